@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twinbed.model.error import TwinbedError
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from twinbed.model.caution import Caution
+    from twinbed.model.run import Level
     from twinbed.results.store import Store
 
 
@@ -162,13 +163,13 @@ def with_reference(store: Store, reference: str | None) -> Store:
     return replace(store, outline=replace(store.outline, reference=reference))
 
 
-def _strings(values: Iterable[str | None]) -> Any:
+def _strings(values: Iterable[str | None]) -> pa.Array:
     import pyarrow as pa
 
     return pa.array(values, pa.string())
 
 
-def _column(levels: Sequence[Any]) -> Any:
+def _column(levels: Sequence[Level]) -> pa.Array:
     """Levels of one kind as they are; of several kinds (1, ``auto``) as text."""
     import pyarrow as pa
 

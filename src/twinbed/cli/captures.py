@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from ipaddress import ip_address
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, ParamSpec, TypeVar
 
 import click
 
@@ -19,7 +19,10 @@ from twinbed.render.output import opened
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+    from twinbed._core import FlowsSummary, LogSummary
+
+Arguments = ParamSpec("Arguments")
+Code = TypeVar("Code")
 
 
 class Host(click.ParamType[str]):
@@ -27,9 +30,9 @@ class Host(click.ParamType[str]):
 
     name = "address"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         try:
-            return str(ip_address(value))
+            return str(ip_address(str(value)))
         except ValueError:
             self.fail(f"{value!r} is no IP address", param, ctx)
 
@@ -39,21 +42,22 @@ class Moment(click.ParamType[int]):
 
     name = "time"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
-        whole, _, part = value.partition(".")
+        text = str(value)
+        whole, _, part = text.partition(".")
         if whole.isdigit() and (part.isdigit() or not part):
             return int(whole) * 10**9 + int(part[:9].ljust(9, "0"))
         try:
-            moment = datetime.fromisoformat(value)
+            moment = datetime.fromisoformat(text)
         except ValueError:
             self.fail(f"{value!r} is neither seconds since the epoch nor a date such as 2019-02-21T10:00:00", param, ctx)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return int(moment.replace(microsecond=0).timestamp()) * 10**9 + moment.microsecond * 1000
 
 
-def options(styles: list[str]) -> Callable[[Command], Command]:
+def options(styles: list[str]) -> Callable[[Callable[Arguments, Code]], Callable[Arguments, Code]]:
     """The arguments and options of a command that reads captures into rows."""
     added = (
         click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True)),
@@ -77,7 +81,7 @@ def options(styles: list[str]) -> Callable[[Command], Command]:
         ),
     )
 
-    def add(command: Command) -> Command:
+    def add(command: Callable[Arguments, Code]) -> Callable[Arguments, Code]:
         for each in reversed(added):
             command = each(command)
         return command
@@ -120,7 +124,7 @@ def _write_json(table: pa.Table, file: IO[bytes]) -> None:
     file.write(b"\n]\n" if table.num_rows else b"[]\n")
 
 
-def ending(summary: Mapping[str, Any], rows: int, what: str) -> int:
+def ending(summary: FlowsSummary | LogSummary, rows: int, what: str) -> int:
     """Says on standard error what was read, what of it is in no row or odd, and where it stopped; the exit code."""
     click.echo(f"{rows:,} {what} in {summary['packets']:,} packets", err=True)
     for reasons in (summary["skipped"], summary["notes"]):

@@ -73,9 +73,9 @@ def command(
     return captures.ending(summary, table.num_rows, "connections")
 
 
-def _short(row: Mapping[str, Any], origin_ns: int | None) -> dict[str, Any]:
+def _short(row: Mapping[str, Any], origin_ns: int | None) -> dict[str, object]:
     ends = {end: f"{row[f'{end}_address']} {row[f'{end}_port']}" for end in ("originator", "responder")}
-    shown: dict[str, Any] = {
+    shown: dict[str, object] = {
         "start": None if row["start_ns"] is None else f"{(row['start_ns'] - (origin_ns or 0)) / 1e9:.6f}",
         **ends,
         "protocol": row["protocol"],
@@ -99,8 +99,8 @@ def _write_zeek(table: pa.Table, style: str, output: Path | None) -> None:
 
 def _say_checksums(verdicts: Mapping[str, ChecksumVerdicts], ignored: int) -> None:
     """Bad and unfinished checksums, on standard error: they say what became of packets before the capture saw them."""
-    bad = {protocol: found["bad"] for protocol, found in verdicts.items() if found["bad"]}
-    partial = sum(found["partial"] for found in verdicts.values())
+    bad = {protocol: verdict["bad"] for protocol, verdict in verdicts.items() if verdict["bad"]}
+    partial = sum(verdict["partial"] for verdict in verdicts.values())
     if bad:
         counts = ", ".join(f"{count:,} {protocol}" for protocol, count in bad.items())
         rest = f"; {ignored:,} packets are in no count (--ignore-checksums counts them)" if ignored else ""

@@ -92,8 +92,8 @@ class _Asked:
     def compared(self) -> Comparisons:
         from twinbed import registry
 
-        found: Comparisons = registry.analysis("compare").run(self.store)
-        return found
+        result: Comparisons = registry.analysis("compare").run(self.store)
+        return result
 
     def tables(self, styles: tuple[str, ...]) -> None:
         from twinbed.exporting import tables
@@ -121,13 +121,13 @@ class _Asked:
         from twinbed.render.collected import collected
         from twinbed.report.styles import rendered
 
-        with collected() as found:
+        with collected() as drawn:
             rendered("html", self.store, self.compared)
-        if not found and self._without("figures", "its report has no figure", "they come with runs to compare"):
+        if not drawn and self._without("figures", "its report has no figure", "they come with runs to compare"):
             return
         with part(self.output, "figures") as made:
-            files = figures.write(found, made, progress("figures"))
-        self._said("figures", f"{len(found)} figures, {files} files")
+            files = figures.write(drawn, made, progress("figures"))
+        self._said("figures", f"{len(drawn)} figures, {files} files")
 
     def chains(self) -> None:
         from twinbed import registry

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
@@ -19,6 +19,17 @@ if TYPE_CHECKING:
 STYLES = ["text", "csv", "json", "parquet"]
 SIDES = ("_a2b", "_b2a")
 """What the columns of a direction end in."""
+
+
+class _Reading(TypedDict):
+    """What both ways to read take."""
+
+    tunnels: bool
+    port: int | None
+    host: str | None
+    from_ns: int | None
+    until_ns: int | None
+    threads: int
 
 
 @click.command(name="flows", epilog="docs/flows.md says what each column counts, and where tcptrace is not followed.")
@@ -53,8 +64,14 @@ def command(
 
     style = captures.chosen_style(style, output, STYLES)
     paths = [str(file) for file in files]
-    reading: dict[str, Any] = {"tunnels": tunnels, "port": port, "host": host, "from_ns": from_ns, "until_ns": until_ns}
-    reading["threads"] = threads or len(os.sched_getaffinity(0))
+    reading: _Reading = {
+        "tunnels": tunnels,
+        "port": port,
+        "host": host,
+        "from_ns": from_ns,
+        "until_ns": until_ns,
+        "threads": threads or len(os.sched_getaffinity(0)),
+    }
     with refusals():
         if style == "parquet" and output is not None and str(output) != STANDARD:
             from pyarrow import parquet
@@ -80,10 +97,10 @@ def _print(table: pa.Table, output: Path | None, is_long: bool) -> None:
         file.write(text.encode())
 
 
-def _short(row: Mapping[str, Any], first: Mapping[str, Any]) -> dict[str, Any]:
+def _short(row: Mapping[str, Any], first: Mapping[str, Any]) -> dict[str, object]:
     """What tells connections apart and says whether one went well."""
     begun, origin = row["first_packet"], first["first_packet"]
-    shown: dict[str, Any] = {
+    shown: dict[str, object] = {
         "a": _end(row, "a"),
         "b": _end(row, "b"),
         "start": None if begun is None else f"{begun - origin:.6f}",
@@ -111,9 +128,9 @@ def _long(row: Mapping[str, Any]) -> str:
     whole = [
         name for name in row if not name.endswith(SIDES) and name[:5] not in ("host_", "port_") and not name.endswith("_ns")
     ]
-    lines = [*head, *(f"  {_words(name):<26}{_said(name, row[name])}" for name in whole)]
+    lines = [*head, *(f"  {_words(name):<26}{_value(name, row[name])}" for name in whole)]
     lines.append(f"  {'':<26}{'a>b':>18}{'b>a':>18}")
-    lines += [f"  {_words(name):<26}{''.join(f'{_said(name, row[name + side]):>18}' for side in SIDES)}" for name in of_both]
+    lines += [f"  {_words(name):<26}{''.join(f'{_value(name, row[name + side]):>18}' for side in SIDES)}" for name in of_both]
     return "\n".join(lines) + "\n"
 
 
@@ -121,7 +138,7 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _said(name: str, value: Any) -> str:
+def _value(name: str, value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, bool):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import click
 
@@ -51,7 +50,7 @@ def list_(form: str) -> None:
         click.echo("no image yet: run `twinbed image build`", err=True)
 
 
-def _described(one: Image) -> dict[str, Any]:
+def _described(one: Image) -> dict[str, object]:
     return {
         "digest": one.digest,
         "path": str(one.rootfs.parent),

@@ -23,9 +23,9 @@ MOST_KEPT = 1000
 """Files that study.json names with what was wrong; of more it has the number."""
 
 
-def as_data(found: Survey, about: About) -> dict[str, Any]:
+def as_data(survey: Survey, about: About) -> dict[str, Any]:
     """Everything, as JSON has it."""
-    plan = found.plan
+    plan = survey.plan
     testbeds = [name for name in about.testbeds if name in plan.testbeds()]
     testbeds += [name for name in plan.testbeds() if name not in testbeds]
     lacking = gaps(plan.runs, testbeds, plan.factors())
@@ -37,7 +37,7 @@ def as_data(found: Survey, about: About) -> dict[str, Any]:
         "factors": {name: list(levels) for name, levels in plan.factors().items()},
         "runs": len(plan.runs),
         "failed_runs": sum(run.reason is not None for run in plan.runs),
-        "files": {**{str(state): count for state, count in counts.items()}, "left out": len(found.left)},
+        "files": {**{str(state): count for state, count in counts.items()}, "left out": len(survey.left)},
         "formats": dict(Counter(_format(each) for each in plan.outcomes if each.candidate is not None)),
         "cells": [
             {"testbed": each.testbed, "levels": dict(each.levels), "runs": each.runs, "failed": each.failed}
@@ -50,26 +50,26 @@ def as_data(found: Survey, about: About) -> dict[str, Any]:
         "two_readings": [shown(each) for each in plan.otherwise],
         "not_read": [{"path": shown(each.path), "what": str(each.state), "reason": each.reason} for each in bad[:MOST_KEPT]],
         "outcomes": [_row(each) for each in plan.outcomes],
-        "left_out": [{"path": shown(each.path), "reason": each.reason} for each in found.left],
+        "left_out": [{"path": shown(each.path), "reason": each.reason} for each in survey.left],
     }
 
 
-def print_csv(found: Survey) -> None:
+def print_csv(survey: Survey) -> None:
     """A row a file."""
-    factors = found.plan.factors()
+    factors = survey.plan.factors()
     rows = []
-    for each in found.plan.outcomes:
+    for each in survey.plan.outcomes:
         row = _row(each)
         levels = row.pop("levels")
         rows.append({**row, "runs": " ".join(row["runs"]), **{f"factor:{name}": levels.get(name) for name in factors}})
-    left = [{"path": shown(each.path), "what": "left out", "reason": each.reason} for each in found.left]
+    left = [{"path": shown(each.path), "what": "left out", "reason": each.reason} for each in survey.left]
     names = list(rows[0]) if rows else []
     click.echo(as_csv([*rows, *({name: row.get(name) for name in names} for row in left)]), nl=False)
 
 
-def print_text(found: Survey, data: Mapping[str, Any], output: Path | None, dry: bool) -> None:
+def print_text(survey: Survey, data: Mapping[str, Any], output: Path | None, dry: bool) -> None:
     """The summary; a dry run has all the rest before it."""
-    for line in _lines(found, data, dry):
+    for line in _lines(survey, data, dry):
         click.echo(line)
     files = data["files"]
     click.echo(
@@ -84,8 +84,8 @@ def print_text(found: Survey, data: Mapping[str, Any], output: Path | None, dry:
     click.echo(f"{data['runs_added']} runs added to {output}{failed}{there}")
 
 
-def _lines(found: Survey, data: Mapping[str, Any], dry: bool) -> Iterator[str]:
-    plan = found.plan
+def _lines(survey: Survey, data: Mapping[str, Any], dry: bool) -> Iterator[str]:
+    plan = survey.plan
     usual, short = uneven(cell_counts(plan.runs))
     if dry:
         yield from _files(plan.outcomes)
@@ -107,7 +107,7 @@ def _lines(found: Survey, data: Mapping[str, Any], dry: bool) -> Iterator[str]:
         yield from _some(
             str(state), [f"{shown(each.path)}: {shown(each.reason)}" for each in plan.outcomes if each.state is state]
         )
-    yield from _some("left out", [f"{shown(each.path)} {each.reason}" for each in found.left])
+    yield from _some("left out", [f"{shown(each.path)} {each.reason}" for each in survey.left])
     yield from _some("changed", data.get("runs_changed", []))
 
 

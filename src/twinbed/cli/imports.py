@@ -6,18 +6,41 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
 import click
 
 from twinbed.contracts import exit_codes as codes
+from twinbed.model.json import Document
 
 if TYPE_CHECKING:
     from twinbed.imports.layout.manifest import Manifest
+    from twinbed.imports.layout.run_key import Assigner
     from twinbed.imports.study import About
     from twinbed.imports.survey import Request
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
+Quantity = TypeVar("Quantity")
+
+
+class Options(TypedDict):
+    """What is asked of an import, beside where from, where to and how to print it."""
+
+    patterns: tuple[str, ...]
+    regexes: tuple[str, ...]
+    manifest: Path | None
+    layout: str | None
+    testbed: str
+    testbeds: str
+    reference: str | None
+    passport: Path | None
+    link_rate: str | None
+    mtu: int
+    margin: str
+    confidence: str
+    number_replicates: bool
+    link: bool
+    most_files: int
 
 
 @click.command(name="import")
@@ -48,7 +71,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option("--dry-run", is_flag=True, help="Say what each file would become; write nothing.")
 @click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
-def command(folder: Path, output: Path | None, dry_run: bool, style: str, **options: Any) -> int:
+def command(folder: Path, output: Path | None, dry_run: bool, style: str, **options: Unpack[Options]) -> int:
     """Turn the files in DIR into results that compare, analyse and report read.
 
     What a file is, is told by its content; which testbed, levels and replicate it is of, by its path or a manifest:
@@ -72,32 +95,32 @@ def command(folder: Path, output: Path | None, dry_run: bool, style: str, **opti
     request, about = _asked(folder, output, options, study)
     if output is None and not dry_run and request.assigner is not None:
         raise ImportRefused("where to? -o RESULTS is missing", advice="or look first, with --dry-run")
-    found = survey(
+    surveyed = survey(
         _with(request, {each.id: each.replicate for each in records}), registry.PLUGINS.formats, _progress("reading files")
     )
-    data = as_data(found, about)
+    data = as_data(surveyed, about)
     written = None
     if not dry_run:
-        if found.plan.conflicts:
-            raise _conflicts(found.plan.conflicts)
+        if surveyed.plan.conflicts:
+            raise _conflicts(surveyed.plan.conflicts)
         assert output is not None
-        _known_testbeds(about, found.plan.testbeds(), study)
+        _known_testbeds(about, surveyed.plan.testbeds(), study)
         kept = {key: data[key] for key in ("files", "formats", "not_read")}
         written = build(
-            folder, output, found.plan.runs, about, kept, link=options["link"], on_progress=_progress("writing runs")
+            folder, output, surveyed.plan.runs, about, kept, link=options["link"], on_progress=_progress("writing runs")
         )
         data["runs_added"], data["runs_there"], data["runs_changed"] = written.added, written.there, list(written.conflicts)
     if style == "json":
         print_json(data)
     elif style == "csv":
-        print_csv(found)
+        print_csv(surveyed)
     else:
-        print_text(found, data, output, dry_run)
-    bad = data["files"]["refused"] + data["files"]["partly read"] + len(found.plan.conflicts)
+        print_text(surveyed, data, output, dry_run)
+    bad = data["files"]["refused"] + data["files"]["partly read"] + len(surveyed.plan.conflicts)
     return codes.SOME_FAILED if bad or (written is not None and written.conflicts) else codes.DONE
 
 
-def _asked(folder: Path, output: Path | None, options: dict[str, Any], study: dict[str, Any]) -> tuple[Request, About]:
+def _asked(folder: Path, output: Path | None, options: Options, study: Document) -> tuple[Request, About]:
     """What the options and the files that they name ask for. Raises ImportRefused."""
     from twinbed.imports.layout.manifest import LinkFacts, read_passport
     from twinbed.imports.layout.run_key import ImportRefused
@@ -140,7 +163,7 @@ def _asked(folder: Path, output: Path | None, options: dict[str, Any], study: di
     return Request(folder, assigner, limited, options["number_replicates"], options["most_files"], without), about
 
 
-def _quantity(option: str, text: str, parsed: Callable[[object], Any]) -> Any:
+def _quantity(option: str, text: str, parsed: Callable[[object], Quantity]) -> Quantity:
     from twinbed.imports.layout.run_key import ImportRefused
     from twinbed.model.units import QuantityError
 
@@ -150,7 +173,7 @@ def _quantity(option: str, text: str, parsed: Callable[[object], Any]) -> Any:
         raise ImportRefused(f"{option}: {error}") from error
 
 
-def _assigner(options: dict[str, Any], manifest: str) -> tuple[Callable[[Sequence[str]], Any] | None, bool, Manifest | None]:
+def _assigner(options: Options, manifest: str) -> tuple[Callable[[Sequence[str]], Assigner] | None, bool, Manifest | None]:
     """What tells files apart, whether it needs a time limit, and a manifest in YAML, where there is one."""
     from twinbed.imports.layout.manifest import read_csv, read_yaml
     from twinbed.imports.layout.pattern import compile_pattern, compile_regex
@@ -194,7 +217,7 @@ def _text(path: Path, option: str) -> str:
         raise ImportRefused(f"{option}: {path} is no UTF-8: {error.reason} at byte {error.start}") from None
 
 
-def _command(folder: Path, output: Path | None, options: dict[str, Any]) -> str:
+def _command(folder: Path, output: Path | None, options: Options) -> str:
     """As it would be typed; what has its default is left out."""
     words = ["twinbed", "import", str(folder), *([] if output is None else ["-o", str(output)])]
     defaults = {each.name: each.default for each in command.params}
@@ -215,12 +238,13 @@ def _with(request: Request, have: dict[str, int]) -> Request:
     return replace(request, have=have)
 
 
-def _known_testbeds(about: About, found: Sequence[str], study: dict[str, Any]) -> None:
+def _known_testbeds(about: About, testbeds: Sequence[str], study: Document) -> None:
     """Names that no file is of are misspelt."""
     from twinbed.imports.layout.run_key import ImportRefused
+    from twinbed.model.members import object_at
     from twinbed.study.problem import listed, nearest
 
-    known = list(dict.fromkeys([*found, *study.get("testbeds", {})]))
+    known = list(dict.fromkeys([*testbeds, *object_at(study, "testbeds")]))
     for option, names in (("--reference", [about.reference]), ("--testbeds", about.testbeds), ("--passport", about.described)):
         for name in names:
             if name is not None and name not in known:
@@ -233,10 +257,10 @@ def _conflicts(conflicts: Sequence[str]) -> Exception:
     from twinbed.imports.layout.names import shown
     from twinbed.imports.layout.run_key import ImportRefused
 
-    said = "\n".join(f"  {shown(each)}" for each in conflicts[:10])
+    texts = "\n".join(f"  {shown(each)}" for each in conflicts[:10])
     more = f"\n  and {len(conflicts) - 10} more" if len(conflicts) > 10 else ""
     return ImportRefused(
-        f"{len(conflicts)} runs have several files or measurements that could be it:\n{said}{more}",
+        f"{len(conflicts)} runs have several files or measurements that could be it:\n{texts}{more}",
         advice="put what tells them apart into the pattern, {snapshot} where it is before and after a run, say rows: mean "
         "where rows of a table are samples of a run, or count them as replicates with --number-replicates",
     )

@@ -15,7 +15,7 @@ from twinbed.analyses import ANALYSES
 
 @dataclass(frozen=True, slots=True)
 class Lazy:
-    """Where a command is, and its one-line help, so that listing it imports nothing."""
+    """The place of a command and its one-line help, so that listing it imports nothing."""
 
     module: str
     attribute: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,9 @@ from twinbed.cli import captures
 from twinbed.contracts import exit_codes as codes
 from twinbed.readers.refusals import refusals
 from twinbed.render.output import opened
+
+if TYPE_CHECKING:
+    from twinbed._core import PairedCapture, PairSummary
 
 STYLES = ["text", "csv", "json", "parquet"]
 CAPTURE = click.Path(path_type=Path, allow_dash=False)
@@ -55,15 +58,15 @@ def command(first: Path, second: Path, mtu: int, tunnels: bool, style: str | Non
     return codes.INPUT_CUT if stops else codes.DONE
 
 
-def _sides(first: Path, second: Path, summary: Any) -> tuple[tuple[Path, Any], tuple[Path, Any]]:
+def _sides(first: Path, second: Path, summary: PairSummary) -> tuple[tuple[Path, PairedCapture], tuple[Path, PairedCapture]]:
     return (first, summary["sender_side"]), (second, summary["receiver_side"])
 
 
-def _short(row: Mapping[str, Any]) -> dict[str, Any]:
+def _short(row: Mapping[str, Any]) -> dict[str, object]:
     """What most want to know; the other formats have all."""
     ports = [row["source_port"], row["destination_port"]]
     ends = [f"{row[f'{end}_address']}:{port}" for end, port in zip(("source", "destination"), ports, strict=True)]
-    shown = {"from": ends[0], "to": ends[1], "protocol": row["protocol"]}
+    shown: dict[str, object] = {"from": ends[0], "to": ends[1], "protocol": row["protocol"]}
     counts = ("sent", "arrived", "lost", "duplicated", "reordered", "split", "merged")
     shown |= {name: row[f"{name}_packets"] for name in counts}
     for name, column in (

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from twinbed.contracts import exit_codes as codes
 from twinbed.model.error import TwinbedError
+from twinbed.model.run import Level
 
 if TYPE_CHECKING:
     from twinbed.results.merge.plan import Plan
@@ -90,7 +91,7 @@ def command(
 
 def _of_sources(texts: tuple[str, ...], results: tuple[Path, ...], option: str) -> dict[tuple[int, str], str]:
     """RESULTS:NAME=TEXT, where RESULTS is as given or the folder's name."""
-    found = {}
+    texts_of = {}
     for text in texts:
         left, equals, right = text.partition("=")
         source, colon, name = left.rpartition(":")
@@ -100,11 +101,11 @@ def _of_sources(texts: tuple[str, ...], results: tuple[Path, ...], option: str) 
             raise TwinbedError(
                 f"{option} {text!r}: RESULTS:NAME=TEXT is wanted, with one of the RESULTS", advice=f"they are: {known}"
             )
-        found[at[0], name] = right
-    return found
+        texts_of[at[0], name] = right
+    return texts_of
 
 
-def _level(text: str) -> Any:
+def _level(text: str) -> Level:
     for kind in (int, float):
         try:
             return kind(text)
@@ -117,11 +118,11 @@ def _print(made: Plan) -> None:
     from twinbed.render.rows import print_table
 
     rows = []
-    for testbed in made.study["testbeds"]:
+    for testbed in made.testbeds:
         of = [(source, record) for source, _, record in made.runs if record.levels["testbed"] == testbed]
         rows.append(
             {
-                "testbed": testbed + (" (reference)" if testbed == made.study["reference"] else ""),
+                "testbed": testbed + (" (reference)" if testbed == made.reference else ""),
                 "from": ", ".join(dict.fromkeys(source.name for source, _ in of)),
                 "runs": len(of),
                 "cells": len({record.cell for _, record in of}),

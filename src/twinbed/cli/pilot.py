@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from twinbed import design, registry
 from twinbed.cli.extraction import extracted
 from twinbed.design.replicates import MOST, POWERS, UPPER, Levels, Need, Whole, needs, whole
+from twinbed.design.time import Expense
 from twinbed.model.caution import Caution
 from twinbed.model.error import TwinbedError
+from twinbed.model.run import Level
 from twinbed.render.rows import print_table
 from twinbed.render.words import cell_title, metric_title
 from twinbed.statistics.sequential import information, interim_levels
@@ -53,27 +55,32 @@ class Pilot:
         self.needs = needs(comparisons, study.margin, _levels(study, comparisons))
         self.whole = whole(self.needs)
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, object]]:
         """One for each comparison, for programs."""
         return [_row(need) for need in self.needs]
 
-    def cases(self) -> list[dict[str, Any]]:
+    def cases(self) -> list[dict[str, object]]:
         """One for each case of the whole study, for programs."""
-        return [self._case(each) for each in self.whole]
+        return [
+            {
+                "case": each.case,
+                "power": each.power,
+                "replicates": each.replicates,
+                "seconds": None if expense is None else expense.seconds,
+                "bytes_at_most": None if expense is None else expense.bytes,
+                "driven_by": _title(each.driver),
+            }
+            for each, expense in self._expenses()
+        ]
 
-    def _case(self, each: Whole) -> dict[str, Any]:
+    def _expenses(self) -> Iterator[tuple[Whole, Expense | None]]:
+        """Each case with what its replicates take; None where no number of them is enough."""
         block = design.expense([cell.run(replicate=0, block=0, position=0) for cell in self._study.cells])
-        n = each.replicates
-        return {
-            "case": each.case,
-            "power": each.power,
-            "replicates": n,
-            "seconds": None if n is None else block.seconds * n,
-            "bytes_at_most": None if n is None else block.bytes * n,
-            "driven_by": _title(each.driver),
-        }
+        for each in self.whole:
+            n = each.replicates
+            yield each, None if n is None else Expense(block.seconds * n, block.bytes * n)
 
-    def print_text(self, clock: Any, disk: Any) -> None:
+    def print_text(self, clock: Callable[[float], str], disk: Callable[[int], str]) -> None:
         """``clock`` and ``disk`` say seconds and bytes."""
         first = self.needs[0].pilot
         click.echo(f"pilot       {self._results}")
@@ -89,14 +96,14 @@ class Pilot:
         print_table(
             [
                 {
-                    "case": row["case"],
-                    "power": f"{row['power']:.0%}",
-                    "replicates": _number(row["replicates"]),
-                    "time": "" if row["seconds"] is None else clock(row["seconds"]),
-                    "disk at most": "" if row["seconds"] is None else disk(row["bytes_at_most"]),
-                    "driven by": row["driven_by"],
+                    "case": each.case,
+                    "power": f"{each.power:.0%}",
+                    "replicates": _number(each.replicates),
+                    "time": "" if expense is None else clock(expense.seconds),
+                    "disk at most": "" if expense is None else disk(expense.bytes),
+                    "driven by": _title(each.driver),
                 }
-                for row in self.cases()
+                for each, expense in self._expenses()
             ],
             title="The whole study",
         )
@@ -104,12 +111,12 @@ class Pilot:
             click.echo(f"\n{self.absent} cells of the study are not in the pilot; nothing is known of them.")
 
 
-def _rest(levels: Any) -> dict[str, Any]:
+def _rest(levels: Mapping[str, Level]) -> dict[str, Level]:
     return {name: level for name, level in levels.items() if name != "testbed"}
 
 
 def _levels(study: Study, comparisons: Sequence[Comparison]) -> Levels:
-    """Of a study that goes on until it is decided: those of its last look, which alone has at least this power."""
+    """The levels of the tests; of a study that goes on until it is decided those of its last look, the least powerful."""
     alpha = round(1 - study.confidence, 12)
     different = alpha / len(comparisons)
     if study.until is None:
@@ -124,7 +131,7 @@ def _title(need: Need) -> str:
     return f"{metric_title(each.metric, each.host, each.direction)} of {each.testbed}{where}"
 
 
-def _row(need: Need) -> dict[str, Any]:
+def _row(need: Need) -> dict[str, object]:
     each = need.pilot
     numbers = {
         f"{name}_{round(100 * power)}": value
@@ -153,7 +160,7 @@ def _row(need: Need) -> dict[str, Any]:
     }
 
 
-def _text_row(need: Need) -> dict[str, Any]:
+def _text_row(need: Need) -> dict[str, object]:
     each = need.pilot
     different, equal = (
         [f"{_number(n)} ({_number(upper)})" for n, upper in zip(numbers, uppers, strict=True)]

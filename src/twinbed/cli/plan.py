@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from twinbed.model.run import Level
 from twinbed.render.rows import STYLES, print_json, print_table
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 _BLOCKS_SHOWN = 3
 _RUNS_SHOWN = 20
-"""Of a block; what is longer is folded. JSON and CSV have everything."""
+"""Runs of a block that are shown; a longer block is cut. JSON and CSV have everything."""
 
 
 @click.command("plan")
@@ -100,7 +101,7 @@ def _plan_by(study: Study, runs: Sequence[Run], results: Path, style: str) -> No
         planned.print_text(_clock, _disk)
 
 
-def _row(run: Run) -> dict[str, Any]:
+def _row(run: Run) -> dict[str, object]:
     return {
         "position": run.position,
         "block": run.block,
@@ -111,7 +112,7 @@ def _row(run: Run) -> dict[str, Any]:
     }
 
 
-def _as_json(study: Study, runs: Sequence[Run]) -> dict[str, Any]:
+def _as_json(study: Study, runs: Sequence[Run]) -> dict[str, object]:
     from twinbed import design
 
     expense = design.expense(runs)
@@ -185,7 +186,7 @@ def _print_text(study: Study, runs: Sequence[Run]) -> None:
     click.echo("\nAre these replicates enough? --pilot RESULTS says, from the results of a few (docs/planning.md).")
 
 
-def _level(level: Any) -> Any:
+def _level(level: Level) -> Level:
     return "null" if level is None else level
 
 

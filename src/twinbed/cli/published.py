@@ -81,7 +81,7 @@ def show(name: str, style: str) -> None:
     else:
         for about, text in published_tables.about(library, table).items():
             if text not in (None, "", {}):
-                click.echo(f"{about:<8} {published_tables.said(text)}")
+                click.echo(f"{about:<8} {published_tables.as_text(text)}")
         click.echo()
         columns = (*table.labels, "metric", "kind", "printed", "unit", "note")
         shown = [column for column in columns if any(row[column] for row in rows)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from twinbed.published.finding import Finding
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from twinbed.published.verdicts import Held
 
 
-def about(library: Library, table: Table) -> dict[str, Any]:
+def about(library: Library, table: Table) -> dict[str, object]:
     """What is known of a table but its cells."""
     source = library.sources[table.source]
     return {
@@ -27,12 +27,12 @@ def about(library: Library, table: Table) -> dict[str, Any]:
     }
 
 
-def said(value: Any) -> str:
+def as_text(value: object) -> str:
     """One of what is known, as text."""
     return ", ".join(f"{name} {each}" for name, each in value.items()) if isinstance(value, dict) else str(value)
 
 
-def number(cell: Cell) -> dict[str, Any]:
+def number(cell: Cell) -> dict[str, object]:
     """A row of a table."""
     return {
         **cell.labels,
@@ -51,24 +51,24 @@ def short(number: float | None) -> str | None:
     return None if number is None else f"{number:.6g}"
 
 
-def findings(found: Sequence[Finding]) -> Iterator[str]:
+def findings(all_findings: Sequence[Finding]) -> Iterator[str]:
     """Lines, under a heading for each rule."""
     rule = ""
-    for finding in found:
+    for finding in all_findings:
         if finding.rule != rule:
             rule = finding.rule
-            count = sum(each.rule == rule for each in found)
+            count = sum(each.rule == rule for each in all_findings)
             yield f"{rule}: {count}\n"
         yield f"  {' '.join(filter(None, (finding.source, finding.table)))}, {finding.cell}"
         for name in ("printed", "follows", "arithmetic", "changes"):
             if getattr(finding, name):
                 yield f"    {name:<10} {getattr(finding, name)}"
         yield ""
-    yield f"{len(found)} findings"
+    yield f"{len(all_findings)} findings"
 
 
-def comparison(row: Held, margin: float, style: str) -> dict[str, Any]:
-    rounded: Callable[[float | None], Any] = ratio_text if style == "text" else lambda value: value
+def comparison(row: Held, margin: float, style: str) -> dict[str, object]:
+    rounded: Callable[[float | None], object] = ratio_text if style == "text" else lambda value: value
     named = {
         "table": row.table,
         "cell": row.cell,
@@ -108,8 +108,8 @@ def ratio_text(value: float | None) -> str | None:
     return None if value is None else f"{value:.3f}"
 
 
-def own_columns(own: Own | None, style: str) -> dict[str, Any]:
-    rounded: Callable[[float | None], Any] = ratio_text if style == "text" else lambda value: value
+def own_columns(own: Own | None, style: str) -> dict[str, object]:
+    rounded: Callable[[float | None], object] = ratio_text if style == "text" else lambda value: value
     return {
         "own_testbed": f"{own.testbed} / {own.reference}" if own else None,
         "own_cell": own.where if own else None,

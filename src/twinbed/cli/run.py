@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from pathlib import Path
-from typing import Any
+from types import FrameType
 
 import click
 
@@ -51,16 +51,20 @@ def command(
     Interrupt it at any time, even with SIGKILL: at most the run in flight is lost, nothing stays behind on the machine, and
     the same command goes on.  Exit code 0: all planned runs complete; 1: some failed; 3: this machine cannot do it.
     """
-    from twinbed.cli.run_study import carry
+    from twinbed.cli.studyfile import read_study
 
     signal.signal(signal.SIGTERM, _as_interrupt)
     try:
-        return carry(study_file, output, profile, overrides, only, keep_going, retry_failed, report)
+        study = read_study(study_file, overrides, profile)
+        # Only now, so that what is wrong in the file is said before libraries are loaded that only a run needs.
+        from twinbed.cli.run_study import carry
+
+        return carry(study, output, only, keep_going, retry_failed, report)
     except KeyboardInterrupt:
         again = " ".join(["twinbed", *sys.argv[1:]])
         click.echo(f"\nInterrupted: everything is cleaned up, complete runs are kept. Go on with: {again}", err=True)
         return codes.INTERRUPTED
 
 
-def _as_interrupt(number: int, frame: Any) -> None:
+def _as_interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt

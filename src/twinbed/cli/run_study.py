@@ -1,4 +1,4 @@
-"""What `twinbed run` does, in order: read, plan, preflight, run, extract, compare, report."""
+"""What `twinbed run` does with a study, in order: plan, preflight, run, extract, compare, report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from twinbed import design, registry
 from twinbed.cli.interim import Deciding
 from twinbed.cli.progress import watcher
 from twinbed.cli.refusal import PreflightFailed
-from twinbed.cli.studyfile import read_study
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.site import Installed
 from twinbed.design.time import expense
@@ -27,10 +26,8 @@ from twinbed.study.study import Study
 
 
 def carry(
-    study_file: Path,
+    study: Study,
     output: Path | None,
-    profile: str | None,
-    overrides: Sequence[str],
     only: Sequence[str],
     keep_going: bool,
     retry_failed: bool,
@@ -38,7 +35,6 @@ def carry(
 ) -> int:
     """Returns the exit code."""
     console = Console(stderr=True)
-    study = read_study(study_file, overrides, profile)
     runs = design.runs(study)
     results = output or Path("results") / study.name
     folder = Folder(results)
@@ -57,7 +53,7 @@ def carry(
         allow_descriptors(resources.descriptors(runs, registry.PLUGINS))
         if others := folder.count() - sum(folder.status(run.id) is not None for run in runs):
             console.print(
-                f"{others} runs in {results} are of other settings than {study_file} has now: kept, but left out of "
+                f"{others} runs in {results} are of other settings than {study.name} has now: kept, but left out of "
                 "comparisons.",
                 highlight=False,
                 soft_wrap=True,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from twinbed import registry
 from twinbed.model.error import TwinbedError
-from twinbed.study.loading import load
-from twinbed.study.study import Study
+
+if TYPE_CHECKING:
+    from twinbed.study.study import Study
 
 
 def read_study(path: Path, overrides: Sequence[str] = (), profile: str | None = None) -> Study:
@@ -18,4 +19,8 @@ def read_study(path: Path, overrides: Sequence[str] = (), profile: str | None = 
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise TwinbedError(f"{path}: {reason}") from None
+    # Only now, so that a wrong path is said at once.
+    from twinbed import registry
+    from twinbed.study.loading import load
+
     return load(text, str(path), registry.catalogue(), overrides, profile)

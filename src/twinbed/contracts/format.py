@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from twinbed.metrics.metric import Metric, Value
 from twinbed.model.caution import Caution
 from twinbed.model.error import TwinbedError
+from twinbed.model.json import Document
 from twinbed.model.run import Level, level_text
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ class Format(Protocol):
         """Whether a file that begins so is one; what two formats would recognise is a bug of one of them. Raises nothing."""
         ...
 
-    def read(self, source: Source, options: Mapping[str, object]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         """The measurements of a file, at least one. ``options`` is what a manifest says of such files; most take none.
         Raises FormatError."""
         ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twinbed.api import Results
 
@@ -111,10 +111,10 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     },
 }
 UNITS = {"_s": "s", "_ns": "ns", "_bytes": "bytes", "seconds": "s", "bytes": "bytes", "_share": "1"}
-"""By how a column's name ends."""
+"""The end of a column's name -> its unit."""
 
 
-def dictionary(name: str, table: pa.Table, factors: Sequence[str]) -> Iterator[dict[str, Any]]:
+def dictionary(name: str, table: pa.Table, factors: Sequence[str]) -> Iterator[dict[str, str | None]]:
     """A row a column: table, column, type, unit, meaning; missing where the name or the manual alone says it."""
     own = COLUMNS.get(name, {})
     for field in table.schema:

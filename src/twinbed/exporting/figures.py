@@ -9,8 +9,8 @@ import csv
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
+from twinbed.model.json import Document
 from twinbed.render.collected import Figure
 from twinbed.render.colours import light
 from twinbed.render.file_names import Names
@@ -52,14 +52,13 @@ def plot(figure: Figure) -> dict[str, bytes]:
     }
 
 
-def specification(figure: Figure) -> dict[str, Any]:
+def specification(figure: Figure) -> Document:
     """The plot's specification, in colours that stand for themselves."""
     text = json.dumps({**(figure.spec or {}), "description": figure.label})
     for placeholder, variable in COLOURS.items():
         text = text.replace(placeholder, light()[variable.removeprefix("var(--").removesuffix(")")])
-    found: dict[str, Any] = json.loads(text)
-    found["config"] = {**found.get("config", {}), "background": light()["paper"]}
-    return found
+    coloured = json.loads(text)
+    return {**coloured, "config": {**coloured.get("config", {}), "background": light()["paper"]}}
 
 
 def drawing(figure: Figure) -> dict[str, bytes]:

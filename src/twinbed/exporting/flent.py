@@ -24,6 +24,7 @@ from typing import Any
 
 import twinbed
 from twinbed.api import Results
+from twinbed.model.json import Document
 from twinbed.model.run import level_text
 from twinbed.render.file_names import Names
 from twinbed.render.words import cell_title
@@ -35,9 +36,9 @@ TABLES: Mapping[str, Sequence[str]] = {
     "probes": ("client", "server", "client_sent_ns", "rtt_s"),
     "delay_windows": ("client", "direction", "begin_s", "jitter_s"),
 }
-"""With the columns that a row needs: what other tools' intervals have is less."""
+"""The tables, each with the columns that a row needs: other tools' intervals have fewer."""
 STEP_S = 1.0
-"""Where no interval says it."""
+"""The length of a step where no interval says it."""
 TCP, UDP, PING = "tcp_nup", "udp_flood", "ping"
 """flent's tests whose plots draw such series."""
 Row = Mapping[str, Any]
@@ -83,16 +84,16 @@ def write(results: Results, folder: Path, on_progress: Callable[[int, int], None
 
 def _by_run(results: Results) -> dict[str, dict[str, list[Row]]]:
     """Run -> table -> rows."""
-    found: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    by_run: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for name in TABLES:
         if name in results.tables():
             for row in results.table(name).to_pylist():
                 if all(row.get(column) is not None for column in TABLES[name]):
-                    found[row["run"]][name].append(row)
-    return found
+                    by_run[row["run"]][name].append(row)
+    return by_run
 
 
-def document(run: Row, factors: Sequence[str], tables: Mapping[str, Sequence[Row]], filename: str) -> dict[str, Any]:
+def document(run: Row, factors: Sequence[str], tables: Mapping[str, Sequence[Row]], filename: str) -> Document:
     """The file's content. ``run`` is of the table of runs, ``tables`` the run's own rows."""
     intervals = tables.get("intervals", ())
     udp = any(row.get("datagrams") is not None for row in intervals)
@@ -168,16 +169,16 @@ def _delays(probes: Sequence[Row], windows: Iterable[Row]) -> Iterator[tuple[str
     began: dict[str, int] = {}
     for row in probes:
         began[row["client"]] = min(began.get(row["client"], row["client_sent_ns"]), row["client_sent_ns"])
-    found: dict[str, Series] = {}
+    series_of: dict[str, Series] = {}
     for row in probes:
         at = (row["client_sent_ns"] - began[row["client"]]) / 1e9
-        series = found.setdefault(f"Ping (ms) UDP::{row['client']}", Series("ms"))
+        series = series_of.setdefault(f"Ping (ms) UDP::{row['client']}", Series("ms"))
         series.points.append(Point(at, 1e3 * row["rtt_s"]))
     for row in windows:
         name = f"Jitter (ms) {row['direction'].replace('_', ' ')}::{row['client']}"
         if row["jitter_s"] is not None:
-            found.setdefault(name, Series("ms")).points.append(Point(row["begin_s"], 1e3 * row["jitter_s"]))
-    yield from found.items()
+            series_of.setdefault(name, Series("ms")).points.append(Point(row["begin_s"], 1e3 * row["jitter_s"]))
+    yield from series_of.items()
 
 
 def _stepped(points: Iterable[Point], steps: int, step_s: float) -> list[float | None]:

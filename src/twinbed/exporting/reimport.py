@@ -9,12 +9,13 @@ from __future__ import annotations
 import csv
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from twinbed.api import Results
 from twinbed.imports.formats.twinbed_metrics import HEADER, twinbed_metrics
+from twinbed.model.run import Level
 from twinbed.render.file_names import Names
 from twinbed.render.words import cell_title
 
@@ -67,13 +68,13 @@ def _file(file: Path, rows: Sequence[Row], started_s: float) -> None:
             writer.writerow((row["host"], row["direction"], row["metric"], row["unit"], value, repr(started_s)))
 
 
-def _declared(rows: Any) -> dict[str, dict[str, Any]]:
+def _declared(rows: Iterable[Row]) -> dict[str, dict[str, object]]:
     """Metric -> what a manifest says of it."""
     return {row["metric"]: {what: row[what] for what in DECLARED} for row in rows}
 
 
 def _entry(
-    name: str, testbed: str, levels: Mapping[str, Any], declared: Mapping[str, Mapping[str, Any]], anchors: dict[str, str]
+    name: str, testbed: str, levels: Mapping[str, Level], declared: Mapping[str, Mapping[str, object]], anchors: dict[str, str]
 ) -> list[str]:
     """YAML of one cell's files; JSON is YAML. What cells declare alike is written once."""
     units = json.dumps({"units": {metric: about["unit"] for metric, about in declared.items()}}, ensure_ascii=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twinbed.api import Results
 from twinbed.exporting.dictionary import described, dictionary, readme
@@ -29,7 +29,7 @@ def write(results: Results, folder: Path, styles: Sequence[str], on_progress: Ca
 
     names = results.tables()
     rows: dict[str, int] = {}
-    columns: list[dict[str, Any]] = []
+    columns: list[dict[str, str | None]] = []
     for number, name in enumerate(names, start=1):
         table = tidy(results, name)
         rows[name] = table.num_rows
@@ -63,7 +63,7 @@ def flat(table: pa.Table) -> pa.Table:
     return table
 
 
-def _rows(rows: Sequence[dict[str, Any]]) -> pa.Table:
+def _rows(rows: Sequence[dict[str, str | None]]) -> pa.Table:
     import pyarrow as pa
 
     return pa.Table.from_pylist(list(rows))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,7 +94,7 @@ def write_json(table: pa.Table, out: TextIO) -> None:
         out.write(json.dumps(row, separators=(",", ":")) + "\n")
 
 
-def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
+def _rows(table: pa.Table) -> Iterator[dict[str, object]]:
     for batch in table.to_batches():
         columns = {field: column.to_pylist() for field, column in _columns(batch).items()}
         fields = [field for field in FIELDS if field in columns]

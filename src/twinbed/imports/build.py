@@ -10,13 +10,13 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from twinbed.imports.layout.names import shown
 from twinbed.imports.layout.run_key import ImportRefused
 from twinbed.imports.runs import Made
 from twinbed.imports.scan import ScannedFile, opened
 from twinbed.imports.study import KIND, About, artifact, order, passport, record, study
+from twinbed.model.json import Document
 from twinbed.model.record import Record
 from twinbed.results.folder import Folder, disk_full_is_clear
 
@@ -38,7 +38,7 @@ class Written:
     """Runs that are there with other files; they stay as they are."""
 
 
-def before(results: Path) -> tuple[dict[str, Any], list[Record]]:
+def before(results: Path) -> tuple[Document, list[Record]]:
     """The study and the runs that a results folder has already; nothing where there is none.
 
     Raises ImportRefused where it holds what no import made, or what cannot be read.
@@ -64,7 +64,7 @@ def build(
     results: Path,
     runs: Sequence[Made],
     about: About,
-    files: Mapping[str, Any],
+    files: Document,
     *,
     link: bool = False,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
@@ -105,8 +105,8 @@ def _same_factors(runs: Sequence[Made], there: Sequence[Record]) -> None:
 
 
 def _differs(run: Made, there: Record) -> bool:
-    found = {file.sha256 for each in run.candidates() for file in (each.scanned, *each.scanned.then) if file.sha256}
-    return found != {str(each.get("sha256")) for each in there.artifacts}
+    hashes = {file.sha256 for each in run.candidates() for file in (each.scanned, *each.scanned.then) if file.sha256}
+    return hashes != {str(each.get("sha256")) for each in there.artifacts}
 
 
 def _changed(run: Made, there: Record) -> str:

@@ -28,12 +28,12 @@ class CellCount:
 
 def cell_counts(runs: Sequence[Made]) -> list[CellCount]:
     """Every cell that has runs, in their order."""
-    found: dict[str, list[Made]] = {}
+    runs_of: dict[str, list[Made]] = {}
     for run in runs:
-        found.setdefault(run.cell, []).append(run)
+        runs_of.setdefault(run.cell, []).append(run)
     return [
         CellCount(members[0].testbed, members[0].levels, len(members), sum(run.reason is not None for run in members))
-        for members in found.values()
+        for members in runs_of.values()
     ]
 
 

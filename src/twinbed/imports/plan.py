@@ -12,13 +12,13 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from twinbed.contracts.format import Format
-from twinbed.imports.layout.names import level_key, natural
+from twinbed.imports.layout.names import LevelKey, NaturalKey, level_key, natural
 from twinbed.imports.parts import whole
 from twinbed.imports.runs import Candidate, Made, Outcome, Plan, State
 from twinbed.imports.scan import ScannedFile
+from twinbed.model.json import Document
 from twinbed.model.run import Level
 
 MOST_REPLICATE = 10_000
@@ -41,7 +41,7 @@ def plan(
 
     ``have`` maps runs that were imported before to their replicates, which they keep.
     """
-    found = Plan()
+    made = Plan()
     cells: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     readable = {each.file_key.testbed for each in candidates if each.pieces}
     for each in candidates:
@@ -49,26 +49,26 @@ def plan(
     labels = [each.file_key.replicate for each in candidates if each.file_key.replicate is not None]
     first = 0 if "0" in labels else 1
     for (testbed, _), members in sorted(cells.items(), key=lambda item: _cell_order(item[0][0], item[1][0].file_key.levels)):
-        distinct = list(_without_copies(members, formats, found))
+        distinct = list(_without_copies(members, formats, made))
         if testbed not in readable:
-            found.outcomes += [
+            made.outcomes += [
                 Outcome(file.path, State.REFUSED, each.scanned.reason, each)
                 for each in distinct
                 for file in (each.scanned, *each.scanned.then)
             ]
             continue
-        runs = list(_runs(testbed, distinct, number, found))
+        runs = list(_runs(testbed, distinct, number, made))
         _number(runs, first, have or {})
-        found.runs += runs
-    found.outcomes = _once([*_outcomes(found.runs), *found.outcomes])
-    _add_cautions(found, formats)
-    _hold_against_files(found, formats)
-    return found
+        made.runs += runs
+    made.outcomes = _once([*_outcomes(made.runs), *made.outcomes])
+    _add_cautions(made, formats)
+    _hold_against_files(made, formats)
+    return made
 
 
-def _hold_against_files(found: Plan, formats: Mapping[str, Format]) -> None:
+def _hold_against_files(made: Plan, formats: Mapping[str, Format]) -> None:
     """A level that the file itself contradicts: either the name is wrong, or the option was forgotten."""
-    for run in found.runs:
+    for run in made.runs:
         for one, piece in run.files:
             if not _measures(one, formats):
                 continue
@@ -81,14 +81,14 @@ def _hold_against_files(found: Plan, formats: Mapping[str, Format]) -> None:
                     isinstance(level, str) and (level.lower() == fact or level.lower() not in ("tcp", "udp"))
                 ):
                     text = f"{one.scanned.path}: its path says {name} {level}, the file itself {fact}"
-                    found.cautions.append(text)
+                    made.cautions.append(text)
                     run.cautions.append(text)
 
 
-def _add_cautions(found: Plan, formats: Mapping[str, Format]) -> None:
+def _add_cautions(made: Plan, formats: Mapping[str, Format]) -> None:
     """The same measurement in two cells: one of them is a copy under a wrong name, and nobody can tell which."""
     first: dict[str, Made] = {}
-    for run in found.runs:
+    for run in made.runs:
         for one, _ in run.files:
             if not _measures(one, formats):
                 continue
@@ -97,8 +97,8 @@ def _add_cautions(found: Plan, formats: Mapping[str, Format]) -> None:
                 continue
             there = next(each.scanned.path for each, _ in other.files if each.scanned.sha256 == one.scanned.sha256)
             text = f"{one.scanned.path} has the same bytes as {there}, which is of another cell"
-            if text not in found.cautions:
-                found.cautions.append(text)
+            if text not in made.cautions:
+                made.cautions.append(text)
             run.cautions.append(text)
             other.cautions.append(text)
 
@@ -113,18 +113,18 @@ def _key(levels: Mapping[str, Level]) -> str:
     return json.dumps(dict(levels), sort_keys=True)
 
 
-def _cell_order(testbed: str, levels: Mapping[str, Level]) -> tuple[Any, ...]:
+def _cell_order(testbed: str, levels: Mapping[str, Level]) -> tuple[NaturalKey, Sequence[tuple[str, LevelKey]]]:
     return (natural(testbed), [(name, level_key(level)) for name, level in levels.items()])
 
 
-def _without_copies(members: Sequence[Candidate], formats: Mapping[str, Format], found: Plan) -> Iterator[Candidate]:
+def _without_copies(members: Sequence[Candidate], formats: Mapping[str, Format], made: Plan) -> Iterator[Candidate]:
     """What measures a workload is never twice the same to the byte; what only tells circumstances may be, in other runs."""
     seen: dict[tuple[str, ...], Candidate] = {}
     for each in sorted(members, key=lambda one: (natural(one.file_key.replicate or ""), *_nearest(one.scanned.path))):
         place = () if _measures(each, formats) else (each.file_key.replicate or "",)
         key = (each.scanned.identity, *each.slot, *place)
         if each.scanned.sha256 and each.scanned.bytes and key in seen:
-            found.outcomes.append(
+            made.outcomes.append(
                 Outcome(each.scanned.path, State.COPY, f"the same bytes as {seen[key].scanned.path}", each),
             )
         else:
@@ -132,12 +132,12 @@ def _without_copies(members: Sequence[Candidate], formats: Mapping[str, Format],
             yield each
 
 
-def _nearest(path: str) -> tuple[int, Any]:
+def _nearest(path: str) -> tuple[int, NaturalKey]:
     """What lies deeper, as in ``backup/``, is the copy."""
     return (path.count("/"), natural(path))
 
 
-def _runs(testbed: str, members: Sequence[Candidate], number: bool, found: Plan) -> Iterator[Made]:
+def _runs(testbed: str, members: Sequence[Candidate], number: bool, made: Plan) -> Iterator[Made]:
     by_label: dict[str, list[Candidate]] = defaultdict(list)
     for each in members:
         by_label[each.file_key.replicate or ""].append(each)
@@ -151,13 +151,13 @@ def _runs(testbed: str, members: Sequence[Candidate], number: bool, found: Plan)
         crowded = [each for slot in slots.values() if len(slot) > 1 for each in slot]
         where = _where(testbed, members[0].file_key.levels)
         if not crowded and not (number and refused and len(group) > 1 and len(slots) <= 1):
-            yield from _of_one(testbed, label, slots, refused, where, number, found)
+            yield from _of_one(testbed, label, slots, refused, where, number, made)
         elif number and len(slots) <= 1:
-            yield from _each_alone(testbed, label, group, where, found)
+            yield from _each_alone(testbed, label, group, where, made)
         else:
             names = ", ".join(each.scanned.path for each in crowded[:3]) + (", ..." if len(crowded) > 3 else "")
             which = f"replicate {label}" if label else "the only replicate"
-            found.conflicts.append(f"{where}, {which}: {len(crowded)} files of one kind and host: {names}")
+            made.conflicts.append(f"{where}, {which}: {len(crowded)} files of one kind and host: {names}")
 
 
 def _of_one(
@@ -167,23 +167,23 @@ def _of_one(
     refused: list[Candidate],
     where: str,
     number: bool,
-    found: Plan,
+    made: Plan,
 ) -> Iterator[Made]:
     """A run, or as many as its files have measurements."""
     files = [slot[0] for slot in slots.values()]
     counts = {len(each.pieces) for each in files}
     if len(counts) > 1:
-        said = ", ".join(f"{each.scanned.path} has {len(each.pieces)}" for each in files[:4])
-        found.conflicts.append(f"{where}: measurements that cannot be told which belong together: {said}")
+        counted = ", ".join(f"{each.scanned.path} has {len(each.pieces)}" for each in files[:4])
+        made.conflicts.append(f"{where}: measurements that cannot be told which belong together: {counted}")
         return
     count = next(iter(counts), 1)
     keyed = [each for each in files if each.only is not None]
     if count > 1 and label and not number and any("replicate" in each.file_key.within for each in keyed):
-        found.conflicts.append(f"{where}, replicate {label}: {keyed[0].scanned.path} has {count} measurements of it")
+        made.conflicts.append(f"{where}, replicate {label}: {keyed[0].scanned.path} has {count} measurements of it")
         return
     if count > 1:
         of = f"{where}: " if keyed else ""
-        found.numbered.append(f"{of}{files[0].scanned.path}: {count} measurements, a replicate each")
+        made.numbered.append(f"{of}{files[0].scanned.path}: {count} measurements, a replicate each")
     for place in range(count):
         # A row that is the only one of its cell is numbered all the same: a table grows.
         own = label if count == 1 and (label or not keyed) else f"{label}#{place}"
@@ -191,10 +191,10 @@ def _of_one(
         yield _made(testbed, own, taken, refused if place == 0 else [])
 
 
-def _each_alone(testbed: str, label: str, group: Sequence[Candidate], where: str, found: Plan) -> Iterator[Made]:
+def _each_alone(testbed: str, label: str, group: Sequence[Candidate], where: str, made: Plan) -> Iterator[Made]:
     """Every file a replicate, named by its content, so that more files later leave it what it is."""
-    said = f"replicate {label}" if label else "no replicate in the paths"
-    found.numbered.append(f"{where}: {len(group)} files with {said}, numbered in the order of their paths")
+    which = f"replicate {label}" if label else "no replicate in the paths"
+    made.numbered.append(f"{where}: {len(group)} files with {which}, numbered in the order of their paths")
     for each in sorted(group, key=lambda one: natural(one.scanned.path)):
         for piece in each.pieces:
             yield _made(testbed, f"{label}={each.scanned.identity}#{piece}", [(each, piece)], [])
@@ -204,12 +204,12 @@ def _each_alone(testbed: str, label: str, group: Sequence[Candidate], where: str
 
 def _made(testbed: str, label: str, files: list[tuple[Candidate, int]], refused: list[Candidate]) -> Made:
     levels = (files[0][0] if files else refused[0]).file_key.levels
-    cell = {"testbed": testbed, "levels": dict(levels)}
+    cell: Document = {"testbed": testbed, "levels": dict(levels)}
     return Made(_hash({**cell, "label": label}), _hash(cell), testbed, levels, label, files, refused)
 
 
 def _number(runs: Sequence[Made], first: int, have: Mapping[str, int]) -> None:
-    """By their own numbers, where all have one; else in order, after those that were there before."""
+    """Runs get their own numbers where all have one; else they are numbered after those that were there before."""
     own = [int(run.label) - first if run.label.isdecimal() else -1 for run in runs]
     if runs and all(0 <= number < MOST_REPLICATE for number in own):
         for run, number in zip(runs, own, strict=True):
@@ -248,23 +248,23 @@ def _outcomes(runs: Iterable[Made]) -> Iterator[Outcome]:
 
 def _once(outcomes: Iterable[Outcome]) -> list[Outcome]:
     """One of each file; a file with parts may have had several, and what went into runs counts."""
-    found: dict[str, Outcome] = {}
+    by_path: dict[str, Outcome] = {}
     for each in outcomes:
-        found.setdefault(each.path, each)
-    return list(found.values())
+        by_path.setdefault(each.path, each)
+    return list(by_path.values())
 
 
 def diagnostics(scanned: ScannedFile) -> str:
     """The first two things that could not be read, and how many more there are."""
-    said = [text for piece in scanned.pieces for text in (*piece.diagnostics, *piece.cautions)]
+    texts = [text for piece in scanned.pieces for text in (*piece.diagnostics, *piece.cautions)]
     count = sum(piece.flaw_count + len(piece.cautions) for piece in scanned.pieces)
-    return "; ".join(said[:2]) + (f"; and {count - 2} more" if count > 2 else "")
+    return "; ".join(texts[:2]) + (f"; and {count - 2} more" if count > 2 else "")
 
 
 def _where(testbed: str, levels: Mapping[str, Level]) -> str:
     return ", ".join([testbed, *(f"{name} {level}" for name, level in levels.items())])
 
 
-def _hash(data: Any) -> str:
+def _hash(data: Document) -> str:
     text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]

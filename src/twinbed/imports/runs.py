@@ -67,7 +67,7 @@ class Made:
     levels: Mapping[str, Level]
     label: str
     files: list[tuple[Candidate, int]]
-    """With the measurement in it, from 0."""
+    """Each file with the number of its measurement, from 0."""
     refused: list[Candidate]
     replicate: int = 0
     cautions: list[str] = field(default_factory=list)
@@ -81,8 +81,8 @@ class Made:
     @property
     def started_s(self) -> float:
         """As a file says; else when the first was last written."""
-        said = [time for one, piece in self.files if (time := one.scanned.pieces[piece].started_s) is not None]
-        return min(said) if said else min(each.scanned.mtime_ns for each in self.candidates()) / 1e9
+        times = [time for one, piece in self.files if (time := one.scanned.pieces[piece].started_s) is not None]
+        return min(times) if times else min(each.scanned.mtime_ns for each in self.candidates()) / 1e9
 
     def candidates(self) -> Iterator[Candidate]:
         yield from (one for one, _ in self.files)
@@ -95,7 +95,7 @@ class Plan:
 
     runs: list[Made] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
-    """Of every file."""
+    """The outcome of every file."""
     numbered: list[str] = field(default_factory=list)
     """What was numbered that had no number of its own, and why."""
     conflicts: list[str] = field(default_factory=list)
@@ -108,13 +108,13 @@ class Plan:
         return {state: sum(each.state is state for each in self.outcomes) for state in State}
 
     def testbeds(self) -> tuple[str, ...]:
-        """In natural order."""
+        """The names in natural order."""
         return tuple(sorted({run.testbed for run in self.runs}, key=natural))
 
     def factors(self) -> dict[str, tuple[Level, ...]]:
         """Levels of each factor but the testbed, numbers by size; factors in the order in which they were named."""
-        found: dict[str, dict[str, Level]] = {}
+        by_name: dict[str, dict[str, Level]] = {}
         for run in self.runs:
             for name, level in run.levels.items():
-                found.setdefault(name, {})[json.dumps(level)] = level
-        return {name: tuple(sorted(levels.values(), key=level_key)) for name, levels in found.items()}
+                by_name.setdefault(name, {})[json.dumps(level)] = level
+        return {name: tuple(sorted(levels.values(), key=level_key)) for name, levels in by_name.items()}

@@ -12,13 +12,13 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, RunKey
 from twinbed.imports.layout.names import shown
 from twinbed.imports.layout.run_key import ImportRefused
 from twinbed.imports.text.source import File, why_a_bomb
 from twinbed.model.caution import Kind
+from twinbed.model.json import Document
 
 ALONE_BYTES = 4 * 2**20
 """Up to so many bytes are read faster by this process than another is started."""
@@ -34,12 +34,12 @@ class ScanRequest:
 
     path: str
     format: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Document = field(default_factory=dict)
     read: bool = True
     then: tuple[str, ...] = ()
     """Files that are read below it, as one."""
     units: Mapping[str, str] = field(default_factory=dict)
-    """Of metrics that the manifest declares: a format's own are known."""
+    """The units of metrics that the manifest declares: a format's own are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class ScannedFile:
 
     @property
     def identity(self) -> str:
-        """By the content of all of it."""
+        """The hashes of its content and of the files below it."""
         return "+".join(each.sha256 for each in (self, *self.then))
 
     @property
@@ -92,33 +92,33 @@ def scan_files(
     """Each of ``requests``, in their order. What a file is never raises; a reader that is killed raises ImportRefused."""
     root = os.path.realpath(folder)
     processes = min(len(os.sched_getaffinity(0)), 8)
-    found: list[ScannedFile] = []
+    files: list[ScannedFile] = []
     if processes == 1 or sum(sizes.get(wanted.path, 0) for wanted in requests if wanted.read) < ALONE_BYTES:
         for wanted in requests:
-            found.append(_scan(root, wanted, formats))
-            on_progress(len(found), len(requests))
-        return found
+            files.append(_scan(root, wanted, formats))
+            on_progress(len(files), len(requests))
+        return files
     pool = ProcessPoolExecutor(processes, initializer=_begin, initargs=(root, formats))
     try:
         for one in pool.map(_scanned, requests, chunksize=CHUNK):
-            found.append(one)
-            on_progress(len(found), len(requests))
+            files.append(one)
+            on_progress(len(files), len(requests))
     except BrokenProcessPool:
-        near = ", ".join(shown(wanted.path) for wanted in requests[len(found) : len(found) + 3])
+        near = ", ".join(shown(wanted.path) for wanted in requests[len(files) : len(files) + 3])
         raise ImportRefused(
-            f"a reader was ended from outside after {len(found)} of {len(requests)} files, near {near}",
+            f"a reader was ended from outside after {len(files)} of {len(requests)} files, near {near}",
             exit_code=1,
             advice="memory may have run out: look at the kernel log, and import the largest files apart",
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)
-    return found
+    return files
 
 
 _usual: list[str] = []
 """The kind of the last file that was recognised."""
 _ground: list[tuple[str, Mapping[str, Format]]] = []
-"""Of a reader process: the folder and the formats."""
+"""The folder and the formats that a reader process works with."""
 
 
 def _begin(root: str, formats: Mapping[str, Format]) -> None:
@@ -168,12 +168,12 @@ def _scan(root: str, wanted: ScanRequest, formats: Mapping[str, Format]) -> Scan
 def _below(root: str, paths: Sequence[str]) -> Iterator[list[tuple[File, ScannedFile]]]:
     """Files that are read below another."""
     with ExitStack() as stack:
-        found = []
+        below = []
         for path in paths:
             descriptor, about = stack.enter_context(opened(f"{root}/{path}"))
             scanned = ScannedFile(path, _hash(descriptor), about.st_size, about.st_mtime_ns)
-            found.append((File(Path(f"/proc/self/fd/{descriptor}"), shown(path)), scanned))
-        yield found
+            below.append((File(Path(f"/proc/self/fd/{descriptor}"), shown(path)), scanned))
+        yield below
 
 
 @contextmanager
@@ -214,11 +214,11 @@ def _kind(file: File, wanted: ScanRequest, formats: Mapping[str, Format]) -> tup
     alone = head.lstrip()[:1] in (b"{", b"[") or b"\0" in head
     if alone and usual and formats[usual].recognises(head):
         return usual, (), ""
-    found = [name for name, each in formats.items() if each.recognises(head)]
-    if not found:
+    kinds = [name for name, each in formats.items() if each.recognises(head)]
+    if not kinds:
         return "", (), "is of no kind that is known"
-    _usual[:] = found[:1]
-    return found[0], found[1:], ""
+    _usual[:] = kinds[:1]
+    return kinds[0], kinds[1:], ""
 
 
 def _unread(others: Sequence[str]) -> Iterator[Diagnostic]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from twinbed.imports.layout.names import natural, shown
 from twinbed.imports.layout.run_key import FileKey, ImportRefused
 from twinbed.imports.scan import ScannedFile, ScanRequest
+from twinbed.model.json import Document
 
-OPTIONS: Mapping[str, Mapping[str, Any]] = {
+OPTIONS: Mapping[str, Document] = {
     "proc-snapshot": {},
     "tc-s": {"before_and_after": True},
     "ethtool-S": {"before_and_after": True},

@@ -7,20 +7,21 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import twinbed
 from twinbed.imports.layout.manifest import Described, LinkFacts
 from twinbed.imports.layout.names import level_key, shown
 from twinbed.imports.runs import Made
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document, Json
+from twinbed.model.members import list_at, object_at, text_at
 from twinbed.model.record import Record, Settings
 from twinbed.model.run import Level, Status
 from twinbed.model.topology import Link, Topology
 from twinbed.study.study import FORMAT
 
 KIND = "imported"
-"""Of the workload and of testbeds that were measured elsewhere."""
+"""The kind of the workload and of testbeds that were measured elsewhere."""
 PHASE = "import"
 """The phase that a run fails in none of whose files can be read."""
 REFERENCES = ("physical", "host", "native", "bare-metal", "baremetal", "real")
@@ -66,7 +67,7 @@ class About:
 
 
 def artifact(host: str, path: str, taken: Iterable[str]) -> str:
-    """Where a file is put below a run's folder: a name that is safe everywhere, and not taken."""
+    """The place of a file below a run's folder: a name that is safe everywhere, and not taken."""
     base = _UNSAFE.sub("_", path.rpartition("/")[2])[-120:].lstrip(".") or "file"
     folder = f"artifacts/{_UNSAFE.sub('_', host)[:60].lstrip('.') or KIND}"
     used = set(taken)
@@ -134,20 +135,20 @@ def record(run: Made, about: About, places: Mapping[str, str], position: int, bl
     )
 
 
-def passport(run: Made, about: About) -> dict[str, dict[str, Any]]:
+def passport(run: Made, about: About) -> dict[str, dict[str, Json]]:
     """What files say of each host, and what is known of the testbed."""
-    found: dict[str, dict[str, Any]] = defaultdict(dict)
+    facts_of: dict[str, dict[str, Json]] = defaultdict(dict)
     for one, piece in run.files:
-        place = found[one.file_key.host or KIND]
+        place = facts_of[one.file_key.host or KIND]
         for fact, value in one.scanned.pieces[piece].facts.items():
             # Two files of a host that do not agree are both heard.
             place[fact if place.get(fact, value) == value else f"{fact} ({one.scanned.format})"] = value
         if one.file_key.facts:
-            found["layout"] = dict(one.file_key.facts)
+            facts_of["layout"] = dict(one.file_key.facts)
     described = about.described.get(run.testbed)
     if described is not None and described.facts:
-        found["described"] = dict(described.facts)
-    return dict(found)
+        facts_of["described"] = dict(described.facts)
+    return dict(facts_of)
 
 
 def order(runs: Sequence[Made], before: Sequence[Record]) -> dict[str, tuple[int, int]]:
@@ -155,25 +156,25 @@ def order(runs: Sequence[Made], before: Sequence[Record]) -> dict[str, tuple[int
     cell, as far as there are any."""
     counts = Counter(each.cell for each in before)
     after = max((each.position for each in before), default=-1) + 1
-    found: dict[str, tuple[int, int]] = {}
+    places: dict[str, tuple[int, int]] = {}
     for position, run in enumerate(sorted(runs, key=lambda each: (each.started_s, each.id)), start=after):
-        found[run.id] = (position, counts[run.cell])
+        places[run.id] = (position, counts[run.cell])
         counts[run.cell] += 1
-    return found
+    return places
 
 
-def study(about: About, records: Sequence[Record], before: Mapping[str, Any], files: Mapping[str, Any]) -> dict[str, Any]:
+def study(about: About, records: Sequence[Record], before: Document, files: Document) -> dict[str, Json]:
     """``study.json`` for all runs that there are. ``before`` is what it said; ``files`` counts and names what was not read."""
     named = [str(each.settings["testbed"]["name"]) for each in records]
-    given = [*about.testbeds, *before.get("testbeds", {})]
+    given = [*about.testbeds, *object_at(before, "testbeds")]
     testbeds = list(dict.fromkeys([*(name for name in given if name in named), *named]))
-    kept = before.get("reference") if about.reference is None and not about.testbeds else None
-    reference, reason = (kept, before["reference_reason"]) if kept in testbeds else about.reference_of(testbeds)
+    kept = text_at(before, "reference") if about.reference is None and not about.testbeds else None
+    reference, reason = (kept, text_at(before, "reference_reason")) if kept in testbeds else about.reference_of(testbeds)
     levels: dict[str, dict[str, Level]] = {"testbed": {json.dumps(name): name for name in testbeds}}
     for each in records:
         for name, level in each.levels.items():
             levels.setdefault(name, {})[json.dumps(level)] = level
-    commands = list(dict.fromkeys([*before.get("commands", []), about.command]))
+    commands = list(dict.fromkeys([*map(str, list_at(before, "commands")), about.command]))
     return {
         "format": FORMAT,
         "study": about.name,
@@ -181,9 +182,7 @@ def study(about: About, records: Sequence[Record], before: Mapping[str, Any], fi
         "testbeds": {name: [{"kind": KIND}] for name in testbeds},
         "reference": reference,
         "reference_reason": reason,
-        "factors": {
-            name: testbeds if name == "testbed" else sorted(found.values(), key=level_key) for name, found in levels.items()
-        },
+        "factors": {name: testbeds if name == "testbed" else _sorted(each.values()) for name, each in levels.items()},
         "exclude": [],
         "replicates": max(Counter(each.cell for each in records).values()),
         "order": "as measured",
@@ -208,3 +207,7 @@ def study(about: About, records: Sequence[Record], before: Mapping[str, Any], fi
             for each in sorted(records, key=lambda each: each.position)
         ],
     }
+
+
+def _sorted(levels: Iterable[Level]) -> list[Level]:
+    return sorted(levels, key=level_key)

@@ -51,8 +51,8 @@ def survey(
     """Raises ImportRefused where nothing can be done with the folder."""
     entries, left = walk(request.folder, request.most, request.without)
     if not entries:
-        said = f"; {len(left)} are left out, such as {shown(left[0].path)}, which {left[0].reason}" if left else ""
-        raise ImportRefused(f"{shown(str(request.folder))} holds no files{said}")
+        left_text = f"; {len(left)} are left out, such as {shown(left[0].path)}, which {left[0].reason}" if left else ""
+        raise ImportRefused(f"{shown(str(request.folder))} holds no files{left_text}")
     paths = [entry.path for entry in entries]
     if request.assigner is None:
         raise _how(paths)
@@ -66,22 +66,22 @@ def survey(
     scanned = scan_files(request.folder, requests, formats, sizes, on_progress)
     candidates = [Candidate(file_key[each.path], each) for each in scanned if each.path in file_key]
     passed = {each.scanned.path for each in candidates if each.file_key.optional and not each.scanned.format}
-    found = plan(
+    planned = plan(
         [part for each in candidates if each.scanned.path not in passed for part in parts(each)],
         formats,
         number=request.number,
         have=request.have,
     )
-    found.otherwise = _either(file_key)
-    found.outcomes += [_ignored(each, unknown[each.path]) for each in scanned if each.path in unknown]
-    found.outcomes += [Outcome(each.path, State.IGNORED, each.reason) for each in scanned if each.path in passed]
+    planned.otherwise = _either(file_key)
+    planned.outcomes += [_ignored(each, unknown[each.path]) for each in scanned if each.path in unknown]
+    planned.outcomes += [Outcome(each.path, State.IGNORED, each.reason) for each in scanned if each.path in passed]
     if isinstance(assigner, Listed):
         reasons = {each.path: each.reason for each in left}
         lacking = [path for path in assigner.rows if path not in file_key]
-        found.outcomes += [Outcome(path, State.REFUSED, reasons.get(path, "is not there")) for path in lacking]
-    if not found.runs and not found.conflicts:
-        raise _nothing(found, paths)
-    return Survey(found, left)
+        planned.outcomes += [Outcome(path, State.REFUSED, reasons.get(path, "is not there")) for path in lacking]
+    if not planned.runs and not planned.conflicts:
+        raise _nothing(planned, paths)
+    return Survey(planned, left)
 
 
 def _scan_request(path: str, file_key: FileKey | None, then: tuple[str, ...]) -> ScanRequest:
@@ -92,15 +92,15 @@ def _scan_request(path: str, file_key: FileKey | None, then: tuple[str, ...]) ->
 
 
 def _file_keys(assigner: Assigner, paths: Sequence[str], limited: bool) -> tuple[dict[str, FileKey], dict[str, str]]:
-    found: dict[str, FileKey] = {}
+    keys: dict[str, FileKey] = {}
     unknown: dict[str, str] = {}
     with cpu_limit() if limited else contextlib.nullcontext():
         for path in paths:
             try:
-                found[path] = assigner.assign(path)
+                keys[path] = assigner.assign(path)
             except NotAssigned as error:
                 unknown[path] = str(error)
-    return found, unknown
+    return keys, unknown
 
 
 def _sizes(entries: Sequence[Entry]) -> dict[str, int]:
@@ -141,12 +141,12 @@ def _how(paths: Sequence[str]) -> ImportRefused:
     return ImportRefused(f"what are these {len(paths)} files? Their paths are such as\n{sample}", advice=advice)
 
 
-def _nothing(found: Plan, paths: Sequence[str]) -> ImportRefused:
-    first = next((each for each in found.outcomes if each.state is State.REFUSED), None)
+def _nothing(planned: Plan, paths: Sequence[str]) -> ImportRefused:
+    first = next((each for each in planned.outcomes if each.state is State.REFUSED), None)
     if first is not None:
         return ImportRefused(
             f"none of the {len(paths)} files can be imported: {shown(first.path)} {first.reason}",
             advice="docs/import.md lists the kinds of files that are read",
             exit_code=1,
         )
-    return ImportRefused(f"none of the {len(paths)} paths matches: {found.outcomes[0].reason}", advice=_how(paths).advice)
+    return ImportRefused(f"none of the {len(paths)} paths matches: {planned.outcomes[0].reason}", advice=_how(paths).advice)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.format import Format, Measurement
@@ -22,6 +22,9 @@ from twinbed.imports.text.repeated import Repeated
 from twinbed.imports.text.source import File
 from twinbed.metrics.metric import Layer, Metric, Scale, Value
 from twinbed.model.caution import Caution, Kind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ALIKE = 1e-4
 """Share by which two files of a run may differ: both ends of a stream time it, a little apart."""
@@ -55,7 +58,7 @@ class ImportedFile(BaseModel):
     format: str = Field(description="the format's name")
     piece: int = Field(0, ge=0, description="which of its measurements, from 0")
     host: str = Field("", description="the host that it is from; empty for the run as a whole")
-    options: dict[str, Any] = Field(default_factory=dict, description="what the manifest says of such files")
+    options: dict[str, JsonValue] = Field(default_factory=dict, description="what the manifest says of such files")
 
 
 class ImportedParams(WorkloadParams):
@@ -82,14 +85,14 @@ class Imported(Workload[ImportedParams]):
 
     def described(self, params: ImportedParams) -> Described:
         """The metrics of the formats of a run's files; the work is that of the first that has any."""
-        found: dict[str, Metric] = {}
+        metrics: dict[str, Metric] = {}
         used = [self.formats()[file.format] for file in params.files if file.format in self.formats()]
         for each in used:
-            found.update((metric.name, metric) for metric in each.metrics)
-        found.update((own.name, own.metric()) for own in params.metrics)
+            metrics.update((metric.name, metric) for metric in each.metrics)
+        metrics.update((own.name, own.metric()) for own in params.metrics)
         work = next((each.work for each in used if each.work), "")
         rate = next((each.rate for each in used if each.rate), "")
-        return Described(tuple(found.values()), work, rate)
+        return Described(tuple(metrics.values()), work, rate)
 
     def plan(self, params: ImportedParams, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
         """Nothing is run again."""
@@ -98,7 +101,7 @@ class Imported(Workload[ImportedParams]):
     def parse(self, params: ImportedParams, artifacts: Path) -> Extracted:
         """Raises FormatError or LookupError where a file cannot be read at all."""
         values: dict[tuple[str, str, str], tuple[Value, float]] = {}
-        tables: dict[str, list[Any]] = {}
+        tables: dict[str, list[pa.Table]] = {}
         cautions: list[Caution] = []
         for file in params.files:
             measurement = self._reading(file, artifacts)
@@ -147,7 +150,7 @@ def _placed(measurement: Measurement, host: str) -> Iterator[Value]:
         yield value if value.host or not host else replace(value, host=host)
 
 
-def _of_host(table: Any, host: str) -> Any:
+def _of_host(table: pa.Table, host: str) -> pa.Table:
     """The table with its empty hosts named."""
     import pyarrow.compute as pc
 
@@ -158,7 +161,7 @@ def _of_host(table: Any, host: str) -> Any:
     return table.set_column(table.column_names.index("host"), "host", named)
 
 
-def _joined(parts: Sequence[Any]) -> Any:
+def _joined(parts: Sequence[pa.Table]) -> pa.Table:
     import pyarrow as pa
 
     return parts[0] if len(parts) == 1 else pa.concat_tables(parts, promote_options="permissive")

@@ -90,7 +90,7 @@ def scale_location(rows: Sequence[tuple[float, float]], unit: str) -> Spec:
 
 
 def thinned(rows: Sequence[Residual], most: int = MOST_POINTS) -> Sequence[Residual]:
-    """At most so many: of every rank evenly many, the extremes always."""
+    """At most so many rows: evenly many of every rank, and always the extremes."""
     if len(rows) <= most:
         return rows
     ranked = sorted(rows, key=lambda row: row.normal_quantile)
@@ -204,10 +204,10 @@ def _bar(bar: Bar, none: float) -> Spec:
 
 
 def _domain(bars: Sequence[Bar], none: float) -> list[float]:
-    found = [none]
+    values = [none]
     for bar in bars:
-        found += [each for each in (bar.value, bar.low, bar.high, bar.wide_low, bar.wide_high) if each is not None]
-    return _roomy(min(found), max(found), none > 0)
+        values += [each for each in (bar.value, bar.low, bar.high, bar.wide_low, bar.wide_high) if each is not None]
+    return _roomy(min(values), max(values), none > 0)
 
 
 def _roomy(low: float, high: float, logarithmic: bool) -> list[float]:
@@ -303,9 +303,9 @@ def _apart(last: Sequence[Spec], domain: Sequence[float], logarithmic: bool) -> 
     """Where the names of lines are written, upwards from where the lines end, so that they do not overlap."""
     scale, back = (math.log, math.exp) if logarithmic else (float, float)
     gap = TEXT * (scale(domain[1]) - scale(domain[0])) / HEIGHT
-    found: list[Spec] = []
+    apart: list[Spec] = []
     below = -math.inf
     for row in sorted(last, key=lambda row: float(row["value"])):
         below = max(scale(row["value"]), below + gap)
-        found.append({**row, "label": back(below)})
-    return found
+        apart.append({**row, "label": back(below)})
+    return apart

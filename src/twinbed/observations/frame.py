@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING
 
 from twinbed.metrics.metric import Layer, Scale
 from twinbed.model.caution import Caution, Kind
@@ -187,13 +187,13 @@ def of_tables(tables: Tables, response: str | None, host: str | None = None, dir
     orders: dict[str, Sequence[Level]] = {"testbed": tables.outline.testbeds}
     if isinstance(given, dict):
         orders |= {factor: levels for factor, levels in given.items() if isinstance(levels, list)}
-    found: dict[str, list[Level]] = {"testbed": [str(record.settings["testbed"]["name"]) for record, _ in rows]}
+    levels_of: dict[str, list[Level]] = {"testbed": [str(record.settings["testbed"]["name"]) for record, _ in rows]}
     names = dict.fromkeys([*orders, *(factor for record, _ in rows for factor in record.levels)])
     for factor in names:
         if factor != "testbed":
-            found[factor] = [record.levels.get(factor) for record, _ in rows]
+            levels_of[factor] = [record.levels.get(factor) for record, _ in rows]
     of_run = {each: [getattr(record, each) for record, _ in rows] for each in OF_A_RUN[1:4]}
-    columns = {factor: encoded(factor, levels, orders.get(factor, ())) for factor, levels in found.items()}
+    columns = {factor: encoded(factor, levels, orders.get(factor, ())) for factor, levels in levels_of.items()}
     columns |= {each: encoded(each, levels) for each, levels in of_run.items() if each not in columns}
     columns["run"] = encoded("run", [record.id for record, _ in rows])
     where = "".join(f"@{place}" for place in (host, direction) if place)
@@ -229,7 +229,7 @@ def _cautions(tables: Tables, testbeds: Mapping[str, str]) -> Iterator[Caution]:
 
 
 def _failed(records: Sequence[Record]) -> Iterator[Caution]:
-    """For each testbed, at which levels how many runs failed: they are rarely any runs."""
+    """A caution for each testbed: how many runs failed, and at which levels; failures are rarely at random."""
     cells: dict[str, dict[str, list[Record]]] = {}
     for record in records:
         at = ", ".join(f"{name} {level_text(level)}" for name, level in record.levels.items() if name != "testbed")
@@ -246,39 +246,54 @@ def _failed(records: Sequence[Record]) -> Iterator[Caution]:
 
 def headlines(tables: Tables, layer: Layer) -> tuple[str, ...]:
     """The names of a layer's headline metrics, in the order of the tables."""
-    return tuple(dict.fromkeys(kind[0] for kind in _kinds(tables) if kind[5] and kind[6] == layer))
+    return tuple(dict.fromkeys(kind.metric for kind in _kinds(tables) if kind.headline and kind.layer == layer))
 
 
-def _kinds(tables: Tables) -> list[tuple[Any, ...]]:
-    """What was measured, each once: metric, host, direction, unit, scale, headline, layer."""
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What was measured: the columns of the table of metrics that all its rows have alike."""
+
+    metric: str
+    host: str
+    direction: str
+    unit: str
+    scale: str
+    headline: bool
+    layer: str
+
+
+def _kinds(tables: Tables) -> list[_Kind]:
+    """What was measured, each once."""
     table = tables.table("metrics")
     if not table.num_rows:
         return []
-    names = ["metric", "host", "direction", "unit", "scale", "headline", "layer"]
+    names = [each.name for each in fields(_Kind)]
     # In one thread, so that the order is that of the rows.
     kinds = table.group_by(names, use_threads=False).aggregate([])
-    return list(zip(*(kinds[each].to_pylist() for each in names), strict=True))
+    return [_Kind(*values) for values in zip(*(kinds[each].to_pylist() for each in names), strict=True)]
 
 
 def _metric(
     tables: Tables, response: str | None, host: str | None, direction: str | None
-) -> tuple[str, str, str, Mapping[str, Any]]:
+) -> tuple[str, str, str, Mapping[str, str]]:
     kinds = _kinds(tables)
     if not kinds:
         raise TwinbedError(f"{tables.shown} has no values yet", advice="`twinbed run` makes runs")
     if response is None:
         layers = [str(layer) for layer in Layer]
-        headlines = sorted((kind for kind in kinds if kind[5]), key=lambda kind: layers.index(kind[6]))
+        headlines = sorted((kind for kind in kinds if kind.headline), key=lambda kind: layers.index(kind.layer))
         if not headlines:
-            there = ", ".join(sorted({kind[0] for kind in kinds}))
+            there = ", ".join(sorted({kind.metric for kind in kinds}))
             raise TwinbedError("which response?", advice=f"--response NAME; there are: {there}")
-        response = headlines[0][0]
-    of_name = [kind for kind in kinds if kind[0] == response]
+        response = headlines[0].metric
+    of_name = [kind for kind in kinds if kind.metric == response]
     if not of_name:
-        there = ", ".join(sorted({kind[0] for kind in kinds}))
+        there = ", ".join(sorted({kind.metric for kind in kinds}))
         raise TwinbedError(f"{tables.shown} has no metric {response!r}", advice=f"there are: {there}")
-    places = [kind for kind in of_name if (host is None or kind[1] == host) and (direction is None or kind[2] == direction)]
-    whole = [kind for kind in places if not kind[1] and not kind[2]]
+    places = [
+        kind for kind in of_name if (host is None or kind.host == host) and (direction is None or kind.direction == direction)
+    ]
+    whole = [kind for kind in places if not kind.host and not kind.direction]
     if whole and host is None and direction is None:
         places = whole
     if len(places) != 1:
@@ -286,11 +301,11 @@ def _metric(
         wrong = "is measured at several places" if places else "is not measured there"
         raise TwinbedError(f"{response} {wrong}", advice=f"choose one: {there}")
     kind = places[0]
-    return response, kind[1], kind[2], {"unit": kind[3], "scale": kind[4]}
+    return response, kind.host, kind.direction, {"unit": kind.unit, "scale": kind.scale}
 
 
-def _where(kind: Sequence[Any]) -> tuple[tuple[str, str], tuple[str, str]]:
-    return ("host", kind[1]), ("direction", kind[2])
+def _where(kind: _Kind) -> tuple[tuple[str, str], tuple[str, str]]:
+    return ("host", kind.host), ("direction", kind.direction)
 
 
 def _values(tables: Tables, metric: str, host: str, direction: str) -> dict[str, float | None]:

@@ -36,42 +36,42 @@ class Numbered:
 
     def samples(self, least: int = 1) -> dict[int, list[float]]:
         """Values by N, in its order, of each N that has at least so many."""
-        found: dict[int, list[float]] = {n: [] for n in sorted(set(self.n))}
+        by_n: dict[int, list[float]] = {n: [] for n in sorted(set(self.n))}
         for n, value in zip(self.n, self.values, strict=True):
-            found[n].append(value)
-        return {n: values for n, values in found.items() if len(values) >= least}
+            by_n[n].append(value)
+        return {n: values for n, values in by_n.items() if len(values) >= least}
 
     def enough(self, least: int, needed: int | None = None) -> dict[int, list[float]]:
         """Samples without each N that has fewer than ``least``, so that it does not cost what is known of the others; with them
         where ``needed`` is one of them, or no other is left."""
-        found = self.samples(least)
-        return found if found and (needed is None or needed in found) else self.samples()
+        samples = self.samples(least)
+        return samples if samples and (needed is None or needed in samples) else self.samples()
 
 
 def each_by_itself(groups: Sequence[Numbered], judge: Callable[[Numbered], Outcome]) -> tuple[list[Outcome], dict[str, int]]:
     """What ``judge`` makes of each group; and of those that it refuses the runs, which are left out, by their reason: one group
     does not cost what is known of the others. Raises the first TwinbedError where it refuses all."""
-    found: list[Outcome] = []
+    outcomes: list[Outcome] = []
     left_out: dict[str, int] = {}
     refused = None
     for group in groups:
         try:
-            found.append(judge(group))
+            outcomes.append(judge(group))
         except TwinbedError as error:
             refused = refused or error
             left_out[f"runs of {group.name}: {error.message.removeprefix(f'{group.name}: ')}"] = len(group.runs)
-    if refused is not None and not found:
+    if refused is not None and not outcomes:
         raise refused
-    return found, left_out
+    return outcomes, left_out
 
 
 def varied_numbers(tables: Tables) -> dict[str, list[Level]]:
     """The factors that could be N, with their levels: those that vary and are whole numbers from 1 on."""
-    found: dict[str, dict[Level, None]] = {}
+    numbers: dict[str, dict[Level, None]] = {}
     for record in tables.records:
         for factor, level in record.levels.items():
-            found.setdefault(factor, {})[level] = None
-    return {name: list(levels) for name, levels in found.items() if len(levels) > 1 and all(map(_is_number, levels))}
+            numbers.setdefault(factor, {})[level] = None
+    return {name: list(levels) for name, levels in numbers.items() if len(levels) > 1 and all(map(_is_number, levels))}
 
 
 def of_pairs(factors: Iterable[str]) -> str | None:
@@ -84,7 +84,7 @@ def _is_number(level: Level) -> bool:
 
 
 def numbered(frame: Frame, over: str, *, per_pair: bool = False) -> list[Numbered]:
-    """By the levels of the frame's other factors, in their order; with ``per_pair`` values are divided by N.
+    """The values by the levels of the frame's other factors, in their order; with ``per_pair`` values are divided by N.
 
     Raises TwinbedError where ``over`` is no column of whole numbers from 1 on, and where there is no observation.
     """
@@ -133,9 +133,9 @@ def measured(tables: Tables, host: str | None = None) -> dict[str, dict[str, flo
     table = tables.table("metrics")
     if not table.num_rows:
         return {}
-    found: dict[str, dict[str, float]] = {}
+    values_of: dict[str, dict[str, float]] = {}
     columns = (table[name].to_pylist() for name in ("metric", "host", "direction", "run", "value"))
     for metric, at, direction, run, value in zip(*columns, strict=True):
         if value is not None and (host is None or at == host):
-            found.setdefault("@".join(part for part in (metric, at, direction) if part), {})[run] = float(value)
-    return found
+            values_of.setdefault("@".join(part for part in (metric, at, direction) if part), {})[run] = float(value)
+    return values_of

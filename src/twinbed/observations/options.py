@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar
 
 import click
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 STYLES = ("text", "json", "csv")
 SUFFIXES = {".json": "json", ".csv": "csv", ".html": "html", ".htm": "html"}
-Command = TypeVar("Command", bound=Callable[..., Any])
+Arguments = ParamSpec("Arguments")
+Code = TypeVar("Code")
 
 
 class Given(TypedDict):
@@ -83,13 +84,15 @@ class Request:
         write(tables, cautions, rows_left_out, source, style, table, text, output, page)
 
 
-def options(tables: tuple[str, ...], *, whole: bool, pages: bool = False) -> Callable[[Command], Command]:
+def options(
+    tables: tuple[str, ...], *, whole: bool, pages: bool = False
+) -> Callable[[Callable[Arguments, Code]], Callable[Arguments, Code]]:
     """``tables`` are those that CSV may be of; ``whole`` is whether responses are of all pairs together unless said; ``pages``
     whether there is a page."""
     styles = (*STYLES, "html") if pages else STYLES
     per_pair = "Divide the response by N. Default: {}."
 
-    def add(command: Command) -> Command:
+    def add(command: Callable[Arguments, Code]) -> Callable[Arguments, Code]:
         for option in reversed(
             (
                 click.option("--response", metavar="NAME", help="The metric. Of RESULTS by default the first headline metric."),
@@ -122,12 +125,12 @@ def factor_of_n(inputs: Inputs, source: Path, over: str | None) -> str:
     if not inputs.is_results(source):
         return PAIRS
     numbers = varied_numbers(inputs.tables(source))
-    found = of_pairs(numbers)
-    if found is None:
+    factor = of_pairs(numbers)
+    if factor is None:
         there = ", ".join(numbers)
         advice = f"--over FACTOR; those that could be N: {there}" if there else "N is a factor of whole numbers, such as pairs"
         raise TwinbedError(f"{source}: no number of pairs varies", advice=advice)
-    return found
+    return factor
 
 
 def write(
@@ -170,7 +173,7 @@ def table_text(rows: Sequence[Row]) -> str:
     return as_text([{name: _short(value) for name, value in row.items()} for row in rows]).rstrip("\n")
 
 
-def _short(value: Any) -> Any:
+def _short(value: object) -> object:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return float(f"{value:.4g}") if isinstance(value, float) else value

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, SupportsFloat, TypeVar
 
 from twinbed.contracts.analysis import Inputs
 from twinbed.model.error import TwinbedError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PARQUET = b"PAR1"
+Number = TypeVar("Number", "np.bool_", "np.float64")
 
 
 def read_frame(
@@ -68,7 +69,7 @@ def _of_file(source: Path, table: pa.Table, response: str | None, columns: Seque
         raise TwinbedError(f"{response} cannot explain itself", advice="leave the response out of the factors")
     y = _numbers(source, response, table[response])
     missing = {f"rows without {response}": np.isnan(y)}
-    missing |= {f"rows without {name}": _array(table[name].is_null(nan_is_null=True), bool) for name in names}
+    missing |= {f"rows without {name}": _array(table[name].is_null(nan_is_null=True), np.bool_) for name in names}
     kept = np.ones(len(y), dtype=bool)
     left_out = {}
     for reason, absent in missing.items():
@@ -76,12 +77,12 @@ def _of_file(source: Path, table: pa.Table, response: str | None, columns: Seque
         if count := int(np.sum(kept & absent)):
             left_out[reason] = count
         kept &= ~absent
-    found = {name: _column(name, table[name], kept) for name in names}
-    return Frame(str(source), response, "", None, y[kept], found, tuple(names), left_out)
+    explaining = {name: _column(name, table[name], kept) for name in names}
+    return Frame(str(source), response, "", None, y[kept], explaining, tuple(names), left_out)
 
 
-def _array(values: pa.ChunkedArray, kind: type) -> NDArray[Any]:
-    """By way of a list: pyarrow's own to_numpy imports pandas where there is one, which takes a second."""
+def _array(values: pa.ChunkedArray, kind: type[Number]) -> NDArray[Number]:
+    """The values as an array, by way of a list: pyarrow's own to_numpy imports pandas where there is one: a second."""
     import numpy as np
 
     return np.array(values.to_pylist(), dtype=kind)
@@ -98,7 +99,7 @@ def _column(name: str, values: pa.ChunkedArray, kept: NDArray[np.bool_]) -> Colu
     return arranged(name, [_level(levels[at]) for at in present], codes.astype(np.intp))
 
 
-def _level(value: Any) -> str | int | float | bool:
+def _level(value: object) -> str | int | float | bool:
     return value if isinstance(value, str | int | float | bool) else str(value)
 
 
@@ -117,20 +118,22 @@ def _numbers(source: Path, name: str, values: pa.ChunkedArray) -> NDArray[np.flo
                     f"{source}: {name} is {value!r} in row {row} (the header not counted), which is no number",
                     advice="a response is a number in every row, or empty where it is missing",
                 )
-    found: NDArray[np.float64] = _array(values.cast(pa.float64()), float)
-    infinite = np.flatnonzero(np.isinf(found))
+    numbers = _array(values.cast(pa.float64()), np.float64)
+    infinite = np.flatnonzero(np.isinf(numbers))
     if len(infinite):
         raise TwinbedError(
             f"{source}: {name} is infinite in row {infinite[0] + 1} (the header not counted)",
             advice="leave the field empty where there is no value",
         )
-    return found
+    return numbers
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
+    if not isinstance(value, str | bytes | SupportsFloat):
+        return False
     try:
         float(value)
-    except (TypeError, ValueError):
+    except ValueError:
         return False
     return True
 

@@ -88,9 +88,9 @@ def suspicion(place: str, name: str) -> Suspicion:
     >>> suspicion("client", "NIC driver").kind
     'NIC'
     """
-    for pattern, found in _KINDS:
+    for pattern, kind in _KINDS:
         if pattern.search(name):
-            return found
+            return kind
     if place == "image":
         return Suspicion(11, "package", "the image's", True)
     return _OTHER

@@ -81,7 +81,7 @@ def analysis_of_variance(library: Library, table: Table) -> Iterator[Replayed]:
     plain, wide = _parts(groups, lambda cell: Range.exactly(cell.number)), _parts(groups, lambda cell: cell.range)
     a, r = len(groups), len(next(iter(groups.values())))
 
-    def said(component: str, metric: str = "sum_of_squares") -> str:
+    def digits(component: str, metric: str = "sum_of_squares") -> str:
         return rounding.significant(plain[component, metric].middle, 7)
 
     def formula(component: str, metric: str) -> str:
@@ -89,11 +89,11 @@ def analysis_of_variance(library: Library, table: Table) -> Iterator[Replayed]:
             case "sum_of_squares":
                 return f"{FORMULAS[component]} of {data.id}"
             case "variation":
-                return f"{said(component)} / {said('y - mean')}"
+                return f"{digits(component)} / {digits('y - mean')}"
             case "mean_square":
-                return f"{said(component)} / {said(component, 'degrees_of_freedom')}"
+                return f"{digits(component)} / {digits(component, 'degrees_of_freedom')}"
             case "f":
-                return f"{said('A', 'mean_square')} / {said('errors', 'mean_square')}"
+                return f"{digits('A', 'mean_square')} / {digits('errors', 'mean_square')}"
             case "table_f":
                 return f"F({QUANTILE_LEVEL}; {a - 1}, {a * r - a})"
         return f"a = {a} levels, r = {r} replications"
@@ -135,7 +135,7 @@ class Difference:
     """Quantile times standard deviation: what half-widths of any kind are multiples of."""
     replications: int
     levels: int
-    said: str
+    expression: str
 
     @property
     def printed_half(self) -> Worked:
@@ -177,7 +177,7 @@ def differences(library: Library, table: Table) -> Iterator[Difference]:
             scale=float(quantile.middle) * math.sqrt(mse.number),
             replications=len(one),
             levels=len(groups),
-            said=f"{table.settings['quantile']} sqrt({mse.printed} x 2/{len(one)})",
+            expression=f"{table.settings['quantile']} sqrt({mse.printed} x 2/{len(one)})",
         )
 
 
@@ -205,7 +205,7 @@ def difference_intervals(library: Library, table: Table) -> Iterator[Replayed]:
             status=Status.EQUAL if agrees else Status.DIFFERS,
         )
         for cell, end, sign in zip((row.low, row.high), row.ends, "-+", strict=True):
-            yield held(cell, end, f"{middle} {sign} {row.said}", cell.kind)
+            yield held(cell, end, f"{middle} {sign} {row.expression}", cell.kind)
         yield Replayed(
             table=table.id,
             cell=row.low.place,

@@ -47,7 +47,7 @@ def _half_width(library: Library) -> Iterator[Finding]:
                 cell=row.low.place,
                 printed=f"({row.low.printed}, {row.high.printed})",
                 follows=f"({low}, {high})",
-                arithmetic=f"{row.said} = {float(row.half.value):.2f}{_by_t(row)}, not {half:.2f}{made}",
+                arithmetic=f"{row.expression} = {float(row.half.value):.2f}{_by_t(row)}, not {half:.2f}{made}",
                 changes=f"{names} becomes {now}" if changed else f"{names} stays {now}",
             )
 

@@ -182,7 +182,7 @@ class Library:
     equations: Sequence[Equation]
 
     def table(self, name: str) -> Table:
-        """By its id, in any case, with arabic numerals too (icnc-3). Raises TwinbedError."""
+        """The table with an id, in any case, with arabic numerals too (icnc-3). Raises TwinbedError."""
         known = {each.casefold(): each for each in self.tables}
         wanted = name.casefold()
         source, _, number = wanted.partition("-")

@@ -69,11 +69,11 @@ def compare(library: Library, margin: float = 0.10, alpha: float = 0.05) -> list
 
 
 def _findings_by_cell(library: Library) -> Mapping[tuple[str, str], list[str]]:
-    found: dict[tuple[str, str], list[str]] = {}
+    by_cell: dict[tuple[str, str], list[str]] = {}
     for finding in audit(library):
         if finding.rule in CAUTIONS:
-            found.setdefault((finding.table, finding.cell), []).append(finding.rule)
-    return found
+            by_cell.setdefault((finding.table, finding.cell), []).append(finding.rule)
+    return by_cell
 
 
 def _of_table(table: Table, margin: float, alpha: float, findings: Mapping[tuple[str, str], list[str]]) -> Iterator[Held]:

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +17,10 @@ class Figure:
     in the colours of a file."""
 
     name: str
-    """In a few words, for a file's name."""
+    """A few words for a file's name."""
     label: str
     """What it shows."""
-    spec: dict[str, Any] | None = None
+    spec: Mapping[str, object] | None = None
     drawing: str | None = None
 
 
@@ -31,18 +30,18 @@ _KEPT: ContextVar[list[Figure] | None] = ContextVar("figures", default=None)
 @contextmanager
 def collected() -> Iterator[list[Figure]]:
     """The list that figures are put into, in the order of the page."""
-    found: list[Figure] = []
-    token = _KEPT.set(found)
+    figures: list[Figure] = []
+    token = _KEPT.set(figures)
     try:
-        yield found
+        yield figures
     finally:
         _KEPT.reset(token)
 
 
 def kept(make: Callable[[], Figure]) -> bool:
     """Whether the figure was wanted as such, so that nobody will see it drawn."""
-    found = _KEPT.get()
-    if found is None:
+    figures = _KEPT.get()
+    if figures is None:
         return False
-    found.append(make())
+    figures.append(make())
     return True

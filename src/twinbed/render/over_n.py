@@ -14,7 +14,7 @@ from twinbed.render.plots import DASHES, MUTED, SERIES, WIDTH, Spec, panels
 
 HEIGHT = 190
 ROOM = 1.06
-"""At the ends of a logarithmic axis, so that no mark is cut off."""
+"""The room at the ends of a logarithmic axis, so that no mark is cut off."""
 
 LEGEND: Spec = {
     "title": None,
@@ -46,10 +46,10 @@ class Panel:
     lines: Sequence[Line]
 
 
-def over_n(found: Sequence[Panel], many: str, axis: str, *, logarithmic: bool = False, points: bool = True) -> Spec:
+def over_n(shown: Sequence[Panel], many: str, axis: str, *, logarithmic: bool = False, points: bool = True) -> Spec:
     """``many`` is what N counts, ``axis`` what is drawn; ``points`` False draws the means alone."""
-    names = list(dict.fromkeys(line.name for panel in found for line in panel.lines))
-    return panels([_panel(panel, names, many, axis, logarithmic, points) for panel in found])
+    names = list(dict.fromkeys(line.name for panel in shown for line in panel.lines))
+    return panels([_panel(panel, names, many, axis, logarithmic, points) for panel in shown])
 
 
 def of_n(tested: Sequence[int], many: str) -> Spec:

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from twinbed.render.collected import Figure, kept
 
 Spec = dict[str, Any]
+"""A plot or a part of one, as Vega-Lite's schema has it: parts of parts are looked into by name."""
 
 
 WIDTH = 268

@@ -7,13 +7,12 @@ import io
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import click
 
 STYLES = ("text", "json", "csv")
 
-Row = Mapping[str, Any]
+Row = Mapping[str, object]
 
 
 def print_table(rows: Sequence[Row], style: str = "text", *, title: str = "") -> None:
@@ -30,7 +29,7 @@ def print_table(rows: Sequence[Row], style: str = "text", *, title: str = "") ->
         click.echo(as_text(rows), nl=False)
 
 
-def print_json(data: Any) -> None:
+def print_json(data: object) -> None:
     """Prints data as indented JSON."""
     click.echo(json.dumps(data, indent=1, ensure_ascii=False))
 
@@ -79,7 +78,7 @@ def _is_numeric(rows: Sequence[Row], name: str) -> bool:
     return bool(values) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):

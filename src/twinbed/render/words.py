@@ -35,7 +35,7 @@ def metric_title(metric: str, host: str = "", direction: str = "") -> str:
 
 
 def heading(text: str) -> str:
-    """With a capital at its beginning; the others stay as they are."""
+    """The text with a capital at its beginning; other letters stay as they are."""
     return text[:1].upper() + text[1:]
 
 

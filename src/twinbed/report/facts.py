@@ -55,9 +55,9 @@ Rows = dict[str, list[tuple[str, ...]]]
 def _collect(tables: Tables, name: str, columns: Sequence[str]) -> dict[tuple[str, str], Rows]:
     """(first, second column) -> testbed -> distinct rest of the row, in the order of appearance."""
     table = tables.table(name)
-    found: dict[tuple[str, str], Rows] = {}
+    rows_of: dict[tuple[str, str], Rows] = {}
     if not table.num_rows:
-        return found
+        return rows_of
     testbeds = {record.id: str(record.settings["testbed"]["name"]) for record in tables.records}
     distinct: Iterable[tuple[str, ...]] = dict.fromkeys(
         (testbeds[run], *rest)
@@ -65,8 +65,8 @@ def _collect(tables: Tables, name: str, columns: Sequence[str]) -> dict[tuple[st
         if run in testbeds
     )
     for testbed, one, two, *rest in distinct:
-        found.setdefault((one, two), {}).setdefault(testbed, []).append(tuple(rest))
-    return found
+        rows_of.setdefault((one, two), {}).setdefault(testbed, []).append(tuple(rest))
+    return rows_of
 
 
 def _values(rows: Rows, column: int) -> Values:
@@ -75,8 +75,8 @@ def _values(rows: Rows, column: int) -> Values:
 
 def shown(values: Values, testbed: str, most: int = 4) -> str:
     """A testbed's values in one text; a value that runs do not agree on is shown with its alternatives."""
-    found = values.get(testbed, ())
-    if not found:
+    known = values.get(testbed, ())
+    if not known:
         return MISSING
-    rest = f" | and {len(found) - most} more" if len(found) > most else ""
-    return " | ".join(found[:most]) + rest
+    rest = f" | and {len(known) - most} more" if len(known) > most else ""
+    return " | ".join(known[:most]) + rest

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
+from twinbed.model.json import Document
+from twinbed.model.members import object_at, objects_at
 from twinbed.model.tables import Outline
 from twinbed.render.html import html
 
@@ -16,7 +17,7 @@ MOST_FILES = 50
 
 def measured_by(outline: Outline) -> Sequence[str]:
     """The formats of the files; none of a study that was run."""
-    return [str(each) for each in _import(outline).get("formats", {}) if each != "unknown"]
+    return [str(each) for each in object_at(_import(outline), "formats") if each != "unknown"]
 
 
 def imported(outline: Outline) -> Iterator[Markup]:
@@ -24,9 +25,9 @@ def imported(outline: Outline) -> Iterator[Markup]:
     about = _import(outline)
     if not about:
         return
-    counts = ", ".join(f"{count} {what}" for what, count in about.get("files", {}).items() if count)
+    counts = ", ".join(f"{count} {what}" for what, count in object_at(about, "files").items() if count)
     yield html('<section id="files"><h2>Files</h2><p>Measured elsewhere and imported: {}.</p>', counts)
-    wrong = about.get("not_read", ())
+    wrong = objects_at(about, "not_read")
     if wrong:
         items = Markup().join(
             html("<li><code>{}</code> {}: {}</li>", str(each["path"]), str(each["what"]), str(each["reason"]))
@@ -39,6 +40,5 @@ def imported(outline: Outline) -> Iterator[Markup]:
     yield Markup("</section>")
 
 
-def _import(outline: Outline) -> Mapping[str, Any]:
-    found = outline.data.get("import")
-    return found if isinstance(found, Mapping) else {}
+def _import(outline: Outline) -> Document:
+    return object_at(outline.data, "import")

@@ -63,12 +63,12 @@ def _spreads(comparisons: Sequence[Comparison]) -> Tabular:
     first = comparisons[0]
     rows = []
     for each in comparisons:
-        found = each.spread
+        spread = each.spread
         ratio_text = interval = p_value = NONE
-        if found is not None:
-            ratio_text = times(found.ratio) if found.ratio else NONE
-            interval = f"[{times(found.interval.low)}, {times(found.interval.high)}]" if found.interval else NONE
-            p_value = p_text(found.p_value)
+        if spread is not None:
+            ratio_text = times(spread.ratio) if spread.ratio else NONE
+            interval = f"[{times(spread.interval.low)}, {times(spread.interval.high)}]" if spread.interval else NONE
+            p_value = p_text(spread.p_value)
         deviations = (deviation(each, each.estimate), deviation(each, each.reference_estimate))
         rows.append((cell_title(each.cell), each.testbed, *deviations, ratio_text, interval, p_value))
     level = next((each.spread.interval.level for each in comparisons if each.spread and each.spread.interval), 0.95)

@@ -66,7 +66,7 @@ def _pairs(check: LinkCheck) -> tuple[int, int]:
 
 
 def _cell(check: LinkCheck, tables: Tables) -> str:
-    """In words, by the run that the check was made in."""
+    """The cell in words, by the run that the check was made in."""
     levels = next((record.levels for record in tables.records if record.id == check.run), None)
     return check.cell if levels is None else cell_title(levels)
 
@@ -81,7 +81,7 @@ def _row(figure: Figure) -> list[str]:
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """With four digits, in the unit that suits it.
+    """The number with four digits, in the unit that suits it.
 
     >>> quantity(9.413e8, "bit/s"), quantity(0.0105, "s"), quantity(0.001, "1"), quantity(None, "B")
     ('941.3 Mbit/s', '10.5 ms', '0.1 %', '–')

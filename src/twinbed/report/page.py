@@ -98,9 +98,9 @@ def _lede(result: Comparisons, reference: str | None, over_n: Scaling | None) ->
     """How many fit, where that is the one thing to say; and the verdicts, where testbeds are compared."""
     advised = list(recommendations(over_n)) if over_n else []
     parts = [f"{advised[0]}."] if len(advised) == 1 else []
-    found = summaries(result)
-    if found:
-        parts.append(lede(found, reference))
+    sentences = summaries(result)
+    if sentences:
+        parts.append(lede(sentences, reference))
     return " ".join(parts) or f"There is nothing to compare: {nothing_compared(result)}."
 
 

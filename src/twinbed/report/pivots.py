@@ -10,7 +10,6 @@ import io
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from twinbed.analyses.compare.result import Comparison, Comparisons, Estimated
 from twinbed.model.caution import Kind
@@ -84,9 +83,11 @@ def study_tables(tables: Tables, result: Comparisons, printed: Printed | None = 
     return tuple(_table(each, factors, outline.confidence, result, printed) for each in asked)
 
 
-def _table(asked: Pivot, factors: Mapping[str, Any], confidence: float, result: Comparisons, printed: Printed | None) -> Table:
+def _table(
+    asked: Pivot, factors: Mapping[str, Sequence[Level]], confidence: float, result: Comparisons, printed: Printed | None
+) -> Table:
     key = (asked.metric, asked.host, asked.direction)
-    found = {
+    estimates = {
         _name({**each.cell, TESTBED: each.testbed}): each
         for each in result.estimates
         if (each.metric, each.host, each.direction) == key
@@ -103,7 +104,7 @@ def _table(asked: Pivot, factors: Mapping[str, Any], confidence: float, result: 
     def entry(levels: Levels) -> Entry:
         name = _name(levels)
         kinds = dict.fromkeys(caution.kind for caution in cautions.get(name, ()))
-        row = found.get(name)
+        row = estimates.get(name)
         printed_value = printed(asked.published, levels, asked.metric) if printed and asked.published else None
         if row is None:
             return Entry(0, cautions=tuple(kinds), printed=printed_value)
@@ -112,7 +113,7 @@ def _table(asked: Pivot, factors: Mapping[str, Any], confidence: float, result: 
         mean, interval = row.estimate, row.estimate.interval
         bounds = (interval.low, interval.high) if interval else (None, None)
         values = (mean.n, mean.mean, mean.stdev, bounds[0], bounds[1])
-        base = found.get(_name({**levels, asked.columns: asked.against}))
+        base = estimates.get(_name({**levels, asked.columns: asked.against}))
         change = _change(row, base, compared.get(name), asked) if asked.show == "change" else (None, None, None)
         return Entry(*values, *change, cautions=tuple(kinds), printed=printed_value)
 
@@ -131,7 +132,7 @@ def _table(asked: Pivot, factors: Mapping[str, Any], confidence: float, result: 
     kept = tuple(at for at in range(len(columns)) if columns[at] in planned)
     return Table(
         asked=asked,
-        unit=next((each.unit for each in found.values()), ""),
+        unit=next((each.unit for each in estimates.values()), ""),
         confidence=confidence,
         change_confidence=next((each.ratio_interval.level for each in compared.values() if each.ratio_interval), None),
         columns=tuple(columns[at] for at in kept),

@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup, escape
 
@@ -56,7 +55,7 @@ def _cautions(result: Comparisons) -> Iterator[Markup]:
 
 
 def _code(text: str) -> Markup:
-    """With what stands between backticks as code."""
+    """The text, with what stands between backticks as code."""
     return as_code(re.compile(r"`([^`]+)`"), text)
 
 
@@ -119,8 +118,8 @@ def _settings(testbeds: Sequence[str], settings: Sequence[Fact]) -> Markup:
     for setting in settings:
         cells = []
         for name in testbeds:
-            asked, found = shown(setting.asked, name), shown(setting.values, name)
-            text = escape(found) if asked == found or asked in ("null", "–") else html("{} (asked {})", found, asked)
+            asked, actual = shown(setting.asked, name), shown(setting.values, name)
+            text = escape(actual) if asked == actual or asked in ("null", "–") else html("{} (asked {})", actual, asked)
             cells.append(html("<td{}>{}</td>", _mark(setting, name, testbeds), text))
         rows.append(
             html(
@@ -208,7 +207,7 @@ def _run_command(outline: Outline) -> str:
     return f"twinbed run {shlex.quote(Path(str(outline.data.get('filename') or 'study.yaml')).name)}{options}"
 
 
-def _conditions(tables: Tables) -> Iterator[tuple[str, Any]]:
+def _conditions(tables: Tables) -> Iterator[tuple[str, object]]:
     outline = tables.outline
     reason = outline.data.get("reference_reason")
     times = [record.started_s for record in tables.records]

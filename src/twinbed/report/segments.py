@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import log2
-from typing import Any
 
 from twinbed.model.tables import Tables
 from twinbed.render.plots import INK, MOST_CELLS, MUTED, ROW, WIDTH, Spec, panels, testbed_axis
@@ -33,16 +32,16 @@ def segment_sizes(tables: Tables) -> dict[str, Sizes]:
     if not table.num_rows:
         return {}
     records = {record.id: record for record in tables.records}
-    found: dict[str, dict[str, dict[str, dict[int, int]]]] = {}
+    sizes: dict[str, dict[str, dict[str, dict[int, int]]]] = {}
     for row in table.to_pylist():
         record = records.get(row["run"])
         if record is None or not row["segments"] or not row["link"].startswith("client"):
             continue
         cell = cell_title({factor: level for factor, level in record.levels.items() if factor != "testbed"})
-        testbeds = found.setdefault(DIRECTIONS[row["direction"]], {}).setdefault(cell, {})
+        testbeds = sizes.setdefault(DIRECTIONS[row["direction"]], {}).setdefault(cell, {})
         counts = testbeds.setdefault(str(record.settings["testbed"]["name"]), defaultdict(int))
         counts[row["most_payload_bytes"]] += row["segments"]
-    return dict(found)
+    return dict(sizes)
 
 
 def plot(sizes: Sizes, order: Sequence[str]) -> Spec:
@@ -54,7 +53,7 @@ def plot(sizes: Sizes, order: Sequence[str]) -> Spec:
 
 def _panel(cell: str, testbeds: Mapping[str, Mapping[int, int]], order: Sequence[str], least: int, most: int) -> Spec:
     names = [name for name in order if name in testbeds]
-    rows: list[dict[str, Any]] = []
+    rows: list[Spec] = []
     for name in names:
         total = sum(testbeds[name].values())
         for size, count in joined(testbeds[name]).items():
@@ -87,9 +86,9 @@ def joined(counts: Mapping[int, int]) -> Mapping[int, int]:
         return counts
     bins: dict[int, list[int]] = defaultdict(lambda: [0, 0])
     for size, count in counts.items():
-        found = bins[round(8 * _log2(size))]
-        found[0] += size * count
-        found[1] += count
+        bin_ = bins[round(8 * _log2(size))]
+        bin_[0] += size * count
+        bin_[1] += count
     return {round(total / count): count for total, count in bins.values()}
 
 

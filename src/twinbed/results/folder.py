@@ -16,7 +16,6 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from twinbed.model.error import TwinbedError
 from twinbed.model.linkcheck import LinkCheck
@@ -111,7 +110,7 @@ class Folder:
             (folder / "artifacts").mkdir(parents=True)
         return folder
 
-    def finish(self, folder: Path, record: Record, applied: Any, passport: Any) -> Path:
+    def finish(self, folder: Path, record: Record, applied: object, passport: object) -> Path:
         """Write what belongs beside the artifacts, sync everything, and give the folder its name."""
         with disk_full_is_clear(self.path):
             for name, content in (("applied.json", applied), ("passport.json", passport), ("run.json", record.to_json())):
@@ -166,7 +165,7 @@ class Folder:
             partial.write_text(text)
             partial.replace(final)
 
-    def log(self, event: Mapping[str, Any]) -> None:
+    def log(self, event: Mapping[str, object]) -> None:
         with disk_full_is_clear(self.path), (self.path / "events.jsonl").open("a") as log:
             log.write(json.dumps({"time_s": round(time.time(), 3), **event}) + "\n")
 

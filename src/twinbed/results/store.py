@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 FROZEN = "frozen.json"
-"""In results whose artifacts were left out of an archive: their tables are not to be made anew."""
+"""A file in results whose artifacts were left out of an archive: their tables are not to be made anew."""
 _KINDS: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("study", "reference", "source"), (str,)),
     "testbeds": (dict, list),

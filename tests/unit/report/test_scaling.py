@@ -20,7 +20,7 @@ from twinbed.analyses.contention.sentences import sentences
 from twinbed.model.result import Interval
 from twinbed.model.tables import Tables
 from twinbed.report.scaling.analysis import scaling
-from twinbed.report.scaling.result import AtN, LevelScaling, Scaling, Statement
+from twinbed.report.scaling.result import AtN, Curvature, LevelScaling, Scaling, Statement
 from twinbed.report.scaling.section import scaling_section
 from twinbed.report.scaling.words import recommendations, statements, tables
 from twinbed.report.styles import rendered
@@ -245,7 +245,7 @@ def test_the_strictest_objective_decides() -> None:
 
 def test_losses_and_bends_are_drawn() -> None:
     rows = [
-        {"payload": "1400B", "metric": metric, "mirrored": metric.startswith("cpu"), "n": n, "curvature": curvature}
+        Curvature({"payload": "1400B"}, metric, metric.startswith("cpu"), n, curvature)
         for metric in ("goodput", "cpu_idle_seconds")
         for n, curvature in ((1, None), (2, -1.0), (4, 0.5), (8, None))
     ]

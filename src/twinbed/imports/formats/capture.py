@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from twinbed import _core
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
@@ -21,8 +21,12 @@ from twinbed.imports.text.uncompressed import read_by_path
 from twinbed.metrics.metric import Metric, Value
 from twinbed.metrics.packets import COUNTED, EXCHANGES, MEASURED, METRICS, STREAMS
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document
 from twinbed.readers.packets import link
 from twinbed.readers.packets.path import stream_values
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _PCAP = tuple(bytes.fromhex(magic) for magic in ("a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1"))
 _PCAPNG = bytes.fromhex("0a0d0d0a")
@@ -42,9 +46,9 @@ class Capture(Format):
     def recognises(self, head: bytes) -> bool:
         return head.startswith(_PCAP) or (head.startswith(_PCAPNG) and head[8:12] in _BYTE_ORDERS)
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         at = options.get("captured_at")
-        if at is not None and at not in _ARRIVES:
+        if at is not None and (not isinstance(at, str) or at not in _ARRIVES):
             raise FormatError(f"captured_at is {at!r}, expected client or server")
         (tables, about), damaged = read_by_path(source, "a capture", _tables)
         if about["truncated"] and not about["packets"]:
@@ -62,11 +66,13 @@ class Capture(Format):
         ]
 
 
-def _tables(path: Path) -> tuple[dict[str, Any], _core.LogSummary]:
+def _tables(path: Path) -> tuple[dict[str, pa.Table], _core.LogSummary]:
     return link.tables_of(path)
 
 
-def _values(source: Source, tables: Mapping[str, Any], about: _core.LogSummary, captured_at: str | None) -> Iterator[Value]:
+def _values(
+    source: Source, tables: Mapping[str, pa.Table], about: _core.LogSummary, captured_at: str | None
+) -> Iterator[Value]:
     read = link.Capture(source.path, tables, about["packets"], (), None)
     yield from link.values([read], "")
     yield from (_of_the_file(value, about) for value in link.of_the_file(read))
@@ -81,7 +87,7 @@ def _of_the_file(value: Value, about: _core.LogSummary) -> Value:
     return Value(value.metric, number, value.unit)
 
 
-def _from_client(read: link.Capture, streams: Any, direction: str) -> Any:
+def _from_client(read: link.Capture, streams: pa.Table, direction: str) -> pa.BooleanArray:
     """Which streams go that way: a flow's first packet is the client's."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -90,17 +96,17 @@ def _from_client(read: link.Capture, streams: Any, direction: str) -> Any:
     return from_client if direction == "client_to_server" else pc.invert(from_client)
 
 
-def _of_link(name: str, table: Any) -> Any:
+def _of_link(name: str, table: pa.Table) -> pa.Table:
     import pyarrow as pa
 
     return table.add_column(0, "link", pa.array([name] * table.num_rows, pa.string()))
 
 
 def _cautions(about: _core.LogSummary) -> list[Caution]:
-    found = list(link.checksums("in the capture", about["checksums"]))
+    cautions = list(link.checksums("in the capture", about["checksums"]))
     if dropped := about["dropped_packets"]:
-        found.append(Caution(Kind.CAPTURE_DROPS, f"{dropped} packets, as the file says; it holds {about['packets']}"))
-    return found
+        cautions.append(Caution(Kind.CAPTURE_DROPS, f"{dropped} packets, as the file says; it holds {about['packets']}"))
+    return cautions
 
 
 def _diagnostics(about: _core.LogSummary) -> list[Diagnostic]:

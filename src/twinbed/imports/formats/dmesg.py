@@ -12,15 +12,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.documents import documents, elements, line_of
 from twinbed.imports.text.figures import of_json
 from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document
+from twinbed.model.members import text_at
 from twinbed.readers.kernel_log import nic_trouble, out_of_memory
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _LEVELS = ("emerg", "alert", "crit", "err", "warning", "notice", "info", "debug")
 _SHORT = {"warn": "warning"}
@@ -70,7 +75,7 @@ class Dmesg(Format):
         ]
         return 2 * sum(1 for line in lines if _STARTS.match(line)) > len(lines)
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         text = source.text()
         diagnostics: list[Diagnostic] = []
         is_json = _JSON.match(text[:1000].encode(errors="replace")) is not None
@@ -80,7 +85,7 @@ class Dmesg(Format):
         shown = [_shown(record) for record in records]
         where = f"since boot, {source.name}"
         cautions = [each for each in (nic_trouble(where, shown), out_of_memory(where, shown)) if each]
-        booted = [found[1] for record in records if (found := _KERNEL.match(record.text))]
+        booted = [match[1] for record in records if (match := _KERNEL.match(record.text))]
         return [
             Measurement((), {"kernel_log": _table(records)}, cautions, diagnostics, {"kernel": booted[-1]} if booted else {})
         ]
@@ -95,11 +100,11 @@ def _shown(record: _Record) -> str:
 def _of_text(text: str, diagnostics: list[Diagnostic]) -> Iterator[_Record]:
     record: _Record | None = None
     for number, line in enumerate(text.split("\n"), 1):
-        found = _LINE.fullmatch(line)
-        if found:
+        match = _LINE.fullmatch(line)
+        if match:
             if record:
                 yield record
-            record = _record(found)
+            record = _record(match)
         elif _OF_JOURNAL.fullmatch(line):
             continue
         elif record:
@@ -110,39 +115,39 @@ def _of_text(text: str, diagnostics: list[Diagnostic]) -> Iterator[_Record]:
         yield record
 
 
-def _record(found: re.Match[str]) -> _Record:
-    seconds = found["seconds"] or found["since"]
+def _record(match: re.Match[str]) -> _Record:
+    seconds = match["seconds"] or match["since"]
     level, facility = None, None
-    if found["pri"]:
-        level, facility = _LEVELS[int(found["pri"]) & 7], int(found["pri"]) >> 3
-    elif found["level"]:
-        named = _SHORT.get(found["level"], found["level"])
+    if match["pri"]:
+        level, facility = _LEVELS[int(match["pri"]) & 7], int(match["pri"]) >> 3
+    elif match["level"]:
+        named = _SHORT.get(match["level"], match["level"])
         level = named if named in _LEVELS else None
-        facility = _FACILITIES.index(found["facility"]) if found["facility"] in _FACILITIES else None
-    stamp = (found["day"] or found["iso"] or found["date"] or "").strip()
-    return _Record(float(seconds) if seconds else None, stamp, level, facility, found["text"])
+        facility = _FACILITIES.index(match["facility"]) if match["facility"] in _FACILITIES else None
+    stamp = (match["day"] or match["iso"] or match["date"] or "").strip()
+    return _Record(float(seconds) if seconds else None, stamp, level, facility, match["text"])
 
 
 def _of_json(text: str, diagnostics: list[Diagnostic]) -> Iterator[_Record]:
     begins = text.index("[") + 1
     end = begins
     for each, end in elements(text, begins):
-        said = each.get("msg") if isinstance(each, dict) else None
-        if not isinstance(said, str):
+        message = text_at(each, "msg")
+        if not isinstance(each, dict) or message is None:
             diagnostics.append(Diagnostic(f"is no record of a kernel's log: {json.dumps(each)[:80]}", line_of(text, end)))
             continue
         pri, seconds = of_json(each.get("pri")), of_json(each.get("time"))
         known = pri is not None and 0 <= pri < 8192
         level, facility = (_LEVELS[int(pri or 0) & 7], int(pri or 0) >> 3) if known else (None, None)
-        yield _Record(seconds, "", level, facility, said)
+        yield _Record(seconds, "", level, facility, message)
     if next(documents(text), None) is None:
         diagnostics.append(Diagnostic("ends early, or is damaged", line_of(text, end)))
 
 
-def _table(records: Sequence[_Record]) -> Any:
+def _table(records: Sequence[_Record]) -> pa.Table:
     import pyarrow as pa
 
-    columns: dict[str, tuple[Sequence[Any], Any]] = {
+    columns: dict[str, tuple[Sequence[object], pa.DataType]] = {
         "host": ([""] * len(records), pa.string()),
         "sequence": (range(len(records)), pa.int64()),
         "seconds": ([record.seconds for record in records], pa.float64()),

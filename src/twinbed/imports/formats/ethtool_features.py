@@ -8,11 +8,11 @@ hyphens, which are read as those of today.  Source: ethtool(8) and its own outpu
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document
 
 _HEAD = re.compile(r"(?:Features|Offload parameters) for (\S{1,64}):\s*")
 _BEGINS = re.compile(rb"(?:[^\n]{0,200}\n)?\s*(?:Features|Offload parameters) for \S{1,64}:[ \t]*\r?\n")
@@ -31,7 +31,7 @@ class EthtoolFeatures(Format):
     def recognises(self, head: bytes) -> bool:
         return _BEGINS.match(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         nics: dict[str, dict[str, bool]] = {}
         features: dict[str, bool] | None = None
         diagnostics: list[Diagnostic] = []
@@ -39,12 +39,12 @@ class EthtoolFeatures(Format):
             if head := _HEAD.fullmatch(line):
                 features = nics.setdefault(head[1], {})
             elif features is not None and line.strip():
-                found = _FEATURE.fullmatch(line)
+                match = _FEATURE.fullmatch(line)
                 if line.startswith(_NOT_TOLD):
                     diagnostics.append(Diagnostic(line.strip()[:120], number, harmless=True))
-                elif found is None:
+                elif match is None:
                     diagnostics.append(Diagnostic(f"is no feature that can be read: {line.strip()[:80]!r}", number))
-                elif features.setdefault(name := found[1].replace(" ", "-"), found[2] == "on") != (found[2] == "on"):
+                elif features.setdefault(name := match[1].replace(" ", "-"), match[2] == "on") != (match[2] == "on"):
                     diagnostics.append(Diagnostic(f"has {name} a second time, and otherwise", number))
         if not any(nics.values()):
             raise FormatError("has no feature of ethtool -k")

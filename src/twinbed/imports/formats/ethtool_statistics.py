@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.counter_deltas import counter_deltas, diagnostics, joined, summed, table
 from twinbed.imports.text.figures import count
 from twinbed.metrics.counters import NIC_METRICS
 from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document
 
 _HEAD = "NIC statistics:"
 _BEGINS = re.compile(rb"(?:[^\n]{0,200}\n)?\s*NIC statistics:[ \t]*\r?\n")
@@ -41,7 +41,7 @@ class EthtoolStatistics(Format):
     def recognises(self, head: bytes) -> bool:
         return _BEGINS.match(head) is not None or _LINES.fullmatch(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         blocks: list[dict[str, int]] = []
         unread: list[Diagnostic] = []
         lines = source.text().split("\n")
@@ -65,11 +65,13 @@ class EthtoolStatistics(Format):
             return [Measurement((), {"counters": joined(tables)}, (), [*unread, Diagnostic(_TOTALS)])]
         if len(blocks) < 2:
             raise FormatError("has one block only, and before_and_after is said of it")
-        found = counter_deltas(blocks)
+        deltas = counter_deltas(blocks)
         values = [
-            summed(found, metric, [key]) for name, metric in NIC_METRICS.items() if (key := name.removeprefix("nic_")) in found
+            summed(deltas, metric, [key])
+            for name, metric in NIC_METRICS.items()
+            if (key := name.removeprefix("nic_")) in deltas
         ]
-        return [Measurement(values, {"counters": table("ethtool -S", found)}, (), [*unread, *diagnostics(found)])]
+        return [Measurement(values, {"counters": table("ethtool -S", deltas)}, (), [*unread, *diagnostics(deltas)])]
 
 
 def _begins_next(line: str, blocks: Sequence[Mapping[str, int]]) -> bool:

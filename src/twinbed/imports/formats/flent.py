@@ -12,10 +12,10 @@ Table ``series``: ``series``, ``at_s`` (from the start), ``value``, ``unit``; in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.documents import document
@@ -24,6 +24,8 @@ from twinbed.imports.text.probing import COUNTS, ROUND_TRIP, loss, round_trips, 
 from twinbed.metrics.iperf3 import METRICS as IPERF3
 from twinbed.metrics.metric import Metric, Value
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document
+from twinbed.model.members import list_at, object_at, objects_at
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,7 +56,7 @@ class _Series:
     """``samples`` are (value, seconds that it lasts or None), in base units."""
 
     name: str
-    about: Mapping[str, Any]
+    about: Document
     factor: float | None
     unit: str
     points: Sequence[float | None]
@@ -67,9 +69,9 @@ class _Series:
 
     @property
     def way(self) -> str:
-        """Of a stream."""
-        found = _STREAM.fullmatch(self.name.lower())
-        return _WAYS[found[1]] if found and self.unit == "bit/s" else ""
+        """The direction of a stream; empty for any other series."""
+        stream = _STREAM.fullmatch(self.name.lower())
+        return _WAYS[stream[1]] if stream and self.unit == "bit/s" else ""
 
     @property
     def pings(self) -> bool:
@@ -98,23 +100,23 @@ class Flent(Format):
     def recognises(self, head: bytes) -> bool:
         return head.lstrip()[:1] == b"{" and _START.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
-        said = document(source.content())
-        metadata, results = (said.get(name) if isinstance(said, dict) else None for name in ("metadata", "results"))
-        if not isinstance(metadata, dict) or not isinstance(results, dict) or not results:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
+        whole = document(source.content())
+        metadata, results = object_at(whole, "metadata"), object_at(whole, "results")
+        if not isinstance(whole, dict) or not isinstance(whole.get("metadata"), dict) or not results:
             raise FormatError("is not what flent writes: metadata and results are missing")
         diagnostics: list[Diagnostic] = []
-        series = _series(said, metadata, results, diagnostics)
+        series = _series(whole, metadata, results, diagnostics)
         failed = count_of_json(metadata.get("FAILED_RUNNERS"))
         if failed:
             diagnostics.append(Diagnostic(f"{failed} of flent's runners failed"))
         cautions: list[Caution] = []
-        found = [*_goodput(series), *_round_trips(series)]
+        numbers = [*_goodput(series), *_round_trips(series)]
         cautions += _apart(series)
         return [
             Measurement(
-                found,
-                {"series": _table(said, series, diagnostics)},
+                numbers,
+                {"series": _table(whole, series, diagnostics)},
                 cautions,
                 diagnostics,
                 _facts(metadata),
@@ -123,17 +125,14 @@ class Flent(Format):
         ]
 
 
-def _series(
-    said: Mapping[str, Any], metadata: Mapping[str, Any], results: Mapping[str, Any], diagnostics: list[Diagnostic]
-) -> list[_Series]:
-    abouts, raws = metadata.get("SERIES_META"), said.get("raw_values")
-    found = []
+def _series(whole: Document, metadata: Document, results: Document, diagnostics: list[Diagnostic]) -> list[_Series]:
+    abouts, raws = object_at(metadata, "SERIES_META"), object_at(whole, "raw_values")
+    series = []
     for name, points in results.items():
         if not isinstance(points, list):
             diagnostics.append(Diagnostic(f"series {name[:60]} is no list"))
             continue
-        about = abouts.get(name) if isinstance(abouts, dict) else None
-        about = about if isinstance(about, dict) else {}
+        about = object_at(abouts, name)
         unit = about.get("UNITS")
         if unit is None and "(ms)" in name:
             unit = "ms"
@@ -142,11 +141,10 @@ def _series(
             factor, base = None, ""
         else:
             factor, base = _UNITS[unit]
-        raw = raws.get(name) if isinstance(raws, dict) else None
         scaled = [_scaled(point, factor, name, diagnostics) for point in points]
-        samples = _samples(raw, factor) or [(point, None) for point in scaled if point is not None]
-        found.append(_Series(name[:200], about, factor, base, scaled, samples))
-    return found
+        samples = _samples(objects_at(raws, name), factor) or [(point, None) for point in scaled if point is not None]
+        series.append(_Series(name[:200], about, factor, base, scaled, samples))
+    return series
 
 
 def _scaled(point: object, factor: float | None, name: str, diagnostics: list[Diagnostic]) -> float | None:
@@ -156,11 +154,11 @@ def _scaled(point: object, factor: float | None, name: str, diagnostics: list[Di
     return None if number is None or factor is None else number * factor
 
 
-def _samples(raw: object, factor: float | None) -> list[tuple[float, float | None]]:
-    if not isinstance(raw, list) or factor is None:
+def _samples(raw: Sequence[Document], factor: float | None) -> list[tuple[float, float | None]]:
+    if factor is None:
         return []
-    each = [(of_json(item.get("val")), of_json(item.get("dur"))) for item in raw if isinstance(item, dict)]
-    return [(value * factor, seconds) for value, seconds in each if value is not None]
+    samples = [(of_json(item.get("val")), of_json(item.get("dur"))) for item in raw]
+    return [(value * factor, seconds) for value, seconds in samples if value is not None]
 
 
 def _goodput(series: Sequence[_Series]) -> Iterator[Value]:
@@ -198,20 +196,19 @@ def _probed(series: Sequence[_Series]) -> dict[str, float | None]:
 
 def _apart(series: Sequence[_Series]) -> Iterator[Caution]:
     for each in series:
-        said, mean = of_json(each.about.get("MEAN_VALUE")), each.mean
-        if each.computed or said is None or mean is None or each.factor is None:
+        printed, mean = of_json(each.about.get("MEAN_VALUE")), each.mean
+        if each.computed or printed is None or mean is None or each.factor is None:
             continue
-        said *= each.factor
-        if abs(mean - said) > _APART * abs(said):
-            detail = f"{each.name}: mean {mean:.6g} {each.unit} of its samples, {said:.6g} by its tool"
+        printed *= each.factor
+        if abs(mean - printed) > _APART * abs(printed):
+            detail = f"{each.name}: mean {mean:.6g} {each.unit} of its samples, {printed:.6g} by its tool"
             yield Caution(Kind.CONTRADICTED, detail)
 
 
-def _table(said: Mapping[str, Any], series: Sequence[_Series], diagnostics: list[Diagnostic]) -> pa.Table:
+def _table(whole: Document, series: Sequence[_Series], diagnostics: list[Diagnostic]) -> pa.Table:
     import pyarrow as pa
 
-    moments = said.get("x_values")
-    at = [of_json(moment) for moment in moments] if isinstance(moments, list) else []
+    at = [of_json(moment) for moment in list_at(whole, "x_values")]
     names: list[str] = []
     units: list[str] = []
     points: list[float | None] = []
@@ -238,7 +235,7 @@ def _printable(names: Sequence[str]) -> list[str]:
     return [name.encode(errors="replace").decode() for name in names]
 
 
-def _facts(metadata: Mapping[str, Any]) -> dict[str, str | int | float | bool]:
+def _facts(metadata: Document) -> dict[str, str | int | float | bool]:
     names = {"version": "FLENT_VERSION", "test": "NAME", "kernel": "KERNEL_RELEASE"}
     facts: dict[str, str | int | float | bool] = {}
     for fact, key in names.items():
@@ -251,7 +248,7 @@ def _facts(metadata: Mapping[str, Any]) -> dict[str, str | int | float | bool]:
     return facts
 
 
-def _started(metadata: Mapping[str, Any]) -> float | None:
+def _started(metadata: Document) -> float | None:
     """T0 is in UTC where it says so; older files do not say."""
     text = metadata.get("T0")
     if not isinstance(text, str):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -19,6 +19,7 @@ from twinbed.imports.text.column_mapping import ColumnMapping, Row, checked, is_
 from twinbed.imports.text.figures import real
 from twinbed.imports.text.levels import number_or_text
 from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document
 
 
 class CsvOptions(ColumnMapping):
@@ -52,32 +53,32 @@ class GenericCsv(Format):
     def recognises(self, head: bytes) -> bool:
         return False
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
-        said = checked(CsvOptions, options)
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
+        asked = checked(CsvOptions, options)
         text = source.text()
-        lines = _lines(text, said)
+        lines = _lines(text, asked)
         unended = 0 if text.endswith("\n") else text.count("\n") + 1
-        header = next(lines, (0, list[str]()))[1] if said.header else []
+        header = next(lines, (0, list[str]()))[1] if asked.header else []
         rows: list[Row] = []
         names = header
         for number, cells in lines:
             names = names or [str(at) for at in range(1, len(cells) + 1)]
-            found = dict(zip(names, _sure(cells, len(names), number == unended), strict=False))
+            row = dict(zip(names, _sure(cells, len(names), number == unended), strict=False))
             diagnostics = (
                 [] if len(cells) == len(names) else [Diagnostic(f"{len(cells)} cells for {len(names)} columns", number)]
             )
-            numbers = {column: _number(said, column, found, number, diagnostics) for column in said.columns}
-            facts = {fact: found[column].strip() for column, fact in said.facts.items() if column in found}
-            of = said.of(_levels_with_points(said, found), number, diagnostics)
+            numbers = {column: _number(asked, column, row, number, diagnostics) for column in asked.columns}
+            facts = {fact: row[column].strip() for column, fact in asked.facts.items() if column in row}
+            of = asked.of(_levels_with_points(asked, row), number, diagnostics)
             rows.append(Row(numbers, facts, diagnostics, of))
-        named = (*said.columns, *said.facts, *said.key_places())
-        if said.header and (absent := [column for column in named if column not in header]):
+        named = (*asked.columns, *asked.facts, *asked.key_places())
+        if asked.header and (absent := [column for column in named if column not in header]):
             raise FormatError(f"no column {', '.join(absent)}; there are {', '.join(header)[:300]}")
         if twice := [column for column in named if header.count(column) > 1]:
             raise FormatError(f"column {twice[0]} is there {header.count(twice[0])} times")
         if not rows:
             raise FormatError("no row in it")
-        return measurements(said, rows)
+        return measurements(asked, rows)
 
 
 def _sure(cells: Sequence[str], columns: int, may_be_cut: bool) -> Sequence[str]:
@@ -87,12 +88,12 @@ def _sure(cells: Sequence[str], columns: int, may_be_cut: bool) -> Sequence[str]
     return cells[:-1] if len(cells) < columns and may_be_cut else cells
 
 
-def _lines(text: str, said: CsvOptions) -> Iterator[tuple[int, list[str]]]:
+def _lines(text: str, asked: CsvOptions) -> Iterator[tuple[int, list[str]]]:
     """(line, cells) of those that count. Raises FormatError."""
     lines = text.split("\n")
-    if said.delimiter == " ":
+    if asked.delimiter == " ":
         lines = [" ".join(line.split()) for line in lines]
-    reader = csv.reader(lines, delimiter=said.delimiter)
+    reader = csv.reader(lines, delimiter=asked.delimiter)
     while True:
         try:
             cells = next(reader)
@@ -100,30 +101,30 @@ def _lines(text: str, said: CsvOptions) -> Iterator[tuple[int, list[str]]]:
             return
         except csv.Error as error:
             raise FormatError(f"is no CSV: {error}", reader.line_num) from None
-        if not any(cell.strip() for cell in cells) or (said.comment and cells[0].startswith(said.comment)):
+        if not any(cell.strip() for cell in cells) or (asked.comment and cells[0].startswith(asked.comment)):
             continue
         yield reader.line_num, [cell.strip() for cell in cells]
 
 
-def _levels_with_points(said: CsvOptions, found: Mapping[str, str]) -> Mapping[str, str]:
+def _levels_with_points(asked: CsvOptions, row: Mapping[str, str]) -> Mapping[str, str]:
     """The cells, with numbers that are levels written as ``RowKeys`` reads them."""
-    if said.decimal == ".":
-        return found
-    pointed = {column: found[column].replace(",", ".", 1) for column in said.levels if column in found}
-    return {**found, **{column: text for column, text in pointed.items() if not isinstance(number_or_text(text), str)}}
+    if asked.decimal == ".":
+        return row
+    pointed = {column: row[column].replace(",", ".", 1) for column in asked.levels if column in row}
+    return {**row, **{column: text for column, text in pointed.items() if not isinstance(number_or_text(text), str)}}
 
 
-def _number(said: CsvOptions, column: str, found: Mapping[str, str], line: int, diagnostics: list[Diagnostic]) -> float | None:
-    text = found.get(column)
+def _number(asked: CsvOptions, column: str, row: Mapping[str, str], line: int, diagnostics: list[Diagnostic]) -> float | None:
+    text = row.get(column)
     if text is None:  # the row's number of cells is a flaw already
         return None
     if is_missing(text):
         return None
-    if said.decimal == ",":
+    if asked.decimal == ",":
         text = "no number" if "." in text else text.replace(",", ".", 1)
     number = real(text)
     if number is None:
-        diagnostics.append(Diagnostic(f"{column} is no number: {found[column][:40]}", line))
+        diagnostics.append(Diagnostic(f"{column} is no number: {row[column][:40]}", line))
     return number
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
@@ -19,22 +18,29 @@ from twinbed.imports.text.column_mapping import ColumnMapping, Row, checked, is_
 from twinbed.imports.text.documents import document
 from twinbed.imports.text.figures import of_json, real
 from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document, Json
 
 _STEP = re.compile(r'(?:^|\.)([^.\[\]"]+)|\[(\d{1,9})\]|\["([^"]+)"\]')
-_NOWHERE = object()
+
+
+class _Nowhere:
+    """Where a path leads that does not lead to anything, not even to null."""
+
+
+_NOWHERE = _Nowhere()
 
 
 def steps(path: str) -> list[str | int]:
     """Names and places in lists. Raises ValueError."""
-    found: list[str | int] = []
+    path_steps: list[str | int] = []
     at = 0
     while at < len(path):
         step = _STEP.match(path, at)
         if step is None or (path[at] == "." and not at):
             raise ValueError(f"{path} is no path such as results.rates[0].mean")
-        found.append(int(step[2]) if step[2] else step[1] or step[3])
+        path_steps.append(int(step[2]) if step[2] else step[1] or step[3])
         at = step.end()
-    return found
+    return path_steps
 
 
 class JsonOptions(ColumnMapping):
@@ -46,10 +52,10 @@ class JsonOptions(ColumnMapping):
 
     @field_validator("paths", "facts")
     @classmethod
-    def _paths(cls, found: dict[str, str]) -> dict[str, str]:
-        for path in found:
+    def _paths(cls, paths: dict[str, str]) -> dict[str, str]:
+        for path in paths:
             steps(path)
-        return found
+        return paths
 
     @field_validator("each")
     @classmethod
@@ -77,25 +83,25 @@ class GenericJson(Format):
     def recognises(self, head: bytes) -> bool:
         return False
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
-        said = checked(JsonOptions, options)
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
+        named = checked(JsonOptions, options)
         rows = []
-        for line, item in _items(source.text(), said):
+        for line, item in _items(source.text(), named):
             diagnostics = [item] if isinstance(item, Diagnostic) else []
-            found = None if isinstance(item, Diagnostic) else item
-            numbers = {path: _number(found, path, line, diagnostics) for path in said.paths}
-            facts = {fact: each for path, fact in said.facts.items() if (each := _fact(found, path)) is not None}
-            key_cells = {path: each for path in said.key_places() if (each := _at(found, path)) is not _NOWHERE}
-            rows.append(Row(numbers, facts, diagnostics, said.of(key_cells, line, diagnostics)))
+            row = None if isinstance(item, Diagnostic) else item
+            numbers = {path: _number(row, path, line, diagnostics) for path in named.paths}
+            facts = {fact: each for path, fact in named.facts.items() if (each := _fact(row, path)) is not None}
+            key_cells = {path: cell for path in named.key_places() if not isinstance(cell := _at(row, path), _Nowhere)}
+            rows.append(Row(numbers, facts, diagnostics, named.of(key_cells, line, diagnostics)))
         if not rows:
             raise FormatError("no row in it")
-        return measurements(said, rows)
+        return measurements(named, rows)
 
 
-def _items(text: str, said: JsonOptions) -> Iterator[tuple[int | None, Any]]:
-    """(line or None, row); a Flaw instead of a line that is no JSON. Raises FormatError."""
-    if not said.lines:
-        yield from ((None, item) for item in _listed(document(text), said))
+def _items(text: str, named: JsonOptions) -> Iterator[tuple[int | None, Json | Diagnostic]]:
+    """(line or None, row); a diagnostic instead of a line that is no JSON. Raises FormatError."""
+    if not named.lines:
+        yield from ((None, item) for item in _listed(document(text), named))
         return
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -105,46 +111,47 @@ def _items(text: str, said: JsonOptions) -> Iterator[tuple[int | None, Any]]:
         except FormatError as error:
             yield number, Diagnostic(error.reason, number)
             continue
-        yield from ((number, item) for item in _listed(whole, said))
+        yield from ((number, item) for item in _listed(whole, named))
 
 
-def _listed(whole: Any, said: JsonOptions) -> Sequence[Any]:
+def _listed(whole: Json, named: JsonOptions) -> Sequence[Json]:
     """Raises FormatError."""
-    if not said.each:
+    if not named.each:
         return [whole]
-    found = _at(whole, said.each)
-    if not isinstance(found, list):
-        raise FormatError(f"{said.each} is no list in it")
-    return found
+    rows = _at(whole, named.each)
+    if not isinstance(rows, list):
+        raise FormatError(f"{named.each} is no list in it")
+    return rows
 
 
-def _at(item: Any, path: str) -> Any:
+def _at(item: Json, path: str) -> Json | _Nowhere:
+    value: Json | _Nowhere = item
     for step in steps(path):
         if isinstance(step, int):
-            item = item[step] if isinstance(item, list) and step < len(item) else _NOWHERE
+            value = value[step] if isinstance(value, list) and step < len(value) else _NOWHERE
         else:
-            item = item.get(step, _NOWHERE) if isinstance(item, dict) else _NOWHERE
-    return item
+            value = value.get(step, _NOWHERE) if isinstance(value, dict) else _NOWHERE
+    return value
 
 
-def _number(item: Any, path: str, line: int | None, diagnostics: list[Diagnostic]) -> float | None:
+def _number(item: Json, path: str, line: int | None, diagnostics: list[Diagnostic]) -> float | None:
     if item is None:
         return None
-    found = _at(item, path)
-    if found is None or (isinstance(found, str) and is_missing(found)):
+    value = _at(item, path)
+    if value is None or (isinstance(value, str) and is_missing(value)):
         return None
-    number = real(found.strip()) if isinstance(found, str) else of_json(found)
+    number = real(value.strip()) if isinstance(value, str) else of_json(value)
     if number is None:
-        said = "leads nowhere" if found is _NOWHERE else f"leads to no number: {str(found)[:40]}"
-        diagnostics.append(Diagnostic(f"{path} {said}", line))
+        reason = "leads nowhere" if value is _NOWHERE else f"leads to no number: {str(value)[:40]}"
+        diagnostics.append(Diagnostic(f"{path} {reason}", line))
     return number
 
 
-def _fact(item: Any, path: str) -> str | int | float | bool | None:
-    found = _at(item, path)
-    if isinstance(found, str):
-        return found.encode(errors="replace").decode()[:200]
-    return found if isinstance(found, bool) else of_json(found)
+def _fact(item: Json, path: str) -> str | int | float | bool | None:
+    value = _at(item, path)
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()[:200]
+    return value if isinstance(value, bool) else of_json(value)
 
 
 generic_json = GenericJson()

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.load import DECIMAL, SHOWN, finer_seconds, number, plain, rounding, values, whole_lines
@@ -25,6 +24,7 @@ from twinbed.imports.text.reports import Layout, each_read, head_of, reports
 from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.metric import Layer, Metric
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document
 from twinbed.readers.http import request_cautions
 
 _FIRST = "from the start of a connection until the first byte of an answer"
@@ -82,7 +82,7 @@ class H2load(Format):
         text = head_of(head)
         return (" req/s, " in text or " total client(s)" in text) and _RECOGNISED.search(text) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         lines, cut = whole_lines(source.text())
         return each_read(reports(lines, _LAYOUT), _reading, cut)
 
@@ -104,7 +104,7 @@ class _Report:
 
     @property
     def seconds(self) -> float | None:
-        """By the time taken or the rate, whichever has more digits."""
+        """The duration by the time taken or by the rate, whichever has more digits."""
         if self.finished is None:
             return None
         taken, rate = self.finished
@@ -115,35 +115,35 @@ class _Report:
             self.diagnostics.append(Diagnostic(f"cannot be read: {line.strip()[:SHOWN]!r}", at))
 
     def _known(self, line: str) -> bool:
-        if (found := _FINISHED.fullmatch(line)) is not None:
-            seconds, rate = number(found[1]), number(found[3])
+        if (match := _FINISHED.fullmatch(line)) is not None:
+            seconds, rate = number(match[1]), number(match[3])
             if seconds is None or rate is None:
                 return False
-            self.finished = seconds * _SCALES[found[2]], rate
-            self._rate_step = rounding(found[3])
-            self.resolution["time_taken"] = rounding(found[1]) * _SCALES[found[2]]
-        elif (found := _REQUESTS.fullmatch(line)) is not None:
-            counts = _counts(found)
+            self.finished = seconds * _SCALES[match[2]], rate
+            self._rate_step = rounding(match[3])
+            self.resolution["time_taken"] = rounding(match[1]) * _SCALES[match[2]]
+        elif (match := _REQUESTS.fullmatch(line)) is not None:
+            counts = _counts(match)
             names = ("total", "started", "done", "succeeded", "failed", "errored", "timeout")
             self.requests = dict(zip(names, counts, strict=True)) if counts else {}
             return bool(counts)
-        elif (found := _STATUS.fullmatch(line)) is not None:
-            self.statuses = _counts(found)
+        elif (match := _STATUS.fullmatch(line)) is not None:
+            self.statuses = _counts(match)
             return bool(self.statuses)
-        elif (found := _TRAFFIC.fullmatch(line) or _OLD_TRAFFIC.fullmatch(line)) is not None:
-            counts = _counts(found)
+        elif (match := _TRAFFIC.fullmatch(line) or _OLD_TRAFFIC.fullmatch(line)) is not None:
+            counts = _counts(match)
             self.traffic = (counts[0], counts[2]) if counts else None
             return bool(counts)
         elif _HEADING.fullmatch(line) is not None:
             self._columns = line.replace("+/- sd", "within").split()
-        elif (found := _TIMES.fullmatch(line)) is not None:
-            return self._moments(_STEMS[found[1]], found[2].split())
-        elif (found := _SPAWNED.match(line)) is not None:
-            self.facts["clients"] = plain(float(self.facts.get("clients", 0)) + (number(found[1]) or 0))
+        elif (match := _TIMES.fullmatch(line)) is not None:
+            return self._moments(_STEMS[match[1]], match[2].split())
+        elif (match := _SPAWNED.match(line)) is not None:
+            self.facts["clients"] = plain(float(self.facts.get("clients", 0)) + (number(match[1]) or 0))
             self.facts["threads"] = int(self.facts.get("threads", 0)) + 1
-        elif (found := _FACT.fullmatch(line)) is not None:
-            name = {"Application protocol": "protocol", "TLS Protocol": "tls", "Cipher": "cipher"}[found[1]]
-            self.facts[name] = found[2].strip()
+        elif (match := _FACT.fullmatch(line)) is not None:
+            name = {"Application protocol": "protocol", "TLS Protocol": "tls", "Cipher": "cipher"}[match[1]]
+            self.facts[name] = match[2].strip()
         else:
             return False
         return True
@@ -152,22 +152,22 @@ class _Report:
         """All of a line or, where one is no time, none."""
         if len(words) != len(self._columns):
             return False
-        found: dict[str, tuple[float, float]] = {}
+        moments: dict[str, tuple[float, float]] = {}
         for column, word in zip(self._columns, words, strict=True):
             if stem + column in UNITS:
                 parts = _TIME.fullmatch(word)
                 one = number(parts[1]) if parts is not None else None
                 if parts is None or one is None:
                     return False
-                found[stem + column] = one * _SCALES[parts[2]], rounding(parts[1]) * _SCALES[parts[2]]
-        self.times |= {name: time for name, (time, _) in found.items()}
-        self.resolution |= {name: step for name, (_, step) in found.items()}
+                moments[stem + column] = one * _SCALES[parts[2]], rounding(parts[1]) * _SCALES[parts[2]]
+        self.times |= {name: time for name, (time, _) in moments.items()}
+        self.resolution |= {name: step for name, (_, step) in moments.items()}
         return True
 
 
-def _counts(found: re.Match[str]) -> Sequence[float]:
+def _counts(match: re.Match[str]) -> Sequence[float]:
     """All of them, or none."""
-    numbers = [number(each) for each in found.groups()]
+    numbers = [number(each) for each in match.groups()]
     return [each for each in numbers if each is not None] if None not in numbers else ()
 
 

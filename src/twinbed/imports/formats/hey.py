@@ -14,14 +14,14 @@ Source: hey's print.go and report.go, and what hey 0.1.4 wrote.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.load import DECIMAL, SHOWN, finer_seconds, number, values, whole_lines
 from twinbed.imports.text.reports import Layout, each_read, head_of, reports
 from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.metric import Layer, Metric
+from twinbed.model.json import Document
 from twinbed.readers.http import request_cautions
 
 PERCENTILES = ("10", "25", "50", "75", "90", "95", "99")
@@ -74,7 +74,7 @@ class Hey(Format):
         text = head_of(head)
         return "Requests/sec:" in text and _RECOGNISED.search(text.replace("\r\n", "\n")) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         lines, cut = whole_lines(source.text())
         return each_read(reports(lines, _LAYOUT), _reading, cut)
 
@@ -101,22 +101,22 @@ class _Report:
             self.diagnostics.append(Diagnostic(f"cannot be read: {plain[:SHOWN]!r}", at))
 
     def _known(self, line: str) -> bool:
-        if (found := _LABELLED.fullmatch(line)) is not None and self._section == "Summary:":
-            label, unit = found[1], found[3]
+        if (match := _LABELLED.fullmatch(line)) is not None and self._section == "Summary:":
+            label, unit = match[1], match[3]
             if unit != _UNIT.get(label, " secs"):
                 return False
-            self.summary[label] = number(found[2])
-        elif (found := _PERCENT.fullmatch(line)) is not None:
-            if found[1] != "0":
-                self.percentiles[found[1]] = number(found[2])
-        elif (found := _DETAIL.fullmatch(line)) is not None:
-            self.details[found[1].strip()] = [number(part.removesuffix(" secs")) for part in found[2].split(", ")]
-        elif (found := _COUNT.fullmatch(line)) is not None:
+            self.summary[label] = number(match[2])
+        elif (match := _PERCENT.fullmatch(line)) is not None:
+            if match[1] != "0":
+                self.percentiles[match[1]] = number(match[2])
+        elif (match := _DETAIL.fullmatch(line)) is not None:
+            self.details[match[1].strip()] = [number(part.removesuffix(" secs")) for part in match[2].split(", ")]
+        elif (match := _COUNT.fullmatch(line)) is not None:
             counts, key, count = (
-                (self.statuses, found[1], found[2]) if found[2] is not None else (self.errors, found[3], found[1])
+                (self.statuses, match[1], match[2]) if match[2] is not None else (self.errors, match[3], match[1])
             )
             one = number(count)
-            if one is None or (found[2] is None and self._section != "Error distribution:"):
+            if one is None or (match[2] is None and self._section != "Error distribution:"):
                 return False
             counts[key] = counts.get(key, 0) + int(one)
         else:

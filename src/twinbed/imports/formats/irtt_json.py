@@ -10,9 +10,9 @@ What irtt's own statistics say otherwise than its probes is a caution.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twinbed.contracts.format import Format, FormatError, Measurement, Source
 from twinbed.imports.text.documents import document
@@ -20,15 +20,20 @@ from twinbed.imports.text.figures import count_of_json, of_json
 from twinbed.metrics.latency import METRICS
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document
+from twinbed.model.members import object_at, text_at
 from twinbed.readers.latency.windows import LEAST
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from twinbed.readers.latency.clocks import Clocks
     from twinbed.readers.latency.probes import Pair
+    from twinbed.readers.latency.summary import PairSummary
 
 _START = re.compile(rb'\A\s*\{\s*"version":\s*\{\s*"irtt":\s*"')
 _MOST_NS = 1 << 62
-"""Of a stamp: what differences of two still fit in 64 bits."""
+"""The most of a stamp: differences of two still fit in 64 bits."""
 _APART = 1e-6
 """Share of a mean that rounding to nanoseconds may make."""
 
@@ -43,17 +48,21 @@ class IrttJson(Format):
     def recognises(self, head: bytes) -> bool:
         return _START.match(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         from twinbed.readers.latency import clocks, summary
 
         text = source.text().encode()
-        said = document(text)
-        if not isinstance(said, dict) or not isinstance(said.get("stats"), dict) or not isinstance(said.get("config"), dict):
+        report = document(text)
+        if (
+            not isinstance(report, dict)
+            or not isinstance(report.get("stats"), dict)
+            or not isinstance(report.get("config"), dict)
+        ):
             raise FormatError("is not what irtt's client writes: config and stats are missing")
-        pair = _pair(text, said)
+        pair = _pair(text, report)
         try:
             related = clocks.relate(pair, None, None)
-            window_s = max(1.0, LEAST * (of_json(_params(said).get("interval")) or 0.0) / 1e9)
+            window_s = max(1.0, LEAST * (of_json(_params(report).get("interval")) or 0.0) / 1e9)
             pair_summary = summary.summarise(pair, related, window_s)
             values = list(summary.values([pair_summary], ""))
             values += [replace(each, host="") for each in summary.clock_values(pair_summary)]
@@ -65,15 +74,15 @@ class IrttJson(Format):
         except (ValueError, ArithmeticError) as error:
             raise FormatError(f"its stamps cannot be compared: {error}") from error
         mean_s = next(each.value for each in values if each.metric == "probe_rtt_mean")
-        cautions = [*_steps(related), *_contradictions(said["stats"], pair, mean_s)]
-        return [Measurement(values, tables, cautions, facts=_facts(said), started_s=float(pair.wall.client_sent[0]) / 1e9)]
+        cautions = [*_steps(related), *_contradictions(object_at(report, "stats"), pair, mean_s)]
+        return [Measurement(values, tables, cautions, facts=_facts(report), started_s=float(pair.wall.client_sent[0]) / 1e9)]
 
 
-def _pair(text: bytes, said: Mapping[str, Any]) -> Pair:
+def _pair(text: bytes, report: Document) -> Pair:
     from twinbed.readers.latency import irtt
     from twinbed.readers.latency.probes import MISSING
 
-    config, stats = said["config"], said["stats"]
+    config, stats = object_at(report, "config"), object_at(report, "stats")
     if of_json(stats.get("duration")) is None or (
         stats.get("duplicates") is not None and count_of_json(stats["duplicates"]) is None
     ):
@@ -92,12 +101,11 @@ def _pair(text: bytes, said: Mapping[str, Any]) -> Pair:
     return pair
 
 
-def _params(said: Mapping[str, Any]) -> Mapping[str, Any]:
-    params = said["config"].get("params")
-    return params if isinstance(params, dict) else {}
+def _params(report: Document) -> Document:
+    return object_at(object_at(report, "config"), "params")
 
 
-def _clocks(pair_summary: Any) -> Any:
+def _clocks(pair_summary: PairSummary) -> pa.Table:
     import pyarrow as pa
 
     from twinbed.readers.latency import summary
@@ -112,23 +120,22 @@ def _steps(related: Clocks) -> Iterator[Caution]:
         yield Caution(Kind.CLOCKS_APART, "the file does not say whether the hosts' clocks are synchronised")
 
 
-def _contradictions(stats: Mapping[str, Any], pair: Pair, mean_s: float | None) -> Iterator[Caution]:
+def _contradictions(stats: Document, pair: Pair, mean_s: float | None) -> Iterator[Caution]:
     for name, ours in (("packets_sent", pair.sent), ("packets_received", pair.received)):
-        said = count_of_json(stats.get(name))
-        if said is not None and said != ours:
-            yield Caution(Kind.CONTRADICTED, f"{name}: {ours} by the probes, {said} by irtt's stats")
-    rtt = stats.get("rtt")
-    mean_ns = of_json(rtt.get("mean")) if isinstance(rtt, dict) else None
+        theirs = count_of_json(stats.get(name))
+        if theirs is not None and theirs != ours:
+            yield Caution(Kind.CONTRADICTED, f"{name}: {ours} by the probes, {theirs} by irtt's stats")
+    mean_ns = of_json(object_at(stats, "rtt").get("mean"))
     if mean_ns is not None and mean_s is not None and abs(mean_s * 1e9 - mean_ns) > 1 + _APART * abs(mean_ns):
         yield Caution(Kind.CONTRADICTED, f"mean round-trip time: {mean_s:.9g} s by the probes, {mean_ns / 1e9:.9g} s by stats")
 
 
-def _facts(said: Mapping[str, Any]) -> dict[str, str | int | float | bool]:
+def _facts(report: Document) -> dict[str, str | int | float | bool]:
     facts: dict[str, str | int | float | bool] = {"protocol": "udp"}
-    version = said.get("version")
-    if isinstance(version, dict) and isinstance(version.get("irtt"), str):
-        facts["version"] = version["irtt"]
-    params = _params(said)
+    version = text_at(object_at(report, "version"), "irtt")
+    if version is not None:
+        facts["version"] = version
+    params = _params(report)
     for name, key, scale in (("duration_s", "duration", 1e-9), ("interval_s", "interval", 1e-9), ("probe_bytes", "length", 1)):
         number = of_json(params.get(key))
         if number is not None:

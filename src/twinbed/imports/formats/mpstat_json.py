@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.documents import documents, elements, line_of
@@ -21,6 +20,8 @@ from twinbed.imports.text.figures import of_json
 from twinbed.imports.text.processors import Sample, cpu_cautions, shares
 from twinbed.metrics.counters import CPU_BUSY, CPU_IDLE, CPU_STEAL, RATES
 from twinbed.metrics.metric import Metric, Value
+from twinbed.model.json import Document, Json
+from twinbed.model.members import objects_at
 
 _BEGINS = re.compile(rb'\s*\{\s*"sysstat"\s*:\s*\{\s*"hosts"\s*:')
 _KINDS = re.compile(rb'"(?:cpu-load|sum-interrupts|individual-interrupts|soft-interrupts|node-load)"')
@@ -43,20 +44,20 @@ class MpstatJson(Format):
     def recognises(self, head: bytes) -> bool:
         return _BEGINS.match(head) is not None and _KINDS.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         text = source.text()
         begins = _STATISTICS.search(text)
         if begins is None:
             raise FormatError('has no "statistics"')
-        found = list(elements(text, begins.end()))
-        blocks, end = [block for block, _ in found], found[-1][1] if found else begins.end()
+        members = list(elements(text, begins.end()))
+        blocks, end = [block for block, _ in members], members[-1][1] if members else begins.end()
         diagnostics = []
         whole = [after for _, after in documents(text)]
         if not whole:
             diagnostics.append(Diagnostic("ends early, or is damaged", line_of(text, end)))
         elif text[whole[0] :].strip():
             diagnostics.append(Diagnostic("only the first document is read", line_of(text, whole[0])))
-        facts = {_FACTS[name]: said.strip('"') for name, said in _FACT.findall(text[: begins.start()])}
+        facts = {_FACTS[name]: value.strip('"') for name, value in _FACT.findall(text[: begins.start()])}
         if len(blocks) == 1 and options.get("one_interval") is not True:
             diagnostics.append(
                 Diagnostic("has one block, which may be about the time since boot: one_interval says that it is not")
@@ -67,7 +68,7 @@ class MpstatJson(Format):
         return [_reading(blocks, diagnostics, facts)]
 
 
-def _reading(blocks: Sequence[Any], diagnostics: list[Diagnostic], facts: Mapping[str, str]) -> Measurement:
+def _reading(blocks: Sequence[Json], diagnostics: list[Diagnostic], facts: Mapping[str, str]) -> Measurement:
     import pyarrow as pa
 
     rows = list(_rows(blocks, diagnostics))
@@ -76,8 +77,8 @@ def _reading(blocks: Sequence[Any], diagnostics: list[Diagnostic], facts: Mappin
     for _, cpu, sample in rows:
         each.setdefault(cpu if cpu == _ALL else f"cpu{cpu}", []).append(sample)
     values = list(shares(of_all))
-    for metric, found in ((RATES["interrupts"], _interrupts(blocks)), (RATES["softirqs"], _softirqs(blocks))):
-        values.append(Value(metric.name, fmean(found) if found else None, metric.unit))
+    for metric, rates in ((RATES["interrupts"], _interrupts(blocks)), (RATES["softirqs"], _softirqs(blocks))):
+        values.append(Value(metric.name, fmean(rates) if rates else None, metric.unit))
     columns = {
         "interval": pa.array([interval for interval, _, _ in rows], pa.int64()),
         "cpu": pa.array([cpu for _, cpu, _ in rows], pa.string()),
@@ -87,9 +88,9 @@ def _reading(blocks: Sequence[Any], diagnostics: list[Diagnostic], facts: Mappin
     return Measurement(values, {"mpstat": pa.table(columns)}, list(cpu_cautions(of_all, each)), diagnostics, dict(facts))
 
 
-def _rows(blocks: Sequence[Any], diagnostics: list[Diagnostic]) -> Iterator[tuple[int, str, Sample]]:
+def _rows(blocks: Sequence[Json], diagnostics: list[Diagnostic]) -> Iterator[tuple[int, str, Sample]]:
     for interval, block in enumerate(blocks):
-        for load in _list(block, "cpu-load"):
+        for load in objects_at(block, "cpu-load"):
             cpu = load.get("cpu")
             parts = [[of_json(load.get(name)) for name in names] for names in (_BUSY, _IDLE, _STEAL)]
             known = [part for group in parts for part in group if part is not None and 0 <= part <= 100]
@@ -100,28 +101,23 @@ def _rows(blocks: Sequence[Any], diagnostics: list[Diagnostic]) -> Iterator[tupl
                 yield interval, cpu, Sample(*sums)
 
 
-def _interrupts(blocks: Sequence[Any]) -> list[float]:
+def _interrupts(blocks: Sequence[Json]) -> list[float]:
     """A second, block by block."""
-    found = [
-        of_json(each.get("intr")) for block in blocks for each in _list(block, "sum-interrupts") if each.get("cpu") == _ALL
+    rates = [
+        of_json(each.get("intr")) for block in blocks for each in objects_at(block, "sum-interrupts") if each.get("cpu") == _ALL
     ]
-    return [rate for rate in found if rate is not None and rate >= 0]
+    return [rate for rate in rates if rate is not None and rate >= 0]
 
 
-def _softirqs(blocks: Sequence[Any]) -> list[float]:
+def _softirqs(blocks: Sequence[Json]) -> list[float]:
     """A second, block by block: those of all CPUs and kinds."""
     sums = []
     for block in blocks:
-        rates = [of_json(each.get("value")) for cpu in _list(block, "soft-interrupts") for each in _list(cpu, "intr")]
+        rates = [of_json(each.get("value")) for cpu in objects_at(block, "soft-interrupts") for each in objects_at(cpu, "intr")]
         present = [rate for rate in rates if rate is not None and rate >= 0]
         if rates and len(present) == len(rates):
             sums.append(sum(present))
     return sums
-
-
-def _list(block: Any, name: str) -> list[Mapping[str, Any]]:
-    found = block.get(name) if isinstance(block, dict) else None
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
 mpstat_json = MpstatJson()

@@ -14,8 +14,8 @@ Source: netperf's manual, "Using Netperf to Measure ..." and "Omni Output Select
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import real
@@ -25,6 +25,7 @@ from twinbed.metrics.http import METRICS as HTTP
 from twinbed.metrics.iperf3 import METRICS as IPERF3
 from twinbed.metrics.metric import Metric, Value
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,15 +72,15 @@ class Netperf(Format):
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
-        found = tests(source.text().split("\n"))
-        if not found:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
+        tests_ = tests(source.text().split("\n"))
+        if not tests_:
             raise FormatError("no heading of a netperf test")
-        measurements = [measurement for test in found if (measurement := _reading(test)) is not None]
+        measurements = [measurement for test in tests_ if (measurement := _reading(test)) is not None]
         if not measurements:
-            said = next((warning for test in found for warning in test.warnings), "")
-            why = f": {said}" if said else ": it is cut, or a table of -O, where those of -k and -o are read"
-            raise FormatError(f"no result that is understood{why}", found[0].line)
+            first_warning = next((warning for test in tests_ for warning in test.warnings), "")
+            why = f": {first_warning}" if first_warning else ": it is cut, or a table of -O, where those of -k and -o are read"
+            raise FormatError(f"no result that is understood{why}", tests_[0].line)
         return measurements
 
 
@@ -115,11 +116,11 @@ def _of_selected(test: Test) -> Numbers:
 
     def number(key: str, factor: float | None = 1.0) -> float | None:
         text = test.selected.get(key)
-        found = None if text is None else real(text.strip())
-        if text is not None and found is None:
+        value = None if text is None else real(text.strip())
+        if text is not None and value is None:
             test.diagnostics.append(Diagnostic(f"{key} is no number: {text[:40]}", test.line))
         # netperf's -1: not known.
-        return None if found is None or factor is None or found < 0 else found * factor
+        return None if value is None or factor is None or value < 0 else value * factor
 
     unit = test.selected.get("THROUGHPUT_UNITS", "")
     if test.transactions:
@@ -207,13 +208,13 @@ def _miscounted(
 
 
 def _apart(test: Test, numbers: Numbers) -> Iterator[Caution]:
-    said = numbers.get("goodput") or numbers.get("requests_per_second")
+    rate = numbers.get("goodput") or numbers.get("requests_per_second")
     seconds = sum(each[1] for each in test.interims)
-    if said is None or seconds <= 0 or seconds < 0.9 * (numbers.get("time_taken") or 0):
+    if rate is None or seconds <= 0 or seconds < 0.9 * (numbers.get("time_taken") or 0):
         return
     mean = sum(each[1] * each[2] for each in test.interims) / seconds
-    if abs(mean - said) > _APART * said:
-        yield Caution(Kind.CONTRADICTED, f"rate: {mean:.6g} by the interim results, {said:.6g} by the summary")
+    if abs(mean - rate) > _APART * rate:
+        yield Caution(Kind.CONTRADICTED, f"rate: {mean:.6g} by the interim results, {rate:.6g} by the summary")
 
 
 def _facts(test: Test, numbers: Numbers) -> dict[str, str | int | float | bool]:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.counter_deltas import CounterDelta, counter_deltas, diagnostics, joined, summed, table
@@ -22,6 +21,7 @@ from twinbed.imports.text.documents import documents, line_of
 from twinbed.imports.text.figures import count, real
 from twinbed.metrics.counters import NETWORK
 from twinbed.metrics.metric import Metric, Value
+from twinbed.model.json import Document
 
 _ROW = rb"[A-Z][A-Za-z0-9]+[ \t]+\d+[ \t]+[0-9.]+[ \t]*\r?(?:\n|$)"
 _TEXT = re.compile(
@@ -54,7 +54,7 @@ class Nstat(Format):
     def recognises(self, head: bytes) -> bool:
         return _TEXT.match(head) is not None or _JSON.match(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         counts = options.get("counts")
         if counts not in (None, "increments", "totals"):
             raise FormatError(f"counts is {counts!r}, expected increments or totals")
@@ -70,8 +70,8 @@ class Nstat(Format):
         if counts == "totals":
             if len(dumps) < 2:
                 raise FormatError("has one dump only, and its counts are said to be totals")
-            found = counter_deltas(whole)
-            return [_reading(found, [*unread, *diagnostics(found)])]
+            deltas = counter_deltas(whole)
+            return [_reading(deltas, [*unread, *diagnostics(deltas)])]
         if counts is None:
             unread.append(Diagnostic(_UNTOLD))
             return [
@@ -96,9 +96,9 @@ def _of_text(text: str, unread: list[Diagnostic]) -> list[dict[str, int]]:
 
 def _of_json(text: str, unread: list[Diagnostic]) -> list[dict[str, int]]:
     dumps: list[dict[str, int]] = []
-    found = list(documents(text))
-    end = found[-1][1] if found else 0
-    for document, _ in found:
+    parts = list(documents(text))
+    end = parts[-1][1] if parts else 0
+    for document, _ in parts:
         kernel = document.get("kernel") if isinstance(document, dict) else None
         if isinstance(kernel, dict):
             dumps.append({})
@@ -118,7 +118,7 @@ def _take(dump: dict[str, int], name: str, value: int | None, unread: list[Diagn
 
 
 def _with_zeros(dump: Mapping[str, int], dumps: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """With the zeros that nstat has left out."""
+    """The counters with the zeros that nstat has left out."""
     leaves_out = all(value for each in dumps for value in each.values())
     is_whole = any(name.startswith(_LAST_GROUPS) for name in dump)
     if not leaves_out or not is_whole:
@@ -132,9 +132,9 @@ def _increments(dump: Mapping[str, int]) -> dict[str, CounterDelta]:
     return {name: CounterDelta(name, None, None, value, None) for name, value in dump.items()}
 
 
-def _reading(found: Mapping[str, CounterDelta], unread: Sequence[Diagnostic]) -> Measurement:
-    values: list[Value] = [summed(found, metric, [_OF[metric.name]]) for metric in _METRICS]
-    return Measurement(values, {"counters": table("nstat", found)}, (), unread)
+def _reading(deltas: Mapping[str, CounterDelta], unread: Sequence[Diagnostic]) -> Measurement:
+    values: list[Value] = [summed(deltas, metric, [_OF[metric.name]]) for metric in _METRICS]
+    return Measurement(values, {"counters": table("nstat", deltas)}, (), unread)
 
 
 nstat = Nstat()

@@ -12,16 +12,16 @@ time zone that it does not name, so only listed packets say when it began.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count, real
-from twinbed.imports.text.oneway import METRICS, OneWay, direction, said
+from twinbed.imports.text.oneway import METRICS, OneWay, direction, summarised
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document
 from twinbed.readers.latency import owamp
 from twinbed.readers.latency.probes import CLIENT_TO_SERVER, MISSING, SERVER_TO_CLIENT
 
@@ -67,7 +67,7 @@ class Owping(Format):
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         way = direction(options)
         diagnostics: list[Diagnostic] = []
         sessions = _sessions(source.text().split("\n"), diagnostics)
@@ -86,21 +86,21 @@ class Owping(Format):
 
 
 def _sessions(lines: Sequence[str], diagnostics: list[Diagnostic]) -> list[_Session]:
-    found: list[_Session] = []
+    sessions: list[_Session] = []
     for number, line in enumerate(lines, start=1):
         line = line.strip()
         if header := _HEADER.fullmatch(line):
             ends, ports = (header[1], header[3]), (header[2], header[4])
-            same = found and (found[-1].origin, found[-1].target, found[-1].ports) == (*ends, ports)
-            if not same or found[-1].counts:
-                found.append(_Session(*ends, ports))
+            same = sessions and (sessions[-1].origin, sessions[-1].target, sessions[-1].ports) == (*ends, ports)
+            if not same or sessions[-1].counts:
+                sessions.append(_Session(*ends, ports))
         elif words := _words(line):
-            if not found or found[-1].origin:
-                found.append(_Session())
-            _record(found[-1], words)
-        elif found and line:
-            _line(found[-1], number, line, diagnostics)
-    return [each for each in found if each.counts or each.packets]
+            if not sessions or sessions[-1].origin:
+                sessions.append(_Session())
+            _record(sessions[-1], words)
+        elif sessions and line:
+            _line(sessions[-1], number, line, diagnostics)
+    return [each for each in sessions if each.counts or each.packets]
 
 
 def _words(line: str) -> Sequence[str] | None:
@@ -154,15 +154,15 @@ def _line(session: _Session, number: int, line: str, diagnostics: list[Diagnosti
 
 def _scaled(text: str, scale: float, number: int, diagnostics: list[Diagnostic]) -> float | None:
     """owping prints nan where no packet arrived: that is missing, not unreadable."""
-    found = real(text)
-    if found is None and text != "nan":
+    value = real(text)
+    if value is None and text != "nan":
         diagnostics.append(Diagnostic(f"no number: {text[:40]}", number))
-    return None if found is None else found * scale
+    return None if value is None else value * scale
 
 
 def _reading(group: Sequence[tuple[str, _Session]], diagnostics: list[Diagnostic]) -> Measurement:
     cautions: list[Caution] = []
-    values, delay_cautions = said([(way, _one_way(session, cautions)) for way, session in group])
+    values, delay_cautions = summarised([(way, _one_way(session, cautions)) for way, session in group])
     starts = [sent for _, session in group for _, _, sent in session.packets if sent is not None]
     return Measurement(
         values, {}, [*cautions, *delay_cautions], diagnostics, {"protocol": "udp"}, min(starts) if starts else None
@@ -171,9 +171,9 @@ def _reading(group: Sequence[tuple[str, _Session]], diagnostics: list[Diagnostic
 
 def _one_way(session: _Session, cautions: list[Caution]) -> OneWay:
     if session.packets:
-        found = _of_packets(session)
-        cautions += _contradictions(session, found)
-        return found
+        of_packets = _of_packets(session)
+        cautions += _contradictions(session, of_packets)
+        return of_packets
     sent, lost, duplicates = session.counts or (None, None, None)
     least, median, most = session.delays or (None, None, None)
     return OneWay(
@@ -219,21 +219,26 @@ def _reordered(session: _Session) -> int | None:
     for sequence, delay, sent in session.packets:
         if delay is not None and sent is not None:
             arrived.setdefault(sequence, sent + delay)
-    latest, found = float("-inf"), 0
+    latest, count = float("-inf"), 0
     order = sorted(arrived.items(), key=lambda item: (item[1], item[0]))
     for sequence, _ in order:
-        found += sequence < latest
+        count += sequence < latest
         latest = max(latest, sequence)
-    return found
+    return count
 
 
-def _contradictions(session: _Session, found: OneWay) -> list[Caution]:
+def _contradictions(session: _Session, of_packets: OneWay) -> list[Caution]:
     pairs: list[tuple[str, float | None, float | None]] = []
     if session.counts:
-        pairs += zip(("sent", "lost", "duplicates"), (found.sent, found.lost, found.duplicates), session.counts, strict=True)
+        pairs += zip(
+            ("sent", "lost", "duplicates"),
+            (of_packets.sent, of_packets.lost, of_packets.duplicates),
+            session.counts,
+            strict=True,
+        )
     if session.delays:
-        pairs += [("shortest delay in s", found.delays["min"], session.delays[0])]
-        pairs += [("longest delay in s", found.delays["max"], session.delays[2])]
+        pairs += [("shortest delay in s", of_packets.delays["min"], session.delays[0])]
+        pairs += [("longest delay in s", of_packets.delays["max"], session.delays[2])]
     return [
         Caution(Kind.CONTRADICTED, f"{name}: {ours:.6g} by the packets, {theirs:.6g} by the summary")
         for name, ours, theirs in pairs

@@ -15,15 +15,16 @@ not.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count, real
 from twinbed.imports.text.probing import COUNTS, ROUND_TRIP, loss, round_trips, values
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +46,7 @@ _OTHER_SUMMARY = re.compile(
     r"[^\d,，%]{0,40}(\d{1,9})(?: [^\d,，%]{1,40})?"
     r"[,，]\s?[^\d,，%+]{0,40}?(\d{1,9})(?: [^\d,，%]{1,40})?([,，].*?)(\d{1,3}(?:\.\d{1,9})?)% .*"
 )
-"""In another locale: probes, answers, and the share that was lost."""
+"""The summary in another locale: probes, answers, and the share that was lost."""
 _DUPLICATES = re.compile(r"\+(\d{1,9}) duplicates\b")
 _TIMES = re.compile(r"(?:rtt|round-trip) min/avg/max(?:/(?:mdev|stddev|std-dev))? = ([0-9./a-z]+) ?(us|ms|s)?\b")
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "мс": 1e-3, "毫秒": 1e-3, "ミリ秒": 1e-3}
@@ -87,7 +88,7 @@ class Ping(Format):
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         runs = _runs(source.text().split("\n"))
         if not runs:
             raise FormatError("no line of ping's that says whom it asks")
@@ -112,55 +113,55 @@ def _runs(lines: Sequence[str]) -> list[_Run]:
 
 def _facts(line: str) -> dict[str, str | int | float | bool]:
     facts: dict[str, str | int | float | bool] = {"protocol": "icmp"}
-    if (found := _HEADER.fullmatch(line)) or (found := _HEADER_6.match(line)):
-        facts["probe_bytes"] = int(found[1])
+    if (match := _HEADER.fullmatch(line)) or (match := _HEADER_6.match(line)):
+        facts["probe_bytes"] = int(match[1])
     return facts
 
 
 def _line(run: _Run, number: int, line: str) -> None:
-    if found := _REPLY.match(line):
-        _reply(run, number, found)
-    elif found := _UNANSWERED.match(line):
-        run.named.append(_unwrapped(run, int(found[1])))
-    elif found := _SUMMARY.match(line):
-        run.sent, run.received = int(found[1]), int(found[2])
-        if said := _DUPLICATES.search(found[3]):
-            run.duplicates = int(said[1])
-    elif run.closing and (found := _OTHER_SUMMARY.fullmatch(line)):
-        _other_summary(run, number, found)
-    elif found := _TIMES.match(line):
-        _summarised(run, number, found)
+    if match := _REPLY.match(line):
+        _reply(run, number, match)
+    elif match := _UNANSWERED.match(line):
+        run.named.append(_unwrapped(run, int(match[1])))
+    elif match := _SUMMARY.match(line):
+        run.sent, run.received = int(match[1]), int(match[2])
+        if copies := _DUPLICATES.search(match[3]):
+            run.duplicates = int(copies[1])
+    elif run.closing and (match := _OTHER_SUMMARY.fullmatch(line)):
+        _other_summary(run, number, match)
+    elif match := _TIMES.match(line):
+        _summarised(run, number, match)
     elif "seq=" in line or "packets transmitted" in line or "min/avg/max" in line:
         run.diagnostics.append(Diagnostic(f"cannot be read: {line[:80]}", number))
     run.closing = _BEFORE_SUMMARY.fullmatch(line) is not None
 
 
-def _other_summary(run: _Run, number: int, found: re.Match[str]) -> None:
+def _other_summary(run: _Run, number: int, match: re.Match[str]) -> None:
     """Two numbers whose words are not known are probes and answers only where the share that was lost follows from them."""
-    sent, received, lost = int(found[1]), int(found[2]), float(found[4])
+    sent, received, lost = int(match[1]), int(match[2]), float(match[4])
     if not 0 <= received <= sent or not sent or abs(100 * (sent - received) / sent - lost) >= 1:
-        run.diagnostics.append(Diagnostic(f"cannot be read: {found[0][:80]}", number))
+        run.diagnostics.append(Diagnostic(f"cannot be read: {match[0][:80]}", number))
         return
     run.sent, run.received = sent, received
-    run.more = "+" in found[3]
+    run.more = "+" in match[3]
 
 
-def _reply(run: _Run, number: int, found: re.Match[str]) -> None:
-    sequence = count(found[3].rstrip(":"))
+def _reply(run: _Run, number: int, match: re.Match[str]) -> None:
+    sequence = count(match[3].rstrip(":"))
     if sequence is None or sequence >= _WRAP:
-        run.diagnostics.append(Diagnostic(f"no sequence number: {found[3][:40]}", number))
+        run.diagnostics.append(Diagnostic(f"no sequence number: {match[3][:40]}", number))
         return
-    rest, time_s = found[4], None
-    if said := _TIME.search(rest):
-        time_s = real(said[2])
+    rest, time_s = match[4], None
+    if time := _TIME.search(rest):
+        time_s = real(time[2])
         if time_s is not None:
-            time_s *= _SECONDS[said[3]]
-            run.step_s = max(run.step_s, _step(said[2]) * _SECONDS[said[3]])
+            time_s *= _SECONDS[time[3]]
+            run.step_s = max(run.step_s, _step(time[2]) * _SECONDS[time[3]])
     if time_s is None and "=" in rest.replace("ttl=", "").replace("hlim=", ""):
         run.diagnostics.append(Diagnostic(f"no round-trip time: {rest.strip()[:60]}", number))
     at_ns = None
-    if found[1]:
-        at_ns = int(found[1]) * 10**9 + int(found[2].ljust(9, "0"))
+    if match[1]:
+        at_ns = int(match[1]) * 10**9 + int(match[2].ljust(9, "0"))
     run.replies.append((_unwrapped(run, sequence), at_ns, time_s))
 
 
@@ -171,12 +172,12 @@ def _unwrapped(run: _Run, sequence: int) -> int:
     return sequence
 
 
-def _summarised(run: _Run, number: int, found: re.Match[str]) -> None:
-    texts = found[1].split("/")
+def _summarised(run: _Run, number: int, match: re.Match[str]) -> None:
+    texts = match[1].split("/")
     times = [real(text) for text in texts]
-    scale = _SECONDS[found[2] or "ms"]
+    scale = _SECONDS[match[2] or "ms"]
     if len(times) < 3 or None in times:
-        run.diagnostics.append(Diagnostic(f"no round-trip times: {found[1][:60]}", number))
+        run.diagnostics.append(Diagnostic(f"no round-trip times: {match[1][:60]}", number))
         return
     run.times = [time * scale for time in times if time is not None]
     run.times_step_s = max(_step(text) for text in texts) * scale
@@ -255,22 +256,22 @@ def _times_apart(run: _Run) -> Iterator[Caution]:
         return
     ours = (min(times), sum(times) / len(times), max(times))
     allowed_s = 2 * max(run.step_s, run.times_step_s)
-    for name, lines, said in zip(("shortest", "mean", "longest"), ours, run.times, strict=False):
-        if abs(lines - said) > allowed_s:
-            yield _contradicted(f"{name} round-trip time in s", f"{lines:.9g}", f"{said:.9g}")
+    for name, lines, printed in zip(("shortest", "mean", "longest"), ours, run.times, strict=False):
+        if abs(lines - printed) > allowed_s:
+            yield _contradicted(f"{name} round-trip time in s", f"{lines:.9g}", f"{printed:.9g}")
 
 
-def _contradicted(what: str, lines: object, said: object) -> Caution:
-    return Caution(Kind.CONTRADICTED, f"{what}: {lines} by the lines, {said} by the summary")
+def _contradicted(what: str, lines: object, printed: object) -> Caution:
+    return Caution(Kind.CONTRADICTED, f"{what}: {lines} by the lines, {printed} by the summary")
 
 
 def _reordered(sequence: Sequence[int]) -> int:
     """Answers that came after one to a later probe."""
-    latest, found = -1, 0
+    latest, count = -1, 0
     for each in sequence:
-        found += each < latest
+        count += each < latest
         latest = max(latest, each)
-    return found
+    return count
 
 
 def _table(run: _Run) -> pa.Table:

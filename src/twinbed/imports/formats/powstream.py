@@ -13,13 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count, real
-from twinbed.imports.text.oneway import METRICS, OneWay, direction, said
+from twinbed.imports.text.oneway import METRICS, OneWay, direction, summarised
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document
 
 _START = re.compile(rb"^SUMMARY\t\d+\.\d+\s*$\s*^SID\t", re.MULTILINE)
 _BUCKET = re.compile(r"\t?(-?\d{1,9})\t(\d{1,12})")
@@ -30,24 +30,24 @@ _S_FROM_1900_TO_1970 = 2_208_988_800
 @dataclass
 class _Block:
     line: int
-    said: dict[str, str] = field(default_factory=dict)
+    fields: dict[str, str] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
     buckets: dict[int, int] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
     def number(self, name: str) -> float | None:
-        text = self.said.get(name)
-        found = None if text is None else real(text)
-        if text is not None and found is None:
+        text = self.fields.get(name)
+        value = None if text is None else real(text)
+        if text is not None and value is None:
             self.diagnostics.append(Diagnostic(f"{name} is no number: {text[:40]}", self.lines[name]))
-        return found
+        return value
 
     def count(self, name: str) -> int | None:
-        text = self.said.get(name)
-        found = None if text is None else count(text)
-        if text is not None and found is None:
+        text = self.fields.get(name)
+        value = None if text is None else count(text)
+        if text is not None and value is None:
             self.diagnostics.append(Diagnostic(f"{name} is no count: {text[:40]}", self.lines[name]))
-        return found
+        return value
 
 
 class Powstream(Format):
@@ -60,22 +60,22 @@ class Powstream(Format):
     def recognises(self, head: bytes) -> bool:
         return _START.search(head.replace(b"\r\n", b"\n")) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         way = direction(options)
-        blocks = [block for block in _blocks(source.text().split("\n")) if "SENT" in block.said]
+        blocks = [block for block in _blocks(source.text().split("\n")) if "SENT" in block.fields]
         if not blocks:
             raise FormatError("no summary that says how many packets were sent")
         return [_reading(block, way) for block in blocks]
 
 
 def _blocks(lines: Sequence[str]) -> list[_Block]:
-    found: list[_Block] = []
+    blocks: list[_Block] = []
     within = ""
     for number, line in enumerate(lines, start=1):
         if line.startswith("SUMMARY\t"):
-            found.append(_Block(number))
+            blocks.append(_Block(number))
             within = ""
-        elif not found or not line.strip():
+        elif not blocks or not line.strip():
             continue
         elif line.startswith("</"):
             within = ""
@@ -83,25 +83,25 @@ def _blocks(lines: Sequence[str]) -> list[_Block]:
             within = line.strip("<>")
         elif within:
             if within == "BUCKETS":
-                _bucket(found[-1], number, line)
+                _bucket(blocks[-1], number, line)
         else:
             name, _, value = line.partition("\t")
-            found[-1].said.setdefault(name.strip(), value.strip())
-            found[-1].lines.setdefault(name.strip(), number)
-    return found
+            blocks[-1].fields.setdefault(name.strip(), value.strip())
+            blocks[-1].lines.setdefault(name.strip(), number)
+    return blocks
 
 
 def _bucket(block: _Block, number: int, line: str) -> None:
-    found = _BUCKET.fullmatch(line.rstrip())
-    if found is None:
+    match = _BUCKET.fullmatch(line.rstrip())
+    if match is None:
         block.diagnostics.append(Diagnostic(f"no bucket: {line.strip()[:60]}", number))
         return
-    block.buckets[int(found[1])] = block.buckets.get(int(found[1]), 0) + int(found[2])
+    block.buckets[int(match[1])] = block.buckets.get(int(match[1]), 0) + int(match[2])
 
 
 def _reading(block: _Block, way: str) -> Measurement:
     sent, lost, duplicates = (block.count(name) for name in ("SENT", "LOST", "DUPS"))
-    width = block.number("BUCKETWIDTH" if "BUCKETWIDTH" in block.said else "BUCKET_WIDTH")
+    width = block.number("BUCKETWIDTH" if "BUCKETWIDTH" in block.fields else "BUCKET_WIDTH")
     p50, p95 = (_quantile(block.buckets, share) for share in (0.5, 0.95))
     cautions = []
     if block.buckets and sent is not None and lost is not None and sum(block.buckets.values()) != sent - lost:
@@ -117,17 +117,17 @@ def _reading(block: _Block, way: str) -> Measurement:
             "max": block.number("MAX"),
         },
         jitter=None if p50 is None or p95 is None else _times(p95 - p50, width),
-        error_s=block.number("MAXERR") if block.said.get("SYNC") == "1" else None,
+        error_s=block.number("MAXERR") if block.fields.get("SYNC") == "1" else None,
     )
-    values, delay_cautions = said([(way, session)])
+    values, delay_cautions = summarised([(way, session)])
     return Measurement(values, {}, [*cautions, *delay_cautions], block.diagnostics, {"protocol": "udp"}, _started(block))
 
 
 def _end(block: _Block, name: str) -> str:
-    if host := block.said.get(f"{name}_HOST") or block.said.get(f"{name}_ADDR"):
+    if host := block.fields.get(f"{name}_HOST") or block.fields.get(f"{name}_ADDR"):
         return host[:200]
-    found = _ENDS.fullmatch(block.said.get(name, ""))
-    return found[1] if found else ""
+    match = _ENDS.fullmatch(block.fields.get(name, ""))
+    return match[1] if match else ""
 
 
 def _quantile(buckets: Mapping[int, int], share: float) -> int | None:
@@ -146,7 +146,7 @@ def _times(bucket: int | None, width: float | None) -> float | None:
 
 def _started(block: _Block) -> float | None:
     """START_TIME is seconds since 1900, times 2^32."""
-    text = block.said.get("START_TIME", "")
+    text = block.fields.get("START_TIME", "")
     if not (text.isdecimal() and len(text) <= 20 and text.isascii()):
         return None
     return int(text) / 2**32 - _S_FROM_1900_TO_1970

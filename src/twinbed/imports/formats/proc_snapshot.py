@@ -19,14 +19,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.proc_sections import Section, sections, snapshots
 from twinbed.metrics.counters import LOST, METRICS, UNEXPLAINED
 from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document, Json
 from twinbed.readers.counters.cautions import place_cautions
 from twinbed.readers.counters.place import KERNEL_MARK, Place, read_place
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _FILE = "counters.snap"
 _UPTIME = "/proc/uptime"
@@ -55,11 +59,11 @@ class ProcSnapshot(Format):
         first = b"\n".join(head.split(b"\n", _FIRST_LINES)[:_FIRST_LINES])
         return _BEGINS.search(first) is not None and not head.startswith(_PROBE)
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
-        found, diagnostics = sections(source.text())
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
+        parts_, diagnostics = sections(source.text())
         if (nics := options.get("nics")) is not None:
-            diagnostics += _keep(found, nics)
-        parts = snapshots(found)
+            diagnostics += _keep(parts_, nics)
+        parts = snapshots(parts_)
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / _FILE
             try:
@@ -76,12 +80,12 @@ class ProcSnapshot(Format):
         return [Measurement(values, {"counters": place.moved() if timed else _without_times(place)}, cautions, diagnostics)]
 
 
-def _keep(found: Sequence[Section], nics: Any) -> list[Diagnostic]:
+def _keep(texts: Sequence[Section], nics: Json) -> list[Diagnostic]:
     """Leaves out the lines of other interfaces; says which are not there."""
     if not isinstance(nics, list) or not nics or not all(isinstance(nic, str) for nic in nics):
         raise FormatError(f"nics is {nics!r}, expected a list of interfaces: [eth0]")
     lacking: dict[str, Diagnostic] = {}
-    for section in found:
+    for section in texts:
         if section.source == _DEVICES:
             there = {line.partition(":")[0].strip() for line in section.lines}
             lacking |= {nic: Diagnostic(f"has no NIC {nic}", section.line) for nic in nics if nic not in there}
@@ -157,12 +161,12 @@ def _lost(place: Place, snapshots: int) -> Iterator[Diagnostic]:
         for key, note in rows:
             if key is not None and note is not None and not key.startswith(_ONLY_WHERE_ANY):
                 keys.setdefault(note, []).append(key)
-    for note, found in keys.items():
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        yield Diagnostic(f"no difference, {note}: {found[0]}{more}")
+    for note, lost in keys.items():
+        more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
+        yield Diagnostic(f"no difference, {note}: {lost[0]}{more}")
 
 
-def _without_times(place: Place) -> Any:
+def _without_times(place: Place) -> pa.Table:
     import pyarrow as pa
 
     table = place.moved()

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.load import DECIMAL, SHOWN, number, values, whole_lines
@@ -22,6 +21,7 @@ from twinbed.imports.text.reports import Layout, each_read, head_of, reports
 from twinbed.metrics.http import METRICS, UNITS
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document
 from twinbed.readers.http import request_cautions
 
 MEBIBYTE = 2.0**20
@@ -80,21 +80,21 @@ class Siege(Format):
         text = head_of(head)
         return any(mark in text for mark in _MARKS) and _RECOGNISED.search(text.replace("\r\n", "\n")) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         lines, cut = whole_lines(source.text())
         return each_read(reports(lines, _LAYOUT), _reading, cut)
 
 
 def _labelled(line: str) -> tuple[str, float | None] | None:
     """A label in small letters, and its number; None where it has another unit."""
-    if (found := _LINE.fullmatch(line)) is not None:
-        label = found[1].lower()
+    if (match := _LINE.fullmatch(line)) is not None:
+        label = match[1].lower()
         if label in _UNIT_OF:
-            return label, number(found[2]) if (found[3] or "") == _UNIT_OF[label] else None
-    elif (found := _MEMBER.fullmatch(line)) is not None:
-        label = found[1].replace("_", " ")
+            return label, number(match[2]) if (match[3] or "") == _UNIT_OF[label] else None
+    elif (match := _MEMBER.fullmatch(line)) is not None:
+        label = match[1].replace("_", " ")
         if label in _UNIT_OF:
-            return label, number(found[2])
+            return label, number(match[2])
     return None
 
 
@@ -111,14 +111,14 @@ def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Mea
             json = json or '"' in line
             if labelled[1] is None:
                 diagnostics.append(Diagnostic(f"has a unit that siege does not print: {line.strip()[:SHOWN]!r}", first + index))
-        elif (found := _TRANSACTION.fullmatch(line)) is not None:
-            statuses.append(int(found[1]))
-        elif (found := _VERSION.match(line)) is not None:
-            version = found[1]
+        elif (match := _TRANSACTION.fullmatch(line)) is not None:
+            statuses.append(int(match[1]))
+        elif (match := _VERSION.match(line)) is not None:
+            version = match[1]
         elif _ABORTED in line:
             errors.insert(0, _ABORTED)
-        elif (found := _ERROR.search(line)) is not None:
-            errors.append(found[1])
+        elif (match := _ERROR.search(line)) is not None:
+            errors.append(match[1])
         elif not _NOTHING.match(line):
             diagnostics.append(Diagnostic(f"cannot be read: {line.strip()[:SHOWN]!r}", first + index))
     if figures.get("transactions") is None:
@@ -173,8 +173,8 @@ def _cautions(
     done, successful = figures["transactions"], figures.get("successful transactions")
     failed = numbers["failed_requests"]
     for caution in request_cautions(numbers, None if done is None or failed is None else done + failed):
-        said = f"; {errors[0]}" if errors and caution.kind is Kind.FAILED_REQUESTS else ""
-        yield Caution(caution.kind, caution.detail + said)
+        first = f"; {errors[0]}" if errors and caution.kind is Kind.FAILED_REQUESTS else ""
+        yield Caution(caution.kind, caution.detail + first)
     if numbers["non_2xx"] is None and done is not None and successful is not None and successful < done:
         yield Caution(Kind.NON_2XX, f"{successful:.0f} of {done:.0f} transactions were answered with a status below 400")
 

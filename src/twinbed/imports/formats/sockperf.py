@@ -11,9 +11,8 @@ Several servers in one test have each a host of its own, ``server0`` and on; the
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count, real
@@ -22,6 +21,7 @@ from twinbed.imports.text.probing import ROUND_TRIP as _ROUND_TRIP
 from twinbed.metrics.iperf3 import METRICS as IPERF3
 from twinbed.metrics.metric import Layer, Metric, Value
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document
 
 _PERCENTILES = {"25": "25", "75": "75", "90": "90", "99": "99", "99.9": "99_9", "99.99": "99_99", "99.999": "99_999"}
 """Beside the median."""
@@ -69,7 +69,7 @@ class _Test:
     sent: dict[str, float | None] = field(default_factory=dict)
     size: int | None = None
     rate: float | None = None
-    said: str = ""
+    message: str = ""
     diagnostics: list[Diagnostic] = field(default_factory=list)
     cautions: list[Caution] = field(default_factory=list)
 
@@ -84,7 +84,7 @@ class Sockperf(Format):
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         tests = [_Test()]
         for number, line in enumerate(source.text().split("\n"), start=1):
             if _VERSION.match(line) and (tests[-1].servers or tests[-1].sent):
@@ -92,39 +92,39 @@ class Sockperf(Format):
             _line(tests[-1], number, line)
         measurements = [_reading(test) for test in tests if test.servers or test.sent]
         if not measurements:
-            raise FormatError(f"no result of sockperf's{': ' + tests[-1].said if tests[-1].said else ''}")
+            raise FormatError(f"no result of sockperf's{': ' + tests[-1].message if tests[-1].message else ''}")
         return measurements
 
 
 def _line(test: _Test, number: int, line: str) -> None:
-    if found := _VERSION.match(line):
-        test.facts["version"] = found[1][:40]
-    elif found := _TARGET.match(line):
-        test.facts["protocol"] = found[1].lower()
+    if match := _VERSION.match(line):
+        test.facts["version"] = match[1][:40]
+    elif match := _TARGET.match(line):
+        test.facts["protocol"] = match[1].lower()
     elif _NOTABLE.match(line):
-        test.said = line[:200]
+        test.message = line[:200]
     elif _SERVER.match(line):
         test.servers.append(_Server(f"server{len(test.servers)}"))
-    elif found := _VALID.match(line):
-        _valid(test, number, found)
-    elif found := _SENT.match(line):
-        test.sent |= {"sent_messages": count(found[1]), "time_taken": _number(test, number, found[2])}
-    elif found := _RATE.match(line):
-        test.sent["messages_per_second"] = _number(test, number, found[1])
-    elif found := _BANDWIDTH.match(line):
-        bandwidth = _number(test, number, found[1])
-        test.rate = None if bandwidth is None else bandwidth * 8 * 2.0 ** (20 if found[2] == "MBps" else 30)
+    elif match := _VALID.match(line):
+        _valid(test, number, match)
+    elif match := _SENT.match(line):
+        test.sent |= {"sent_messages": count(match[1]), "time_taken": _number(test, number, match[2])}
+    elif match := _RATE.match(line):
+        test.sent["messages_per_second"] = _number(test, number, match[1])
+    elif match := _BANDWIDTH.match(line):
+        bandwidth = _number(test, number, match[1])
+        test.rate = None if bandwidth is None else bandwidth * 8 * 2.0 ** (20 if match[2] == "MBps" else 30)
     elif test.servers and line.startswith("sockperf: "):
         _statistic(test, test.servers[-1], number, line)
-    if found := _SIZE.search(line):
-        test.size = int(found[1])
+    if match := _SIZE.search(line):
+        test.size = int(match[1])
 
 
-def _valid(test: _Test, number: int, found: re.Match[str]) -> None:
+def _valid(test: _Test, number: int, match: re.Match[str]) -> None:
     numbers = {
-        "time_taken": _number(test, number, found[1]),
-        "probes_sent": count(found[2]),
-        "probes_received": count(found[3]),
+        "time_taken": _number(test, number, match[1]),
+        "probes_sent": count(match[2]),
+        "probes_received": count(match[3]),
     }
     if test.servers:
         test.servers[-1].numbers |= numbers
@@ -133,37 +133,37 @@ def _valid(test: _Test, number: int, found: re.Match[str]) -> None:
 
 
 def _number(test: _Test, number: int, text: str, factor: float = 1.0) -> float | None:
-    found = real(text)
-    if found is None:
+    value = real(text)
+    if value is None:
         test.diagnostics.append(Diagnostic(f"no number: {text[:40]}", number))
         return None
-    return found * factor
+    return value * factor
 
 
 def _statistic(test: _Test, server: _Server, number: int, line: str) -> None:
-    if found := _AVERAGE.match(line):
-        server.factor = 1.0 if found[1] == "rtt" else 2.0
+    if match := _AVERAGE.match(line):
+        server.factor = 1.0 if match[1] == "rtt" else 2.0
         scale = server.factor * _MICROSECOND
-        server.numbers["probe_rtt_mean"] = _number(test, number, found[2], scale)
-        server.numbers[RTT_SD.name] = _number(test, number, found[3], scale)
-    elif found := _FATES.match(line):
-        dropped, duplicated, disordered = (count(found[at]) for at in (1, 2, 3))
+        server.numbers["probe_rtt_mean"] = _number(test, number, match[2], scale)
+        server.numbers[RTT_SD.name] = _number(test, number, match[3], scale)
+    elif match := _FATES.match(line):
+        dropped, duplicated, disordered = (count(match[at]) for at in (1, 2, 3))
         came = server.numbers.get("probes_received")
         known = dropped is not None and came is not None
         server.numbers["probe_loss"] = loss(dropped, dropped + came) if known else None  # type: ignore[operator]
         server.numbers |= {"probe_duplicates": duplicated, "probes_reordered": disordered}
-    elif (found := _OBSERVED.match(line)) and server.factor is not None:
-        name = _observed(found)
+    elif (match := _OBSERVED.match(line)) and server.factor is not None:
+        name = _observed(match)
         if name is not None:
-            server.numbers[name] = _number(test, number, found[3], server.factor * _MICROSECOND)
+            server.numbers[name] = _number(test, number, match[3], server.factor * _MICROSECOND)
     elif "--->" in line or "avg-" in line or "# dropped" in line:
         test.diagnostics.append(Diagnostic(f"cannot be read: {line[:80]}", number))
 
 
-def _observed(found: re.Match[str]) -> str | None:
-    if found[1]:
-        return "probe_rtt_max" if found[1] == "MAX" else RTT_MIN.name
-    share = found[2].rstrip("0").rstrip(".") if "." in found[2] else found[2]
+def _observed(match: re.Match[str]) -> str | None:
+    if match[1]:
+        return "probe_rtt_max" if match[1] == "MAX" else RTT_MIN.name
+    share = match[2].rstrip("0").rstrip(".") if "." in match[2] else match[2]
     if share == "50":
         return "probe_rtt_median"
     return f"probe_rtt_p{_PERCENTILES[share]}" if share in _PERCENTILES else None

@@ -14,10 +14,10 @@ Source: strace(1).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count, real
@@ -25,6 +25,10 @@ from twinbed.imports.text.system_calls import STRACE_LINE, most_lines
 from twinbed.metrics.metric import Metric, Value
 from twinbed.metrics.syscalls import KINDS, METRICS, kind_of, unit
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _NAMES = ("% time", "total %", "seconds", "total time", "usecs/call", "avg time", "min time", "shortest", "max time", "longest")
 _HEAD = re.compile(rf"\s*(?:(?:{'|'.join(_NAMES)}|calls|errors|syscall)\s+)*(?:{'|'.join(_NAMES)}|calls|errors|syscall)\s*")
@@ -43,7 +47,7 @@ class _Summary:
 
     columns: Sequence[str]
     spans: Sequence[tuple[int, int]] = ()
-    """Where each column is on a line; nothing where the ruler does not tell."""
+    """The span of each column on a line; nothing where the ruler does not tell."""
     rows: dict[str, tuple[int, int, float | None, float | None]] = field(default_factory=dict)
     total: tuple[int, int] | None = None
     unread: bool = False
@@ -66,11 +70,11 @@ class StraceSummary(Format):
         tables = (_is_head(line) and _RULER.fullmatch(ruler) for line, ruler in pairwise(lines))
         return any(tables) and not _IS_TRACE(head)
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
-        found = list(_summaries(source.text()))
-        if not any(each.rows for each in found):
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
+        summaries = list(_summaries(source.text()))
+        if not any(each.rows for each in summaries):
             raise FormatError("has no summary of strace -c")
-        return [_reading(each) for each in found if each.rows]
+        return [_reading(each) for each in summaries if each.rows]
 
 
 def _is_head(line: str) -> bool:
@@ -85,7 +89,7 @@ def _summaries(text: str) -> Iterator[_Summary]:
                 yield current
             current = _Summary(_COLUMN.findall(line))
         elif current and _RULER.fullmatch(line):
-            current.spans = [found.span() for found in re.finditer("-+", line)]
+            current.spans = [rule.span() for rule in re.finditer("-+", line)]
         elif current and current.total is None and line.strip():
             _take(current, line, number)
     if current:
@@ -119,9 +123,9 @@ def _filled(summary: _Summary, line: str, words: int) -> list[str]:
     """The columns of a line of so many words."""
     columns = list(summary.columns)
     if words < len(columns) == len(summary.spans):
-        found = [name for name, (start, end) in zip(columns, summary.spans, strict=True) if line[start:end].strip()]
-        if len(found) == words:
-            return found
+        names = [name for name, (start, end) in zip(columns, summary.spans, strict=True) if line[start:end].strip()]
+        if len(names) == words:
+            return names
     if words == len(columns) - 1 and "errors" in columns:
         columns.remove("errors")  # left blank where there were none
     return columns
@@ -148,20 +152,20 @@ def _reading(summary: _Summary) -> Measurement:
 def _contradictions(summary: _Summary, calls: int, errors: int | None) -> Iterator[Caution]:
     if summary.total is None:
         return
-    said_calls, said_errors = summary.total
-    if calls != said_calls:
-        yield Caution(Kind.CONTRADICTED, f"the rows have {calls} calls, the total says {said_calls}")
-    if errors is not None and errors != said_errors:
-        yield Caution(Kind.CONTRADICTED, f"the rows have {errors} errors, the total says {said_errors}")
+    total_calls, total_errors = summary.total
+    if calls != total_calls:
+        yield Caution(Kind.CONTRADICTED, f"the rows have {calls} calls, the total says {total_calls}")
+    if errors is not None and errors != total_errors:
+        yield Caution(Kind.CONTRADICTED, f"the rows have {errors} errors, the total says {total_errors}")
 
 
-def _table(summary: _Summary) -> Any:
+def _table(summary: _Summary) -> pa.Table:
     import pyarrow as pa
 
     columns = list(zip(*summary.rows.values(), strict=True))
     types = (("calls", pa.float64()), ("errors", pa.float64()), ("seconds", pa.float64()), ("share_percent", pa.float64()))
-    found = {"call": pa.array(list(summary.rows), pa.string())}
-    return pa.table(found | {name: pa.array(list(column), kind) for (name, kind), column in zip(types, columns, strict=True)})
+    names = {"call": pa.array(list(summary.rows), pa.string())}
+    return pa.table(names | {name: pa.array(list(column), kind) for (name, kind), column in zip(types, columns, strict=True)})
 
 
 strace_summary = StraceSummary()

@@ -15,13 +15,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.counter_deltas import CounterDelta, counter_deltas, diagnostics, summed, table
 from twinbed.imports.text.documents import documents, line_of
 from twinbed.imports.text.figures import count
 from twinbed.metrics.metric import Layer, Metric, Value
+from twinbed.model.json import Document, Json
 
 _TEXT = re.compile(
     rb"(?:[^\n]{0,200}\n)?\s*"
@@ -90,20 +90,20 @@ class TcStatistics(Format):
     def recognises(self, head: bytes) -> bool:
         return _TEXT.match(head) is not None or _JSON.match(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         text = source.text()
         unread: list[Diagnostic] = []
-        found = _of_json(text, unread) if text.lstrip().startswith("[") else list(_of_text(text, unread))
-        if not found:
+        disciplines = _of_json(text, unread) if text.lstrip().startswith("[") else list(_of_text(text, unread))
+        if not disciplines:
             raise FormatError("has no queueing discipline that can be read")
-        is_said = options.get("before_and_after") is True
-        outputs = _outputs([each for each in found if each.what == "qdisc"])
-        classes = _outputs([each for each in found if each.what == "class"])
+        before_and_after = options.get("before_and_after") is True
+        outputs = _outputs([each for each in disciplines if each.what == "qdisc"])
+        classes = _outputs([each for each in disciplines if each.what == "class"])
         facts: dict[str, str] = {}
         deltas: dict[str, CounterDelta] = {}
         values: list[Value] = []
         for several in (outputs, classes):
-            if len(several) > 1 and not is_said and not all(each.device for output in several for each in output):
+            if len(several) > 1 and not before_and_after and not all(each.device for output in several for each in output):
                 unread.append(Diagnostic(_OF_ONE_DEVICE))
                 continue
             facts |= {f"{each.what}.{each.name}": each.settings for each in (several or [[]])[-1] if each.settings}
@@ -123,7 +123,7 @@ def _anew(outputs: Sequence[Sequence[_Discipline]]) -> list[str]:
     handles: dict[str, set[str]] = {}
     for each in (each for output in outputs for each in output):
         handles.setdefault(each.name, set()).add(each.handle)
-    return [name for name, found in handles.items() if len(found) > 1]
+    return [name for name, own in handles.items() if len(own) > 1]
 
 
 def _key(each: _Discipline, anew: Collection[str]) -> str:
@@ -137,10 +137,10 @@ def _keys(output: Sequence[_Discipline], anew: Collection[str]) -> Iterator[tupl
         yield from ((f"{_key(each, anew)}.{name}", value) for name, value in each.counts.items())
 
 
-def _outputs(found: Sequence[_Discipline]) -> list[list[_Discipline]]:
+def _outputs(disciplines: Sequence[_Discipline]) -> list[list[_Discipline]]:
     """A discipline that there is already begins another output."""
     outputs: list[list[_Discipline]] = []
-    for each in found:
+    for each in disciplines:
         if not outputs or any(each.name == other.name for other in outputs[-1]):
             outputs.append([])
         outputs[-1].append(each)
@@ -163,16 +163,16 @@ def _of_text(text: str, unread: list[Diagnostic]) -> Iterator[_Discipline]:
             named = None
 
 
-def _named(found: re.Match[str], counts: Mapping[str, int]) -> _Discipline:
-    is_class = found["what"] == "class"
-    place = found["handle"] if is_class else _place(found["handle"], found["parent"])
-    settings = _NO_SETTING.sub("", found["settings"]).strip()
+def _named(match: re.Match[str], counts: Mapping[str, int]) -> _Discipline:
+    is_class = match["what"] == "class"
+    place = match["handle"] if is_class else _place(match["handle"], match["parent"])
+    settings = _NO_SETTING.sub("", match["settings"]).strip()
     return _Discipline(
-        found["what"],
-        found["device"] or "",
+        match["what"],
+        match["device"] or "",
         place,
-        f"{found['kind']} {found['handle']}",
-        _settings(found["kind"], settings, is_class),
+        f"{match['kind']} {match['handle']}",
+        _settings(match["kind"], settings, is_class),
         counts,
     )
 
@@ -195,17 +195,17 @@ def _of_json(text: str, unread: list[Diagnostic]) -> list[_Discipline]:
     end = 0
     for document, end in documents(text):
         for each in document if isinstance(document, list) else []:
-            found = _discipline(each)
-            if found is None:
+            discipline = _discipline(each)
+            if discipline is None:
                 unread.append(Diagnostic("has a queueing discipline that cannot be read", line_of(text, end)))
             else:
-                disciplines.append(found)
+                disciplines.append(discipline)
     if text[end:].strip():
         unread.append(Diagnostic("ends early, or is damaged", line_of(text, end)))
     return disciplines
 
 
-def _discipline(each: Any) -> _Discipline | None:
+def _discipline(each: Json) -> _Discipline | None:
     if not isinstance(each, dict):
         return None
     kind, handle, device = each.get("kind"), each.get("handle"), each.get("dev", "")

@@ -7,13 +7,13 @@ means no fraction.  Round-trip times are there with ``-r`` alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count
 from twinbed.imports.text.tcptrace import METRICS, Row, address, cells, measured, named, table, values
 from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document
 
 _START = re.compile(rb"^[ \t]*conn_#[ \t]*,[ \t]*host_a[ \t]*,", re.MULTILINE)
 _TIME = re.compile(r"([0-8]?\d{1,9})\.(\d{1,6})")
@@ -29,7 +29,7 @@ class TcptraceCsv(Format):
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         diagnostics: list[Diagnostic] = []
         rows = _rows(source.text().split("\n"), diagnostics)
         if not rows:
@@ -88,10 +88,10 @@ def _cells(name: str, text: str) -> Row:
 
 def _moment(name: str, text: str) -> Row:
     """tcptrace prints microseconds without their leading zeros: 1389719042.4547 is 1389719042.004547."""
-    found = _TIME.fullmatch(text)
-    if found is None:
+    match = _TIME.fullmatch(text)
+    if match is None:
         raise ValueError(text)
-    nanoseconds = int(found[1]) * 10**9 + int(found[2]) * 1000
+    nanoseconds = int(match[1]) * 10**9 + int(match[2]) * 1000
     return {name: nanoseconds / 1e9, f"{name}_ns": nanoseconds}
 
 

@@ -10,15 +10,15 @@ they are is used.  Services by name (without ``-n``) leave ports null.  Resets a
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count
 from twinbed.imports.text.tcptrace import METRICS, SIDES, Row, address, cells, measured, named, table, values
 from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document
 
 _START = re.compile(rb"^Ostermann's tcptrace\b|^TCP connection \d+:\s*$", re.MULTILINE)
 _CONNECTION = re.compile(r"TCP connection (\d+):\s*")
@@ -49,42 +49,42 @@ class TcptraceText(Format):
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
-        found = _Found()
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
+        report = _Found()
         for number, line in enumerate(source.text().split("\n"), start=1):
-            _line(found, number, line)
-        rows = [measured(row) for row in found.rows if row]
+            _line(report, number, line)
+        rows = [measured(row) for row in report.rows if row]
         if not rows:
             raise FormatError("no connection in it: tcptrace tells of each with -l alone")
         span_s = None
-        if len(found.moments) == 2 * len(rows):
-            span_s = (max(found.moments) - min(found.moments)).total_seconds()
-        return [Measurement(list(values(rows, span_s)), {"flows": table(rows)}, (), found.diagnostics, {"protocol": "tcp"})]
+        if len(report.moments) == 2 * len(rows):
+            span_s = (max(report.moments) - min(report.moments)).total_seconds()
+        return [Measurement(list(values(rows, span_s)), {"flows": table(rows)}, (), report.diagnostics, {"protocol": "tcp"})]
 
 
-def _line(found: _Found, number: int, line: str) -> None:
+def _line(report: _Found, number: int, line: str) -> None:
     if _CONNECTION.fullmatch(line):
-        found.rows.append({})
-        found.ends = 0
-    elif not found.rows:
+        report.rows.append({})
+        report.ends = 0
+    elif not report.rows:
         return
     elif about := _ABOUT.fullmatch(line.rstrip()):
         try:
-            _about(found, about[1], about[2])
+            _about(report, about[1], about[2])
         except ValueError:
-            found.diagnostics.append(Diagnostic(f"{about[1]} cannot be read: {about[2][:60]}", number))
+            report.diagnostics.append(Diagnostic(f"{about[1]} cannot be read: {about[2][:60]}", number))
     elif both := _BOTH.fullmatch(line):
-        _statistic(found, number, both)
+        _statistic(report, number, both)
     elif line.startswith("     "):
-        found.diagnostics.append(Diagnostic(f"cannot be read: {line.strip()[:80]}", number))
+        report.diagnostics.append(Diagnostic(f"cannot be read: {line.strip()[:80]}", number))
 
 
-def _about(found: _Found, name: str, text: str) -> None:
+def _about(report: _Found, name: str, text: str) -> None:
     """Raises ValueError."""
-    row = found.rows[-1]
-    if name.startswith("host ") and found.ends < 2:
-        side = "ab"[found.ends]
-        found.ends += 1
+    row = report.rows[-1]
+    if name.startswith("host ") and report.ends < 2:
+        side = "ab"[report.ends]
+        report.ends += 1
         host, _, port = text.rpartition(":")
         row |= {f"host_{side}": address(host), f"port_{side}": None}
         if port.isdecimal():
@@ -93,14 +93,14 @@ def _about(found: _Found, name: str, text: str) -> None:
                 raise ValueError(text)
             row[f"port_{side}"] = number
     elif name == "complete conn":
-        said = _WHOLE.fullmatch(text)
-        if said is None:
+        match = _WHOLE.fullmatch(text)
+        if match is None:
             raise ValueError(text)
-        row["complete_conn"] = said[1].lower()
-        if said[2]:
-            row |= {"syns": int(said[2]), "fins": int(said[3])}
+        row["complete_conn"] = match[1].lower()
+        if match[2]:
+            row |= {"syns": int(match[2]), "fins": int(match[3])}
     elif name in ("first packet", "last packet"):
-        found.moments.append(datetime.strptime(text, _MOMENT))
+        report.moments.append(datetime.strptime(text, _MOMENT))
     elif name == "elapsed time":
         parts = _ELAPSED.fullmatch(text)
         if parts is None:
@@ -114,16 +114,16 @@ def _about(found: _Found, name: str, text: str) -> None:
         row["total_packets"] = packets
 
 
-def _statistic(found: _Found, number: int, both: re.Match[str]) -> None:
+def _statistic(report: _Found, number: int, both: re.Match[str]) -> None:
     for ending, (name, text, unit) in zip(SIDES.values(), (both.group(1, 2, 3), both.group(4, 5, 6)), strict=True):
         column = named(name)
         if column == "initial_window":
             column = f"initial_window_{unit}"
         try:
-            found.rows[-1] |= dict(cells(column + ending, text))
+            report.rows[-1] |= dict(cells(column + ending, text))
         except ValueError:
-            found.diagnostics.append(Diagnostic(f"{name} cannot be read: {text[:40]}", number))
-            found.rows[-1][column + ending] = None
+            report.diagnostics.append(Diagnostic(f"{name} cannot be read: {text[:40]}", number))
+            report.rows[-1][column + ending] = None
 
 
 tcptrace_text = TcptraceText()

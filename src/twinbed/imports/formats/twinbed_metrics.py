@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import real
 from twinbed.metrics.metric import Metric, Value
+from twinbed.model.json import Document
 
 HEADER = ("host", "direction", "metric", "unit", "value", "started_s")
 DIRECTIONS = ("", "client_to_server", "server_to_client")
@@ -31,9 +31,10 @@ class TwinbedMetrics(Format):
     def recognises(self, head: bytes) -> bool:
         return head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].strip() == _LINE.encode()
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
-        units = options.get("units")
-        if not isinstance(units, Mapping) or not all(isinstance(unit, str) for unit in units.values()):
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
+        given = options.get("units")
+        units = {metric: unit for metric, unit in given.items() if isinstance(unit, str)} if isinstance(given, Mapping) else {}
+        if not isinstance(given, Mapping) or len(units) < len(given):
             raise FormatError("needs the manifest that was exported with it: options have no units of its metrics")
         text = source.text()
         diagnostics: list[Diagnostic] = []

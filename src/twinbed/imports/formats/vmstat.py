@@ -18,15 +18,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import fmean
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count
 from twinbed.imports.text.processors import Sample, cpu_cautions, shares
 from twinbed.metrics.counters import CPU_BUSY, CPU_IDLE, CPU_STEAL, RATES
 from twinbed.metrics.metric import Metric, Value
+from twinbed.model.json import Document
 
 _HEAD = re.compile(
     r"^[ \t]*(?P<before>(?:(?:[\d:.,/TZ+>|\[\]-]{1,40}|[A-Z][a-z]{2})[ \t]+){0,6}+)"
@@ -41,6 +42,20 @@ _RATES = {"in": RATES["interrupts"], "cs": RATES["context_switches"]}
 _UTC = ("UTC", "GMT")
 
 
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A sample."""
+
+    counts: Mapping[str, int]
+    """The numbers by the heading's columns."""
+    time_s: float | None
+    """Since the epoch, where it is printed in UTC."""
+
+    def sample(self) -> Sample:
+        busy = self.counts["us"] + self.counts["sy"] + self.counts.get("gu", 0)
+        return Sample(busy, self.counts["id"] + self.counts["wa"], self.counts.get("st", 0))
+
+
 class Vmstat(Format):
     """The format."""
 
@@ -51,26 +66,26 @@ class Vmstat(Format):
     def recognises(self, head: bytes) -> bool:
         return b"swpd" in head and _HEAD.search(head.decode("latin-1")) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         columns: list[str] = []
         zone, is_other = "", False
-        rows: list[dict[str, Any]] = []
+        rows: list[_Row | None] = []
         diagnostics: list[Diagnostic] = []
         before, screen, since = 0, 0, 0
         is_first = True
         for number, line in enumerate(source.text().split("\n"), 1):
             if head := _HEAD.match(line):
                 before = len(head["before"].split())
-                found = line.split()[before : -1 if head["zone"] else None]
+                names = line.split()[before : -1 if head["zone"] else None]
                 if not columns:
-                    zone, columns = (head["zone"] or "").strip(), found
+                    zone, columns = (head["zone"] or "").strip(), names
                 elif since < _SCREEN or since != (screen := screen or since):
                     diagnostics.append(
                         Diagnostic("another vmstat begins: its first line is left out too", number, harmless=True)
                     )
                     is_first = True
                 since = 0
-                is_other = found != columns
+                is_other = names != columns
                 if is_other:
                     diagnostics.append(
                         Diagnostic("has other columns than the first heading: what is below is not read", number)
@@ -79,26 +94,25 @@ class Vmstat(Format):
                 row = _row(line.split()[before:], columns, zone)
                 if row is None:
                     diagnostics.append(Diagnostic(f"is no sample of vmstat: {line.strip()[:80]!r}", number))
-                rows.append({} if is_first else row or {})
+                rows.append(None if is_first else row)
                 is_first = False
                 since += 1
         if not columns:
             raise FormatError("has no heading of vmstat")
-        samples = [row for row in rows if row]
+        samples = [row for row in rows if row is not None]
         if not samples:
             diagnostics.append(Diagnostic("has no sample after the line about the time since boot"))
         return [_reading(samples, columns, diagnostics)]
 
 
-def _row(words: Sequence[str], columns: Sequence[str], zone: str) -> dict[str, Any] | None:
+def _row(words: Sequence[str], columns: Sequence[str], zone: str) -> _Row | None:
     if len(words) != len(columns) + (2 if zone else 0):
         return None
     numbers = [count(word) for word in words[: len(columns)]]
-    row: dict[str, Any] = dict(zip(columns, numbers, strict=True))
-    if None in numbers or not row["us"] + row["sy"] + row["id"] + row["wa"]:
+    known = {name: number for name, number in zip(columns, numbers, strict=True) if number is not None}
+    if len(known) < len(columns) or not known["us"] + known["sy"] + known["id"] + known["wa"]:
         return None
-    row["time_s"] = _time_s(" ".join(words[len(columns) :])) if zone in _UTC else None
-    return row
+    return _Row(known, _time_s(" ".join(words[len(columns) :])) if zone in _UTC else None)
 
 
 def _time_s(text: str) -> float | None:
@@ -108,15 +122,19 @@ def _time_s(text: str) -> float | None:
         return None
 
 
-def _reading(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], diagnostics: Sequence[Diagnostic]) -> Measurement:
+def _reading(rows: Sequence[_Row], columns: Sequence[str], diagnostics: Sequence[Diagnostic]) -> Measurement:
     import pyarrow as pa
 
-    samples = [Sample(row["us"] + row["sy"] + row.get("gu", 0), row["id"] + row["wa"], row.get("st", 0)) for row in rows]
+    samples = [row.sample() for row in rows]
     values = list(shares(samples))
-    values += [Value(each.name, fmean(row[name] for row in rows) if rows else None, each.unit) for name, each in _RATES.items()]
-    fields = [("time_s", pa.float64()), *((name, pa.int64()) for name in columns)]
-    table = pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in fields})
-    started_s = rows[0]["time_s"] if rows else None
+    values += [
+        Value(metric.name, fmean(row.counts[name] for row in rows) if rows else None, metric.unit)
+        for name, metric in _RATES.items()
+    ]
+    times = {"time_s": pa.array([row.time_s for row in rows], pa.float64())}
+    counts = {name: pa.array([row.counts[name] for row in rows], pa.int64()) for name in columns}
+    table = pa.table(times | counts)
+    started_s = rows[0].time_s if rows else None
     return Measurement(
         values, {"vmstat": table}, list(cpu_cautions(samples, {"all CPUs": samples})), diagnostics, {}, started_s
     )

@@ -7,15 +7,15 @@ line that is no object is a flaw, and so is a value that is not what its field's
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.conn_log import COLUMNS, METRICS, Cell, measurement, moments, nanoseconds
 from twinbed.imports.text.documents import document
 from twinbed.imports.text.figures import count_of_json, of_json
 from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document
 
 _START = re.compile(rb'\A\s*\{(?=[^\n]*"id\.orig_h"\s*:)[^\n]*"conn_state"\s*:')
 
@@ -30,39 +30,39 @@ class ZeekConnJson(Format):
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         diagnostics: list[Diagnostic] = []
         rows: list[dict[str, Cell]] = []
         for number, line in enumerate(source.text().split("\n"), start=1):
             if not line.strip():
                 continue
             try:
-                said = document(line)
+                fields = document(line)
             except FormatError as error:
                 diagnostics.append(Diagnostic(error.reason, number))
                 continue
-            if not isinstance(said, dict) or "id.orig_h" not in said:
+            if not isinstance(fields, dict) or "id.orig_h" not in fields:
                 diagnostics.append(Diagnostic("no connection", number))
                 continue
-            rows.append(_row(said, number, diagnostics))
+            rows.append(_row(fields, number, diagnostics))
         if not rows:
             raise FormatError("no connection in it")
         return [measurement(rows, diagnostics)]
 
 
-def _row(said: Mapping[str, Any], number: int, diagnostics: list[Diagnostic]) -> dict[str, Cell]:
+def _row(fields: Document, number: int, diagnostics: list[Diagnostic]) -> dict[str, Cell]:
     row: dict[str, Cell] = {}
     for name, column in (("ts", "start"), ("duration", "duration")):
-        if name in said:
-            found = _time(said[name])
-            row |= moments(column, found)
-            if found is None:
-                diagnostics.append(Diagnostic(f"{name} cannot be read: {str(said[name])[:40]}", number))
+        if name in fields:
+            moment_ns = _time(fields[name])
+            row |= moments(column, moment_ns)
+            if moment_ns is None:
+                diagnostics.append(Diagnostic(f"{name} cannot be read: {str(fields[name])[:40]}", number))
     for name, (column, kind) in COLUMNS.items():
-        if name in said:
-            row[column] = _cell(kind, said[name])
+        if name in fields:
+            row[column] = _cell(kind, fields[name])
             if row[column] is None:
-                diagnostics.append(Diagnostic(f"{name} cannot be read: {str(said[name])[:40]}", number))
+                diagnostics.append(Diagnostic(f"{name} cannot be read: {str(fields[name])[:40]}", number))
     return row
 
 

@@ -7,14 +7,14 @@ is a field that is not what its kind says; that field is then null.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.conn_log import COLUMNS, METRICS, Cell, measurement, moments, nanoseconds
 from twinbed.imports.text.figures import count
 from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document
 
 _START = re.compile(rb"\A(?:#.*\n)*?#path.conn\s*$|^#fields.*\bid\.orig_h\b.*\bconn_state\b", re.MULTILINE)
 _ESCAPE = re.compile(r"#separator \\x([0-9a-fA-F]{2})")
@@ -40,7 +40,7 @@ class ZeekConnTsv(Format):
     def recognises(self, head: bytes) -> bool:
         return _START.search(head.replace(b"\r\n", b"\n")) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         head, diagnostics = _Head(), list[Diagnostic]()
         rows: list[dict[str, Cell]] = []
         for number, line in enumerate(source.text().split("\n"), start=1):
@@ -79,15 +79,15 @@ def _row(head: _Head, cells: Sequence[str], number: int, diagnostics: list[Diagn
     for name, text in zip(head.fields, cells, strict=True):
         missing = text in (head.unset, head.empty)
         if name in ("ts", "duration"):
-            found = None if missing else nanoseconds(text)
-            row |= moments("start" if name == "ts" else "duration", found)
+            moment_ns = None if missing else nanoseconds(text)
+            row |= moments("start" if name == "ts" else "duration", moment_ns)
         elif name in COLUMNS:
             column, kind = COLUMNS[name]
             found_ = None if missing else _cell(kind, text)
-            row[column], found = found_, 0 if found_ is not None else None
+            row[column], moment_ns = found_, 0 if found_ is not None else None
         else:
             continue
-        if found is None and not missing:
+        if moment_ns is None and not missing:
             diagnostics.append(Diagnostic(f"{name} cannot be read: {text[:40]}", number))
     return row
 

@@ -46,7 +46,7 @@ class Proposal:
 
 
 def propose(paths: Sequence[str]) -> Proposal | None:
-    """For the commonest shape of path. None where fewer than two paths share one or nothing varies."""
+    """A pattern for the commonest shape of path. None where fewer than two paths share one or nothing varies."""
     shapes: dict[tuple[str, ...], list[list[str]]] = {}
     for path in paths[:MOST_PATHS]:
         if is_plain(path):
@@ -77,7 +77,7 @@ def _joined(columns: Sequence[Sequence[str]], rows: Sequence[Sequence[str]]) -> 
 
     With where it is; None where there is none.
     """
-    found = list(columns)
+    joined = list(columns)
     for index in range(0, len(columns) - 2, 2):
         first, between, second = columns[index : index + 3]
         if (
@@ -88,9 +88,9 @@ def _joined(columns: Sequence[Sequence[str]], rows: Sequence[Sequence[str]]) -> 
             and not _directions(second)
             and len({(row[index], row[index + 2]) for row in rows}) == len(second)
         ):
-            found[index : index + 3] = [sorted({"".join(row[index : index + 3]) for row in rows})]
-            return found, index
-    return found, None
+            joined[index : index + 3] = [sorted({"".join(row[index : index + 3]) for row in rows})]
+            return joined, index
+    return joined, None
 
 
 def _fields(columns: Sequence[Sequence[str]], two_words: int | None) -> list[str]:
@@ -121,13 +121,13 @@ def _fields(columns: Sequence[Sequence[str]], two_words: int | None) -> list[str
             name = _word_before(columns, index) or "factor"
         taken[name] += 1
         names[index] = name if taken[name] == 1 else f"{name}{taken[name]}"
-    found: list[str] = []
+    fields: list[str] = []
     for index, values in enumerate(columns):
         if index in names and index not in joined:
-            found.append(f"{{{names[index]}:int}}" if index != testbed and _whole(values) else f"{{{names[index]}}}")
+            fields.append(f"{{{names[index]}:int}}" if index != testbed and _whole(values) else f"{{{names[index]}}}")
         elif index not in joined:
-            found.append("" if values == ["\0"] else values[0].replace("{", "{{").replace("}", "}}"))
-    return found
+            fields.append("" if values == ["\0"] else values[0].replace("{", "{{").replace("}", "}}"))
+    return fields
 
 
 def _whole(values: Sequence[str]) -> bool:

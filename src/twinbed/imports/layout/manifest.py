@@ -6,9 +6,9 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from twinbed.contracts.format import FormatError
 from twinbed.imports.layout.names import shown
@@ -36,7 +36,7 @@ class Files(_Strict):
     pattern: str | None = None
     regex: str | None = None
     format: str = ""
-    options: dict[str, Any] = Field(default_factory=dict)
+    options: dict[str, JsonValue] = Field(default_factory=dict)
     metrics: tuple[OwnMetric, ...] = ()
     host: str = ""
     snapshot: Literal["", "before", "after"] = ""
@@ -66,15 +66,15 @@ class Files(_Strict):
     def _within(self) -> tuple[str, ...]:
         """What the options say that files themselves say. Raises ImportRefused where the entry says it too."""
         try:
-            found = row_keys_of(self.options)
+            within = row_keys_of(self.options)
         except FormatError as error:
             raise ImportRefused(str(error)) from None
-        both = [name for name in (*(["testbed"] if self.testbed else []), *self.levels) if name in found]
+        both = [name for name in (*(["testbed"] if self.testbed else []), *self.levels) if name in within]
         if both:
             raise ImportRefused(
                 f"the entry gives {both[0]}, and so do its options from the file itself", advice="one of the two"
             )
-        return found
+        return within
 
 
 class LinkFacts(_Strict):
@@ -87,7 +87,7 @@ class LinkFacts(_Strict):
 class Described(_Strict):
     """What is known of a testbed."""
 
-    facts: dict[str, Any] = Field(default_factory=dict)
+    facts: dict[str, JsonValue] = Field(default_factory=dict)
     link: LinkFacts | None = None
 
 
@@ -117,14 +117,14 @@ def read_yaml(text: str, name: str) -> Manifest:
         problems.append(Problem(name, 1, 1, "", "is empty"))
     if problems or root is None:
         raise _wrong(problems)
-    found = validated(Manifest, root, name)
-    for index, each in enumerate(found.files):
+    manifest = validated(Manifest, root, name)
+    for index, each in enumerate(manifest.files):
         try:
             each.assigner()
         except ImportRefused as error:
             place = place_of(root, ["files", index])
             raise ImportRefused(f"{place}: {error.message}", advice=error.advice) from None
-    return found
+    return manifest
 
 
 def read_passport(text: str, name: str) -> dict[str, Described]:
@@ -133,7 +133,7 @@ def read_passport(text: str, name: str) -> dict[str, Described]:
     root = parse(text, name, problems)
     if problems or not isinstance(root, Entries):
         raise _wrong(problems or [Problem(name, 1, 1, "", "is not a mapping of testbeds to facts")])
-    found: dict[str, Described] = {}
+    described: dict[str, Described] = {}
     for testbed, node in root.entries.items():
         if not isinstance(node, Entries):
             problems.append(Problem.at(node.place, testbed, "is not a mapping of facts", "such as {kernel: 4.9.0, nic: mlx5}"))
@@ -141,13 +141,13 @@ def read_passport(text: str, name: str) -> dict[str, Described]:
         facts = {fact: plain(value) for fact, value in node.entries.items()}
         bad = [fact for fact, value in facts.items() if not _is_fact(value)]
         problems += [Problem.at(node.keys[fact], f"{testbed}.{fact}", "is no text, number or mapping of such") for fact in bad]
-        found[testbed] = Described(facts=facts)
+        described[testbed] = Described(facts=facts)
     if problems:
         raise _wrong(problems)
-    return found
+    return described
 
 
-def _is_fact(value: Any) -> bool:
+def _is_fact(value: object) -> bool:
     if isinstance(value, Mapping):
         return all(_is_fact(each) for each in value.values())
     return isinstance(value, str | int | float | bool)
@@ -199,7 +199,7 @@ def read_csv(text: str, name: str, testbed: str = "") -> Listed:
         raise ImportRefused(f"{name} is not CSV: {error}") from None
     columns = [column.strip() for column in rows[0]] if rows else []
     _check_columns(columns, name, testbed)
-    found: dict[str, FileKey] = {}
+    keys: dict[str, FileKey] = {}
     problems: list[str] = []
     for line, row in enumerate(rows[1:], start=2):
         if not any(row):
@@ -209,7 +209,7 @@ def read_csv(text: str, name: str, testbed: str = "") -> Listed:
             continue
         cells = {column: cell.strip() for column, cell in zip(columns, row, strict=True)}
         path = cells["path"].removeprefix("./")
-        wrong = unsafe(path) or ("is in it twice" if path in found else "")
+        wrong = unsafe(path) or ("is in it twice" if path in keys else "")
         wrong = wrong or next((f"has no plain text as {key}" for key, cell in cells.items() if not is_plain(cell)), "")
         own = cells.get("testbed", "") or testbed
         if wrong or not own:
@@ -226,11 +226,11 @@ def read_csv(text: str, name: str, testbed: str = "") -> Listed:
         except NotAssigned as error:
             problems.append(f"row {line}: {shown(path)[:200]} {error}")
             continue
-        found[path] = FileKey(own, levels, replicate, cells.get("host", ""), cells.get("format", ""), snapshot=snapshot)
+        keys[path] = FileKey(own, levels, replicate, cells.get("host", ""), cells.get("format", ""), snapshot=snapshot)
     if problems:
         more = f"\nand {len(problems) - 20} more" if len(problems) > 20 else ""
         raise ImportRefused("\n".join(f"{name}: {each}" for each in problems[:20]) + more)
-    return Listed(found)
+    return Listed(keys)
 
 
 def _check_columns(columns: Sequence[str], name: str, testbed: str) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import TypeAlias
 
 from twinbed.model.run import Level
 from twinbed.model.units import magnitude
 
+NaturalKey: TypeAlias = tuple[tuple[int, int, str], ...]
+LevelKey: TypeAlias = tuple[int, str, float, NaturalKey]
 _PARTS = re.compile(r"(\d+)")
 
 
@@ -22,12 +25,12 @@ def _escaped(character: str) -> str:
     return character.encode("unicode_escape", "backslashreplace").decode()
 
 
-def natural(text: str) -> tuple[tuple[int, int, str], ...]:
+def natural(text: str) -> NaturalKey:
     """A key by which ``run2`` comes before ``run10``."""
     return tuple((0, int(part[:18]), part) if part.isdecimal() else (1, 0, part) for part in _PARTS.split(text) if part)
 
 
-def level_key(level: Level) -> tuple[int, str, float, tuple[tuple[int, int, str], ...]]:
+def level_key(level: Level) -> LevelKey:
     """A key that puts numbers first, then sizes, rates and durations, each by size, then texts by nature; one that is missing
     last."""
     if isinstance(level, int | float):

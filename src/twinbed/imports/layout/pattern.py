@@ -31,7 +31,7 @@ TYPES = {"int": r"[+-]?\d{1,18}+", "float": r"[+-]?\d{1,18}+(?:\.\d{1,18}+)?(?:[
 _FROM_END = {"int": r"\d{1,18}+[+-]?", "float": r"(?:\d{1,3}+[+-]?[eE])?(?:\d{1,18}+\.)?\d{1,18}+[+-]?", "word": ""}
 """The same of text whose characters are in reverse order."""
 REGEX_CPU_SECONDS = 10.0
-"""For all paths together; a regular expression without nested repetitions takes microseconds a path."""
+"""The limit for all paths together; a regular expression without nested repetitions takes microseconds a path."""
 _FIELD = re.compile(r"\{([^{}:]*)(?::([^{}]*))?\}")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 EXAMPLE = "such as '{testbed}_{direction}_parallel-{parallel:int}_{replicate:int}.txt'"
@@ -46,7 +46,7 @@ class Pattern:
     parts: int
     """How many of a path's last parts it is held against; 0 for the whole path."""
     types: Mapping[str, str] = field(default_factory=dict)
-    """Of a pattern's fields; a regular expression's are read as what they look like."""
+    """The kinds of a pattern's fields; a regular expression's fields are read as what they look like."""
     fixed: FileKey = field(default_factory=lambda: FileKey("", {}))
     from_end: re.Pattern[str] | None = None
     """Of a pattern, for the characters of a path in reverse order."""
@@ -54,15 +54,15 @@ class Pattern:
     def assign(self, path: str) -> FileKey:
         tail = "/".join(path.split("/")[-self.parts :]) if self.parts else path
         texts, others = self._readings(tail)
-        found: dict[str, Level] = {}
+        values: dict[str, Level] = {}
         for name, text in texts.items():
             if text is None:
-                found[name] = None
+                values[name] = None
             elif not is_plain(text):
                 raise NotAssigned(f"{{{name}}} would be '{shown(text)[:60]}', which is no plain text")
             else:
-                found[name] = self._typed(name, text)
-        own = {name: "" if found.get(name) is None else str(found[name]) for name in RESERVED}
+                values[name] = self._typed(name, text)
+        own = {name: "" if values.get(name) is None else str(values[name]) for name in RESERVED}
         testbed = own["testbed"] or self.fixed.testbed
         if not testbed and "testbed" not in self.fixed.within:
             raise NotAssigned(f"{self.text} gives it no testbed")
@@ -70,7 +70,7 @@ class Pattern:
             testbed=testbed,
             levels={
                 **self.fixed.levels,
-                **{name: level for name, level in found.items() if name not in RESERVED},
+                **{name: level for name, level in values.items() if name not in RESERVED},
             },
             replicate=replicate_of(texts.get("replicate") or ""),
             host=own["host"] or self.fixed.host,
@@ -188,7 +188,7 @@ def _check_field(text: str, name: str, kind: str, types: Mapping[str, str]) -> N
 
 
 def compile_regex(text: str, fixed: FileKey | None = None) -> Pattern:
-    """Of a user's own: matched against whole paths. Raises ImportRefused."""
+    """A user's own expression, which is matched against whole paths. Raises ImportRefused."""
     fixed = fixed or FileKey("", {})
     try:
         regex = re.compile(text)

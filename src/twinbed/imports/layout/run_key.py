@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from twinbed.imports.workload import OwnMetric
 from twinbed.model.error import TwinbedError
+from twinbed.model.json import Document
 from twinbed.model.run import Level
 
 
@@ -21,26 +22,26 @@ class NotAssigned(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FileKey:
-    """Where one file belongs."""
+    """The run that one file belongs to."""
 
     testbed: str
     levels: Mapping[str, Level]
-    """Of all factors but the testbed."""
+    """The levels of all factors but the testbed."""
     replicate: str | None = None
     """As written; None where nothing says it."""
     host: str = ""
     format: str = ""
     """Its name, where it is given; else it is recognised by content."""
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Document = field(default_factory=dict)
     metrics: tuple[OwnMetric, ...] = ()
     facts: Mapping[str, Level] = field(default_factory=dict)
     """What is known of it that is no factor, since it never varies."""
     optional: bool = False
     """Whether it is nothing to worry about if it is of no kind that is known."""
     otherwise: tuple[tuple[str, str, str], ...] = ()
-    """Where its path can be read in another way: the fields that differ, what each is here and what it would be."""
+    """The fields that differ where its path can be read in another way: what each is here, and what it would be."""
     snapshot: str = ""
-    """Of files that are read as one, which it is: ``before``, ``after`` or a whole number; empty where it is read alone."""
+    """Which of several files that are read as one: ``before``, ``after`` or a whole number; empty where it is read alone."""
     within: tuple[str, ...] = ()
     """What the file itself says of each of its measurements, and nothing here: testbed, replicate, names of factors."""
 

@@ -54,15 +54,15 @@ class SandiaLayout:
 
     @classmethod
     def of(cls, paths: Iterable[str]) -> SandiaLayout:
-        """Of a folder with these files."""
+        """The layout of a folder with these files."""
         iterations: dict[str, set[str]] = {}
         snapshots: dict[str, str] = {}
         cells: dict[str, dict[str, Level]] = {}
         for path in paths:
             parts = path.split("/")
             for index, part in enumerate(parts[:-1]):
-                if part not in cells and (found := _levels(part)) is not None:
-                    cells[part] = found[1]
+                if part not in cells and (of_part := _levels(part)) is not None:
+                    cells[part] = of_part[1]
                 if _INSTANCE.fullmatch(part):
                     iterations.setdefault("/".join(parts[:index]), set()).add(part)
             if _SNAPSHOT.fullmatch(parts[-1]):
@@ -80,13 +80,13 @@ class SandiaLayout:
     def assign(self, path: str) -> FileKey:
         parts = path.split("/")
         for index in range(len(parts) - 2):
-            if not _ITERATION.fullmatch(parts[index + 1]) or (found := _levels(parts[index])) is None:
+            if not _ITERATION.fullmatch(parts[index + 1]) or (of_part := _levels(parts[index])) is None:
                 continue
             if _SNAPSHOT.fullmatch(parts[-1]) and path not in self.last:
                 raise NotAssigned("is one of several snapshots, of which the last is read")
             if not _READ.fullmatch(parts[-1]):
                 raise NotAssigned("is a file of the harness that is not read")
-            testbed, levels = found
+            testbed, levels = of_part
             pair = self.pairs.get("/".join(parts[: index + 3]))
             below = parts[index + (2 if pair is None else 3) :]
             host = _host(below, "" if pair is None or levels["pairs"] == 1 else str(pair))

@@ -52,7 +52,7 @@ def walk(folder: Path, most: int = MOST_FILES, without: Collection[Path] = ()) -
     while folders:
         below = folders.pop()
         try:
-            found = os.scandir(f"{root}/{below}" if below else root)
+            listing = os.scandir(f"{root}/{below}" if below else root)
         except OSError as error:
             if not below:
                 raise ImportRefused(
@@ -60,8 +60,8 @@ def walk(folder: Path, most: int = MOST_FILES, without: Collection[Path] = ()) -
                 ) from None
             left.append(Left(below, f"cannot be read: {error.strerror}"))
             continue
-        with found:
-            members = list(itertools.islice(found, most - seen + 1))
+        with listing:
+            members = list(itertools.islice(listing, most - seen + 1))
         seen += len(members)
         if seen > most:
             raise ImportRefused(
@@ -84,14 +84,14 @@ def walk(folder: Path, most: int = MOST_FILES, without: Collection[Path] = ()) -
     return sorted(entries, key=lambda entry: natural(entry.path)), sorted(left, key=lambda each: natural(each.path))
 
 
-def _scan(found: os.DirEntry[str], path: str, root: str, entries: list[Entry], left: list[Left]) -> None:
+def _scan(entry: os.DirEntry[str], path: str, root: str, entries: list[Entry], left: list[Left]) -> None:
     try:
-        if found.is_symlink():
-            target = os.path.realpath(found.path)
+        if entry.is_symlink():
+            target = os.path.realpath(entry.path)
             if os.path.commonpath([target, root]) != root:
                 left.append(Left(path, "is a link that leads out of the folder"))
                 return
-        about = found.stat()
+        about = entry.stat()
     except OSError as error:
         left.append(Left(path, f"cannot be read: {error.strerror}"))
         return

@@ -8,13 +8,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from twinbed.contracts.format import Diagnostic, FormatError, Measurement, RunKey
 from twinbed.imports.text.row_keys import RowKeys
 from twinbed.metrics.metric import Value
+from twinbed.model.json import Document
 
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _DECIMAL = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -85,20 +86,20 @@ class ColumnMapping(RowKeys):
         return UNITS[unit] if isinstance(unit, str) else (unit.factor, unit.unit)
 
 
-def checked(kind: type[Options], options: Mapping[str, Any]) -> Options:
+def checked(kind: type[Options], options: Document) -> Options:
     """Raises FormatError."""
     try:
         return kind.model_validate(dict(options))
     except ValidationError as error:
-        said = "; ".join(f"{'.'.join(map(str, each['loc'])) or 'options'}: {each['msg']}" for each in error.errors())
-        raise FormatError(f"the manifest's options: {said}") from None
+        problems = "; ".join(f"{'.'.join(map(str, each['loc'])) or 'options'}: {each['msg']}" for each in error.errors())
+        raise FormatError(f"the manifest's options: {problems}") from None
 
 
-def row_keys_of(options: Mapping[str, Any]) -> tuple[str, ...]:
+def row_keys_of(options: Document) -> tuple[str, ...]:
     """What options say that files themselves say: testbed, replicate, names of factors. Raises FormatError."""
-    said = checked(RowKeys, options)
-    named = {"testbed": said.testbed, "replicate": said.replicate}
-    return (*(name for name, place in named.items() if place), *said.levels.values())
+    keys = checked(RowKeys, options)
+    named = {"testbed": keys.testbed, "replicate": keys.replicate}
+    return (*(name for name, place in named.items() if place), *keys.levels.values())
 
 
 def is_missing(text: str) -> bool:
@@ -110,7 +111,7 @@ class Row:
     """A row of a table, or an item of a document."""
 
     numbers: Mapping[str, float | None]
-    """By places, as they stand in the file."""
+    """The numbers by their places, as they stand in the file."""
     facts: Mapping[str, str | int | float | bool]
     diagnostics: Sequence[Diagnostic]
     run_key: RunKey | None
@@ -136,7 +137,7 @@ def measurements(named: ColumnMapping, rows: Sequence[Row]) -> list[Measurement]
 
 
 def _mean_of(named: ColumnMapping, rows: Sequence[Row]) -> Measurement:
-    """Of rows of one run; of nobody's there is only why they are."""
+    """The measurement of rows of one run; rows of no run have only the reason."""
     diagnostics = [diagnostic for row in rows for diagnostic in row.diagnostics]
     if rows[0].nobodys:
         return Measurement(diagnostics=diagnostics, run_key=rows[0].run_key)

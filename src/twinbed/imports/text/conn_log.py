@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twinbed.contracts.format import Diagnostic, Measurement
 from twinbed.metrics.metric import Value
@@ -48,9 +48,9 @@ _SECONDS = re.compile(r"([0-8]?\d{1,9})(?:\.(\d{1,9}))?")
 
 
 def nanoseconds(text: str) -> int | None:
-    """Of seconds as text, without a detour by floating point, or of a time as ISO 8601 has it; None for anything else."""
-    if found := _SECONDS.fullmatch(text):
-        return int(found[1]) * 10**9 + int((found[2] or "").ljust(9, "0"))
+    """Nanoseconds of seconds as text, without a detour by floating point, or of an ISO 8601 time; None for anything else."""
+    if match := _SECONDS.fullmatch(text):
+        return int(match[1]) * 10**9 + int((match[2] or "").ljust(9, "0"))
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -102,7 +102,7 @@ def _gaps(rows: Sequence[Mapping[str, Cell]]) -> Iterator[Caution]:
 def _table(rows: Sequence[Mapping[str, Cell]]) -> pa.Table:
     import pyarrow as pa
 
-    types: dict[str, Any] = {"string": pa.string(), "port": pa.uint16(), "count": pa.int64()}
+    types: Mapping[str, pa.DataType] = {"string": pa.string(), "port": pa.uint16(), "count": pa.int64()}
     kinds = {"start_s": pa.float64(), "start_ns": pa.int64(), "duration_s": pa.float64(), "duration_ns": pa.int64()}
     kinds |= {column: types[kind] for column, kind in COLUMNS.values()}
     there = {name for row in rows for name in row}

@@ -19,7 +19,7 @@ Totals = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class CounterDelta:
-    """Of one key. ``note`` says why there is none, in the words of the instrument ``counters``."""
+    """The difference of one key. ``note`` says why there is none, in the words of the instrument ``counters``."""
 
     key: str
     first: int | None
@@ -29,7 +29,7 @@ class CounterDelta:
 
 
 def counter_deltas(snapshots: Sequence[Totals]) -> dict[str, CounterDelta]:
-    """Of every key that is in any of them."""
+    """The difference of every key that is in any of them."""
     keys = dict.fromkeys(key for snapshot in snapshots for key in snapshot)
     return {key: _delta(key, [snapshot.get(key) for snapshot in snapshots]) for key in keys}
 
@@ -48,25 +48,25 @@ def _delta(key: str, values: Sequence[int | None]) -> CounterDelta:
     return CounterDelta(key, present[0], present[-1], None if note else present[-1] - present[0], note)
 
 
-def diagnostics(found: Mapping[str, CounterDelta]) -> list[Diagnostic]:
+def diagnostics(deltas: Mapping[str, CounterDelta]) -> list[Diagnostic]:
     """Counters that were reset between two snapshots."""
-    backwards = [key for key, each in found.items() if each.note == "went backwards"]
+    backwards = [key for key, each in deltas.items() if each.note == "went backwards"]
     more = f" (and {len(backwards) - 1} more)" if len(backwards) > 1 else ""
     return [Diagnostic(f"went backwards: {backwards[0]}{more}")] if backwards else []
 
 
-def summed(found: Mapping[str, CounterDelta], metric: Metric, keys: Iterable[str]) -> Value:
+def summed(deltas: Mapping[str, CounterDelta], metric: Metric, keys: Iterable[str]) -> Value:
     """The differences of these keys together; None where one is missing, or there is none."""
-    parts = [found[key].difference if key in found else None for key in keys]
+    parts = [deltas[key].difference if key in deltas else None for key in keys]
     present = [part for part in parts if part is not None]
     return Value(metric.name, sum(present) if present and len(present) == len(parts) else None, metric.unit)
 
 
-def table(source: str, found: Mapping[str, CounterDelta]) -> pa.Table:
+def table(source: str, deltas: Mapping[str, CounterDelta]) -> pa.Table:
     """Rows of the table ``counters``, as the instrument of that name has it: without those that stood still."""
     import pyarrow as pa
 
-    rows = [each for each in found.values() if each.difference != 0]
+    rows = [each for each in deltas.values() if each.difference != 0]
     texts: dict[str, list[str | None]] = {
         "host": [""] * len(rows),
         "source": [source] * len(rows),
@@ -88,7 +88,7 @@ def table(source: str, found: Mapping[str, CounterDelta]) -> pa.Table:
 
 
 def joined(tables: Sequence[pa.Table]) -> pa.Table:
-    """Of several that are not compared with each other."""
+    """One table of several groups, which are not compared with each other."""
     import pyarrow as pa
 
     return pa.concat_tables(tables)

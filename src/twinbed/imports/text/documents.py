@@ -4,46 +4,47 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from twinbed.contracts.format import FormatError
+from twinbed.model.json import Json
 
 _DECODER = json.JSONDecoder()
 
 
-def document(text: str | bytes) -> Any:
+def document(text: str | bytes) -> Json:
     """The one document of a text. Raises FormatError."""
     try:
-        return json.loads(text)
+        content: Json = json.loads(text)
+        return content
     except json.JSONDecodeError as error:
         raise FormatError(f"is not JSON: {error.msg}", error.lineno) from None
     except (ValueError, RecursionError) as error:
         raise FormatError(f"is not JSON: {error}") from None
 
 
-def documents(text: str) -> Iterator[tuple[Any, int]]:
+def documents(text: str) -> Iterator[tuple[Json, int]]:
     """Each document and the place after it. Ends where one cannot be read, or there is no more."""
     at = _start(text, 0)
     while at < len(text):
         try:
-            found, at = _DECODER.raw_decode(text, at)
+            content, at = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
             return
-        yield found, at
+        yield content, at
         at = _start(text, at)
 
 
-def elements(text: str, at: int) -> Iterator[tuple[Any, int]]:
+def elements(text: str, at: int) -> Iterator[tuple[Json, int]]:
     """The elements of an array that begins at ``at``, after its bracket, as far as they are whole."""
     while True:
         at = _start(text, at)
         if at < len(text) and text[at] == ",":
             at = _start(text, at + 1)
         try:
-            found, at = _DECODER.raw_decode(text, at)
+            content, at = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
             return
-        yield found, at
+        yield content, at
 
 
 def line_of(text: str, at: int) -> int:

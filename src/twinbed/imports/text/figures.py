@@ -7,7 +7,7 @@ import re
 _COUNT = re.compile(r"[0-9]{1,18}")
 _REAL = re.compile(r"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,3})?")
 _MOST = 1e30
-"""Beyond it nothing is measured, and a product with a unit's factor may be infinite."""
+"""Nothing measured is beyond it, and a product with a unit's factor might be infinite."""
 
 
 def count(text: str) -> int | None:

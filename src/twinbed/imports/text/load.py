@@ -26,13 +26,13 @@ Report = TypeVar("Report")
 
 def number(value: object) -> float | None:
     """A number of zero or more, of JSON or as text; None where it is none, or more than a load generator counts to."""
-    found = real(value.strip()) if isinstance(value, str) else of_json(value)
-    return found if found is not None and 0 <= found <= MOST else None
+    read = real(value.strip()) if isinstance(value, str) else of_json(value)
+    return read if read is not None and 0 <= read <= MOST else None
 
 
-def plain(found: float) -> int | float:
+def plain(real_number: float) -> int | float:
     """A whole number as one."""
-    return int(found) if found == int(found) else found
+    return int(real_number) if real_number == int(real_number) else real_number
 
 
 def head_text(head: bytes) -> str:
@@ -83,9 +83,9 @@ def parsed(parse: Callable[[bytes], Report], lines: Sequence[str], first: int = 
         try:
             return parse("".join(f"{line}\n" for _, line in left).encode()), diagnostics
         except ValueError as error:
-            found = _LINE.search(str(error))
-            at = int(found[1]) - 1 if found is not None else -1
-            if found is None or not 0 <= at < len(left) or len(diagnostics) >= MOST_FLAWS:
+            match = _LINE.search(str(error))
+            at = int(match[1]) - 1 if match is not None else -1
+            if match is None or not 0 <= at < len(left) or len(diagnostics) >= MOST_FLAWS:
                 raise FormatError(str(error)) from None
             line, text = left.pop(at)
-            diagnostics.append(Diagnostic(f"{str(error)[found.end() :]}: {text.strip()[:SHOWN]!r}", line))
+            diagnostics.append(Diagnostic(f"{str(error)[match.end() :]}: {text.strip()[:SHOWN]!r}", line))

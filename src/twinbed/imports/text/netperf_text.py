@@ -53,16 +53,16 @@ class Test:
 
 def tests(lines: Sequence[str]) -> list[Test]:
     """Each that has a heading."""
-    found: list[Test] = []
+    tests_: list[Test] = []
     labels: list[str] = []
     for number, line in enumerate(lines, start=1):
         header = _HEADER.match(line)
         if header and _TITLE.match(header[1]):
-            found.append(Test(number, header[1]))
+            tests_.append(Test(number, header[1]))
             labels = []
-        elif found and line.strip():
-            labels = _line(found[-1], number, line.strip(), labels)
-    return found
+        elif tests_ and line.strip():
+            labels = _line(tests_[-1], number, line.strip(), labels)
+    return tests_
 
 
 def _line(test: Test, number: int, line: str, labels: list[str]) -> list[str]:
@@ -79,8 +79,8 @@ def _line(test: Test, number: int, line: str, labels: list[str]) -> list[str]:
             test.diagnostics.append(Diagnostic(f"{len(values)} values for {len(labels)} labels", number))
     elif line.startswith(("!!!", "netperf:")) or _ERROR.match(line):
         test.warnings.append(line.lstrip("! "))
-    elif found := _labels(line):
-        return found
+    elif names := _labels(line):
+        return names
     elif line[0].isdecimal():
         row = [real(word) for word in line.split()]
         if None in row:
@@ -101,29 +101,29 @@ def _cells(line: str) -> list[str]:
 
 def _labels(line: str) -> list[str]:
     """The selectors of a line of ``-o``'s labels; empty where it is none."""
-    found = _cells(line)
-    if len(found) < 2 or not all(any(letter.isalpha() for letter in cell) for cell in found):
+    cells = _cells(line)
+    if len(cells) < 2 or not all(any(letter.isalpha() for letter in cell) for cell in cells):
         return []
-    return [_selector(label) for label in found]
+    return [_selector(label) for label in cells]
 
 
 def _selector(label: str) -> str:
-    said = label.strip().lower()
-    return _LABELS.get(said) or _UNITS_OF_LABELS.sub("", said).upper().replace(" ", "_")
+    words = label.strip().lower()
+    return _LABELS.get(words) or _UNITS_OF_LABELS.sub("", words).upper().replace(" ", "_")
 
 
-def _interim(test: Test, number: int, found: re.Match[str]) -> None:
-    rate, seconds, ended = (real(found[at]) for at in (1, 3, 4))
-    factor = 1.0 if found[2] == "Trans/s" else scale(found[2])
+def _interim(test: Test, number: int, match: re.Match[str]) -> None:
+    rate, seconds, ended = (real(match[at]) for at in (1, 3, 4))
+    factor = 1.0 if match[2] == "Trans/s" else scale(match[2])
     if rate is None or seconds is None or ended is None or factor is None:
-        test.diagnostics.append(Diagnostic(f"cannot be read: {found[0][:80]}", number))
+        test.diagnostics.append(Diagnostic(f"cannot be read: {match[0][:80]}", number))
         return
-    test.interims.append((ended, seconds, rate * factor, "1/s" if found[2] == "Trans/s" else "bit/s"))
+    test.interims.append((ended, seconds, rate * factor, "1/s" if match[2] == "Trans/s" else "bit/s"))
 
 
 def scale(unit: str) -> float | None:
     """bit/s in one of the unit."""
-    found = _RATE.search(unit)
-    if found is None:
+    match = _RATE.search(unit)
+    if match is None:
         return None
-    return 10.0 ** int(found[1]) if found[1] else 8.0 * 1024 ** ("", "K", "M", "G").index(found[2])
+    return 10.0 ** int(match[1]) if match[1] else 8.0 * 1024 ** ("", "K", "M", "G").index(match[2])

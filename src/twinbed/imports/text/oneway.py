@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from twinbed.contracts.format import FormatError
 from twinbed.imports.text.probing import loss, values
 from twinbed.metrics.latency import METRICS as LATENCY
 from twinbed.metrics.metric import Value
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document
 from twinbed.readers.latency.probes import CLIENT_TO_SERVER, SERVER_TO_CLIENT
 
 _NAMES = ("one_way_delay_", "jitter", "delay_variation_p95", "ipdv", "probe")
@@ -33,7 +33,7 @@ class OneWay:
     duplicates: int | None
     reordered: int | None
     delays: Mapping[str, float | None]
-    """Of DELAYS, by the two clocks, in seconds."""
+    """The delays that DELAYS names, by the two clocks, in seconds."""
     jitter: float | None
     delay_variation_p95: float | None = None
     ipdv: float | None = None
@@ -50,34 +50,34 @@ class OneWay:
         return None if self.sent is None or self.lost is None or self.lost > self.sent else self.sent - self.lost
 
 
-def direction(options: Mapping[str, Any]) -> str:
+def direction(options: Document) -> str:
     """What a manifest says of files with one direction: empty where nothing. Raises FormatError."""
-    said = options.get("direction", "")
-    if said not in ("", CLIENT_TO_SERVER, SERVER_TO_CLIENT):
-        raise FormatError(f"direction is {said!r}; allowed: {CLIENT_TO_SERVER}, {SERVER_TO_CLIENT}")
-    return str(said)
+    named = options.get("direction", "")
+    if named not in ("", CLIENT_TO_SERVER, SERVER_TO_CLIENT):
+        raise FormatError(f"direction is {named!r}; allowed: {CLIENT_TO_SERVER}, {SERVER_TO_CLIENT}")
+    return str(named)
 
 
-def said(sessions: Sequence[tuple[str, OneWay]]) -> tuple[list[Value], list[Caution]]:
+def summarised(sessions: Sequence[tuple[str, OneWay]]) -> tuple[list[Value], list[Caution]]:
     """The values of (direction, session), one or the two of a pair, and what is to doubt."""
-    found: list[Value] = []
+    values_: list[Value] = []
     cautions: list[Caution] = []
     for way, session in sessions:
-        found += _of(way, session)
+        values_ += _of(way, session)
         if not session.believed and session.delays.get("min") is not None:
             cautions.append(Caution(Kind.CLOCKS_APART, f"{session.origin} to {session.target}: {_why(session)}".lstrip()))
     totals: dict[str, float | None] = {
         name: _sum([getattr(session, part) for _, session in sessions])
         for name, part in (("probes_sent", "sent"), ("probes_received", "received"), ("probe_duplicates", "duplicates"))
     }
-    found += values(totals, METRICS)
+    values_ += values(totals, METRICS)
     if any(way for way, _ in sessions):
         lost, sent = (_sum([getattr(session, part) for _, session in sessions]) for part in ("lost", "sent"))
         jitters = [session.jitter for _, session in sessions]
         known = [jitter for jitter in jitters if jitter is not None]
         mean = sum(known) / len(known) if known and len(known) == len(jitters) else None
-        found += values({"probe_loss": loss(lost, sent), "jitter": mean}, METRICS)
-    return found, cautions
+        values_ += values({"probe_loss": loss(lost, sent), "jitter": mean}, METRICS)
+    return values_, cautions
 
 
 def _of(way: str, session: OneWay) -> Iterator[Value]:

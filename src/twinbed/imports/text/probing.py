@@ -25,8 +25,8 @@ def round_trips(times_s: Sequence[float]) -> dict[str, float | None]:
     if not times_s:
         return {metric.name: None for metric in ROUND_TRIP}
     times = np.array(times_s)
-    found = (times.min(), times.mean(), np.median(times), np.quantile(times, 0.95), times.max(), times.std())
-    return {metric.name: float(number) for metric, number in zip(ROUND_TRIP, found, strict=True)}
+    moments = (times.min(), times.mean(), np.median(times), np.quantile(times, 0.95), times.max(), times.std())
+    return {metric.name: float(number) for metric, number in zip(ROUND_TRIP, moments, strict=True)}
 
 
 def values(

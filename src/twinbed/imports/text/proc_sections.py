@@ -58,26 +58,26 @@ class Section:
 def sections(text: str) -> tuple[list[Section], list[Diagnostic]]:
     """In their order; flaws are the lines that are of none."""
     lines = text.split("\n")
-    found: list[Section] = []
+    texts: list[Section] = []
     strange: list[tuple[int, str]] = []
     current: Section | None = None
     for at, line in enumerate(lines):
         if heading := _HEADING.fullmatch(line):
             current = Section(heading[1], at + 1) if heading[1] in _LINES else None
-            found += [current] if current else []
+            texts += [current] if current else []
             if current is None:
                 strange.append((at + 1, line))
             continue
         source = _begins(line, lines[at + 1] if at + 1 < len(lines) else "")
         if source and (current is None or current.lines) and not (current and _continues(current, line)):
             current = Section(source, at + 1)
-            found.append(current)
+            texts.append(current)
         if current and _LINES[current.source].match(line):
             current.lines.append(line)
         elif line.strip():
             strange.append((at + 1, line))
             current = None
-    return [section for section in found if section.lines], list(_diagnostics(strange))
+    return [section for section in texts if section.lines], list(_diagnostics(strange))
 
 
 def _begins(line: str, after: str) -> str | None:
@@ -102,10 +102,10 @@ def _diagnostics(strange: Sequence[tuple[int, str]]) -> Iterator[Diagnostic]:
         last = number
 
 
-def snapshots(found: Sequence[Section]) -> list[dict[str, Section]]:
+def snapshots(texts: Sequence[Section]) -> list[dict[str, Section]]:
     """A source that is there already begins the next."""
     parts: list[dict[str, Section]] = []
-    for section in found:
+    for section in texts:
         if not parts or section.source in parts[-1]:
             parts.append({})
         parts[-1][section.source] = section

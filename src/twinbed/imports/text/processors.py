@@ -26,7 +26,7 @@ class Sample:
 
 
 def shares(samples: Sequence[Sample]) -> Iterator[Value]:
-    """Of all samples together, which are taken to be equally long."""
+    """The shares of all samples together, which are taken to be equally long."""
     whole = sum(sample.whole for sample in samples)
     parts = (
         (CPU_BUSY, sum(sample.busy for sample in samples)),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from twinbed.contracts.format import Format, Measurement
 from twinbed.imports.text.source import File, read
+from twinbed.model.json import Document
 
 MOST = 8
 """Files that are remembered: runs of a few tables may come in turn."""
@@ -21,7 +21,7 @@ MOST = 8
 class _Several:
     format: Format
     file: str
-    options: Mapping[str, Any]
+    options: Document
     sha256: bytes
     measurements: Sequence[Measurement]
 
@@ -33,7 +33,7 @@ class Repeated:
         self._last: deque[_Several] = deque(maxlen=MOST)
         self._lock = threading.Lock()
 
-    def measurements(self, kind: Format, file: File, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def measurements(self, kind: Format, file: File, options: Document) -> Sequence[Measurement]:
         """Those of the file. Raises FormatError."""
         if file.then:
             return read(kind, file, options)
@@ -43,12 +43,12 @@ class Repeated:
         same = next((each for each in alike if digest and each.sha256 == digest), None)
         if same is not None:
             return same.measurements
-        found = read(kind, file, options)
-        if len(found) > 1:
-            several = _Several(kind, file.name, options, digest or _sha256(file.path), found)
+        measurements_ = read(kind, file, options)
+        if len(measurements_) > 1:
+            several = _Several(kind, file.name, options, digest or _sha256(file.path), measurements_)
             with self._lock:
                 self._last.append(several)
-        return found
+        return measurements_
 
 
 def _sha256(path: Path) -> bytes:

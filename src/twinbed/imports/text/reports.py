@@ -65,8 +65,8 @@ def reports(lines: Sequence[str], layout: Layout) -> Iterator[Report]:
 
 
 def _text(line: str) -> str:
-    found = _MOVED.match(line)
-    return line[found.end() :] if found is not None else line
+    match = _MOVED.match(line)
+    return line[match.end() :] if match is not None else line
 
 
 def _begins(layout: Layout, text: str) -> bool:
@@ -110,7 +110,7 @@ def each_read(
 ) -> Sequence[Measurement]:
     """The measurements of a text's reports; of one that cannot be read, the reason is a flaw of the one before or after it.
     ``cut``: what is wrong with the last one's end. Raises FormatError where none can be read."""
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     waiting: list[Diagnostic] = []
     listed = list(parts)
     for index, part in enumerate(listed):
@@ -118,11 +118,11 @@ def each_read(
             one = read(part.first, part.lines, cut if index == len(listed) - 1 else ())
         except FormatError as error:
             waiting += [Diagnostic(error.reason, error.line or part.first), *part.outside]
-            if index == len(listed) - 1 and not found:
+            if index == len(listed) - 1 and not measurements:
                 raise
             continue
-        found.append(replace(one, diagnostics=[*waiting, *one.diagnostics, *part.outside]))
+        measurements.append(replace(one, diagnostics=[*waiting, *one.diagnostics, *part.outside]))
         waiting = []
     if waiting:
-        found[-1] = replace(found[-1], diagnostics=[*found[-1].diagnostics, *waiting])
-    return found
+        measurements[-1] = replace(measurements[-1], diagnostics=[*measurements[-1].diagnostics, *waiting])
+    return measurements

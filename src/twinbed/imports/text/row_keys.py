@@ -1,18 +1,16 @@
-"""Of what each row of a table or document is, as its own columns or paths say: testbed, levels of factors, replicate.
+"""Which run each row of a table or document belongs to, by its own columns or paths: testbed, levels, replicate.
 
 Nothing is guessed: a row without a testbed, or with a level that is no plain text, is of no run, and a flaw says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from twinbed.contracts.format import Diagnostic, RunKey
 from twinbed.imports.text.figures import of_json
 from twinbed.imports.text.levels import RESERVED, is_plain, number_or_text, replicate_of
+from twinbed.model.json import Document, Json
 from twinbed.model.run import Level
 
 _NOBODY = RunKey(known=False)
@@ -31,7 +29,7 @@ class RowKeys(BaseModel):
 
     @field_validator("levels", mode="before")
     @classmethod
-    def _listed(cls, levels: Any) -> Any:
+    def _listed(cls, levels: object) -> object:
         if not isinstance(levels, list | tuple) or not all(isinstance(place, str) for place in levels):
             return levels
         if len(set(levels)) < len(levels):
@@ -58,26 +56,26 @@ class RowKeys(BaseModel):
         """The columns or paths."""
         return [place for place in (self.testbed, *self.levels, self.replicate) if place]
 
-    def of(self, found: Mapping[str, Any], line: int | None, diagnostics: list[Diagnostic]) -> RunKey | None:
-        """``found`` has what stands in them, as far as they are there. None where nothing is asked."""
+    def of(self, cells: Document, line: int | None, diagnostics: list[Diagnostic]) -> RunKey | None:
+        """``cells`` has what stands in them, as far as they are there. None where nothing is asked."""
         if not self.key_places():
             return None
-        wrong = next((f"{place} {why}" for place in self.key_places() if (why := self._wrong(place, found))), "")
+        wrong = next((f"{place} {why}" for place in self.key_places() if (why := self._wrong(place, cells))), "")
         if wrong:
             diagnostics.append(Diagnostic(f"{wrong}, so that it is of no run", line))
             return _NOBODY
-        replicate = found.get(self.replicate)
+        replicate = cells.get(self.replicate)
         return RunKey(
-            str(found.get(self.testbed, "")),
-            {factor: _level(found[place]) for place, factor in self.levels.items()},
+            str(cells.get(self.testbed, "")),
+            {factor: _level(cells[place]) for place, factor in self.levels.items()},
             None if replicate is None else replicate_of(str(replicate)),
         )
 
-    def _wrong(self, place: str, found: Mapping[str, Any]) -> str:
+    def _wrong(self, place: str, cells: Document) -> str:
         """Why a row cannot be of what stands there; empty if it can."""
-        if place not in found:
+        if place not in cells:
             return "is not there"
-        value = found[place]
+        value = cells[place]
         if isinstance(value, str) and not is_plain(value):
             return "is no plain text"
         if place == self.testbed:
@@ -89,7 +87,7 @@ class RowKeys(BaseModel):
         return "is no plain text or number" if of_json(value) is None else ""
 
 
-def _level(value: str | int | float | bool | None) -> Level:
+def _level(value: Json) -> Level:
     if isinstance(value, str):
         return number_or_text(value) if value else None
-    return value
+    return value if isinstance(value, int | float) else None

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement
+from twinbed.model.json import Document
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 HEAD_BYTES = 65536
 MOST_BYTES = 512 * 2**20
-"""Of a decompressed text: the largest results of load generators have tens of megabytes. Captures are read as streams."""
+"""The most of a decompressed text: the largest results of load generators have tens of megabytes. Captures are streams."""
 _PART_BYTES = 4096
 """Read at once: what of a compressed file that ends early is lost at most."""
 COMPRESSED = {b"\x1f\x8b\x08": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
@@ -71,15 +72,15 @@ class File:
 
     @cached_property
     def _whole(self) -> bytes:
-        found, self.cut = self._read(MOST_BYTES + 1)
+        whole, self.cut = self._read(MOST_BYTES + 1)
         for each in self.then:
-            found += (b"" if found.endswith(b"\n") else b"\n") + each.content()
+            whole += (b"" if whole.endswith(b"\n") else b"\n") + each.content()
             self.cut = self.cut or each.cut
-            if len(found) > MOST_BYTES:
+            if len(whole) > MOST_BYTES:
                 break
-        if len(found) > MOST_BYTES:
+        if len(whole) > MOST_BYTES:
             raise FormatError(f"is longer than {MOST_BYTES // 2**20} MiB when decompressed")
-        return found
+        return whole
 
     def _read(self, most: int) -> tuple[bytes, bool]:
         """Up to ``most`` bytes; of a compressed file that ends early, what there is, and that it does."""
@@ -143,10 +144,10 @@ def why_a_bomb(path: Path) -> str:
     return f"is packed {times}, as nothing measured is: {size // 2**20} MiB come out of {packed / 2**20:.1f}"
 
 
-def read(each: Format, file: File, options: Mapping[str, Any]) -> Sequence[Measurement]:
+def read(each: Format, file: File, options: Document) -> Sequence[Measurement]:
     """The measurements of a file; the last says so where the file is compressed and ends early. Raises FormatError."""
-    found = each.read(file, options)
+    measurements = each.read(file, options)
     if not file.cut:
-        return found
+        return measurements
     diagnostic = Diagnostic("the compressed file ends early: what is behind was not read")
-    return [*found[:-1], replace(found[-1], diagnostics=[*found[-1].diagnostics, diagnostic])]
+    return [*measurements[:-1], replace(measurements[-1], diagnostics=[*measurements[-1].diagnostics, diagnostic])]

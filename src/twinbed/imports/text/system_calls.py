@@ -6,10 +6,10 @@ Tables: ``transitions`` and ``system_calls``.  Counts are of all programs in the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twinbed import _core
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
@@ -17,6 +17,7 @@ from twinbed.imports.text.uncompressed import read_by_path
 from twinbed.metrics.metric import Metric
 from twinbed.metrics.syscalls import METRICS
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document
 from twinbed.readers.syscalls import Place, Program
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ _SUMMARY_BELOW = re.compile(
 )
 """What ``strace -C`` prints below a trace."""
 _EPOCH_S = 1e8
-"""Below it a time is of the day (``-tt``), not since the epoch."""
+"""A time below it is of the day (``-tt``), not since the epoch."""
 _NUMBERED = frozenset({"perf_script", "trace_cmd"})
 """Kinds whose texts have numbers for calls, and do not say of which architecture."""
 _NO_CALL = "not_a_call"
@@ -74,7 +75,7 @@ class TraceFormat(Format):
     def recognises(self, head: bytes) -> bool:
         return self.recognised(head)
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         """``options``: ``architecture`` (x86_64, aarch64) of the numbers in traces that do not say."""
         architecture = str(options.get("architecture", "x86_64"))
         ((programs, summary), below), damaged = read_by_path(
@@ -84,7 +85,7 @@ class TraceFormat(Format):
             raise FormatError(f"is a trace of another kind: {summary['kind'].replace('_', ' ')}")
         if not summary["calls"]:
             raise FormatError("has no system call")
-        place = Place("", tuple(Program(*found) for found in programs), summary)
+        place = Place("", tuple(Program(*program) for program in programs), summary)
         timed = self.timed(source.head())
         values = [value if timed or value.metric not in _TIMES else replace(value, value=None) for value in place.values()]
         tables = {"transitions": place.transition_rows(), "system_calls": place.call_rows()}
@@ -118,19 +119,19 @@ def _cautions(of: TraceFormat, summary: _core.TraceSummary) -> Iterator[Caution]
 
 
 def _lines_below(path: Path) -> int:
-    """Of a summary, at the end of the trace."""
+    """The lines of a summary at the end of the trace."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
-        found = _SUMMARY_BELOW.search(file.read().replace(b"\r\n", b"\n"))
-    return found[0].strip().count(b"\n") + 1 if found else 0
+        match = _SUMMARY_BELOW.search(file.read().replace(b"\r\n", b"\n"))
+    return match[0].strip().count(b"\n") + 1 if match else 0
 
 
 def _diagnostics(summary: _core.TraceSummary, below: int) -> Iterator[Diagnostic]:
     """``below``: lines that are no call and no flaw."""
     if summary["cut_off"]:
         yield Diagnostic(f"ends early: {summary['cut_off']}")
-    for reason, found in summary["skipped"].items():
-        count = found - below if reason == _NO_CALL else found
+    for reason, number in summary["skipped"].items():
+        count = number - below if reason == _NO_CALL else number
         if reason not in _AS_SHOULD_BE and count > 0:
             yield Diagnostic(f"{count:,} {reason.replace('_', ' ')}")
 

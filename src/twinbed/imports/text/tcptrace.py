@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twinbed.imports.text.figures import count, real
 from twinbed.metrics.metric import Value
@@ -44,9 +44,9 @@ _UNMEASURED: Sequence[tuple[re.Pattern[str], str, int]] = tuple(
 )
 """(columns, a count, at most): with so few samples a 0 says nothing. ``rtt_from_3whs`` never says how many it has."""
 _BELOW_ZERO = 1 << 63
-"""Of ``missed_data``: tcptrace prints what is below zero as unsigned."""
+"""Values of ``missed_data`` from here on were below zero: tcptrace prints them as unsigned."""
 _LAST_PLACE_S = 1e-4
-"""Of times as tcptrace prints them: a mean below it is rounding, not a measurement."""
+"""The last digit of times that tcptrace prints: a mean below it is rounding, not a measurement."""
 SIDES = {"client_to_server": "_a2b", "server_to_client": "_b2a"}
 _SUMS = {
     "data_segments": "actual_data_pkts",
@@ -97,10 +97,10 @@ def _parts(names: Sequence[str], text: str) -> Iterator[tuple[str, str]]:
 
 
 def _whole(text: str) -> int:
-    found = count(text)
-    if found is None:
+    number = count(text)
+    if number is None:
         raise ValueError(text)
-    return found
+    return number
 
 
 def _yes(text: str) -> bool:
@@ -115,19 +115,19 @@ def address(text: str) -> str:
 
 
 def measured(row: Row) -> Row:
-    """Without the zeros that stand for no sample."""
-    found = dict(row)
+    """The row without the zeros that stand for no sample."""
+    known = dict(row)
     for name, cell in row.items():
         base = _DIRECTION.sub("", name)
         if cell != 0 or isinstance(cell, bool):
             continue
         if base == "rtt_from_3whs":
-            found[name] = None
+            known[name] = None
         for pattern, counted, at_most in _UNMEASURED:
             samples = row.get(counted + name[len(base) :])
             if pattern.fullmatch(base) and isinstance(samples, int) and samples <= at_most:
-                found[name] = None
-    return found
+                known[name] = None
+    return known
 
 
 def table(rows: Sequence[Mapping[str, Cell]]) -> pa.Table:
@@ -138,7 +138,7 @@ def table(rows: Sequence[Mapping[str, Cell]]) -> pa.Table:
     return pa.table({name: pa.array([row.get(name) for row in rows], _type(name)) for name in names})
 
 
-def _type(name: str) -> Any:
+def _type(name: str) -> pa.DataType:
     import pyarrow as pa
 
     base = _DIRECTION.sub("", name)

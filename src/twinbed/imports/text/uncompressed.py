@@ -30,14 +30,14 @@ def read_by_path(source: Source, what: str, read: Callable[[Path], Read]) -> tup
     try:
         return read(source.path), []
     except (OSError, ValueError) as error:
-        said = str(error).removeprefix(f"{source.path}: ")
+        reason = str(error).removeprefix(f"{source.path}: ")
         if not start.startswith(tuple(COMPRESSED)):
-            raise FormatError(f"cannot be read as {what}: {said}") from error
+            raise FormatError(f"cannot be read as {what}: {reason}") from error
     content = source.content()
     if content.startswith(_MARKS):
         return _of_copy(source, source.text().encode(), what, read), []
-    whole = start.startswith(_BZIP2) or _FROM_ITS_END in said
-    return _of_copy(source, content, what, read), [] if whole else [Diagnostic(f"the compressed data are damaged: {said}")]
+    whole = start.startswith(_BZIP2) or _FROM_ITS_END in reason
+    return _of_copy(source, content, what, read), [] if whole else [Diagnostic(f"the compressed data are damaged: {reason}")]
 
 
 def _of_copy(source: Source, content: bytes, what: str, read: Callable[[Path], Read]) -> Read:

@@ -20,7 +20,7 @@ from twinbed.observations.frame import Frame, of_tables
 from twinbed.observations.numbered import Numbered, measured, numbered, of_pairs, varied_numbers
 from twinbed.render.quantities import unit_scale
 from twinbed.render.words import metric_name
-from twinbed.report.scaling.result import AtN, LevelScaling, Scaling, Statement
+from twinbed.report.scaling.result import AtN, Curvature, LevelScaling, Scaling, Statement
 from twinbed.results.extract.rows import described
 
 LEAST_RATE = 0.9
@@ -71,10 +71,10 @@ def scaling(tables: Tables) -> Scaling | None:
 def _frame(tables: Tables, metric: str) -> Frame | None:
     """A metric of the whole run; None where no run has it."""
     try:
-        found = of_tables(tables, metric)
+        frame = of_tables(tables, metric)
     except TwinbedError:
         return None
-    return found if len(found) else None
+    return frame if len(frame) else None
 
 
 def _of_group(frame: Frame, group: Numbered) -> Frame:
@@ -126,10 +126,10 @@ def _kept(
     frame: Frame, group: Numbered, over: str, confidence: float, objective: str, **objective_params: float | bool
 ) -> Statement:
     try:
-        found = capacity.run(frame, CapacityParams(over=over, confidence=confidence, **objective_params))
+        result = capacity.run(frame, CapacityParams(over=over, confidence=confidence, **objective_params))
     except TwinbedError as error:
         return Statement(objective, f"nothing can be said: {error.message.removeprefix(f'{group.name}: ')}", decided=False)
-    [of_n] = found.groups
+    [of_n] = result.groups
     return Statement(objective, of_n.statement, True, of_n.keeps, of_n.fails)
 
 
@@ -154,22 +154,26 @@ def _points(group: Numbered, known: Mapping[str, ByRun], stages: Mapping[str, By
 def _stages(tables: Tables) -> Mapping[str, ByRun]:
     """Run -> stage -> packets, over all pairs and directions; a stage of which no counter tells is not 0 but adds nothing."""
     table = tables.table("losses")
-    found: dict[str, dict[str, float]] = {}
+    packets_of: dict[str, dict[str, float]] = {}
     if table.num_rows:
         for run, stage, packets in zip(*(table[name].to_pylist() for name in ("run", "stage", "packets")), strict=True):
-            of_run = found.setdefault(run, defaultdict(float))
+            of_run = packets_of.setdefault(run, defaultdict(float))
             of_run[stage] += packets or 0.0
-    return found
+    return packets_of
 
 
-def _curves(tables: Tables, rate: str, over: str, groups: Sequence[LevelScaling]) -> Sequence[Mapping[str, object]]:
+def _curves(tables: Tables, rate: str, over: str, groups: Sequence[LevelScaling]) -> Sequence[Curvature]:
     """Nothing where the machine was not measured, or there are too few N for a bend."""
     known = measured(tables, "machine")
     there = tuple(name for name in OF_THE_MACHINE if f"{name}@machine" in known)
     if not there or min(len(group.points) for group in groups) < LEAST_NUMBERS:
         return ()
     try:
-        found = contention.run(tables, ContentionParams(response=rate, over=over, metrics=there))
+        result = contention.run(tables, ContentionParams(response=rate, over=over, metrics=there))
     except TwinbedError:
         return ()
-    return contention.tables(found)["curves"]
+    factors = groups[0].levels
+    return [
+        Curvature({name: row[name] for name in factors}, row["metric"], row["mirrored"], row["n"], row["curvature"])
+        for row in contention.tables(result)["curves"]
+    ]

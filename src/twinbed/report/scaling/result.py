@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from twinbed.analyses.contention.result import Contention
 from twinbed.model.run import Level
@@ -18,7 +17,7 @@ class Statement:
     """One objective of one combination of levels."""
 
     objective: str
-    """In words: ``goodput per pair at least 90 % of that at 1 pair``."""
+    """The objective in words: ``goodput per pair at least 90 % of that at 1 pair``."""
     text: str
     """The statement; or why nothing can be said."""
     decided: bool
@@ -57,7 +56,7 @@ class LevelScaling:
     levels: Levels
     statements: Sequence[Statement]
     points: Sequence[AtN]
-    """In the order of N."""
+    """The points in the order of N."""
     failed: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     """N -> runs that failed, of so many that were made; in the order of N, and only where some did."""
 
@@ -70,12 +69,24 @@ class LevelScaling:
     @property
     def keeps(self) -> int | None:
         """The largest N shown to keep every objective; None where there is none."""
-        found = [each.keeps or 0 for each in self.statements if each.decided]
-        return min(found, default=0) or None
+        kept = [each.keeps or 0 for each in self.statements if each.decided]
+        return min(kept, default=0) or None
 
     @property
     def tested(self) -> int:
         return self.points[-1].n
+
+
+@dataclass(frozen=True, slots=True)
+class Curvature:
+    """How a metric's curve over N bends at one N."""
+
+    levels: Mapping[str, Level]
+    metric: str
+    mirrored: bool
+    n: int
+    curvature: float | None
+    """The second difference, scaled; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +100,8 @@ class Scaling:
     unit: str
     confidence: float
     groups: Sequence[LevelScaling]
-    curves: Sequence[Mapping[str, Any]] = ()
-    """Rows of the analysis ``contention``: levels, metric, mirrored, n, curvature."""
+    curves: Sequence[Curvature] = ()
+    """The curves' bends, by the analysis ``contention``."""
     most_loss: float | None = None
     """The objective's share; None where no loss is measured."""
     contention: Contention | None = None

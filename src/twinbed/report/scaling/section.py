@@ -21,7 +21,7 @@ from twinbed.report.scaling.result import AtN, LevelScaling, Scaling
 from twinbed.report.scaling.words import rate_scale, recommendations, statements, tables
 
 MOST_PANELS = 6
-"""In a figure; the table has the rest."""
+"""Panels in a figure; the table has the rest."""
 MOST_DETECTORS = 2
 """Combinations of levels whose detector is drawn; the sentences are of all."""
 NAMED = ("", "/s")
@@ -116,12 +116,12 @@ def _panels(scaling: Scaling, values: Callable[[AtN], Sequence[float]], held: Ca
 
 def _bends(scaling: Scaling) -> Iterator[Panel]:
     for group in scaling.groups:
-        rows = [row for row in scaling.curves if all(row[name] == level for name, level in group.levels.items())]
-        names = dict.fromkeys(str(row["metric"]) for row in rows)
+        rows = [row for row in scaling.curves if all(row.levels[name] == level for name, level in group.levels.items())]
+        names = dict.fromkeys(row.metric for row in rows)
         lines = []
         for name in names:
-            of = [(row["n"], [row["curvature"]]) for row in rows if row["metric"] == name and row["curvature"] is not None]
-            mirrored = " (mirrored)" if any(row["mirrored"] for row in rows if row["metric"] == name) else ""
+            of = [(row.n, [row.curvature]) for row in rows if row.metric == name and row.curvature is not None]
+            mirrored = " (mirrored)" if any(row.mirrored for row in rows if row.metric == name) else ""
             lines.append(Line(f"{metric_name(name)}{mirrored}", of, [(of[0][0], 0.0), (of[-1][0], 0.0)]))
         if lines:
             yield Panel(cell_title(group.levels) if group.levels else "", lines)

@@ -9,8 +9,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
+from twinbed.model.json import Json
 from twinbed.results.archive.layout import CHECKSUMS, CITATION, METADATA, REPORT
 from twinbed.results.store import FROZEN, Store
 
@@ -59,7 +59,7 @@ def crate(store: Store, facts: Facts, members: Sequence[Member], about: About, v
     """``ro-crate-metadata.json``. ``facts`` maps (place, fact) to its values over all runs."""
     programs = _programs(facts, version)
     times = [record.started_s for record in store.records]
-    root: dict[str, Any] = {
+    root: dict[str, Json] = {
         "@id": "./",
         "@type": "Dataset",
         "name": about.title or store.outline.name,
@@ -71,7 +71,10 @@ def crate(store: Store, facts: Facts, members: Sequence[Member], about: About, v
     }
     if about.licence:
         root["license"] = {"@id": about.licence} if "://" in about.licence else about.licence
-    graph: list[dict[str, Any]] = [
+    people: list[dict[str, Json]] = [
+        {"@id": f"#author-{number}", "@type": "Person", "name": name} for number, name in enumerate(about.authors, start=1)
+    ]
+    graph: list[dict[str, Json]] = [
         {
             "@id": METADATA,
             "@type": "CreativeWork",
@@ -79,7 +82,7 @@ def crate(store: Store, facts: Facts, members: Sequence[Member], about: About, v
             "about": {"@id": "./"},
         },
         root,
-        *({"@id": f"#author-{number}", "@type": "Person", "name": name} for number, name in enumerate(about.authors, start=1)),
+        *people,
         {
             "@id": "#measurement",
             "@type": "CreateAction",
@@ -101,7 +104,7 @@ def _description(store: Store) -> str:
     return f"{len(store.records)} runs of the testbeds {testbeds}, held against {outline.reference}; made by twinbed."
 
 
-def _programs(facts: Facts, version: str) -> list[dict[str, Any]]:
+def _programs(facts: Facts, version: str) -> list[dict[str, Json]]:
     """twinbed, kernels, QEMU, and the packages that were measured with."""
     versions_of = {"twinbed": {version}}
     for (place, fact), values in sorted(facts.items()):
@@ -121,9 +124,9 @@ def _programs(facts: Facts, version: str) -> list[dict[str, Any]]:
     ]
 
 
-def _file(each: Member) -> dict[str, Any]:
+def _file(each: Member) -> dict[str, Json]:
     suffix = "." + each.name.rpartition(".")[2]
-    entity: dict[str, Any] = {"@id": each.name, "@type": "File", "contentSize": str(each.bytes), "sha256": each.sha256}
+    entity: dict[str, Json] = {"@id": each.name, "@type": "File", "contentSize": str(each.bytes), "sha256": each.sha256}
     if suffix in _KINDS:
         entity["encodingFormat"] = _KINDS[suffix]
     if each.name in _ABOUT:

@@ -14,7 +14,7 @@ from twinbed.results.store import FROZEN, Store
 
 FORMAT = 1
 _MOMENT = (1980, 1, 1, 0, 0, 0)
-"""Of every member: zip has no earlier one."""
+"""The date of every member: zip has no earlier one."""
 _PART_BYTES = 2**20
 
 

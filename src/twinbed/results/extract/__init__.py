@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 BATCH_RUNS = 2000
 BATCH_BYTES = 2**30
 THREADS_FROM_BYTES = 32 * 2**20
-"""Below this many bytes of artifacts a batch is read faster by one thread."""
+"""A batch with fewer bytes of artifacts is read faster by one thread."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ def derive(values: Iterable[Value], metrics: Mapping[str, Metric], work: str, do
 
 
 def fairness(values: Sequence[Value], rate: str, pairs: int) -> Iterator[Value]:
-    """Of a run with two or more pairs: over each client's own rate; nothing for one pair, or for a workload without a rate."""
+    """The fairness over the clients' own rates, of two or more pairs; nothing for one pair or a workload without a rate."""
     if pairs < 2 or not rate:
         return
     # Imports scipy, which runs of one pair do without.

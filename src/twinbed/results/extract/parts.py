@@ -16,7 +16,6 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -129,12 +128,12 @@ def _write(file: Path, table: pa.Table) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _table(schema: pa.Schema, rows: Iterator[tuple[Any, ...]]) -> pa.Table:
+def _table(schema: pa.Schema, rows: Iterator[Sequence[object]]) -> pa.Table:
     columns = list(zip(*rows, strict=True)) or [()] * len(schema)
     return pa.table([pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema)
 
 
-def _metric(rows: RunRows, value: Value, metric: Metric) -> tuple[Any, ...]:
+def _metric(rows: RunRows, value: Value, metric: Metric) -> Sequence[object]:
     return (
         rows.record.id,
         value.host,
@@ -150,7 +149,7 @@ def _metric(rows: RunRows, value: Value, metric: Metric) -> tuple[Any, ...]:
     )
 
 
-def _run(rows: RunRows) -> tuple[Any, ...]:
+def _run(rows: RunRows) -> Sequence[object]:
     record = rows.record
     return (
         record.id,

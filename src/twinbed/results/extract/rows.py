@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.params import PluginParams
@@ -22,7 +22,7 @@ from twinbed.metrics.derived import FAIRNESS, declared
 from twinbed.metrics.metric import MOST, Metric, Value, computable
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
-from twinbed.model.json import integer, text
+from twinbed.model.json import Document, Json, integer, text
 from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.results.extract.cautions import above_link_rate
@@ -35,6 +35,7 @@ UNREADABLE = (OSError, ValueError, LookupError, TwinbedError)
 """What reading a broken artifact raises. Anything else is a bug and shown as one."""
 
 
+Content = TypeVar("Content", dict[str, dict[str, Json]], list[dict[str, Json]])
 Measuring: TypeAlias = AnyInstrument | AnyBackground
 
 
@@ -72,7 +73,7 @@ class Extraction:
     about: Described | None = None
     """None where this twinbed has none of that name."""
     read: Callable[[Path], Extracted] = lambda artifacts: Extracted(())
-    """Of the run's artifacts. Raises what ``UNREADABLE`` lists where they cannot be read."""
+    """Reads the run's artifacts. Raises what ``UNREADABLE`` lists where they cannot be read."""
 
 
 Outcome = Callable[[], Extracted]
@@ -98,17 +99,17 @@ def extractions(record: Record, plugins: Readers) -> Sequence[Extraction]:
     ]
 
 
-def _beside(what: str, plugin: Measuring | None, settings: Mapping[str, Any], about: Described) -> Extraction:
+def _beside(what: str, plugin: Measuring | None, settings: Document, about: Described) -> Extraction:
     if plugin is None:
-        return Extraction(what, settings["kind"])
+        return Extraction(what, str(settings["kind"]))
     return Extraction(what, plugin.name, replace(about, metrics=plugin.metrics), partial(_extract, plugin, settings))
 
 
-def _parse(workload: AnyWorkload, settings: Mapping[str, Any], artifacts: Path) -> Extracted:
+def _parse(workload: AnyWorkload, settings: Document, artifacts: Path) -> Extracted:
     return workload.parse(_params(workload, settings), artifacts)
 
 
-def _extract(plugin: Measuring, settings: Mapping[str, Any], artifacts: Path) -> Extracted:
+def _extract(plugin: Measuring, settings: Document, artifacts: Path) -> Extracted:
     return plugin.extract(_params(plugin, settings), artifacts)
 
 
@@ -149,11 +150,11 @@ def read_run(
     return rows
 
 
-def _params(plugin: AnyWorkload | Measuring, settings: Mapping[str, Any]) -> PluginParams:
+def _params(plugin: AnyWorkload | Measuring, settings: Document) -> PluginParams:
     return plugin.params.model_validate({name: value for name, value in settings.items() if name != "kind"})
 
 
-def described(workload: AnyWorkload, settings: Mapping[str, Any]) -> Described:
+def described(workload: AnyWorkload, settings: Document) -> Described:
     """Settings that cannot be read describe nothing: reading the artifacts then says so."""
     with contextlib.suppress(*UNREADABLE):
         return workload.described(_params(workload, settings))
@@ -208,13 +209,19 @@ def _facts(folder: Path, rows: RunRows) -> None:
         rows.facts.extend((place, fact, _text(value)) for place, facts in passport.items() for fact, value in _flat(facts))
         for item in _json(folder / "applied.json", list):
             rows.applied.append(
-                (item["subject"], item["setting"], _text(item["asked"]), _text(item["found"]), str(item.get("source", "")))
+                (
+                    str(item["subject"]),
+                    str(item["setting"]),
+                    _text(item["asked"]),
+                    _text(item["found"]),
+                    str(item.get("source", "")),
+                )
             )
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         rows.cautions.append(Caution(Kind.UNREADABLE, f"passport.json or applied.json: {error}", rows.record.id))
 
 
-def _json(file: Path, kind: type) -> Any:
+def _json(file: Path, kind: type[Content]) -> Content:
     try:
         data = json.loads(file.read_bytes())
     except FileNotFoundError:
@@ -224,7 +231,7 @@ def _json(file: Path, kind: type) -> Any:
     return data
 
 
-def _flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(facts: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
     """Nested facts (offloads of an interface) as ``name.inner``."""
     for name, value in facts.items():
         if isinstance(value, Mapping):
@@ -233,5 +240,5 @@ def _flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
             yield f"{prefix}{name}", value
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)

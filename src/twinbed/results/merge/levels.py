@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from twinbed.model.run import Level, level_text
 from twinbed.model.units import QuantityError, parse_duration, parse_rate, parse_size
@@ -25,15 +24,16 @@ class UnifiedLevels:
         self._settings = {(source.name, factor) for source in of for factor in self.factors if _sets(source, factor)}
         self.notes: list[str] = []
 
-    def of(self, source: Source, own: Mapping[str, Level], settings: Mapping[str, Any]) -> dict[str, Level]:
+    def of(self, source: Source, own: Mapping[str, Level], settings: Mapping[str, object]) -> dict[str, Level]:
         """The level of every factor in a run; None for a factor of which nothing is known."""
         if TESTBED in own:
             testbed = source.testbeds.get(str(own.get(TESTBED)), "")
         else:
-            testbed = source.testbeds[str(settings["testbed"]["name"]) if settings else next(iter(source.testbeds))]
+            made = settings.get("testbed")
+            testbed = source.testbeds[str(made["name"]) if isinstance(made, Mapping) else next(iter(source.testbeds))]
         return {TESTBED: testbed, **{factor: self._one(factor, source, own, settings) for factor in self.factors}}
 
-    def _one(self, factor: str, source: Source, own: Mapping[str, Level], settings: Mapping[str, Any]) -> Level:
+    def _one(self, factor: str, source: Source, own: Mapping[str, Level], settings: Mapping[str, object]) -> Level:
         level = own.get(factor)
         value = _setting(settings, factor) if (source.name, factor) in self._settings else None
         if factor in source.given:
@@ -68,7 +68,7 @@ def _sets(source: Source, factor: str) -> bool:
     return all(len(levels) == 1 for levels in levels_of.values())
 
 
-def _setting(settings: Mapping[str, Any], factor: str) -> Level:
+def _setting(settings: Mapping[str, object], factor: str) -> Level:
     """The value of the one setting of that name; None where there is none, or several."""
     leaves = dict(_leaves({part: settings[part] for part in settings if part != "levels"}))
     values = [value for name, value in leaves.items() if name == factor or name.endswith(f".{factor}")]
@@ -76,7 +76,7 @@ def _setting(settings: Mapping[str, Any], factor: str) -> Level:
     return present[0] if len(present) == 1 else None
 
 
-def _leaves(data: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Level]]:
+def _leaves(data: Mapping[str, object], above: str = "") -> Iterator[tuple[str, Level]]:
     for name, value in data.items():
         if isinstance(value, Mapping):
             yield from _leaves(value, f"{above}{name}.")

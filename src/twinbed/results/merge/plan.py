@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from twinbed.model.error import TwinbedError
+from twinbed.model.json import Document
 from twinbed.model.record import Record, Settings
-from twinbed.model.run import Level
+from twinbed.model.tables import Planned
 from twinbed.results.merge.levels import TESTBED, UnifiedLevels
 from twinbed.results.merge.sources import Source
 from twinbed.results.store import testbed_of
@@ -20,7 +20,9 @@ FORMAT = 1
 class Plan:
     """What a merge makes. ``runs`` are (source, id there, record here)."""
 
-    study: Mapping[str, Any]
+    study: Document
+    testbeds: Sequence[str]
+    reference: str
     runs: Sequence[tuple[Source, str, Record]]
     notes: Sequence[str]
 
@@ -45,10 +47,10 @@ def plan(of: Sequence[Source], name: str, reference: str | None, command: str) -
     made = {source.name: {record.id for record in source.store.records} for source in of}
     missing = [(source, run) for source in of for run in source.store.planned if run.id not in made[source.name]]
     planned = [
-        _planned(record.id, record.cell, record.levels, record.replicate, record.block, record.position) for *_, record in runs
+        Planned(record.id, record.cell, record.levels, record.replicate, record.block, record.position) for *_, record in runs
     ]
     planned += [
-        _planned(
+        Planned(
             source.identity(run.id),
             source.identity(run.cell),
             levels.of(source, run.levels, {}),
@@ -59,9 +61,9 @@ def plan(of: Sequence[Source], name: str, reference: str | None, command: str) -
         for source, run in missing
     ]
     factors = {
-        factor: list(dict.fromkeys(entry["levels"].get(factor) for entry in planned)) for factor in (TESTBED, *levels.factors)
+        factor: list(dict.fromkeys(each.levels.get(factor) for each in planned)) for factor in (TESTBED, *levels.factors)
     }
-    study = {
+    study: Document = {
         "format": FORMAT,
         "study": name,
         "testbeds": {new: [] for new in testbeds},
@@ -70,7 +72,7 @@ def plan(of: Sequence[Source], name: str, reference: str | None, command: str) -
         "factors": factors,
         "margin": first.margin,
         "confidence": first.confidence,
-        "runs": planned,
+        "runs": [_entry(each) for each in planned],
         "sources": [
             {
                 "name": source.name,
@@ -83,11 +85,18 @@ def plan(of: Sequence[Source], name: str, reference: str | None, command: str) -
         ],
         "commands": [command],
     }
-    return Plan(study, runs, [*_notes(of, testbeds), *levels.notes])
+    return Plan(study, testbeds, chosen, runs, [*_notes(of, testbeds), *levels.notes])
 
 
-def _planned(run: str, cell: str, levels: Mapping[str, Level], replicate: int, block: int, position: int) -> dict[str, Any]:
-    return {"id": run, "cell": cell, "levels": dict(levels), "replicate": replicate, "block": block, "position": position}
+def _entry(run: Planned) -> Document:
+    return {
+        "id": run.id,
+        "cell": run.cell,
+        "levels": dict(run.levels),
+        "replicate": run.replicate,
+        "block": run.block,
+        "position": run.position,
+    }
 
 
 def _moved(source: Source, record: Record, levels: UnifiedLevels) -> Record:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from twinbed import _core
 from twinbed.contracts.format import Format, FormatError, Measurement, Source
@@ -11,6 +10,7 @@ from twinbed.imports.text.load import MOST, head_text, parsed, values, whole_lin
 from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.http import PERCENTILES, UNITS
 from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document
 
 HEADING = "Percentage served,Time in ms"
 OF = {"total_time_min": 0, "total_time_max": 100} | {f"total_time_p{percent}": percent for percent in PERCENTILES}
@@ -25,7 +25,7 @@ class AbCsv(Format):
     def recognises(self, head: bytes) -> bool:
         return head_text(head).startswith(HEADING)
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         lines, cut = whole_lines(source.text())
         table, diagnostics = parsed(_core.ab_percentiles, lines)
         times: dict[int, float | None] = dict(zip(table["percent"].to_pylist(), table["total_s"].to_pylist(), strict=True))

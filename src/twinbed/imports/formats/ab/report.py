@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from twinbed import _core
 from twinbed.contracts.format import Diagnostic, Format, Measurement, Source
@@ -13,6 +12,7 @@ from twinbed.imports.text.reports import Layout, each_read, head_of, reports
 from twinbed.metrics.http import METRICS, PERCENTILES, STAGES, UNITS
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document
 from twinbed.readers.http import ab_numbers, request_cautions
 
 _LAYOUT = Layout(
@@ -49,7 +49,7 @@ class AbText(Format):
         text = head_of(head)
         return ("ApacheBench" in text or "[#/sec]" in text) and _FIELD.search(text) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         lines, cut = whole_lines(source.text())
         return each_read(reports(lines, _LAYOUT), _reading, cut)
 
@@ -57,7 +57,7 @@ class AbText(Format):
 def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Measurement:
     """``cut``: what is wrong behind its last line."""
     report, diagnostics = parsed(_core.ab, lines, first)
-    printed: Mapping[str, Any] = {**report}
+    printed: Mapping[str, object] = report
     diagnostics = [*diagnostics, *(_others(first, lines, report["messages"])), *cut]
     counted = _between(first, lines)
     done = report["complete_requests"]
@@ -90,8 +90,8 @@ def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Mea
     )
 
 
-def _of_rates(report: Mapping[str, Any]) -> dict[str, float]:
-    """Of numbers that follow from the time taken, which has milliseconds."""
+def _of_rates(report: _core.AbReport) -> dict[str, float]:
+    """The resolution of numbers that follow from the time taken, which has milliseconds."""
     taken = report["duration_s"]
     done, size = report["complete_requests"] or 0, report["html_bytes"] or 0
     if not taken or not done:
@@ -121,7 +121,7 @@ def _others(first: int, lines: Sequence[str], messages: Sequence[str]) -> Iterat
         left = left[index + 1 :] if index is not None else left
 
 
-def _facts(report: Mapping[str, Any]) -> Iterator[tuple[str, str | int | float | bool]]:
+def _facts(report: _core.AbReport) -> Iterator[tuple[str, str | int | float | bool]]:
     names = {
         "version": "version",
         "server": "server_software",
@@ -130,8 +130,10 @@ def _facts(report: Mapping[str, Any]) -> Iterator[tuple[str, str | int | float |
         "concurrency": "concurrency",
         "document_bytes": "document_bytes",
     }
+    printed: Mapping[str, object] = report
     for name, key in names.items():
-        if report[key] is not None and report[key] != "":
-            yield name, report[key]
+        fact = printed[key]
+        if isinstance(fact, str | int | float) and fact != "":
+            yield name, fact
     if report["complete_requests"] is not None:
         yield "keep_alive", report["keep_alive_requests"] is not None

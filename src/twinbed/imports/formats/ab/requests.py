@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from twinbed import _core
 from twinbed.contracts.format import Format, FormatError, Measurement, Source
@@ -11,6 +11,7 @@ from twinbed.imports.text.load import head_text, parsed, values, whole_lines
 from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.http import MOMENTS, STAGES, UNITS
 from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +31,7 @@ class AbTsv(Format):
     def recognises(self, head: bytes) -> bool:
         return head_text(head).startswith(HEADING)
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -57,7 +58,7 @@ def _moments(table: pa.Table) -> Iterator[tuple[str, float | None]]:
         column = table[f"{stage}_s"]
         known = pc.min(column).as_py() >= 0
         some = table.num_rows > 1
-        found = {
+        columns = {
             "min": pc.min(column).as_py(),
             "mean": pc.mean(column).as_py(),
             "sd": pc.stddev(column, ddof=1).as_py() if some else None,
@@ -65,4 +66,4 @@ def _moments(table: pa.Table) -> Iterator[tuple[str, float | None]]:
             "max": pc.max(column).as_py(),
         }
         for moment in MOMENTS:
-            yield f"{stage}_time_{moment}", found[moment] if known else None
+            yield f"{stage}_time_{moment}", columns[moment] if known else None

@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, FormatError
 from twinbed.imports.text.documents import line_of
 from twinbed.imports.text.load import SHOWN
+from twinbed.model.json import Json
 
 _START = re.compile(
     r'\{\s*"(?:(?:start|end)"\s*:\s*\{|intervals"\s*:\s*\[|(?:event|title|extra_data|error)"\s*:\s*")',
@@ -21,28 +21,30 @@ _CLOSED = ("{", "{[", "{{", "{{[")
 """Where a part is whole: members of the document, its intervals, and the same of the server's within it."""
 _OPENS, _CLOSES = {"}": "{", "]": "["}, {"{": "}", "[": "]"}
 _EVENTS = ("start", "end", "error", "server_output_json", "server_output_text")
-"""Of a stream, besides intervals: members of the document that they make."""
+"""Events of a stream, besides intervals, that become members of the document."""
 MOST_DAMAGED = 1000
 """Documents, after which a text is none of iperf3's."""
 
 
 @dataclass(slots=True)
-class Document:
+class Output:
     """``cut``: it ends before its end."""
 
-    content: dict[str, Any]
+    content: dict[str, Json]
     line: int
     diagnostics: list[Diagnostic] = field(default_factory=list)
     cut: bool = False
     unreal: bool = False
     """Whether there are numbers such as nan."""
+    intervals: list[Json] = field(default_factory=list)
+    """The list of a streamed document, which is that of its content and grows."""
 
 
-def documents(text: str) -> Sequence[Document]:
+def documents(text: str) -> Sequence[Output]:
     """All documents in order, each with the flaws before and in it; the last one's with those behind it. Raises FormatError."""
-    found: list[Document] = []
+    outputs: list[Output] = []
     waiting: list[Diagnostic] = []
-    streamed: Document | None = None
+    streamed: Output | None = None
     for piece in _pieces(text):
         if isinstance(piece, Diagnostic):
             waiting.append(piece)
@@ -51,42 +53,43 @@ def documents(text: str) -> Sequence[Document]:
         if not isinstance(event, str):
             if streamed is not None and _cookie(streamed) is not None and _cookie(streamed) == _cookie(piece):
                 # With --json-stream-full-output the same once more, as a whole.
-                piece.diagnostics = [*found.pop().diagnostics, *piece.diagnostics]
+                piece.diagnostics = [*outputs.pop().diagnostics, *piece.diagnostics]
             streamed = None
-            found.append(piece)
+            outputs.append(piece)
         elif event == "start" or streamed is None:
-            streamed = Document({"intervals": [], "end": {}}, piece.line, piece.diagnostics, cut=True)
-            found.append(streamed)
+            streamed = Output({"end": {}}, piece.line, piece.diagnostics, cut=True)
+            streamed.content["intervals"] = streamed.intervals
+            outputs.append(streamed)
         if streamed is not None:
             _take(streamed, str(event), piece)
             streamed.diagnostics += waiting
         else:
             piece.diagnostics += waiting
         waiting = []
-    if not found:
+    if not outputs:
         return list(_within(text))
-    found[-1].diagnostics += waiting
-    after = [each.line for each in found[1:]]
-    for each, end in zip(found, [*after, line_of(text.rstrip("\n"), len(text)) + 1], strict=True):
+    outputs[-1].diagnostics += waiting
+    after = [each.line for each in outputs[1:]]
+    for each, end in zip(outputs, [*after, line_of(text.rstrip("\n"), len(text)) + 1], strict=True):
         if each.cut:
             each.diagnostics.append(
                 Diagnostic("the document is cut: there is only what its whole parts say", max(each.line, end - 1))
             )
-    return found
+    return outputs
 
 
-def _cookie(document: Document) -> object:
+def _cookie(document: Output) -> object:
     """What iperf3 names a test by."""
     start = document.content.get("start")
     return start.get("cookie") if isinstance(start, dict) else None
 
 
-def _take(streamed: Document, event: str, piece: Document) -> None:
+def _take(streamed: Output, event: str, piece: Output) -> None:
     data = piece.content.get("data")
     if piece is not streamed and piece.diagnostics is not streamed.diagnostics:
         streamed.diagnostics += piece.diagnostics
     if event == "interval":
-        streamed.content["intervals"].append(data)
+        streamed.intervals.append(data)
     elif event in _EVENTS:
         streamed.content[event] = data
     else:
@@ -95,7 +98,7 @@ def _take(streamed: Document, event: str, piece: Document) -> None:
         streamed.cut = False
 
 
-def _pieces(text: str) -> Iterator[Document | Diagnostic]:
+def _pieces(text: str) -> Iterator[Output | Diagnostic]:
     """Documents and events; and flaws for all text that is neither."""
     at = counted_to = damaged = 0
     line = 1
@@ -133,28 +136,28 @@ def _pieces(text: str) -> Iterator[Document | Diagnostic]:
 
 def _next(text: str, at: int) -> int | None:
     """Where a document starts that is no part of another: no member's value."""
-    while (found := _START.search(text, at)) is not None:
-        before = text[max(0, found.start() - SHOWN) : found.start()].rstrip()
+    while (match := _START.search(text, at)) is not None:
+        before = text[max(0, match.start() - SHOWN) : match.start()].rstrip()
         if not (before.endswith(":") and before[:-1].rstrip().endswith('"')):
-            return found.start()
-        at = found.start() + 1
+            return match.start()
+        at = match.start() + 1
     return None
 
 
-def _decoded(text: str, at: int) -> tuple[Document, int] | None:
+def _decoded(text: str, at: int) -> tuple[Output, int] | None:
     """The document at a place, and where it ends."""
     unreal: list[str] = []
     try:
         content, end = json.JSONDecoder(parse_constant=unreal.append).raw_decode(text, at)
     except (ValueError, RecursionError):
         return None
-    return (Document(content, 0, unreal=bool(unreal)), end) if isinstance(content, dict) else None
+    return (Output(content, 0, unreal=bool(unreal)), end) if isinstance(content, dict) else None
 
 
-def _salvaged(part: str) -> tuple[Document, int] | None:
+def _salvaged(part: str) -> tuple[Output, int] | None:
     """What is whole of a damaged document: numbers that old versions print as nan are missing, and a cut one ends with its last
     whole part."""
-    part = _NOT_A_NUMBER.sub(lambda found: "NaN".ljust(len(found[0])), part)
+    part = _NOT_A_NUMBER.sub(lambda match: "NaN".ljust(len(match[0])), part)
     read = _decoded(part, 0)
     if read is not None:
         return read
@@ -176,20 +179,21 @@ def _salvaged(part: str) -> tuple[Document, int] | None:
     return read[0], len(part)
 
 
-def _within(text: str) -> Iterator[Document]:
+def _within(text: str) -> Iterator[Output]:
     """The documents in objects that a harness put around them, such as ``{"node": "7", "Results": {"start": ...}}``."""
     start = re.search(r"[{\[]", text)
     try:
         whole = json.JSONDecoder().raw_decode(text, start.start())[0] if start is not None else []
     except (ValueError, RecursionError):
         return
-    waiting: list[tuple[str, Any]] = [("", whole)]
+    waiting: list[tuple[str, Json]] = [("", whole)]
     while waiting:
         name, part = waiting.pop()
-        members = list(part.items()) if isinstance(part, dict) else [("", each) for each in part]
+        listed = part if isinstance(part, list) else []
+        members = list(part.items()) if isinstance(part, dict) else [("", each) for each in listed]
         if isinstance(part, dict) and isinstance(part.get("intervals"), list) and isinstance(part.get("end"), dict):
             diagnostic = Diagnostic(f"the document is a member of another: {name[:SHOWN]!r}", 1, harmless=True)
-            yield Document(part, 1, [diagnostic])
+            yield Output(part, 1, [diagnostic])
         else:
             waiting += [(key or name, each) for key, each in reversed(members) if isinstance(each, dict | list)]
 
@@ -197,9 +201,9 @@ def _within(text: str) -> Iterator[Document]:
 def _other(part: str, line: int) -> Iterator[Diagnostic]:
     """Text that is no document, but for what joins the elements of a list. ``line``: its first."""
     lines = part.split("\n")
-    said = [index for index, each in enumerate(lines) if each.strip(" \t,[]")]
-    if said:
-        more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
+    indices = [index for index, each in enumerate(lines) if each.strip(" \t,[]")]
+    if indices:
+        more = f" (and {len(indices) - 1} more)" if len(indices) > 1 else ""
         # What begins as JSON does may be what is left of a document.
-        harmless = not any(lines[index].lstrip().startswith(tuple('{}[]",')) for index in said)
-        yield Diagnostic(f"is no document of iperf3: {lines[said[0]].strip()[:SHOWN]!r}{more}", line + said[0], harmless)
+        harmless = not any(lines[index].lstrip().startswith(tuple('{}[]",')) for index in indices)
+        yield Diagnostic(f"is no document of iperf3: {lines[indices[0]].strip()[:SHOWN]!r}{more}", line + indices[0], harmless)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
-from twinbed.imports.formats.iperf3.documents import Document, documents
+from twinbed.imports.formats.iperf3.documents import Output, documents
 from twinbed.imports.formats.iperf3.way import METRICS, Interval, Side, Summary, Way
 from twinbed.imports.formats.iperf3.whole import C_TO_S, S_TO_C, Circumstances, measurement
 from twinbed.imports.text.load import head_text, number, plain
 from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document, Json
+from twinbed.model.members import list_at, object_at, objects_at, text_at
 
 _MARKS = (
     re.compile(r'"version"\s*:\s*"iperf 3'),
@@ -34,41 +35,42 @@ class Iperf3Json(Format):
         text = head_text(head)
         return any(mark.search(text) for mark in _MARKS) or all(name in text for name in _MEMBERS)
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
-        found: list[Measurement] = []
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
+        measurements: list[Measurement] = []
         idle: list[Diagnostic] = []
         for document in documents(source.text()):
             one, empty = _read(document)
-            if empty and (found or not document.content.get("error")):
+            if empty and (measurements or not document.content.get("error")):
                 idle += _nothing(document)
             else:
-                found.append(one)
-        if not found:
+                measurements.append(one)
+        if not measurements:
             raise FormatError("holds no measurement of iperf3: " + ("; ".join(map(str, idle)) or "there is no document of its"))
         if idle:
-            found[-1] = replace(found[-1], diagnostics=[*found[-1].diagnostics, *idle])
-        return found
+            measurements[-1] = replace(measurements[-1], diagnostics=[*measurements[-1].diagnostics, *idle])
+        return measurements
 
 
-def _nothing(document: Document) -> Iterator[Diagnostic]:
-    said = document.content.get("error")
-    yield Diagnostic("a document without a measurement" + (f": {said}" if said else ""), document.line)
+def _nothing(document: Output) -> Iterator[Diagnostic]:
+    error = document.content.get("error")
+    yield Diagnostic("a document without a measurement" + (f": {error}" if error else ""), document.line)
     yield from document.diagnostics
 
 
-def _read(document: Document) -> tuple[Measurement, bool]:
+def _read(document: Output) -> tuple[Measurement, bool]:
     """A document's measurement, and whether there is none in it."""
     content, diagnostics = document.content, document.diagnostics
-    start, end, test = _part(content, "start"), _part(content, "end"), _part(_part(content, "start"), "test_start")
+    start, end = object_at(content, "start"), object_at(content, "end")
+    test = object_at(start, "test_start")
     error = content.get("error")
     server = "accepted_connection" in start
     reverse = bool(number(test.get("reverse")))
-    protocol = test.get("protocol")
-    own = _Records(content.get("intervals"), server == reverse, diagnostics, "intervals")
-    fetched = _part(content, "server_output_json")
+    protocol = text_at(test, "protocol")
+    own = _Records(list_at(content, "intervals"), server == reverse, diagnostics, "intervals")
+    fetched = object_at(content, "server_output_json")
     # Of a document that is cut they may be some of them; its summary is whole or not there.
     far = (
-        _Records(fetched.get("intervals"), reverse, diagnostics, "server_output_json.intervals")
+        _Records(list_at(fetched, "intervals"), reverse, diagnostics, "server_output_json.intervals")
         if fetched and not document.cut
         else None
     )
@@ -76,11 +78,11 @@ def _read(document: Document) -> tuple[Measurement, bool]:
         diagnostics.append(
             Diagnostic("the server's output is text, which is not read: what it knew alone is missing", document.line)
         )
-    udp = protocol == "UDP" if isinstance(protocol, str) else own.udp
+    udp = protocol == "UDP" if protocol is not None else own.udp
     both = {True, False} if number(test.get("bidir")) or own.both else {own.sends}
     known = not (server or error)
     omit = bool(number(test.get("omit")))
-    cpu = _part(end, "cpu_utilization_percent")
+    cpu = object_at(end, "cpu_utilization_percent")
     ways = []
     for sends in sorted(both, reverse=True):
         to_server = sends != server
@@ -96,23 +98,23 @@ def _read(document: Document) -> tuple[Measurement, bool]:
         ways.append(way)
     circumstances = Circumstances(
         facts=dict(_facts(start, end, test, own, len(both) > 1, server)),
-        started_s=number(_part(start, "timestamp").get("timesecs")),
+        started_s=number(object_at(start, "timestamp").get("timesecs")),
         duration_s=number(test.get("duration")) or None,
         error=error if isinstance(error, str) else None,
         diagnostics=diagnostics,
     )
     sides = [side for way in ways for side in (way.sender, way.receiver)]
-    empty = not own.found and not any(side.summary and side.summary.size_bytes for side in sides)
+    empty = not own.count and not any(side.summary and side.summary.size_bytes for side in sides)
     return measurement(ways, circumstances), empty
 
 
-def _summaries(way: Way, end: Mapping[str, Any], suffix: str, near: Side, known: bool, omit: bool) -> None:
-    """Of the end that wrote the file always; of the other where it is known there."""
+def _summaries(way: Way, end: Document, suffix: str, near: Side, known: bool, omit: bool) -> None:
+    """Takes the summary of the end that wrote the file, and that of the other where it is known there."""
     for side, name in ((way.sender, "sum_sent"), (way.receiver, "sum_received")):
         if side is near or known:
-            side.summary = _summary(_part(end, name + suffix))
+            side.summary = _summary(object_at(end, name + suffix))
             side.counts = (side is near and bool(side.intervals)) or not omit
-    both = _summary(_part(end, "sum" + suffix))
+    both = _summary(object_at(end, "sum" + suffix))
     if way.udp and both is not None and (way.receiver is near or known) and way.receiver.summary is None:
         # Versions before 3.7 have one summary: sizes and counts of the end that wrote it, losses and jitter of the receiver.
         mine = way.receiver is near
@@ -123,18 +125,18 @@ def _summaries(way: Way, end: Mapping[str, Any], suffix: str, near: Side, known:
 class _Records:
     """An end's interval records by whether it sent."""
 
-    def __init__(self, records: Any, usually_sends: bool, diagnostics: list[Diagnostic], where: str) -> None:
+    def __init__(self, records: Sequence[Json], usually_sends: bool, diagnostics: list[Diagnostic], where: str) -> None:
         self._of: dict[bool, list[Interval]] = {True: [], False: []}
         self.udp: bool | None = None
         self.mtu: float | None = None
-        self.found = 0
-        for index, record in enumerate(records if isinstance(records, list) else ()):
+        self.count = 0
+        for index, record in enumerate(records):
             wholly = 0
             for name in ("sum", "sum_bidir_reverse"):
-                total = _part(record, name)
+                total = object_at(record, name)
                 sends = total.get("sender")
                 sends = sends if isinstance(sends, bool) else usually_sends
-                one = self._interval(total, sends, _part(record, "streams", list)) if total else None
+                one = self._interval(total, sends, objects_at(record, "streams")) if total else None
                 if one is not None:
                     self._of[sends].append(one)
                     wholly += 1
@@ -142,18 +144,18 @@ class _Records:
                     wholly = -2
             if wholly <= 0:
                 diagnostics.append(Diagnostic(f"{where}[{index}] has no sum of bytes and seconds that can be read"))
-            self.found += max(wholly, 0)
-        self.sends = usually_sends if (self._of[True] and self._of[False]) or not self.found else bool(self._of[True])
+            self.count += max(wholly, 0)
+        self.sends = usually_sends if (self._of[True] and self._of[False]) or not self.count else bool(self._of[True])
         self.both = bool(self._of[True] and self._of[False])
 
     def of(self, sends: bool) -> Sequence[Interval]:
         return [each for each in self._of[sends] if not each.omitted and each.seconds > 0]
 
-    def _interval(self, total: Mapping[str, Any], sends: bool, streams: Sequence[Any]) -> Interval | None:
+    def _interval(self, total: Document, sends: bool, streams: Sequence[Document]) -> Interval | None:
         start, seconds, size = (number(total.get(name)) for name in ("start", "seconds", "bytes"))
         if start is None or seconds is None or size is None:
             return None
-        mine = [each for each in streams if isinstance(each, dict) and each.get("sender", sends) == sends]
+        mine = [each for each in streams if each.get("sender", sends) == sends]
         if self.udp is None:
             self.udp = "packets" in total
         if self.mtu is None and mine:
@@ -176,11 +178,11 @@ class _Records:
 
 def _present(numbers: Sequence[object], unit: float) -> Sequence[float]:
     """All of them in base units, or none."""
-    found = [number(each) for each in numbers]
-    return [each * unit for each in found if each is not None] if None not in found else ()
+    read = [number(each) for each in numbers]
+    return [each * unit for each in read if each is not None] if None not in read else ()
 
 
-def _summary(total: Mapping[str, Any]) -> Summary | None:
+def _summary(total: Document) -> Summary | None:
     if not total:
         return None
     jitter = number(total.get("jitter_ms"))
@@ -196,18 +198,12 @@ def _summary(total: Mapping[str, Any]) -> Summary | None:
 
 
 def _share(percent: object) -> float | None:
-    found = number(percent)
-    return None if found is None else found / 100
-
-
-def _part(content: Any, name: str, kind: type = dict) -> Any:
-    """A member that is an object (or a list), or an empty one."""
-    found = content.get(name) if isinstance(content, dict) else None
-    return found if isinstance(found, kind) else kind()
+    known = number(percent)
+    return None if known is None else known / 100
 
 
 def _facts(
-    start: Mapping[str, Any], end: Mapping[str, Any], test: Mapping[str, Any], own: _Records, both: bool, server: bool
+    start: Document, end: Document, test: Document, own: _Records, both: bool, server: bool
 ) -> Iterator[tuple[str, str | int | float | bool]]:
     version, system = start.get("version"), start.get("system_info")
     if isinstance(version, str):
@@ -216,13 +212,13 @@ def _facts(
         kernel = _KERNEL.match(system)
         # Without the host's name, which lies between.
         yield "kernel", f"{kernel[1]} {kernel[2]}" if kernel else system.strip()
-    if isinstance(test.get("protocol"), str):
-        yield "protocol", test["protocol"].lower()
+    if (protocol := text_at(test, "protocol")) is not None:
+        yield "protocol", protocol.lower()
     counts = (("streams", "num_streams"), ("payload_bytes", "blksize"), ("duration_s", "duration"), ("omit_s", "omit"))
     for name, key in (*counts, ("target_rate_bit_s", "target_bitrate")):
-        found = number(test.get(key))
-        if found:
-            yield name, plain(found)
+        setting = number(test.get(key))
+        if setting:
+            yield name, plain(setting)
     mss = number(start.get("tcp_mss")) or number(start.get("tcp_mss_default"))
     if mss:
         yield "mss", plain(mss)

@@ -15,7 +15,7 @@ BOTH = "both"
 SUMMARIES = ("sender", "receiver", BOTH)
 """Marks of rows that are no intervals."""
 ROUNDING = 0.005
-"""Of three digits, at most."""
+"""The share by which rounding to three digits moves a number, at most."""
 
 
 @dataclass(slots=True)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.formats.iperf3.rows import PART, row
@@ -13,6 +12,7 @@ from twinbed.imports.formats.iperf3.run import Run
 from twinbed.imports.formats.iperf3.way import METRICS
 from twinbed.imports.text.load import DECIMAL, SHOWN, head_text, number, whole_lines
 from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document
 
 _HEADING = re.compile(r"\[ ID\](?:\[Role\])? Interval {2,}Transfer {2,}(?:Bitrate|Bandwidth)")
 _JSON = re.compile(r'\{\s*"(?:start|event)"\s*:')
@@ -61,7 +61,7 @@ class Iperf3Text(Format):
             _HEADING.search(text) is not None or re.search(r"^iperf3: (?:error|interrupt) - ", text, re.MULTILINE) is not None
         )
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         text = source.text()
         if _ITS_TWO.search(text):
             raise FormatError("is of iperf 2, whose lines are others than iperf3's")
@@ -69,13 +69,13 @@ class Iperf3Text(Format):
         reader = _Reader()
         for index, line in enumerate(lines):
             reader.take(line, index + 1)
-        found = [run for run in reader.runs if run.measured or run.error]
-        if not found:
+        measured = [run for run in reader.runs if run.measured or run.error]
+        if not measured:
             raise FormatError(
                 "holds no run of iperf3 that can be read" + "".join(f"; {diagnostic}" for diagnostic in reader.diagnostics[:1])
             )
-        found[-1].diagnostics += [*reader.diagnostics, *cut]
-        return [run.measurement() for run in found]
+        measured[-1].diagnostics += [*reader.diagnostics, *cut]
+        return [run.measurement() for run in measured]
 
 
 class _Reader:
@@ -91,17 +91,17 @@ class _Reader:
         self._heading = ""
 
     def take(self, line: str, number_: int) -> None:
-        found = PART.search(line)
-        if found is not None:
-            self._part(line, number_, found)
+        match = PART.search(line)
+        if match is not None:
+            self._part(line, number_, match)
         elif (heading := _HEADING.search(line)) is not None:
             self._heading = line[heading.start() :]
             self._run().heading(self._heading)
         else:
             self._other(line, number_)
 
-    def _part(self, line: str, number_: int, found: re.Match[str]) -> None:
-        one = row(found, line)
+    def _part(self, line: str, number_: int, match: re.Match[str]) -> None:
+        one = row(match, line)
         if one is None:
             (self._open.diagnostics if self._open else self.diagnostics).append(
                 Diagnostic(f"cannot be read: {line.strip()[:SHOWN]!r}", number_)
@@ -140,11 +140,11 @@ class _Reader:
             self._open.unheard = True
         elif _DISORDER in line:
             self._run().disordered += 1
-        elif (said := _SAID.search(line)) is not None:
+        elif (match := _SAID.search(line)) is not None:
             if (self._open is None and self.runs) or (self._open is not None and self._open.complete):
-                (self._open.diagnostics if self._open else self.diagnostics).append(Diagnostic(f"iperf3: {said[1]}", number_))
+                (self._open.diagnostics if self._open else self.diagnostics).append(Diagnostic(f"iperf3: {match[1]}", number_))
             else:
-                self._run().error = said[1]
+                self._run().error = match[1]
         elif plain and not self._circumstance(line) and not _NOTHING.search(line):
             (self._open.diagnostics if self._open else self.diagnostics).append(
                 Diagnostic(f"is no line of iperf3: {plain[:SHOWN]!r}", number_)
@@ -155,11 +155,11 @@ class _Reader:
         if self._in_server_output():
             return False
         for name, pattern in _FACTS:
-            if (found := pattern.search(line)) is not None:
-                facts[name] = int(found[1]) if name == "mss" and len(found[1]) < 9 else " ".join(found.groups())
+            if (match := pattern.search(line)) is not None:
+                facts[name] = int(match[1]) if name == "mss" and len(match[1]) < 9 else " ".join(match.groups())
                 return True
-        if (found := _TIME.search(line)) is not None:
-            self._started_s = _seconds(found[1])
+        if (match := _TIME.search(line)) is not None:
+            self._started_s = _seconds(match[1])
             return True
         if self._open is None:
             return False
@@ -167,10 +167,10 @@ class _Reader:
             self._open.streams += 1
         elif "Reverse mode, " in line:
             self._open.reverse = True
-        elif (found := _TEST.search(line)) is not None:
-            self._open.duration_s = number(found[3]) or None
-        elif (found := _CPU.search(line)) is not None:
-            self._open.cpu = (found[1] == "sender", number(found[2]), number(found[3]))
+        elif (match := _TEST.search(line)) is not None:
+            self._open.duration_s = number(match[3]) or None
+        elif (match := _CPU.search(line)) is not None:
+            self._open.cpu = (match[1] == "sender", number(match[2]), number(match[3]))
         else:
             return False
         return True

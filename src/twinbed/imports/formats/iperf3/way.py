@@ -119,17 +119,17 @@ class Way:
 
     def numbers(self) -> dict[str, Number]:
         unasked = OF_TCP | OF_UDP if self.udp is None else OF_TCP if self.udp else OF_UDP
-        found: dict[str, Number] = {name: None for name in UNITS if name not in unasked}
-        found |= {"sender_cpu_share": self.sender.cpu_share, "receiver_cpu_share": self.receiver.cpu_share}
+        by_metric: dict[str, Number] = {name: None for name in UNITS if name not in unasked}
+        by_metric |= {"sender_cpu_share": self.sender.cpu_share, "receiver_cpu_share": self.receiver.cpu_share}
         sent, arrived = self._size(self.sender), self._size(self.receiver)
-        found |= {"sent_bytes": sent[0], "send_rate": sent[2]}
-        found |= {"received_bytes": arrived[0], "goodput": arrived[2], "time_taken": arrived[1]}
-        found["goodput_sd"] = self._deviation()
+        by_metric |= {"sent_bytes": sent[0], "send_rate": sent[2]}
+        by_metric |= {"received_bytes": arrived[0], "goodput": arrived[2], "time_taken": arrived[1]}
+        by_metric["goodput_sd"] = self._deviation()
         if self.udp:
-            found |= self._datagrams(found["send_rate"])
+            by_metric |= self._datagrams(by_metric["send_rate"])
         elif self.udp is not None:
-            found |= self._tcp()
-        return found
+            by_metric |= self._tcp()
+        return by_metric
 
     def _deviation(self) -> Number:
         """Of the goodput over intervals of a second; of others it is another quantity."""
@@ -184,7 +184,7 @@ class Way:
             yield "interarrival_jitter_last", self.receiver.summary.jitter_s
 
     def contradictions(self) -> Iterator[Caution]:
-        """Where a summary says other than the intervals that it sums up."""
+        """A caution where a summary contradicts the intervals that it sums up."""
         whither = f" ({self.direction})" if self.direction else ""
         for name, side in (("sender", self.sender), ("receiver", self.receiver)):
             if side.intervals and side.lacking:
@@ -218,7 +218,7 @@ class Way:
                 yield what, summed, counted, unit
 
     def rows(self) -> Iterator[Mapping[str, object]]:
-        """Of the table ``intervals``."""
+        """The rows of the table ``intervals``."""
         far = "client" if self.near == "server" else "server"
         ends = (self.near, far) if self.near_sends else (far, self.near)
         for side, end in zip((self.sender, self.receiver), ends, strict=True):
@@ -240,12 +240,12 @@ class Way:
 def _count(side: Side, name: str) -> Number:
     if side.intervals is not None and not side.lacking:
         return _sum([getattr(each, name) for each in side.intervals])
-    found: Number = getattr(side.summary, name) if side.summary is not None and side.counts else None
-    return found
+    summarised: Number = getattr(side.summary, name) if side.summary is not None and side.counts else None
+    return summarised
 
 
 def _long(intervals: Sequence[Interval] | None) -> Sequence[Interval]:
-    """Without slivers, of which the last may be one."""
+    """The intervals without slivers: the last may be one."""
     longest = max((each.seconds for each in intervals or ()), default=0.0)
     return [each for each in intervals or () if each.seconds >= SHORT * longest and each.seconds > 0]
 

@@ -59,7 +59,7 @@ def _cautions(ways: Sequence[Way], about: Circumstances) -> Iterator[Caution]:
 
 
 def _unknown(numbers: Mapping[str, float | None]) -> Iterator[Caution]:
-    """Of datagrams a client of before iperf 3.7 knows losses alone; where seconds were omitted, they are counted in."""
+    """Cautions on what no report says. A client before iperf 3.7 knows only losses, those of omitted seconds included."""
     if numbers.get("goodput") is None and numbers.get("loss") is None:
         detail = "goodput and loss are null: what arrived is not in this report, or only with what was omitted"
         yield Caution(Kind.UNREADABLE, detail)
@@ -69,9 +69,9 @@ def table(rows: Sequence[Mapping[str, object]]) -> pa.Table:
     """As the workload's ``intervals``; with a column ``direction`` where there are two."""
     from twinbed.readers.iperf3 import interval_table
 
-    found = interval_table(rows)
+    intervals = interval_table(rows)
     if "direction" in rows[0]:
         import pyarrow as pa
 
-        found = found.append_column("direction", pa.array([row["direction"] for row in rows], pa.string()))
-    return found
+        intervals = intervals.append_column("direction", pa.array([row["direction"] for row in rows], pa.string()))
+    return intervals

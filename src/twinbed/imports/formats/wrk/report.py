@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from dataclasses import dataclass
 
 from twinbed import _core
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
@@ -12,6 +12,7 @@ from twinbed.imports.text.load import MOST, parsed, plain, values, whole_lines
 from twinbed.imports.text.reports import Layout, each_read, head_of, reports
 from twinbed.metrics.http import METRICS, UNITS
 from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document
 from twinbed.readers.http import request_cautions, wrk_numbers
 
 LAYOUT = Layout(
@@ -45,54 +46,65 @@ class Wrk(Format):
         text = head_of(head)
         return " connections" in text and RECOGNISED.search(text) is not None and SCHEDULED.search(text) is None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         lines, cut = whole_lines(source.text())
         return each_read(reports(lines, LAYOUT), _reading, cut)
 
 
 def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Measurement:
-    numbers, report, diagnostics = read_report(first, lines, cut)
+    read = read_report(first, lines, cut)
     return Measurement(
-        values=list(values(numbers, UNITS)),
-        cautions=list(request_cautions(numbers, report["requests"])),
-        diagnostics=diagnostics,
-        facts=dict(facts(report)),
+        values=list(values(read.numbers, UNITS)),
+        cautions=list(request_cautions(read.numbers, read.report["requests"])),
+        diagnostics=read.diagnostics,
+        facts=dict(facts(read.report)),
     )
 
 
-def read_report(
-    first: int, lines: Sequence[str], cut: Sequence[Diagnostic]
-) -> tuple[dict[str, float | None], Mapping[str, Any], Sequence[Diagnostic]]:
-    """The workload's numbers, and the report. Raises FormatError."""
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A report that was read. ``diagnostics``: of lines that were not."""
+
+    numbers: dict[str, float | None]
+    """The workload's."""
+    report: _core.WrkReport
+    diagnostics: Sequence[Diagnostic]
+    third: str
+    """The heading of the third column of times; only where it is Max does ``report`` have a longest time."""
+    third_s: float | None
+    """What stands there in the row of latencies."""
+
+
+def read_report(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Read:
+    """Raises FormatError."""
     if not any(LAYOUT.result.match(line.lstrip()) for line in lines):
         raise FormatError('is cut: a report of wrk ends with "Requests/sec:"', first)
-    said, diagnostics = parsed(_core.wrk, lines, first)
-    report: Mapping[str, Any] = said
-    third = next((found[1] for line in lines if (found := _COLUMNS.match(line))), "Max")
+    report, diagnostics = parsed(_core.wrk, lines, first)
+    third = next((heading[1] for line in lines if (heading := _COLUMNS.match(line))), "Max")
+    third_s = report["latency"]["max_s"] if report["latency"] else None
     if third != "Max" and report["latency"]:
         # DeathStarBench's wrk2 has the 99th percentile there.
-        p99 = report["latency"]["max_s"] if third == "99%" else None
-        report = {**report, "latency": {**report["latency"], "max_s": None, "p99_s": p99}}
+        report = {**report, "latency": {**report["latency"], "max_s": None}}
     if report["requests"] is None:
         raise FormatError("has no count of requests", first)
     diagnostics = [*diagnostics, *cut]
-    numbers = {name: number if _is_one(number) else None for name, number in wrk_numbers(cast("_core.WrkReport", report), None)}
+    numbers = {name: number if _is_one(number) else None for name, number in wrk_numbers(report, None)}
     if diagnostics:
         # What is not printed is 0 in a whole report alone.
         printed = report["socket_errors"] is not None, report["non_2xx_or_3xx_responses"] is not None
         numbers |= {name: None for name in _UNPRINTED if not printed[name == "non_2xx"]}
-    return numbers, report, diagnostics
+    return Read(numbers, report, diagnostics, third, third_s)
 
 
 def _is_one(number: float | None) -> bool:
     return number is not None and 0 <= number <= MOST
 
 
-def facts(report: Mapping[str, Any]) -> Iterator[tuple[str, str | int | float | bool]]:
+def facts(report: Mapping[str, object]) -> Iterator[tuple[str, str | int | float | bool]]:
     names = (("url", "url"), ("threads", "threads"), ("connections", "connections"), ("duration_s", "requested_duration_s"))
     for name, key in names:
-        found = report[key]
-        if isinstance(found, str):
-            yield name, found
-        elif _is_one(found):
-            yield name, plain(found)
+        setting = report[key]
+        if isinstance(setting, str):
+            yield name, setting
+        elif isinstance(setting, int | float) and _is_one(setting):
+            yield name, plain(setting)

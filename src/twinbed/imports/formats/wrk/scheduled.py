@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from twinbed.contracts.format import Diagnostic, Format, Measurement, Source
 from twinbed.imports.formats.wrk.report import LAYOUT, RECOGNISED, SCHEDULED, facts, read_report
@@ -12,6 +12,7 @@ from twinbed.imports.text.load import DECIMAL, number, values, whole_lines
 from twinbed.imports.text.reports import each_read, head_of, reports
 from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.metric import Layer, Metric
+from twinbed.model.json import Document
 from twinbed.readers.http import request_cautions
 
 if TYPE_CHECKING:
@@ -49,40 +50,42 @@ class Wrk2(Format):
         text = head_of(head)
         return " connections" in text and RECOGNISED.search(text) is not None and SCHEDULED.search(text) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         lines, cut = whole_lines(source.text())
         return each_read(reports(lines, LAYOUT), _reading, cut)
 
 
 def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Measurement:
     plain, sections = _apart(lines)
-    numbers, report, diagnostics = read_report(first, plain, cut)
+    read = read_report(first, plain, cut)
+    numbers, report = read.numbers, read.report
     for name in [name for name in numbers if name.startswith("total_time_")]:
         del numbers[name]
     # At a fixed rate it is no time of a request.
     numbers["time_per_request"] = None
     if not report["requests"]:
         sections = []
-    latency = (report["latency"] or {}) if report["requests"] else {}
-    moments = {"mean": "mean_s", "sd": "deviation_s", "max": "max_s", "p99": "p99_s"}
+    latency = report["latency"] if report["requests"] else None
     # The line of threads has what is recorded, from when a request was due.
-    numbers |= {
-        f"scheduled_time_{moment}": latency.get(key) for moment, key in moments.items() if moment != "p99" or key in latency
-    }
+    numbers["scheduled_time_mean"] = latency["mean_s"] if latency else None
+    numbers["scheduled_time_sd"] = latency["deviation_s"] if latency else None
+    numbers["scheduled_time_max"] = latency["max_s"] if latency else None
+    if latency and read.third != "Max":
+        numbers["scheduled_time_p99"] = read.third_s if read.third == "99%" else None
     rows: list[tuple[bool, float, float, int]] = []
-    for recorded, found in sections:
+    for recorded, section in sections:
         stem = "scheduled_time_" if recorded else "total_time_"
-        times = {name: one for name, one in _times(stem, found) if one is not None}
+        times = {name: one for name, one in _times(stem, section) if one is not None}
         longest = times.pop(f"{stem}p100", None)
         if longest is not None and numbers.get(f"{stem}max") is None:
             times = {f"{stem}max": longest, **times}
         numbers |= {name: one for name, one in times.items() if name in UNITS}
-        rows += _spectrum(recorded, found)
+        rows += _spectrum(recorded, section)
     return Measurement(
         values=list(values(numbers, UNITS)),
         tables={"latency_spectrum": _table(rows)} if rows else {},
         cautions=list(request_cautions(numbers, report["requests"])),
-        diagnostics=diagnostics,
+        diagnostics=read.diagnostics,
         facts=dict(facts(report)),
     )
 
@@ -106,26 +109,26 @@ def _apart(lines: Sequence[str]) -> tuple[list[str], list[tuple[bool, list[str]]
 
 def _times(stem: str, lines: Sequence[str]) -> Iterator[tuple[str, float | None]]:
     for line in lines:
-        if (found := _PERCENT.fullmatch(line)) is not None:
-            one = number(found[2])
-            name = "p100" if found[1] == "100.000" else PERCENTILES.get(found[1])
+        if (match := _PERCENT.fullmatch(line)) is not None:
+            one = number(match[2])
+            name = "p100" if match[1] == "100.000" else PERCENTILES.get(match[1])
             if name is not None and one is not None:
-                yield f"{stem}{name}", one * _SCALES[found[3]]
-        elif (found := _MEAN.fullmatch(line)) is not None:
-            mean, deviation = number(found[1]), number(found[2])
+                yield f"{stem}{name}", one * _SCALES[match[3]]
+        elif (match := _MEAN.fullmatch(line)) is not None:
+            mean, deviation = number(match[1]), number(match[2])
             yield f"{stem}mean", None if mean is None else mean * 1e-3
             yield f"{stem}sd", None if deviation is None else deviation * 1e-3
-        elif (found := _MAX.fullmatch(line)) is not None:
-            longest = number(found[1])
+        elif (match := _MAX.fullmatch(line)) is not None:
+            longest = number(match[1])
             yield f"{stem}max", None if longest is None else longest * 1e-3
 
 
 def _spectrum(recorded: bool, lines: Sequence[str]) -> Iterator[tuple[bool, float, float, int]]:
     for line in lines:
-        found = _ROW.fullmatch(line)
-        if found is None:
+        match = _ROW.fullmatch(line)
+        if match is None:
             continue
-        time, share, count = number(found[1]), number(found[2]), number(found[3])
+        time, share, count = number(match[1]), number(match[2]), number(match[3])
         if time is not None and share is not None and count is not None and share <= 1:
             yield recorded, time * 1e-3, share, int(count)
 
