@@ -99,7 +99,8 @@ def raw_lines(whole: str, digits: int) -> Iterator[Sums]:
     """``sys_enter: NR n`` and the ``sys_exit`` of the same thread after it.  An exit without an entry is of no call."""
     entered: dict[str, tuple[int, Decimal]] = {}
     calls: list[Call] = []
-    line = rf"^ *\S+?[ -](\d+) +\[\d+\] .*?(\d+\.\d{{{digits}}}): +(?:raw_syscalls:)?sys_(enter|exit): +NR (-?\d+) (?:= (-?\d+)|\()"
+    line = rf"^ *\S+?[ -](\d+) +\[\d+\] .*?(\d+\.\d{{{digits}}}): +"
+    line += r"(?:raw_syscalls:)?sys_(enter|exit): +NR (-?\d+) (?:= (-?\d+)|\()"
     for thread, at, way, number, gave in re.findall(line, whole, re.M):
         if way == "enter":
             entered[thread] = int(number), Decimal(at)

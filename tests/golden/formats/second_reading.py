@@ -18,6 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import second_calls
+import second_captures
 import second_series
 
 HERE = Path(__file__).parent
@@ -475,7 +476,11 @@ TEXT_READERS: dict[str, Callable[[str], Iterator[Sums]]] = {
 }
 
 
-OF_CASES: dict[str, Callable[[Path], Iterator[Sums]]] = {**second_calls.READERS, **second_series.READERS}
+OF_CASES: dict[str, Callable[[Path], Iterator[Sums]]] = {
+    **second_calls.READERS,
+    **second_series.READERS,
+    **second_captures.READERS,
+}
 
 
 def worked_out(expression: str) -> float:

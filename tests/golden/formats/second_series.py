@@ -247,7 +247,7 @@ def irtt(case: Path) -> Iterator[Sums]:
     data = json.loads(gzip.decompress(whole) if file.suffix == ".gz" else whole)
     trips = data["round_trips"]
     back = [trip for trip in trips if trip["lost"] == "false"]
-    sums = {name: each for name, each in moments("probe_rtt", [str(t["delay"]["rtt"]) for t in back], "1e-9").items()}
+    sums = dict(moments("probe_rtt", [str(t["delay"]["rtt"]) for t in back], "1e-9").items())
     sums |= {
         "probes_sent": str(len(trips)),
         "probe_loss": f"{len(trips) - len(back)}/{len(trips)}",
