@@ -1,8 +1,8 @@
 """Captures read a second time: headers by ``tshark -T fields``, TCP's rules of repeats and round trips by ``tcptrace -l -r``.
 
-What the two do not say is counted here from tshark's fields, by the definitions of docs/packets.md and docs/metrics.md: packets on
-the wire, trains, flight, exchanges, iperf3's jitter.  ``tcptrace`` reads no pcapng of two link types: there ``tshark`` says
-itself (``tcp.analysis``) that nothing was repeated.
+What the two do not say is counted here from tshark's fields, by the definitions of docs/packets.md and docs/metrics.md:
+packets on the wire, trains, flight, exchanges, iperf3's jitter.  Where ``tcptrace`` reads no file (pcapng of two link types)
+repeats are counted from the fields too.
 """
 
 from __future__ import annotations
@@ -18,24 +18,8 @@ from pathlib import Path
 
 Sums = dict[str, str]
 FIELDS = [
-    "frame.time_epoch",
-    "ip.src",
-    "ip.dst",
-    "ip.len",
-    "ip.id",
-    "ip.hdr_len",
-    "tcp.srcport",
-    "tcp.dstport",
-    "udp.srcport",
-    "udp.dstport",
-    "tcp.seq_raw",
-    "tcp.ack_raw",
-    "tcp.len",
-    "tcp.hdr_len",
-    "tcp.flags",
-    "udp.length",
-    "tcp.options.mss_val",
-    "udp.payload",
+    *"frame.time_epoch ip.src ip.dst ip.len ip.id ip.hdr_len tcp.srcport tcp.dstport udp.srcport udp.dstport".split(),
+    *"tcp.seq_raw tcp.ack_raw tcp.len tcp.hdr_len tcp.flags udp.length tcp.options.mss_val udp.payload".split(),
 ]
 THERE, BACK = "client_to_server", "server_to_client"
 FIN, SYN, RST, ACK = 1, 2, 4, 16
@@ -169,7 +153,7 @@ def way_of(connection: Connection, there: bool) -> Way:
     seen: list[tuple[int, int, int]] = []
     last_end = max((p.seq - base) % 2**32 + p.payload if (p.seq - base) % 2**32 < 2**31 else 0 for p in mine)
     since = done = None
-    flight = 0
+    flight = now = 0
     for packet in connection.packets:
         before = flight
         if since is not None and done is None:
@@ -212,7 +196,7 @@ def round_trips(connection: Connection, there: bool) -> list[int]:
     No sample of a segment that waited behind a hole: its ACK says when the hole was filled.
     """
     sent: dict[int, tuple[int, int]] = {}
-    numbers: list[tuple[int, int, int]] = []
+    numbers: list[tuple[int, int]] = []
     samples = []
     for packet in connection.packets:
         length = packet.payload + bool(packet.flags & SYN) + bool(packet.flags & FIN)
@@ -220,12 +204,11 @@ def round_trips(connection: Connection, there: bool) -> list[int]:
             end = (packet.seq + length) % 2**32
             times = sent[end][1] + 1 if end in sent else 1
             sent[end] = packet.ns, times
-            numbers.append((packet.seq, end, packet.ns))
+            numbers.append((end, packet.ns))
         if packet.there != there and packet.flags & ACK and packet.ack in sent:
             ns, times = sent.pop(packet.ack)
-            if times == 1 and not any(
-                at > ns for _, end, at in numbers if (packet.ack - end) % 2**32 < 2**31 and end != packet.ack
-            ):
+            below = [at for end, at in numbers if (packet.ack - end) % 2**32 < 2**31 and end != packet.ack]
+            if times == 1 and all(at <= ns for at in below):
                 samples.append(packet.ns - ns)
     return samples
 
