@@ -18,8 +18,24 @@ from pathlib import Path
 
 Sums = dict[str, str]
 FIELDS = [
-    *"frame.time_epoch ip.src ip.dst ip.len ip.id ip.hdr_len tcp.srcport tcp.dstport udp.srcport udp.dstport".split(),
-    *"tcp.seq_raw tcp.ack_raw tcp.len tcp.hdr_len tcp.flags udp.length tcp.options.mss_val udp.payload".split(),
+    "frame.time_epoch",
+    "ip.src",
+    "ip.dst",
+    "ip.len",
+    "ip.id",
+    "ip.hdr_len",
+    "tcp.srcport",
+    "tcp.dstport",
+    "udp.srcport",
+    "udp.dstport",
+    "tcp.seq_raw",
+    "tcp.ack_raw",
+    "tcp.len",
+    "tcp.hdr_len",
+    "tcp.flags",
+    "udp.length",
+    "tcp.options.mss_val",
+    "udp.payload",
 ]
 THERE, BACK = "client_to_server", "server_to_client"
 FIN, SYN, RST, ACK = 1, 2, 4, 16
