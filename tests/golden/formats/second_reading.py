@@ -17,6 +17,10 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
+import second_calls
+import second_captures
+import second_series
+
 HERE = Path(__file__).parent
 Sums = dict[str, str]
 """Metric -> arithmetic on numbers as the input has them, such as ``8*200000/0.025``."""
@@ -454,7 +458,7 @@ def iperf3_text(whole: str) -> Iterator[Sums]:
         yield sums
 
 
-READERS: dict[str, Callable[[str], Iterator[Sums]]] = {
+TEXT_READERS: dict[str, Callable[[str], Iterator[Sums]]] = {
     "ab-text": ab_text,
     "ab-tsv": ab_tsv,
     "wrk": wrk,
@@ -472,6 +476,13 @@ READERS: dict[str, Callable[[str], Iterator[Sums]]] = {
 }
 
 
+OF_CASES: dict[str, Callable[[Path], Iterator[Sums]]] = {
+    **second_calls.READERS,
+    **second_series.READERS,
+    **second_captures.READERS,
+}
+
+
 def worked_out(expression: str) -> float:
     assert re.fullmatch(r"[\d.e+\-*/() ]|(?:sqrt|[\d.e+\-*/() ])+", expression), expression
     return float(eval(expression, {"sqrt": math.sqrt, "__builtins__": {}}))
@@ -483,7 +494,7 @@ def main(format: str) -> None:
         expected = json.loads(file.read_text())
         if isinstance(expected, dict):
             continue
-        second = list(READERS[format](text(case)))
+        second = list(OF_CASES[format](case) if format in OF_CASES else TEXT_READERS[format](text(case)))
         if len(second) != len(expected):
             sys.stdout.write(f"{case}: {len(second)} parts, {len(expected)} measurements\n")
             continue
@@ -502,7 +513,8 @@ def main(format: str) -> None:
         if lines:
             file.write_text(json.dumps(expected, indent=1, ensure_ascii=False) + "\n")
             how = case / "how.md"
-            about = "Worked out a second time from the input, by `second_reading.py`, which shares no code with twinbed:"
+            source = f"{OF_CASES[format].__module__}.py" if format in OF_CASES else "second_reading.py"
+            about = f"Worked out a second time from the input, by `{source}`, which shares no code with twinbed:"
             how.write_text(how.read_text().rstrip("\n") + f"\n\n{about}\n\n" + "\n".join(lines) + "\n")
         sys.stdout.write(f"{case.name}: {len(lines)} worked out, left: {[one.get('others') for one in expected]}\n")
 

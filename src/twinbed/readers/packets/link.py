@@ -169,7 +169,7 @@ class _Rows:
         return _total(self.cut, name)
 
     def measured(self, name: str) -> float | None:
-        import numpy as np
+        import pyarrow.compute as pc
 
         if name == "mean_segment_bytes":
             return _ratio(_total(self.flows, f"actual_data_bytes{self.ending}"), self.count("data_segments"))
@@ -192,8 +192,9 @@ class _Rows:
             return _mean(self._cut("acks_per_data_packet"), self._cut("wire_data_packets"))
         if name == "rtt":
             return _mean(self._flow("rtt_avg"), self._flow("rtt_samples"))
-        begun, ended = _numbers(self.flows, "first_packet"), _numbers(self.flows, "last_packet")
-        span_s = float(np.nanmax(ended) - np.nanmin(begun)) if len(begun) else 0.0
+        # Seconds since 1970 as floats are 0.24 us apart.
+        begun, ended = pc.min(self.flows["first_packet_ns"]).as_py(), pc.max(self.flows["last_packet_ns"]).as_py()
+        span_s = (ended - begun) * 1e-9 if begun is not None else 0.0
         return _ratio(8 * _total(self.flows, f"unique_bytes_sent{self.ending}"), span_s)
 
     def _flow(self, column: str) -> npt.NDArray[np.float64]:
