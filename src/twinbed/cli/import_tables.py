@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import click
 
@@ -23,7 +23,52 @@ MOST_KEPT = 1000
 """Files that study.json names with what was wrong; of more it has the number."""
 
 
-def as_data(survey: Survey, about: About) -> dict[str, Any]:
+class FileRow(TypedDict):
+    path: str
+    what: str
+    format: str
+    measurements: int | None
+    testbed: str
+    replicate: str | None
+    host: str
+    levels: dict[str, Level]
+    runs: list[str]
+    reason: str
+
+
+class Cell(TypedDict):
+    testbed: str
+    levels: dict[str, Level]
+    runs: int
+    failed: int
+
+
+class ImportData(TypedDict):
+    """What an import found, and with ``runs_...`` what it did."""
+
+    testbeds: list[str]
+    reference: str | None
+    factors: dict[str, list[Level]]
+    runs: int
+    failed_runs: int
+    files: dict[str, int]
+    formats: dict[str, int]
+    cells: list[Cell]
+    gaps: list[dict[str, Level]] | None
+    """Cells without any run; None where there are too many to look."""
+    numbered: list[str]
+    conflicts: list[str]
+    doubts: list[str]
+    two_readings: list[str]
+    not_read: list[dict[str, str]]
+    outcomes: list[FileRow]
+    left_out: list[dict[str, str]]
+    runs_there: NotRequired[int]
+    runs_added: NotRequired[int]
+    runs_changed: NotRequired[list[str]]
+
+
+def as_data(survey: Survey, about: About) -> ImportData:
     """Everything, as JSON has it."""
     plan = survey.plan
     testbeds = [name for name in about.testbeds if name in plan.testbeds()]
@@ -59,15 +104,15 @@ def print_csv(survey: Survey) -> None:
     factors = survey.plan.factors()
     rows = []
     for each in survey.plan.outcomes:
-        row = _row(each)
-        levels = row.pop("levels")
-        rows.append({**row, "runs": " ".join(row["runs"]), **{f"factor:{name}": levels.get(name) for name in factors}})
+        row, levels = _row(each), each.candidate.file_key.levels if each.candidate is not None else {}
+        flat = {name: value for name, value in row.items() if name != "levels"}
+        rows.append({**flat, "runs": " ".join(row["runs"]), **{f"factor:{name}": levels.get(name) for name in factors}})
     left = [{"path": shown(each.path), "what": "left out", "reason": each.reason} for each in survey.left]
     names = list(rows[0]) if rows else []
     click.echo(as_csv([*rows, *({name: row.get(name) for name in names} for row in left)]), nl=False)
 
 
-def print_text(survey: Survey, data: Mapping[str, Any], output: Path | None, dry: bool) -> None:
+def print_text(survey: Survey, data: ImportData, output: Path | None, dry: bool) -> None:
     """The summary; a dry run has all the rest before it."""
     for line in _lines(survey, data, dry):
         click.echo(line)
@@ -84,7 +129,7 @@ def print_text(survey: Survey, data: Mapping[str, Any], output: Path | None, dry
     click.echo(f"{data['runs_added']} runs added to {output}{failed}{there}")
 
 
-def _lines(survey: Survey, data: Mapping[str, Any], dry: bool) -> Iterator[str]:
+def _lines(survey: Survey, data: ImportData, dry: bool) -> Iterator[str]:
     plan = survey.plan
     usual, short = uneven(cell_counts(plan.runs))
     if dry:
@@ -115,9 +160,8 @@ def _files(outcomes: Sequence[Outcome]) -> Iterator[str]:
     rows = []
     for each in [one for one in outcomes if one.runs][:MOST_LINES]:
         row = _row(each)
-        levels = row.pop("levels")
-        rows.append({"file": row["path"], **{name: row[name] for name in ("format", "testbed")}, **_texts(levels)})
-        rows[-1] |= {"replicate": row["replicate"], "host": row["host"], "runs": " ".join(row["runs"])}
+        first = {"file": row["path"], "format": row["format"], "testbed": row["testbed"], **_texts(row["levels"])}
+        rows.append({**first, "replicate": row["replicate"], "host": row["host"], "runs": " ".join(row["runs"])})
     if rows:
         columns = [name for name in rows[0] if any(row.get(name) for row in rows)]
         yield as_text([{name: row.get(name) for name in columns} for row in rows]).rstrip("\n")
@@ -127,7 +171,7 @@ def _files(outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield ""
 
 
-def _row(each: Outcome) -> dict[str, Any]:
+def _row(each: Outcome) -> FileRow:
     one = each.candidate
     return {
         "path": shown(each.path),

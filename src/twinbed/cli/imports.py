@@ -105,7 +105,7 @@ def command(folder: Path, output: Path | None, dry_run: bool, style: str, **opti
             raise _conflicts(surveyed.plan.conflicts)
         assert output is not None
         _known_testbeds(about, surveyed.plan.testbeds(), study)
-        kept = {key: data[key] for key in ("files", "formats", "not_read")}
+        kept: Document = {"files": data["files"], "formats": data["formats"], "not_read": data["not_read"]}
         written = build(
             folder, output, surveyed.plan.runs, about, kept, link=options["link"], on_progress=_progress("writing runs")
         )

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import chdtrc, gammaln, ndtr
 
 SMALLEST_EXPECTED = 5.0
@@ -74,7 +75,7 @@ def _sets(names: int) -> Iterator[tuple[int, ...]]:
         yield from combinations(range(names - 1), size)
 
 
-def _p_same(table: np.ndarray, expected: np.ndarray) -> tuple[float, str]:
+def _p_same(table: NDArray[np.float64], expected: NDArray[np.float64]) -> tuple[float, str]:
     if table.shape[1] == 1:
         return 1.0, "exact"
     statistic = float(((table - expected) ** 2 / expected).sum())
@@ -86,7 +87,7 @@ def _p_same(table: np.ndarray, expected: np.ndarray) -> tuple[float, str]:
     return _permuted(table, expected, statistic), "permutation"
 
 
-def _exact(columns: list[int], first: int, expected: np.ndarray, statistic: float) -> float:
+def _exact(columns: list[int], first: int, expected: NDArray[np.float64], statistic: float) -> float:
     """Share of the probability, given the margins, of tables at least as far from what is expected."""
     grid = np.indices([count + 1 for count in columns]).reshape(len(columns), -1).T
     rows = grid[grid.sum(1) == first]
@@ -97,7 +98,7 @@ def _exact(columns: list[int], first: int, expected: np.ndarray, statistic: floa
     return float(weights[distances >= statistic * (1 - 1e-9)].sum() / weights.sum())
 
 
-def _permuted(table: np.ndarray, expected: np.ndarray, statistic: float) -> float:
+def _permuted(table: NDArray[np.float64], expected: NDArray[np.float64], statistic: float) -> float:
     noise = np.random.default_rng(0)
     columns, first = table.sum(0), int(table[0].sum())
     rows = noise.multivariate_hypergeometric(columns, first, size=PERMUTATIONS)

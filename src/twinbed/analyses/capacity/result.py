@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from twinbed.model.caution import Caution
+from twinbed.model.json import Json
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
 
-Row = dict[str, Any]
+Row = dict[str, Json]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Capacities:
 
 def tables(capacities: Capacities) -> dict[str, list[Row]]:
     """``statements`` (one a combination of levels) and ``steps`` (one for each N)."""
-    statements = [
+    statements: list[Row] = [
         {
             **group.levels,
             "objective": capacities.objective,
@@ -96,7 +96,7 @@ def tables(capacities: Capacities) -> dict[str, list[Row]]:
         }
         for group in capacities.groups
     ]
-    steps = [
+    steps: list[Row] = [
         {
             **group.levels,
             "n": step.n,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from twinbed.analyses.compare.samples import CellRuns, Samples, cell_of
 from twinbed.model.caution import Caution, Kind
@@ -173,7 +172,7 @@ def _circumstances(tables: Tables) -> Mapping[str, Mapping[str, str]]:
     return of_run
 
 
-def _varying(settings: Sequence[Mapping[str, Any]]) -> dict[str, frozenset[str]]:
+def _varying(settings: Sequence[Mapping[str, object]]) -> dict[str, frozenset[str]]:
     """Settings that are not the same in all; one that only some have is there and not there."""
     leaves = [dict(_leaves(each)) for each in settings]
     names = dict.fromkeys(name for each in leaves for name in each)
@@ -181,7 +180,7 @@ def _varying(settings: Sequence[Mapping[str, Any]]) -> dict[str, frozenset[str]]
     return {f"setting {name}": found for name, found in values.items() if len(found) > 1}
 
 
-def _leaves(data: Any, name: str = "") -> Iterable[tuple[str, str]]:
+def _leaves(data: object, name: str = "") -> Iterable[tuple[str, str]]:
     if isinstance(data, Mapping):
         for key, value in data.items():
             yield from _leaves(value, f"{name}.{key}" if name else str(key))

@@ -5,21 +5,21 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from typing import Any
 
 from twinbed.analyses.compare.result import Comparison, Estimate, Ordering, Spread
 from twinbed.analyses.compare.words import explanation
+from twinbed.model.json import Json
 from twinbed.model.result import Interval
 from twinbed.model.run import level_text
 
 
-def rows(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
+def rows(comparisons: Sequence[Comparison]) -> list[dict[str, Json]]:
     """One row a comparison; every factor is a column ``factor:<name>``."""
     factors = list(dict.fromkeys(factor for each in comparisons for factor in each.cell))
     return [_row(each, factors) for each in comparisons]
 
 
-def _row(each: Comparison, factors: Sequence[str]) -> dict[str, Any]:
+def _row(each: Comparison, factors: Sequence[str]) -> dict[str, Json]:
     return {
         "layer": each.layer,
         "metric": each.metric,
@@ -60,7 +60,7 @@ def _row(each: Comparison, factors: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _estimate(prefix: str, estimate: Estimate) -> dict[str, Any]:
+def _estimate(prefix: str, estimate: Estimate) -> dict[str, Json]:
     return {
         f"{prefix}n": estimate.n,
         f"{prefix}mean": estimate.mean,
@@ -70,21 +70,21 @@ def _estimate(prefix: str, estimate: Estimate) -> dict[str, Any]:
     }
 
 
-def _bounds(prefix: str, interval: Interval | None) -> dict[str, Any]:
+def _bounds(prefix: str, interval: Interval | None) -> dict[str, Json]:
     return {f"{prefix}low": interval.low if interval else None, f"{prefix}high": interval.high if interval else None}
 
 
-def _quantiles(prefix: str, estimate: Estimate) -> dict[str, Any]:
+def _quantiles(prefix: str, estimate: Estimate) -> dict[str, Json]:
     """``p50`` to ``p99``; an interval is missing where there are too few values for one."""
     of_share = {each.share: each for each in estimate.quantiles}
-    row: dict[str, Any] = {}
+    row: dict[str, Json] = {}
     for share in (0.5, 0.9, 0.95, 0.99):
         name, each = f"{prefix}p{share * 100:g}", of_share.get(share)
         row |= {name: each.value if each else None, **_bounds(f"{name}_", each.interval if each else None)}
     return row
 
 
-def _spread(spread: Spread | None) -> dict[str, Any]:
+def _spread(spread: Spread | None) -> dict[str, Json]:
     return {
         "spread_relative": spread.relative if spread else None,
         "spread_ratio": spread.ratio if spread else None,
@@ -100,7 +100,7 @@ def _spread(spread: Spread | None) -> dict[str, Any]:
     }
 
 
-def order_rows(orderings: Sequence[Ordering]) -> list[dict[str, Any]]:
+def order_rows(orderings: Sequence[Ordering]) -> list[dict[str, Json]]:
     """One row a headline metric and testbed: what the order of runs did to it, residuals left out."""
     return [
         {
