@@ -12,7 +12,7 @@ from twinbed.analyses.regression.fits import LEVEL, Fitted, unequal_variances
 from twinbed.analyses.regression.result import AssumptionCheck, Column, Inflation
 from twinbed.statistics.regression.collinearity import USUAL_LIMIT
 from twinbed.statistics.regression.error import RegressionError
-from twinbed.statistics.regression.heteroscedasticity import ChiSquare
+from twinbed.statistics.regression.heteroscedasticity import LEAST_A_CELL, ChiSquare
 from twinbed.statistics.regression.influence import Influence
 from twinbed.statistics.regression.mixed import mixed
 from twinbed.statistics.regression.normality import normality
@@ -54,10 +54,13 @@ def _variances(of: Fitted, column: Column) -> Iterator[AssumptionCheck]:
     if of.power == 1 and of.positive is not None and unequal_variances(of):
         instead += "; or explain log(response), if its spread grows with it"
     for name, test in (("Breusch-Pagan (Koenker)", of.pagan), ("White", of.white)):
-        yield _chi_square(name, test, instead)
+        yield _chi_square(name, test, instead, of.few_a_cell)
 
 
-def _chi_square(name: str, test: ChiSquare | None, instead: str) -> AssumptionCheck:
+def _chi_square(name: str, test: ChiSquare | None, instead: str, few: bool) -> AssumptionCheck:
+    if few:
+        least = f"not tested: the model has a mean for each cell, and it needs {LEAST_A_CELL} rows in each"
+        return AssumptionCheck(VARIANCES, name, None, None, None, None, least, "more replicates, or --errors hc3")
     if test is None:
         return AssumptionCheck(
             VARIANCES, name, None, None, None, None, "not tested: it needs more rows than squares and products of columns", ""

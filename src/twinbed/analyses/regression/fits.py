@@ -18,7 +18,7 @@ from twinbed.statistics.regression.design import Design
 from twinbed.statistics.regression.error import RegressionError
 from twinbed.statistics.regression.expression import BOX_COX, Call
 from twinbed.statistics.regression.formula import Formula
-from twinbed.statistics.regression.heteroscedasticity import ChiSquare, breusch_pagan, white
+from twinbed.statistics.regression.heteroscedasticity import ChiSquare, breusch_pagan, few_a_cell, white
 from twinbed.statistics.regression.inference import classical, clustered, coefficient, hc3
 from twinbed.statistics.regression.least_squares import Doubles, Fit, fit, fit_formula
 from twinbed.statistics.regression.mixed import mixed
@@ -73,6 +73,8 @@ class Fitted:
     label: str
     pagan: ChiSquare | None
     white: ChiSquare | None
+    few_a_cell: bool
+    """Whether there are too few rows in a cell to tell whether variances differ."""
 
 
 def fitted(formula: Formula, data: Mapping[str, evaluation.Column], bases: Mapping[str, str], confidence: float) -> Fitted:
@@ -101,8 +103,9 @@ def fitted(formula: Formula, data: Mapping[str, evaluation.Column], bases: Mappi
     if positive is not None and not estimated.exact:  # an exact fit has no likelihood
         at = box_cox(positive, estimated.q, confidence)
         preferred = BoxCox(at.best, at.low, at.high, at.simple, at.meaning, at.simple_inside)
-    tests = (None, None) if estimated.exact else (breusch_pagan(estimated), white(estimated, matrix))
-    return Fitted(design, data, matrix, response, estimated, natural, positive, power, preferred, label, *tests)
+    few = few_a_cell(estimated, matrix)
+    tests = (None, None) if estimated.exact or few else (breusch_pagan(estimated), white(estimated, matrix))
+    return Fitted(design, data, matrix, response, estimated, natural, positive, power, preferred, label, *tests, few)
 
 
 def _power(call: Call, response: Doubles, fit: Fit, confidence: float) -> float:

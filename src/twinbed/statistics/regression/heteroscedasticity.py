@@ -15,6 +15,7 @@ from scipy.special import chdtrc
 
 from twinbed.statistics.regression.least_squares import Doubles, Fit
 
+LEAST_A_CELL = 4
 _ROWS = 4096
 """Rows are taken so many at a time, so that their products stay in the cache."""
 
@@ -30,6 +31,16 @@ class ChiSquare:
 
 def _chi_square(statistic: float, degrees_of_freedom: int) -> ChiSquare:
     return ChiSquare(statistic, degrees_of_freedom, float(chdtrc(degrees_of_freedom, statistic)))
+
+
+def few_a_cell(fit: Fit, matrix: Doubles) -> bool:
+    """Whether the model has a mean for every distinct row of its matrix (n x p), some of which have fewer than LEAST_A_CELL
+    rows. Their residuals then say next to nothing of variances: of two they are the same but for the sign, so that
+    Koenker's statistic is n, whatever the variances."""
+    # Rows that differ have different sums with random weights.
+    weights = np.random.default_rng(1981).random(matrix.shape[1])
+    counts = np.unique(np.round(matrix @ weights, 9), return_counts=True)[1]
+    return bool(len(counts) == fit.p and counts.min() < LEAST_A_CELL)
 
 
 def breusch_pagan(fit: Fit) -> ChiSquare | None:

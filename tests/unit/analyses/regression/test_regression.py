@@ -78,3 +78,21 @@ def test_finite_or_refused(part: int) -> None:
             assert "nan" not in shown
             assert " inf" not in shown
     assert made > 20
+
+
+@pytest.mark.parametrize("rows", [2, 3, 4, 10])
+def test_variances_are_not_called_unequal_for_few_rows_a_cell(rows: int) -> None:
+    """With equal variances, at most about 5 % of fits of cell means may be said to have others. Of two rows a cell the squares
+    of residuals are the cells' own, so that Koenker's statistic is n in every one of them."""
+    noise = np.random.default_rng(rows)
+    called = tested = 0
+    for _ in range(100):
+        levels = [f"{cell}" for cell in range(6) for _ in range(rows)]
+        y = np.exp(noise.normal(0, 0.1, 6 * rows))
+        frame = Frame("drawn", "y", "", None, y, {"g": encoded("g", levels)}, ("g",))
+        (model,) = regression.run(frame, RegressionParams(formulas=("y ~ g",))).models
+        pagan = next(check for check in model.checks if check.test.startswith("Breusch-Pagan"))
+        tested += pagan.holds is not None
+        called += pagan.holds is False
+    assert tested == (0 if rows < 4 else 100)
+    assert called <= 12, "12 or more of 100 at 5 % happen once in 200 times"
