@@ -8,8 +8,10 @@ alpha (Maurer, Hothorn and Lehmacher 1995). The same sequence down from the larg
 capacity is between the two, at alpha / 2 each. The knee is where a monotone regression of the means over N, straight between
 tested N, meets the bound.
 
-Limits: means are assumed to be normal. If all runs of one N are equal, their value is taken as exact. Nothing is stated about N
-between tested ones or above the largest.
+Runs of one N that are all equal say nothing of how runs differ: "no loss in five runs" is then a statement of the median run,
+whose confidence is 1 - 2^-n (the sign test; Arbuthnot 1710), and no number of them shows that a rare run does not lose.
+
+Limits: means are assumed to be normal. Nothing is stated about N between tested ones or above the largest.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ from twinbed.statistics.moments import mean_interval, variance, varies, welch_df
 
 LEAST = 2
 """Runs at each N."""
+MOST = 1000
+"""More runs are not proposed."""
 ROUNDING = 1e-12
 """Share of the bound that a mean of equal values may miss it by."""
 
@@ -57,6 +61,8 @@ class Step:
     """The least confidence of this and all smaller N."""
     fails: float
     """The least confidence that it does not hold, of this and all larger N."""
+    more: int | None
+    """About how many more runs would settle it, were they as these; None where it is settled, or MOST would not do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +98,8 @@ def capacity(samples: Mapping[int, Sequence[float]], objective: Objective, level
     fitted = isotonic([fmean(samples[n]) for n in tested], weights, increasing=objective.at_most)
     keeps, fails = _least(confidences), _least([1 - each for each in reversed(confidences)])[::-1]
     steps = tuple(
-        Step(n, len(samples[n]), fmean(samples[n]), mean_interval(samples[n], level), *rest)
-        for n, *rest in zip(tested, fitted, confidences, keeps, fails, strict=True)
+        Step(n, len(samples[n]), fmean(samples[n]), _interval(samples[n], level), *of_n, _more(samples, n, objective, level))
+        for n, of_n in zip(tested, zip(fitted, confidences, keeps, fails, strict=True), strict=True)
     )
     narrow = (1 + level) / 2
     first_failing = _first_failing(steps, narrow)
@@ -140,13 +146,40 @@ def _confidence(samples: Mapping[int, Sequence[float]], n: int, objective: Objec
         error += other
     room = target - fmean(values) if objective.at_most else fmean(values) - target
     if error == 0:
-        return 1.0 if room >= -ROUNDING * abs(target) else 0.0
+        sure = 1 - 0.5 ** len(values)
+        return sure if room >= -ROUNDING * abs(target) else 1 - sure
     return float(stdtr(df, room / math.sqrt(error)))
 
 
 def _squared_error(values: Sequence[float]) -> float:
     """Of their mean; 0 where they differ by their rounding only, which says nothing of how runs differ."""
     return variance(values) / len(values) if varies(values) else 0.0
+
+
+def _interval(values: Sequence[float], level: float) -> Bounds:
+    """Student's interval of the mean, without what is below 0 where no value is: such a quantity has no negative mean. Of equal
+    values it is one-point, and says no more than that."""
+    low, high, _ = mean_interval(values, level)
+    return Bounds(max(0.0, low) if min(values) >= 0 else low, high, level)
+
+
+def _more(samples: Mapping[int, Sequence[float]], n: int, objective: Objective, level: float) -> int | None:
+    """How many more runs at this N would bring the confidence to the level either way, at the means and spreads seen."""
+    there = len(samples[n])
+    now = _confidence(samples, n, objective)
+    if max(now, 1 - now) >= level or (objective.relative and n == 1):
+        return None
+    error, room = _squared_error(samples[n]) * there, objective.bound - fmean(samples[n])
+    if objective.relative:
+        single = samples[1]
+        error += objective.bound**2 * _squared_error(single) * len(single)
+        room = objective.bound * fmean(single) - fmean(samples[n])
+    if error == 0:
+        return math.ceil(round(math.log(1 - level) / math.log(0.5), 9)) - there
+    for runs in range(there + 1, MOST + 1):
+        if float(stdtr(runs - 1, abs(room) * math.sqrt(runs / error))) >= level:
+            return runs - there
+    return None
 
 
 def _least(values: Sequence[float]) -> list[float]:
@@ -207,7 +240,8 @@ def _counted(n: int, one: str, many: str) -> str:
 
 
 def _doubt(step: Step, level: float) -> str:
-    return f"not shown ({_share(step.keeps, level)} sure)"
+    more = f"; about {step.more} more run{'s' if step.more > 1 else ''} would settle it" if step.more else ""
+    return f"not shown ({_share(step.keeps, level)} sure{more})"
 
 
 def _share(value: float, level: float) -> str:

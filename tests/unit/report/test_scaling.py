@@ -166,7 +166,7 @@ def test_loss_is_asked_only_where_it_was_measured(tmp_path: Path) -> None:
 
 def test_without_a_single_pair_it_is_fairness_that_is_kept(tmp_path: Path) -> None:
     """Two clients at 1000 and 1000, four at 4000, 0, 0, 0: fairness 1 and 1/4."""
-    folder = write_study(tmp_path, ["bed"], {"pairs": [2, 4]}, 3, lambda *_: {"requests": 1, "requests_per_second": 0.0})
+    folder = write_study(tmp_path, ["bed"], {"pairs": [2, 4]}, 5, lambda *_: {"requests": 1, "requests_per_second": 0.0})
     for file in folder.glob("runs/*/run.json"):
         record = json.loads(file.read_text())
         n = record["levels"]["pairs"]
@@ -184,7 +184,7 @@ def test_without_a_single_pair_it_is_fairness_that_is_kept(tmp_path: Path) -> No
     assert found is not None
     [told] = found.groups[0].statements
     assert (told.objective, told.keeps, told.fails) == ("fairness at least 0.95", 2, 4)
-    assert found.groups[0].points[1].fairness == pytest.approx([0.25] * 3)
+    assert found.groups[0].points[1].fairness == pytest.approx([0.25] * 5)
     [numbers] = tables(found)
     assert "of 1 pair's" not in numbers.heads
 
