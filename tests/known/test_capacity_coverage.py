@@ -157,7 +157,7 @@ def test_shares_of_equal_values_are_no_noise() -> None:
     ],
 )
 def test_a_doubt_is_told_from_the_level_that_it_misses(level: float, said: str) -> None:
-    """8.61 standard errors: by any table the 99.95 % quantile of Student's t with 4 degrees of freedom is 8.610. Of 6 runs it would
-    be 9.43, below the 99.99 % quantile with 5, 9.678; of 7 it would be 10.19, above 8.025."""
+    """8.61 standard errors: by any table the 99.95 % quantile of Student's t with 4 degrees of freedom is 8.610. Of 6 runs it
+    would be 9.43, below the 99.99 % quantile with 5, 9.678; of 7 it would be 10.19, above 8.025."""
     values = [0.5**0.5 * 8.611 + offset for offset in (-2, -1, 0, 1, 2)]
     assert sentence(capacity({1: values}, Objective(0.0, at_most=False), level), "pair", "pairs") == said
