@@ -154,6 +154,14 @@ class Kind(Enum):
         "replicates are then worth less than they count for and intervals are too narrow: let the machine settle between runs, "
         "or randomise the order",
     )
+    ALIKE = (
+        "levels differ in case or blanks alone",
+        "they count as different levels: write them alike if they are not",
+    )
+    REPEATED_ROWS = (
+        "rows are the same in every column, to the last digit of the response",
+        "measurements hardly repeat so exactly: look whether rows were copied, since each counts as a run of its own",
+    )
     WARM_UP = ("the warm-up request failed or was skipped", "first requests may pay for cold caches")
 
     @property

@@ -6,14 +6,16 @@ whichever the header has most of; .gz is read too.  Empty fields and NA, NaN, nu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, SupportsFloat, TypeVar
 
 from twinbed.contracts.analysis import Inputs
+from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.observations.frame import Column, Frame, arranged, of_tables
+from twinbed.statistics.resolution import step
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PARQUET = b"PAR1"
+MOST_STEPS = 1000
+"""Responses that are rounded to fewer steps than this between the least and the largest are equal by chance."""
 Number = TypeVar("Number", "np.bool_", "np.float64")
 
 
@@ -78,7 +82,31 @@ def _of_file(source: Path, table: pa.Table, response: str | None, columns: Seque
             left_out[reason] = count
         kept &= ~absent
     explaining = {name: _column(name, table[name], kept) for name in names}
-    return Frame(str(source), response, "", None, y[kept], explaining, tuple(names), left_out)
+    frame = Frame(str(source), response, "", None, y[kept], explaining, tuple(names), left_out)
+    return replace(frame, cautions=(*_alike(explaining), *_repeated(frame)))
+
+
+def _alike(columns: Mapping[str, Column]) -> Iterator[Caution]:
+    """Levels that differ in case or blanks alone are two to a program, and hardly to whoever wrote them."""
+    for name, column in columns.items():
+        written: dict[str, list[str]] = {}
+        for level in column.levels:
+            if isinstance(level, str):
+                written.setdefault("".join(level.split()).casefold(), []).append(level)
+        for levels in written.values():
+            if len(levels) > 1:
+                yield Caution(Kind.ALIKE, f"{name}: {', '.join(map(repr, levels))}")
+
+
+def _repeated(frame: Frame) -> Iterator[Caution]:
+    """Rows of the same levels and the same response to the last digit, where responses have digits enough to differ."""
+    import numpy as np
+
+    if not len(frame) or step(frame.y.tolist()) * MOST_STEPS > float(np.ptp(frame.y)):
+        return
+    rows = zip(frame.y.tolist(), *(column.codes.tolist() for column in frame.columns.values()), strict=True)
+    if count := len(frame) - len(set(rows)):
+        yield Caution(Kind.REPEATED_ROWS, f"{count} of {len(frame)} rows")
 
 
 def _array(values: pa.ChunkedArray, kind: type[Number]) -> NDArray[Number]:
@@ -114,9 +142,12 @@ def _numbers(source: Path, name: str, values: pa.ChunkedArray) -> NDArray[np.flo
     ):
         for row, value in enumerate(values.to_pylist(), 1):
             if value is not None and (isinstance(value, bool) or not _is_number(value)):
+                comma = isinstance(value, str) and _is_number(value.replace(",", "."))
                 raise TwinbedError(
                     f"{source}: {name} is {value!r} in row {row} (the header not counted), which is no number",
-                    advice="a response is a number in every row, or empty where it is missing",
+                    advice="write decimals with a point: 1.5, not 1,5"
+                    if comma
+                    else "a response is a number in every row, or empty where it is missing",
                 )
     numbers = _array(values.cast(pa.float64()), np.float64)
     infinite = np.flatnonzero(np.isinf(numbers))

@@ -22,7 +22,7 @@ from twinbed.statistics.moments import varies
 Floats = NDArray[np.float64]
 
 LEAST = 10
-RESAMPLES = 1999
+RESAMPLES = 9999
 SKEWED = 0.001
 """Significance of Shapiro and Wilk's test, small because every cell is tested."""
 

@@ -13,6 +13,7 @@ from tests.synthetic_results import write_study
 
 from twinbed.cli.inputs import ResultsFolders
 from twinbed.metrics.metric import Scale
+from twinbed.model.caution import Kind
 from twinbed.model.error import TwinbedError
 from twinbed.observations.frame import encoded
 from twinbed.observations.source import frame_of_file, read_frame
@@ -144,3 +145,20 @@ def test_a_metric_that_is_not_there_names_those_that_are(results):
     with pytest.raises(TwinbedError, match="not measured there"):
         read_frame(FOLDERS, results, "requests_per_second", host="nowhere")
     assert np.all(read_frame(FOLDERS, results, None).y > 0)
+
+
+def test_levels_that_hardly_differ_and_rows_that_do_not_are_cautioned(tmp_path):
+    path = tmp_path / "rates.csv"
+    path.write_text("testbed,rate\nvirtio,1.2345\nVirtio,2.3456\nvirt io,3.4567\ne1000,4.5678\ne1000,4.5678\n")
+    cautions = {each.kind: each.detail for each in frame_of_file(path, "rate").cautions}
+    assert cautions == {Kind.ALIKE: "testbed: 'Virtio', 'virt io', 'virtio'", Kind.REPEATED_ROWS: "1 of 5 rows"}
+    path.write_text("testbed,failures\nvirtio,0\nvirtio,0\ne1000,1\ne1000,1\n")
+    assert frame_of_file(path, "failures").cautions == (), "counts are equal by chance"
+
+
+def test_decimal_commas_are_explained(tmp_path):
+    path = tmp_path / "rates.csv"
+    path.write_text("testbed;rate\nvirtio;1,5\ne1000;2,5\n")
+    with pytest.raises(TwinbedError, match="rate is '1,5' in row 1") as refused:
+        frame_of_file(path, "rate")
+    assert refused.value.advice == "write decimals with a point: 1.5, not 1,5"
