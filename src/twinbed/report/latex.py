@@ -14,7 +14,7 @@ from itertools import groupby
 from twinbed.analyses.compare.grid import Grid, Row, grid
 from twinbed.analyses.compare.measured import measured_tables
 from twinbed.analyses.compare.result import Comparison, Comparisons
-from twinbed.analyses.compare.words import deviation
+from twinbed.analyses.compare.words import deviation, hardly_varies
 from twinbed.contracts.analysis import Section
 from twinbed.model.result import Verdict
 from twinbed.model.tables import Tables
@@ -66,8 +66,11 @@ def _spreads(comparisons: Sequence[Comparison]) -> Tabular:
         spread = each.spread
         ratio_text = interval = p_value = NONE
         if spread is not None:
-            ratio_text = times(spread.ratio) if spread.ratio else NONE
-            interval = f"[{times(spread.interval.low)}, {times(spread.interval.high)}]" if spread.interval else NONE
+            meaningful = spread.ratio and not hardly_varies(each)
+            ratio_text = times(spread.ratio) if meaningful and spread.ratio else NONE
+            interval = (
+                f"[{times(spread.interval.low)}, {times(spread.interval.high)}]" if meaningful and spread.interval else NONE
+            )
             p_value = p_text(spread.p_value)
         deviations = (deviation(each, each.estimate), deviation(each, each.reference_estimate))
         rows.append((cell_title(each.cell), each.testbed, *deviations, ratio_text, interval, p_value))

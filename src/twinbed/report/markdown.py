@@ -8,7 +8,7 @@ from itertools import groupby
 from twinbed.analyses.compare.grid import Grid, grid
 from twinbed.analyses.compare.measured import measured_tables
 from twinbed.analyses.compare.result import Comparison, Comparisons
-from twinbed.analyses.compare.words import SYMBOLS, emulated, held, summaries, varies
+from twinbed.analyses.compare.words import SYMBOLS, emulated, hardly_varies, held, summaries, varies
 from twinbed.analyses.contention.sentences import sentences
 from twinbed.contracts.analysis import Section
 from twinbed.model.tables import Tables
@@ -93,7 +93,15 @@ def _spreads(comparisons: Sequence[Comparison]) -> Iterator[str]:
     for each in comparisons:
         if each.spread:
             title = metric_title(each.metric, each.host, each.direction)
-            yield _row([title, cell_title(each.cell), each.testbed, varies(each.spread), p_text(each.spread.p_value)])
+            yield _row(
+                [
+                    title,
+                    cell_title(each.cell),
+                    each.testbed,
+                    hardly_varies(each) or varies(each.spread),
+                    p_text(each.spread.p_value),
+                ]
+            )
 
 
 def _section(section: Section) -> Iterator[str]:

@@ -13,7 +13,17 @@ from twinbed.analyses.compare.forest import STYLES, forest
 from twinbed.analyses.compare.grid import mean
 from twinbed.analyses.compare.measured import measured
 from twinbed.analyses.compare.result import OTHER_SETTINGS, Comparison, Comparisons
-from twinbed.analyses.compare.words import RULE, SYMBOLS, deviation, emulated, explanation, held, nothing_compared, summaries
+from twinbed.analyses.compare.words import (
+    RULE,
+    SYMBOLS,
+    deviation,
+    emulated,
+    explanation,
+    hardly_varies,
+    held,
+    nothing_compared,
+    summaries,
+)
 from twinbed.model.result import Verdict
 from twinbed.render.quantities import share, unit_scale
 from twinbed.render.words import LAYERS, cell_title, look_sentence, metric_title, other_settings, p_text, times
@@ -130,14 +140,15 @@ def _spread_lines(console: Console, width: int, rows: Sequence[Comparison], reas
         if spread is None:
             continue
         bounds = f" [{times(spread.interval.low)}, {times(spread.interval.high)}]" if spread.interval else ""
-        of = f"{times(spread.ratio)}{bounds}" if spread.ratio else "–"
+        reason = spread.reason or hardly_varies(each)
+        of = f"{times(spread.ratio)}{bounds}" if spread.ratio and not hardly_varies(each) else "–"
         shown = ("less" if spread.ratio is not None and spread.ratio < 1 else "more") if spread.differs else ""
         own, reference = deviation(each, each.estimate), deviation(each, each.reference_estimate)
         line = _spread_row(width, _take(names), each.testbed, own, reference, of, p_text(spread.p_value), shown)
         _print(console, line, "bold" if spread.differs else "")
-        if spread.reason and spread.reason not in reasons_shown:
-            reasons_shown.add(spread.reason)
-            _print(console, f"{_take(names):<{width}}   {spread.reason}", "dim")
+        if reason and reason not in reasons_shown:
+            reasons_shown.add(reason)
+            _print(console, f"{_take(names):<{width}}   {reason}", "dim")
     for name in names:
         _print(console, name)
 

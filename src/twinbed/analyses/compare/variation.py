@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from twinbed.analyses.compare.order_plot import MOST_RUNS, residuals
 from twinbed.analyses.compare.result import Comparison, Comparisons, Drift, Estimate, Ordering, Quantile
-from twinbed.analyses.compare.words import RULE, deviation, varies
+from twinbed.analyses.compare.words import RULE, deviation, hardly_varies, varies
 from twinbed.model.result import Interval
 from twinbed.render import plots
 from twinbed.render.html import html
@@ -103,6 +103,8 @@ def _spread_row(each: Comparison) -> list[_Cell]:
     if found:
         times_text = varies(replace(found, interval=None)).removeprefix("varies ")
         because = f"[{times(interval.low)}, {times(interval.high)}]" if interval else found.reason if found.ratio else ""
+        if hardly := hardly_varies(each):
+            times_text, because = NONE, hardly
     return [
         _Cell(metric_title(each.metric, each.host, each.direction)),
         _Cell(cell_title(each.cell)),

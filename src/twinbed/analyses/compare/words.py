@@ -120,6 +120,13 @@ def _constant(each: Comparison, estimate: Estimate) -> bool:
     return bool(estimate.mean) and (estimate.stdev or 0.0) < CONSTANT * each.margin * abs(estimate.mean or 0.0)
 
 
+def hardly_varies(each: Comparison) -> str:
+    """Which side of a comparison of spreads varies so little that a multiple of it says nothing; empty where neither does."""
+    if each.scale == Scale.RATIO and _constant(each, each.reference_estimate):
+        return "the reference hardly varies"
+    return "this hardly varies" if each.scale == Scale.RATIO and _constant(each, each.estimate) else ""
+
+
 def varies_finding(each: Comparison) -> str:
     """``requests per second at payload 500B: varies 3.2 times as much [1.4, 7.0] as container``."""
     where = f" at {cell_title(each.cell)}" if each.cell else ""
