@@ -21,6 +21,7 @@ from pathlib import Path
 import second_calls
 import second_captures
 import second_flows
+import second_iperf3_text
 import second_series
 
 HERE = Path(__file__).parent
@@ -435,31 +436,6 @@ def zeek_sums(rows: list[tuple[str, ...]]) -> Sums:
     }
 
 
-def iperf3_text(whole: str) -> Iterator[Sums]:
-    """Of TCP runs one way: the sender's window over its own intervals, and what the summaries alone say."""
-    for part in parts(whole, r"^(?:.{24} )?Connecting to host "):
-        sums: Sums = {}
-        if "[TX-C]" in part or "Datagrams" in part:
-            yield sums
-            continue
-        body = part.rsplit("[ ID] Interval", 1)[0] if part.count("[ ID] Interval") > 1 else part
-        body = body.split("Server output:")[0]
-        windows = re.findall(r"^.*\[ *\d+\] +([\d.]+)-([\d.]+) .* +\d+ +(\d+) KBytes *$", body, re.M)
-        full = [window for start, end, window in windows if float(end) - float(start) >= 0.5]
-        if full:
-            sums["tcp_cwnd_mean"] = f"({'+'.join(full)})*1024/{len(full)}"
-        rows = re.findall(
-            r"^.*\[ *(\w+)\] +0\.00-([\d.]+) +sec +([\d.]+) MBytes +[\d.]+ [MG]\w+/sec +(\d*) +(sender|receiver) *$", part, re.M
-        )
-        rows = [row for row in rows if row[0] == "SUM"] or rows
-        for _, seconds, size, again, end in rows:
-            if end == "receiver":
-                sums |= {"time_taken": seconds, "received_bytes": f"{size}*1048576"}
-            elif again:
-                sums["tcp_retransmissions"] = again
-        yield sums
-
-
 TEXT_READERS: dict[str, Callable[[str], Iterator[Sums]]] = {
     "ab-text": ab_text,
     "ab-tsv": ab_tsv,
@@ -474,7 +450,6 @@ TEXT_READERS: dict[str, Callable[[str], Iterator[Sums]]] = {
     "strace-summary": strace_summary,
     "zeek-conn-tsv": zeek_tsv,
     "zeek-conn-json": zeek_json,
-    "iperf3-text": iperf3_text,
 }
 
 
@@ -483,6 +458,7 @@ OF_CASES: dict[str, Callable[[Path], Iterator[Sums]]] = {
     **second_series.READERS,
     **second_captures.READERS,
     **second_flows.READERS,
+    **second_iperf3_text.READERS,
 }
 
 
