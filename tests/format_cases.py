@@ -3,8 +3,8 @@ which says how the expected values were got (from where the text is, and by what
 
 ``expected.json``: a list, an object a measurement.  ``values`` (metric, or metric@host, or metric>direction -> number or null)
 is exact: a value that it does not name must be null or not there at all.  ``others`` names further values that must be numbers:
-those numbers are not held here, since nothing but this code has worked them out from this input; how.md may say where else
-they are held.  Of ``tables`` (name -> number of rows), ``cautions`` (kinds, in order), ``flaws`` (lines, null where there are
+those numbers are not held here, since nothing but this code has worked them out from this input; how.md names each and says
+why.  Of ``tables`` (name -> number of rows), ``cautions`` (kinds, in order), ``flaws`` (lines, null where there are
 none), ``facts``, ``started_s`` and ``of`` (testbed, levels, replicate; null where it is of no run), what is not named is not
 looked at.  ``{"error": "text"}`` instead of the list: it is refused, and the reason has the text in it.  ``options.json``: the
 manifest's options.

@@ -1,4 +1,4 @@
-"""Values of samples and counters worked out a second time: as the file has them, by the definitions of docs/metrics.md."""
+"""Values of samples worked out a second time: as the file has them, by the definitions of docs/metrics.md."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+import second_delays
 
 Sums = dict[str, str]
 
@@ -196,52 +198,8 @@ def iperf3_document(document: dict[str, Any]) -> Sums:
     return sums
 
 
-def proc_snapshot(case: Path) -> Iterator[Sums]:
-    """The second of each file less the first; a tick is 1/100 s; softnet_stat is hexadecimal."""
-    (file,) = case.glob("input*")
-    whole = file.read_text()
-    options = json.loads((case / "options.json").read_text()) if (case / "options.json").exists() else {}
-    sums: Sums = {}
-    ticks = [found.split() for found in re.findall(r"^cpu  (.*)$", whole, re.M)]
-    if len(ticks) == 2:
-        names = {"user": (0, 1), "system": (2,), "interrupt": (5,), "softirq": (6,), "steal": (7,), "idle": (3, 4)}
-        less = {each: "(" + "+".join(f"{ticks[1][i]}-{ticks[0][i]}" for i in places) + ")" for each, places in names.items()}
-        sums |= {f"cpu_{name}_seconds": f"{each}/100" for name, each in less.items()}
-        sums["cpu_steal_share"] = f"{less['steal']}/({'+'.join(less.values())})"
-    for name, line in (("net_tx_softirqs", r"^ +NET_TX: +(\d+) +(\d+)$"),):
-        if len(rows := re.findall(line, whole, re.M)) == 2:
-            sums[name] = f"{rows[1][0]}+{rows[1][1]}-{rows[0][0]}-{rows[0][1]}"
-    rows = re.findall(r"^[0-9a-f]{8} [0-9a-f]{8} ([0-9a-f]{8})(?: [0-9a-f]{8})+$", whole, re.M)
-    if rows:
-        half = len(rows) // 2
-        after, before = ([str(int(row, 16)) for row in part] for part in (rows[half:], rows[:half]))
-        sums["backlog_squeezes"] = "+".join(after) + "-" + "-".join(before)
-    for name, group, field in (
-        ("tcp_segments_in", "Tcp", "InSegs"),
-        ("tcp_timeouts", "TcpExt", "TCPTimeouts"),
-        ("tcp_listen_drops", "TcpExt", "ListenDrops"),
-    ):
-        lines = [line.split()[1:] for line in re.findall(rf"^{group}: .*$", whole, re.M)]
-        if len(lines) == 4:
-            sums[name] = f"{lines[3][lines[2].index(field)]}-{lines[1][lines[0].index(field)]}"
-    nics: dict[str, list[list[str]]] = {}
-    for nic, cells in re.findall(r"^ *(\w+): *((?:\d+ +){15}\d+)$", whole, re.M):
-        if nic != "lo" and nic in options.get("nics", [nic]):
-            nics.setdefault(nic, []).append(cells.split())
-    ways = ("rx_bytes", "rx_packets", "rx_errors", "rx_dropped"), ("tx_bytes", "tx_packets", "tx_errors", "tx_dropped")
-    for offset, way in zip((0, 8), ways, strict=True):
-        for place, name in enumerate(way):
-            terms = [f"{cells[1][offset + place]}-{cells[0][offset + place]}" for cells in nics.values() if len(cells) == 2]
-            if terms:
-                sums[f"nic_{name}"] = "+".join(terms)
-    yield sums
-
-
 def irtt(case: Path) -> Iterator[Sums]:
-    """Of the probes' own stamps, by the monotonic clocks, whose offset is constant in a run: differences need none.
-
-    What is derived of two clocks (``clock_offset`` and its like) is not read here.
-    """
+    """Of the probes' own stamps, by the monotonic clocks, whose offset is constant in a run: differences need none."""
     (file,) = case.glob("input*")
     whole = file.read_bytes()
     data = json.loads(gzip.decompress(whole) if file.suffix == ".gz" else whole)
@@ -288,7 +246,7 @@ def irtt(case: Path) -> Iterator[Sums]:
         sums["jitter_max"] = max(
             (sums["jitter_max>client_to_server"], sums["jitter_max>server_to_client"]), key=lambda term: eval(term)
         )
-    yield sums
+    yield sums | second_delays.clocks(trips)
 
 
-READERS = {"flent": flent, "iperf3-json": iperf3_json, "proc-snapshot": proc_snapshot, "irtt-json": irtt}
+READERS = {"flent": flent, "iperf3-json": iperf3_json, "irtt-json": irtt}
