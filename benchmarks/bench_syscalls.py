@@ -116,12 +116,12 @@ def _rate(way: Way, client: Sequence[str], folder: Path, group: Path) -> float:
 
 @contextlib.contextmanager
 def _looking(way: Way, folder: Path) -> Iterator[None]:
-    if not way.beside:
+    if not way.accompanying:
         yield
         return
     said = folder / "said"
     with said.open("wb") as out:
-        process = subprocess.Popen(way.beside, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
+        process = subprocess.Popen(way.accompanying, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
     try:
         _until(lambda: "ready" in said.read_text(), process)
         yield
@@ -192,7 +192,7 @@ def _a_call(folder: Path) -> list[Figure]:
         with _looking(way, folder):
             spans = [_loop() for _ in range(TRIES)]
         figures.append(Figure(f"a call, {way.name}", min(spans), (min(spans), statistics.median(spans)), "ns"))
-        if way.beside:
+        if way.accompanying:
             figures.extend(_resident(way, folder))
     return figures
 
@@ -221,7 +221,7 @@ def _resident(way: Way, folder: Path) -> list[Figure]:
 def _peak_mib(way: Way) -> float:
     for status in Path("/proc").glob("[0-9]*/status"):
         with contextlib.suppress(OSError):
-            if (status.parent / "cmdline").read_bytes() == b"".join(word.encode() + b"\0" for word in way.beside):
+            if (status.parent / "cmdline").read_bytes() == b"".join(word.encode() + b"\0" for word in way.accompanying):
                 return int(re.search(r"VmHWM:\s+(\d+)", status.read_text())[1]) / 1024  # type: ignore[index]
     raise ProcessLookupError(way.name)
 

@@ -28,7 +28,10 @@ def text() -> str:
     ):
         parts += [_section(kind, plugin) for plugin in found.values()]
     known = {
-        metric.name for found in (plugins.workloads, plugins.beside) for plugin in found.values() for metric in plugin.metrics
+        metric.name
+        for found in (plugins.workloads, plugins.accompanying)
+        for plugin in found.values()
+        for metric in plugin.metrics
     }
     return "\n".join([*parts, _imported(known)])
 

@@ -44,7 +44,9 @@ class Results:
         from twinbed import registry
         from twinbed.results.extract import extract
 
-        return extract(self.path, registry.PLUGINS.read, registry.PLUGINS.beside, self._on_progress, self._shown).as_it_stands()
+        return extract(
+            self.path, registry.PLUGINS.read, registry.PLUGINS.accompanying, self._on_progress, self._shown
+        ).as_it_stands()
 
     def __repr__(self) -> str:
         return f"<{self.name}: {len(self._store.records)} runs of {', '.join(self.testbeds)}>"

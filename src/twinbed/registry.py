@@ -177,6 +177,6 @@ def catalogue() -> Catalogue:
 def metrics(workload: str, others: Sequence[str]) -> Mapping[str, str]:
     """The metrics of runs with these (instruments, background loads), those per unit of work too, and their units."""
     work = PLUGINS.workloads[workload].work
-    plugins = (PLUGINS.workloads[workload], *(PLUGINS.beside[name] for name in others))
+    plugins = (PLUGINS.workloads[workload], *(PLUGINS.accompanying[name] for name in others))
     units = {name: each.unit for plugin in plugins for name, each in declared(plugin.metrics, work).items()}
     return {**units, FAIRNESS.name: FAIRNESS.unit}

@@ -41,8 +41,8 @@ def measured(run: Run, site: Site) -> Values:
     assert [caution for caution in outcome.cautions if caution.kind.name == "BACKGROUND_ENDED"] == []
     workload = PLUGINS.workloads[run.workload.kind]
     values = list(workload.parse(run.workload.params, site.artifacts).values)
-    for choice in run.beside():
-        values += PLUGINS.beside[choice.kind].extract(choice.params, site.artifacts).values
+    for choice in run.accompanying():
+        values += PLUGINS.accompanying[choice.kind].extract(choice.params, site.artifacts).values
     return {(value.metric, value.host): value.value for value in values if not value.direction}
 
 

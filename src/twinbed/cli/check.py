@@ -73,7 +73,7 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
             for choice in choices
         ]
         beds = [(cell.topology, registry.PLUGINS.drivers[cell.testbed.kind], cell.testbed.params) for cell in study.cells]
-        plugins = dict.fromkeys((each.kind, each.params) for cell in study.cells for each in cell.beside())
+        plugins = dict.fromkeys((each.kind, each.params) for cell in study.cells for each in cell.accompanying())
         loads = [
             (registry.PLUGINS.drivers[cell.testbed.kind], choice.params)
             for cell in study.cells

@@ -23,5 +23,5 @@ def extracted(results: Path, *, all_settings: bool = False) -> Store:
         elif total == done and sys.stderr.isatty():
             click.echo("\r" + " " * 60 + "\r", err=True, nl=False)
 
-    store = extract(folder_of(results), registry.PLUGINS.read, registry.PLUGINS.beside, progress, results)
+    store = extract(folder_of(results), registry.PLUGINS.read, registry.PLUGINS.accompanying, progress, results)
     return store if all_settings else store.as_it_stands()

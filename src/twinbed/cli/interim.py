@@ -16,7 +16,7 @@ from twinbed.model.as_of import AsOf
 from twinbed.model.error import TwinbedError
 from twinbed.model.interim import FILE, InterimAnalyses, InterimAnalysis
 from twinbed.model.result import Verdict
-from twinbed.render.words import look_sentence
+from twinbed.render.words import interim_sentence
 from twinbed.results.folder import Folder
 from twinbed.results.store import Store
 from twinbed.statistics.sequential import FEWEST, information, interim_levels, spent
@@ -42,7 +42,7 @@ class Deciding:
         self._scheduled = design.interim_blocks(self._until)
         earlier = self._earlier()
         # A look that the budget's end brought about has spent its alpha, even where the budget is now larger.
-        self._scheduled = tuple(sorted({*self._scheduled, *(look.blocks for look in earlier.taken)}))
+        self._scheduled = tuple(sorted({*self._scheduled, *(analysis.blocks for analysis in earlier.taken)}))
         self._earlier_blocks = self._told = earlier.blocks
 
     def _earlier(self) -> InterimAnalyses:
@@ -85,14 +85,14 @@ class Deciding:
         if any(self._missing(each) for each in range(blocks)):
             self._say(f"A look is due after {blocks} blocks, but --only left out some of their runs: there is none.")
             return False
-        look = self._look(blocks, over)
+        analysis = self._analysis(blocks, over)
         # While the looks of an earlier time are taken again, the file that has them all stays.
-        if look.ended or blocks >= self._earlier_blocks:
+        if analysis.ended or blocks >= self._earlier_blocks:
             self._folder.write(FILE, json.dumps(self._interim.to_json(), indent=1) + "\n")
         if blocks > self._told:
             self._told = blocks
-            self._say(look_sentence(look))
-        return not look.ended
+            self._say(interim_sentence(analysis))
+        return not analysis.ended
 
     def _missing(self, block: int) -> bool:
         return any(self._folder.status(run) is None for run in self._blocks[block])
@@ -105,12 +105,12 @@ class Deciding:
         seconds = sum(sum(record.phases.values()) for record in records if record.block < blocks)
         return seconds * (blocks + 1) / blocks > self._until.budget
 
-    def _look(self, blocks: int, over: bool) -> InterimAnalysis:
+    def _analysis(self, blocks: int, over: bool) -> InterimAnalysis:
         """Takes it: the last of ``self._interim`` from now on."""
         alpha = round(1 - self._study.confidence, 12)
-        taken = tuple(look for look in self._interim.taken if look.blocks < blocks)
-        times = (*(look.information for look in taken), information(blocks, self._interim.most))
-        look = InterimAnalysis(
+        taken = tuple(analysis for analysis in self._interim.taken if analysis.blocks < blocks)
+        times = (*(analysis.information for analysis in taken), information(blocks, self._interim.most))
+        analysis = InterimAnalysis(
             number=len(taken) + 1,
             planned=len({*self._scheduled, blocks}),
             blocks=blocks,
@@ -121,16 +121,16 @@ class Deciding:
             decided=0,
             open=0,
         )
-        decided, undecided = self._verdicts(InterimAnalyses(self._interim.least, self._interim.most, (*taken, look)))
+        decided, undecided = self._verdicts(InterimAnalyses(self._interim.least, self._interim.most, (*taken, analysis)))
         if decided and not undecided:
             ended = "decided"
         elif blocks == self._study.replicates:
             ended = "most"
         else:
             ended = "budget" if over else ""
-        look = replace(look, decided=decided, open=undecided, ended=ended)
-        self._interim = replace(self._interim, taken=(*taken, look))
-        return look
+        analysis = replace(analysis, decided=decided, open=undecided, ended=ended)
+        self._interim = replace(self._interim, taken=(*taken, analysis))
+        return analysis
 
     def _verdicts(self, interim: InterimAnalyses) -> tuple[int, int]:
         """Headline comparisons with and without a verdict; those that can have none are not counted."""

@@ -57,9 +57,9 @@ def command(
     try:
         study = read_study(study_file, overrides, profile)
         # Only now, so that what is wrong in the file is said before libraries are loaded that only a run needs.
-        from twinbed.cli.run_study import carry
+        from twinbed.cli.run_study import run_study
 
-        return carry(study, output, only, keep_going, retry_failed, report)
+        return run_study(study, output, only, keep_going, retry_failed, report)
     except KeyboardInterrupt:
         again = " ".join(["twinbed", *sys.argv[1:]])
         click.echo(f"\nInterrupted: everything is cleaned up, complete runs are kept. Go on with: {again}", err=True)

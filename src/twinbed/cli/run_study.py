@@ -25,7 +25,7 @@ from twinbed.study.run import Run
 from twinbed.study.study import Study
 
 
-def carry(
+def run_study(
     study: Study,
     output: Path | None,
     only: Sequence[str],
@@ -91,7 +91,7 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
         ),
         *preflight.study(drivers),
         *preflight.network([(run.topology, registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params) for run in to_do]),
-        *preflight.programs(list(dict.fromkeys((each.kind, each.params) for run in to_do for each in run.beside()))),
+        *preflight.programs(list(dict.fromkeys((each.kind, each.params) for run in to_do for each in run.accompanying()))),
         *preflight.backgrounds(
             [
                 (registry.PLUGINS.drivers[run.testbed.kind], choice.params)

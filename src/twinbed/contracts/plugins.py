@@ -32,6 +32,6 @@ class Plugins:
     backgrounds: Mapping[str, AnyBackground]
 
     @property
-    def beside(self) -> Mapping[str, AnyInstrument | AnyBackground]:
+    def accompanying(self) -> Mapping[str, AnyInstrument | AnyBackground]:
         """All that measures beside the workload."""
         return {**self.instruments, **self.backgrounds}

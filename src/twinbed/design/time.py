@@ -28,7 +28,7 @@ def run_expense(run: Run) -> Expense:
     """What one run takes."""
     workload_s = run.workload.params.estimate_seconds()
     seconds = run.testbed.params.estimate_seconds() + workload_s
-    seconds += sum(choice.params.estimate_seconds() for choice in run.beside())
+    seconds += sum(choice.params.estimate_seconds() for choice in run.accompanying())
     rate = run.topology.link.rate or UNSHAPED_RATE
     clients, links = run.topology.pairs, 2 * run.topology.pairs
     per_second = clients * run.workload.params.estimate_bytes(rate)

@@ -85,7 +85,7 @@ _ENDS = {
 }
 
 
-def look_sentence(look: InterimAnalysis) -> str:
+def interim_sentence(look: InterimAnalysis) -> str:
     """``Look 3 of 6, after 15 blocks: 7 of 8 headline verdicts; alpha spent 0.031 of 0.05; the study goes on.``"""
     return (
         f"Look {look.number} of {look.planned}, after {look.blocks} blocks: {look.decided} of {look.decided + look.open} "

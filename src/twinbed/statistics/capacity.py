@@ -215,7 +215,7 @@ def sentence(capacity: Capacity, one: str, many: str, unit: str = "") -> str:
         first = capacity.steps[0]
         parts.append(
             f"not even {_counted(first.n, one, many)}"
-            + ("" if first.n == capacity.fails else f": {_doubt(first, capacity.level)}")
+            + ("" if first.n == capacity.fails else f": {_undecided(first, capacity.level)}")
         )
     else:
         least = "at least " if capacity.fails is None and capacity.keeps == capacity.steps[-1].n else ""
@@ -225,7 +225,7 @@ def sentence(capacity: Capacity, one: str, many: str, unit: str = "") -> str:
     above = [step for step in capacity.steps if step.n > (capacity.keeps or 0)]
     open_ones = [step for step in above if capacity.fails is None or step.n < capacity.fails]
     if capacity.keeps is not None and open_ones:
-        parts.append(f"{open_ones[0].n}: {_doubt(open_ones[0], capacity.level)}")
+        parts.append(f"{open_ones[0].n}: {_undecided(open_ones[0], capacity.level)}")
     if capacity.fails is not None:
         failing = by_n[capacity.fails]
         inside = f"the mean there is {failing.mean:.3g}, {failing.interval.low:.3g} to {failing.interval.high:.3g}{unit}"
@@ -239,7 +239,7 @@ def _counted(n: int, one: str, many: str) -> str:
     return f"{n} {one if n == 1 else many}"
 
 
-def _doubt(step: Step, level: float) -> str:
+def _undecided(step: Step, level: float) -> str:
     more = f"; about {step.more} more run{'s' if step.more > 1 else ''} would settle it" if step.more else ""
     return f"not shown ({_share(step.keeps, level)} sure{more})"
 

@@ -36,7 +36,7 @@ class Cell:
     instruments: Mapping[str, Choice[InstrumentParams]]
     backgrounds: Mapping[str, Choice[BackgroundParams]]
 
-    def beside(self) -> tuple[Choice[InstrumentParams] | Choice[BackgroundParams], ...]:
+    def accompanying(self) -> tuple[Choice[InstrumentParams] | Choice[BackgroundParams], ...]:
         """All that runs besides the workload: instruments and background loads."""
         return (*self.instruments.values(), *self.backgrounds.values())
 

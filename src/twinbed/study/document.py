@@ -18,7 +18,7 @@ from ruamel.yaml.reader import ReaderError
 
 from twinbed.model.json import Json
 from twinbed.model.run import Level
-from twinbed.study.problem import Place, Problem
+from twinbed.study.problem import Position, Problem
 
 _CORE = "tag:yaml.org,2002:"
 _PLAIN_TEXT = {_CORE + "str", _CORE + "timestamp"}
@@ -27,7 +27,7 @@ _PLAIN_TEXT = {_CORE + "str", _CORE + "timestamp"}
 @dataclass(frozen=True, slots=True)
 class Scalar:
     value: Level
-    place: Place
+    place: Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Items:
     """A YAML sequence."""
 
     items: Sequence[Node]
-    place: Place
+    place: Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class Entries:
     """A YAML mapping; ``keys`` says where each key stands."""
 
     entries: Mapping[str, Node]
-    keys: Mapping[str, Place]
-    place: Place
+    keys: Mapping[str, Position]
+    place: Position
 
 
 Node: TypeAlias = Scalar | Items | Entries
@@ -76,7 +76,7 @@ def node_at(node: Node | None, path: Sequence[str | int]) -> Node | None:
     return node
 
 
-def place_of(node: Node, path: Sequence[str | int]) -> Place:
+def place_of(node: Node, path: Sequence[str | int]) -> Position:
     """Where the value at ``path`` stands, or else the deepest part of the path that is there."""
     for step in path:
         below = node_at(node, (step,))
@@ -92,7 +92,7 @@ def parse(text: str, file: str, problems: list[Problem], *, line: int = 1, colum
     ``line`` and ``column`` say where the text begins in what the user sees.
     """
     yaml = YAML(typ="safe", pure=True)
-    start = Place(file, line, column)
+    start = Position(file, line, column)
     try:
         root = yaml.compose(text)
         return None if root is None else _Reader(yaml, start, problems).read(root, "")
@@ -111,22 +111,22 @@ def parse(text: str, file: str, problems: list[Problem], *, line: int = 1, colum
     return None
 
 
-def _shifted(start: Place, line: int, column: int) -> Place:
+def _shifted(start: Position, line: int, column: int) -> Position:
     """The place ``line`` lines and ``column`` columns (from 0) after ``start``."""
-    return Place(start.file, start.line + line, column + (start.column if line == 0 else 1))
+    return Position(start.file, start.line + line, column + (start.column if line == 0 else 1))
 
 
 class _Reader:
     """Turns ruamel's nodes into ours. An anchored node is read once, so that aliases cannot multiply the work."""
 
-    def __init__(self, yaml: YAML, start: Place, problems: list[Problem]) -> None:
+    def __init__(self, yaml: YAML, start: Position, problems: list[Problem]) -> None:
         self.construct = yaml.constructor.construct_object
         self.start = start
         self.problems = problems
         self.known: dict[int, Node] = {}
         self.open: set[int] = set()
 
-    def place(self, node: YamlNode) -> Place:
+    def place(self, node: YamlNode) -> Position:
         return _shifted(self.start, node.start_mark.line, node.start_mark.column)
 
     def read(self, node: YamlNode, key: str) -> Node:
@@ -142,16 +142,16 @@ class _Reader:
         self.known[id(node)] = result
         return result
 
-    def _read(self, node: YamlNode, key: str, place: Place) -> Node:
+    def _read(self, node: YamlNode, key: str, place: Position) -> Node:
         if isinstance(node, MappingNode):
             return self._entries(node, key, place)
         if isinstance(node, SequenceNode):
             return Items([self.read(item, f"{key}[{index}]") for index, item in enumerate(node.value)], place)
         return Scalar(self._scalar(node, key, place), place)
 
-    def _entries(self, node: MappingNode, key: str, place: Place) -> Entries:
+    def _entries(self, node: MappingNode, key: str, place: Position) -> Entries:
         entries: dict[str, Node] = {}
-        keys: dict[str, Place] = {}
+        keys: dict[str, Position] = {}
         for key_node, value_node in node.value:
             where = self.place(key_node)
             if not isinstance(key_node, ScalarNode):
@@ -167,7 +167,7 @@ class _Reader:
             entries[name] = self.read(value_node, path)
         return Entries(entries, keys, place)
 
-    def _scalar(self, node: YamlNode, key: str, place: Place) -> Level:
+    def _scalar(self, node: YamlNode, key: str, place: Position) -> Level:
         tag, text = str(node.tag), str(node.value)
         if tag in _PLAIN_TEXT:
             return text

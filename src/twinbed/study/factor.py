@@ -16,7 +16,7 @@ from twinbed.model.run import Level
 from twinbed.model.topology import Link, Topology
 from twinbed.study.document import Entries, Items, Node, Scalar, is_absent
 from twinbed.study.params import Path, shown
-from twinbed.study.problem import Place, Problem, listed, nearest
+from twinbed.study.problem import Position, Problem, listed, nearest
 
 TESTBED = "testbed"
 INSTRUMENTS = "instruments"
@@ -43,7 +43,7 @@ class Factor:
     """A factor as the file gives it; ``setting`` is None for ``testbed`` and ``instruments``."""
 
     name: str
-    place: Place
+    place: Position
     setting: Setting | None
     levels: tuple[Scalar, ...]
 
@@ -107,7 +107,7 @@ def instruments_of(level: Level) -> tuple[str, ...]:
     return () if level == NO_INSTRUMENTS else tuple(str(level).split("+"))
 
 
-def _target(name: str, place: Place, known: Mapping[str, Setting], problems: list[Problem]) -> str | None:
+def _target(name: str, place: Position, known: Mapping[str, Setting], problems: list[Problem]) -> str | None:
     if name in {TESTBED, INSTRUMENTS} or name in known:
         return name
     paths = [path for path, setting in known.items() if setting.field[-1] == name]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from twinbed.study.catalogue import Catalogue
 from twinbed.study.document import Entries, parse
 from twinbed.study.override import override
-from twinbed.study.problem import Place, Problem, StudyError, listed
+from twinbed.study.problem import Position, Problem, StudyError, listed
 from twinbed.study.profile import FIXED, Profile, chosen, read_profiles
 from twinbed.study.reader import KEYS, StudyReader
 from twinbed.study.study import Study
@@ -21,7 +21,7 @@ def load(text: str, filename: str, catalogue: Catalogue, overrides: Sequence[str
 
     Raises StudyError with every problem there is, in any of its profiles."""
     problems: list[Problem] = []
-    start = Place(filename, 1, 1)
+    start = Position(filename, 1, 1)
     root = parse(text, filename, problems)
     if root is None:
         raise StudyError(problems or [Problem.at(start, "", "is empty", f"a mapping with the keys {listed(KEYS)}")])

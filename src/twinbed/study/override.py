@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from twinbed.study.document import Entries, Items, Node, Scalar, parse
-from twinbed.study.problem import Place, Problem, listed, nearest
+from twinbed.study.problem import Position, Problem, listed, nearest
 
 FILE = "-s"
 """What problems of an override give as their file; the line is the override's number, the column counts in its text."""
@@ -13,7 +13,7 @@ FILE = "-s"
 
 def override(root: Entries, text: str, number: int, sections: Sequence[str], problems: list[Problem]) -> Entries:
     """``root`` with one ``key=value`` put in; unchanged where that cannot be done. ``sections`` are the keys of a study."""
-    place = Place(FILE, number, 1)
+    place = Position(FILE, number, 1)
     key, equals, value_text = text.partition("=")
     key = key.strip()
     if not equals or not key:
@@ -29,7 +29,7 @@ def override(root: Entries, text: str, number: int, sections: Sequence[str], pro
     return put(root, key, value, place, sections, problems)
 
 
-def put(root: Entries, key: str, value: Node, place: Place, sections: Sequence[str], problems: list[Problem]) -> Entries:
+def put(root: Entries, key: str, value: Node, place: Position, sections: Sequence[str], problems: list[Problem]) -> Entries:
     """``root`` with a value at the dotted path ``key``, which stands at ``place``; unchanged where that cannot be done."""
     if not is_key(key, place, sections, problems):
         return root
@@ -40,7 +40,7 @@ def put(root: Entries, key: str, value: Node, place: Place, sections: Sequence[s
     return changed
 
 
-def is_key(key: str, place: Place, sections: Sequence[str], problems: list[Problem]) -> bool:
+def is_key(key: str, place: Position, sections: Sequence[str], problems: list[Problem]) -> bool:
     """Whether a dotted path begins with a key of a study; where it does not, that is appended to ``problems``."""
     first = _steps(key)[0]
     if first not in sections:
@@ -53,7 +53,7 @@ def _steps(key: str) -> list[str]:
     return key.split(".", 1) if key.startswith("factors.") else key.split(".")
 
 
-def _put(node: Node, steps: Sequence[str], value: Node, place: Place) -> Entries | None:
+def _put(node: Node, steps: Sequence[str], value: Node, place: Position) -> Entries | None:
     """``node`` with the value at the path; mappings that are missing on the way are made. None where a value is in the way."""
     if isinstance(node, Scalar) and node.value is None:
         node = Entries({}, {}, place)

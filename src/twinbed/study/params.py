@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from twinbed.model.units import QuantityError, format_size
 from twinbed.study.document import Entries, Node, Scalar, node_at, place_of, plain
-from twinbed.study.problem import Place, Problem, listed, nearest
+from twinbed.study.problem import Position, Problem, listed, nearest
 
 Path = tuple[str, ...]
 M_co = TypeVar("M_co", bound=BaseModel, covariant=True)
@@ -195,7 +195,7 @@ def _field_description(model: type[BaseModel], location: Sequence[str | int]) ->
     return (fields[str(location[-1])].description or "") if str(location[-1]) in fields else ""
 
 
-def _key_place(node: Node, location: Sequence[str | int]) -> Place | None:
+def _key_place(node: Node, location: Sequence[str | int]) -> Position | None:
     """Where the key at the end of ``location`` stands."""
     for step in location[:-1]:
         node = node.entries.get(str(step), node) if isinstance(node, Entries) else node

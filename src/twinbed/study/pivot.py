@@ -15,7 +15,7 @@ from twinbed.model.run import Level, level_text
 from twinbed.study.document import Entries, Items, Node, Scalar, is_absent, node_at, plain
 from twinbed.study.factor import TESTBED, Factor, match_level
 from twinbed.study.params import Section, shown
-from twinbed.study.problem import Place, Problem, listed, nearest
+from twinbed.study.problem import Position, Problem, listed, nearest
 
 TABLES = "tables"
 UNITS: Mapping[str, tuple[str, float]] = {
@@ -195,7 +195,7 @@ class PivotReader:
         near = nearest(level_text(item.value), levels) if isinstance(item, Scalar) else None
         self.problems.append(Problem.at(item.place, key, f"{written} is not a level of {factor.name}", listed(levels), near))
 
-    def _check_held(self, path: str, place: Place, shown_by: Sequence[str], where: Mapping[str, Sequence[Level]]) -> None:
+    def _check_held(self, path: str, place: Position, shown_by: Sequence[str], where: Mapping[str, Sequence[Level]]) -> None:
         for name in dict.fromkeys(each for each in shown_by if shown_by.count(each) > 1):
             self.problems.append(Problem.at(place, path, f"has {name} twice", "rows and columns that differ"))
         for factor in {factor.name: factor for factor in self.by_name.values()}.values():

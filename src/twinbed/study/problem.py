@@ -10,7 +10,7 @@ from twinbed.model.error import TwinbedError
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class Position:
     """Where something stands. Line and column count from 1."""
 
     file: str
@@ -35,7 +35,7 @@ class Problem:
     nearest: str | None = None
 
     @classmethod
-    def at(cls, place: Place, key: str, message: str, allowed: str = "", nearest: str | None = None) -> Problem:
+    def at(cls, place: Position, key: str, message: str, allowed: str = "", nearest: str | None = None) -> Problem:
         return cls(place.file, place.line, place.column, key, message, allowed, nearest)
 
     def __str__(self) -> str:

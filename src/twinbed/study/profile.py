@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from twinbed.study.document import Entries, Items, Node, is_absent
 from twinbed.study.override import put
-from twinbed.study.problem import Place, Problem, listed, nearest
+from twinbed.study.problem import Position, Problem, listed, nearest
 
 PROFILES = "profiles"
 OPTION = "--profile"
@@ -29,7 +29,7 @@ class Change:
 
     key: str
     value: Node
-    place: Place
+    place: Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +83,11 @@ def chosen(name: str | None, profiles: Mapping[str, Profile], problems: list[Pro
     if name is not None and name not in profiles:
         there = listed(profiles) or "none: this study has no profiles"
         message = f"{name!r} is not a profile of this study"
-        problems.append(Problem.at(Place(OPTION, 1, 1), "", message, there, nearest(name, profiles)))
+        problems.append(Problem.at(Position(OPTION, 1, 1), "", message, there, nearest(name, profiles)))
     return None if name is None else profiles.get(name)
 
 
-def _places(node: Node) -> Iterator[Place]:
+def _places(node: Node) -> Iterator[Position]:
     """The places of a value and of all that is in it."""
     yield node.place
     if isinstance(node, Entries):

@@ -24,7 +24,7 @@ from twinbed.study.factor import (
 )
 from twinbed.study.params import Section, shown
 from twinbed.study.pivot import TABLES, Pivot, PivotReader
-from twinbed.study.problem import Place, Problem, listed, nearest
+from twinbed.study.problem import Position, Problem, listed, nearest
 from twinbed.study.profile import Profile
 from twinbed.study.sections import SectionReader
 from twinbed.study.study import Head, Study, seed_of
@@ -67,7 +67,7 @@ class StudyReader:
         self.problems = problems
         self.sections = SectionReader(root, catalogue, problems)
 
-    def problem(self, place: Place, key: str, message: str, allowed: str = "", near: str | None = None) -> None:
+    def problem(self, place: Position, key: str, message: str, allowed: str = "", near: str | None = None) -> None:
         self.problems.append(Problem.at(place, key, message, allowed, near))
 
     def study(self, filename: str, source: str, overrides: tuple[str, ...], profile: Profile | None) -> Study | None:

@@ -78,7 +78,7 @@ class Run:
             settings["background"] = loads
         return settings
 
-    def beside(self) -> tuple[Choice[InstrumentParams] | Choice[BackgroundParams], ...]:
+    def accompanying(self) -> tuple[Choice[InstrumentParams] | Choice[BackgroundParams], ...]:
         """All that runs besides the workload: instruments and background loads."""
         return (*self.instruments.values(), *self.backgrounds.values())
 

@@ -13,7 +13,7 @@ from twinbed.model.topology import Topology
 from twinbed.study.catalogue import Catalogue
 from twinbed.study.document import Entries, Items, Node, Scalar, is_absent
 from twinbed.study.params import Section, shown
-from twinbed.study.problem import Place, Problem, listed, nearest
+from twinbed.study.problem import Position, Problem, listed, nearest
 
 M = TypeVar("M", bound=BaseModel)
 _TESTBED_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}", re.ASCII)
@@ -35,7 +35,7 @@ class SectionReader:
         self.catalogue = catalogue
         self.problems = problems
 
-    def problem(self, place: Place, key: str, message: str, allowed: str = "", near: str | None = None) -> None:
+    def problem(self, place: Position, key: str, message: str, allowed: str = "", near: str | None = None) -> None:
         self.problems.append(Problem.at(place, key, message, allowed, near))
 
     def testbeds(self) -> dict[str, Section[DriverParams]]:

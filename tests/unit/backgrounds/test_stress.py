@@ -56,7 +56,7 @@ def test_a_run_with_one_is_another() -> None:
         "stress": {"kind": "stress", "cpu": 2, "io": 0, "memory": 0, "memory_size": 64 * 2**20, "where": "hosts"}
     }
     assert run.id != runs()[0].id
-    assert run.beside() == (run.backgrounds["stress"],)
+    assert run.accompanying() == (run.backgrounds["stress"],)
 
 
 def test_several_kinds_are_a_mapping() -> None:

@@ -15,7 +15,7 @@ from twinbed.results.extract.closure import closure, imported, source_files
 from twinbed.results.extract.key import code, code_key
 
 PACKAGE = Path(twinbed.__file__).parent
-EXTRACTING = [*PLUGINS.read.values(), *PLUGINS.beside.values()]
+EXTRACTING = [*PLUGINS.read.values(), *PLUGINS.accompanying.values()]
 
 
 @pytest.fixture(scope="module")

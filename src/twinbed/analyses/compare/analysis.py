@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from twinbed.analyses.compare.cautions import Carried, Residue, carried, of_group, of_study, residue
 from twinbed.analyses.compare.decision import Nature, Rules, doubtful_shape, judge
 from twinbed.analyses.compare.estimates import estimate, intervals_overlap, within_rule
-from twinbed.analyses.compare.interim import at_look
+from twinbed.analyses.compare.interim import at_interim
 from twinbed.analyses.compare.ordering import order_cautions, orderings
 from twinbed.analyses.compare.result import OTHER_SETTINGS, CellCautions, Comparison, Comparisons, Estimated
 from twinbed.analyses.compare.samples import CellRuns, Declared, Key, Samples, gather
@@ -83,7 +83,7 @@ def _comparison(key: Key, about: Declared, pair: _Pair, rules: Rules, cautions: 
     nature = Nature(about.margin, about.step, about.whole and about.unit == "1")
     decision = judge(bare, nature, rules, any(shapes))
     if rules.information is not None:
-        decision = at_look(decision, lambda other: judge(bare, nature, other, any(shapes)), rules)
+        decision = at_interim(decision, lambda other: judge(bare, nature, other, any(shapes)), rules)
     own = _own_cautions(bare, pair, shapes)
     few = (Caution(Kind.FEW_COUNTS, decision.few_counts, metric),) if decision.few_counts else ()
     return replace(decision.comparison, cautions=(*cautions, *own, *few))
@@ -158,11 +158,11 @@ class Compare(Analysis[CompareParams, Comparisons]):
         tables, params = source, params or CompareParams()
         margin = params.margin if params.margin is not None else tables.outline.margin
         confidence = params.confidence if params.confidence is not None else tables.outline.confidence
-        looks = tables.outline.interim
-        information = tuple(look.information for look in looks.taken) if looks else None
+        interim = tables.outline.interim
+        information = tuple(each.information for each in interim.taken) if interim else None
         rules = Rules(margin, round(1 - confidence, 12), confidence, information)
-        if looks and looks.taken:
-            tables = AsOf(tables, looks.blocks)
+        if interim and interim.taken:
+            tables = AsOf(tables, interim.blocks)
         samples = gather(tables)
         carry, left = carried(tables), residue(tables)
         ordered = orderings(samples, tables.records, rules.alpha)
@@ -190,7 +190,7 @@ class Compare(Analysis[CompareParams, Comparisons]):
             cautions=tuple(of_study),
             orderings=ordered,
             left_out={OTHER_SETTINGS: tables.other_settings} if tables.other_settings else {},
-            look=looks.taken[-1] if looks and looks.taken else None,
+            interim=interim.taken[-1] if interim and interim.taken else None,
             estimates=tuple(_estimates(samples, rules.confidence)),
             cell_cautions=tuple(
                 CellCautions(samples.cells[cell], testbed, tuple(cautions))

@@ -125,7 +125,7 @@ def _print_json(result: Comparisons, shown: list[Comparison]) -> None:
             for each in summaries(result)
         ],
         **({"left_out": dict(result.left_out)} if result.left_out else {}),
-        "look": asdict(result.look) if result.look else None,
+        "look": asdict(result.interim) if result.interim else None,
         "comparisons": rows(shown),
         "order": order_rows(result.orderings),
         "cautions": [

@@ -1,4 +1,4 @@
-"""A comparison at one of several looks: the same tests, with error rates that hold over all looks together.
+"""A comparison at one of several interim analyses: the same tests, with error rates that hold over all of them together.
 
 P-values become those of the whole procedure (``statistics.sequential``), so that they are held against alpha, and corrected
 for a family, as any other.  Intervals are Jennison and Turnbull's repeated ones: those of all looks hold together.  Those of
@@ -19,16 +19,16 @@ UNLOOKED = "unlooked"
 """The method of what no look has been taken at: there is no verdict yet."""
 
 
-def at_look(decision: Decision, judge: Callable[[Rules], Decision], rules: Rules) -> Decision:
-    """``decision``, which ``judge`` makes, as of the last of the looks that the rules have the information of."""
-    fixed, looks = decision.comparison, rules.information
-    if not looks:
+def at_interim(decision: Decision, judge: Callable[[Rules], Decision], rules: Rules) -> Decision:
+    """``decision``, which ``judge`` makes, as of the last interim analysis that the rules have the information of."""
+    fixed, information = decision.comparison, rules.information
+    if not information:
         return replace(decision, comparison=_unlooked(fixed))
-    level, half = (interim_levels(alpha, looks)[-1] for alpha in (rules.alpha, rules.alpha / 2))
+    level, half = (interim_levels(alpha, information)[-1] for alpha in (rules.alpha, rules.alpha / 2))
     narrow = judge(replace(rules, alpha=level)).comparison
     wide = judge(replace(rules, alpha=2 * half, confidence=1 - 2 * half)).comparison
-    p_equivalent = None if fixed.p_equivalent is None else overall_level(fixed.p_equivalent, looks)
-    p_different = None if fixed.p_different is None else min(1.0, 2 * overall_level(fixed.p_different / 2, looks))
+    p_equivalent = None if fixed.p_equivalent is None else overall_level(fixed.p_equivalent, information)
+    p_different = None if fixed.p_different is None else min(1.0, 2 * overall_level(fixed.p_different / 2, information))
     equivalent = p_equivalent is not None and p_equivalent <= rules.alpha
     inner, outer = 1 - 2 * rules.alpha, 1 - rules.alpha
     comparison = replace(
@@ -39,10 +39,10 @@ def at_look(decision: Decision, judge: Callable[[Rules], Decision], rules: Rules
         replicates_needed=None,
         ratio_interval=_at(narrow.ratio_interval, inner),
         bootstrap_interval=_at(narrow.bootstrap_interval, inner),
-        effect=_effect(narrow.effect, inner, fixed.effect, looks),
+        effect=_effect(narrow.effect, inner, fixed.effect, information),
         wide_interval=_at(wide.wide_interval, outer),
         median_ratio_interval=_at(wide.median_ratio_interval, outer),
-        spread=_spread(wide.spread, outer, looks),
+        spread=_spread(wide.spread, outer, information),
     )
     return replace(decision, comparison=comparison)
 
@@ -51,17 +51,17 @@ def _at(interval: Interval | None, level: float) -> Interval | None:
     return None if interval is None else replace(interval, level=level)
 
 
-def _effect(narrow: Effect | None, level: float, fixed: Effect | None, looks: tuple[float, ...]) -> Effect | None:
+def _effect(narrow: Effect | None, level: float, fixed: Effect | None, information: tuple[float, ...]) -> Effect | None:
     if narrow is None or fixed is None:
         return None
-    p_same = None if fixed.p_same is None else overall_level(fixed.p_same, looks)
+    p_same = None if fixed.p_same is None else overall_level(fixed.p_same, information)
     return replace(narrow, interval=_at(narrow.interval, level), p_same=p_same)
 
 
-def _spread(wide: Spread | None, level: float, looks: tuple[float, ...]) -> Spread | None:
+def _spread(wide: Spread | None, level: float, information: tuple[float, ...]) -> Spread | None:
     if wide is None:
         return None
-    p_values = (None if each is None else overall_level(each, looks) for each in (wide.p_value, wide.p_brown_forsythe))
+    p_values = (None if each is None else overall_level(each, information) for each in (wide.p_value, wide.p_brown_forsythe))
     bonett, brown_forsythe = p_values
     return replace(
         wide,

@@ -228,7 +228,7 @@ class Comparisons:
 
     comparisons: tuple[Comparison, ...] = ()
     cautions: tuple[Caution, ...] = ()
-    look: InterimAnalysis | None = None
+    interim: InterimAnalysis | None = None
     """The look that verdicts are of, of a study that goes on until it is decided."""
     orderings: tuple[Ordering, ...] = ()
     """Headline metrics in the order of runs."""

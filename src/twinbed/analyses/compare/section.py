@@ -18,7 +18,7 @@ from twinbed.model.result import Verdict
 from twinbed.render import plots
 from twinbed.render.html import html
 from twinbed.render.quantities import UnitScale, number, ratio, share, unit_scale
-from twinbed.render.words import cell_title, heading, look_sentence, metric_name, metric_title, place
+from twinbed.render.words import cell_title, heading, interim_sentence, metric_name, metric_title, place
 
 MOST_ROWS = 4000
 """Rows of the table of other metrics in a layer; a page that takes seconds to open is not read."""
@@ -74,8 +74,8 @@ def verdicts(result: Comparisons) -> Iterator[Markup]:
     if result.cautions:
         kinds = len({each.kind for each in result.cautions})
         yield html('<p>Read it with the <a href="#cautions">{} caution{}</a>.</p>', kinds, "s" if kinds > 1 else "")
-    if result.look:
-        yield html("<p>{}</p>", look_sentence(result.look))
+    if result.interim:
+        yield html("<p>{}</p>", interim_sentence(result.interim))
     if not result.comparisons:
         yield from _measured(result)
     headlines = [each for each in result.comparisons if each.headline]

@@ -26,7 +26,7 @@ from twinbed.analyses.compare.words import (
 )
 from twinbed.model.result import Verdict
 from twinbed.render.quantities import share, unit_scale
-from twinbed.render.words import LAYERS, cell_title, look_sentence, metric_title, other_settings, p_text, times
+from twinbed.render.words import LAYERS, cell_title, interim_sentence, metric_title, other_settings, p_text, times
 
 WITHIN_RULE = {True: "yes", False: "no", None: "–"}
 
@@ -54,8 +54,8 @@ def verdict_table(result: Comparisons, console: Console, comparisons: Sequence[C
         _layer(console, layer, list(of_layer))
     if shown:
         _print(console, _legend(shown), "dim")
-        if result.look:
-            _print(console, look_sentence(result.look))
+        if result.interim:
+            _print(console, interim_sentence(result.interim))
         console.print()
     if any(each.spread for each in shown):
         _spreads(console, [each for each in shown if each.spread])

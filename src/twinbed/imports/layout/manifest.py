@@ -20,7 +20,7 @@ from twinbed.imports.workload import OwnMetric
 from twinbed.model.run import Level
 from twinbed.model.units import Rate
 from twinbed.study.document import Entries, Node, parse, place_of, plain
-from twinbed.study.problem import Place, Problem
+from twinbed.study.problem import Position, Problem
 
 MOST_BYTES = 64 * 2**20
 Fact = str | int | float | bool
@@ -163,7 +163,7 @@ def validated(model: type[Manifest], root: Node, name: str) -> Manifest:
             if any(len(other["loc"]) > len(each["loc"]) and other["loc"][: len(each["loc"])] == each["loc"] for other in wrong):
                 continue  # what is wrong inside is the reason
             steps = [step for step in each["loc"] if isinstance(step, str | int)]
-            place = place_of(root, steps) if steps else Place(name, 1, 1)
+            place = place_of(root, steps) if steps else Position(name, 1, 1)
             problems.append(Problem.at(place, ".".join(str(step) for step in steps), each["msg"]))
         raise _wrong(problems) from None
 

@@ -48,13 +48,13 @@ class _Job:
 def extract(
     results: Path,
     workloads: Mapping[str, AnyWorkload],
-    beside: Mapping[str, Measuring],
+    accompanying: Mapping[str, Measuring],
     on_progress: Callable[[int, int], None] | None = None,
     shown: Path | None = None,
 ) -> Store:
     """Brings the tables of a results folder up to date and returns the folder, opened.
 
-    ``workloads`` and ``beside`` (instruments, background loads) are the plugins by name.  ``on_progress`` is called with runs
+    ``workloads`` and ``accompanying`` (instruments, background loads) are plugins by name. ``on_progress`` is called with runs
     read and runs to read.  Results whose artifacts were left out of an archive are taken as they are.  ``shown`` is the archive
     that ``results`` was unpacked from, if it was.  Raises StoreError where ``results`` is not a results folder.
     """
@@ -62,13 +62,13 @@ def extract(
     if store.frozen:
         return store
     tables = results / "tables"
-    code = code_key([*workloads.values(), *beside.values()])
+    code = code_key([*workloads.values(), *accompanying.values()])
     jobs = {job.record.id: job for job in _jobs(store, code)}
     if _current(tables, jobs):
         return store
     try:
         with _locked(tables):
-            _update(tables, jobs, Readers(workloads, beside), on_progress)
+            _update(tables, jobs, Readers(workloads, accompanying), on_progress)
     except OSError as error:
         raise StoreError(
             f"{store.shown / 'tables'} cannot be written: {store.named(error)}",

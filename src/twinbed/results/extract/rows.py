@@ -44,7 +44,7 @@ class Readers:
     """The plugins that read artifacts, by name."""
 
     workloads: Mapping[str, AnyWorkload]
-    beside: Mapping[str, Measuring]
+    accompanying: Mapping[str, Measuring]
     """Instruments and background loads."""
 
 
@@ -95,11 +95,11 @@ def extractions(record: Record, plugins: Readers) -> Sequence[Extraction]:
     others += [("background load", each) for each in record.settings.get("background", {}).values()]
     return [
         Extraction("workload", workload.name, about, partial(_parse, workload, settings)),
-        *(_beside(what, plugins.beside.get(text(each["kind"])), each, about) for what, each in others),
+        *(_accompanying(what, plugins.accompanying.get(text(each["kind"])), each, about) for what, each in others),
     ]
 
 
-def _beside(what: str, plugin: Measuring | None, settings: Document, about: Described) -> Extraction:
+def _accompanying(what: str, plugin: Measuring | None, settings: Document, about: Described) -> Extraction:
     if plugin is None:
         return Extraction(what, str(settings["kind"]))
     return Extraction(what, plugin.name, replace(about, metrics=plugin.metrics), partial(_extract, plugin, settings))

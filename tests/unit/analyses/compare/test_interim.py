@@ -14,7 +14,7 @@ from twinbed.analyses.compare.analysis import analysis as compare
 from twinbed.analyses.compare.command import command as compare_command
 from twinbed.analyses.compare.decision import Decision, Nature, Rules, judge
 from twinbed.analyses.compare.estimates import estimate
-from twinbed.analyses.compare.interim import at_look
+from twinbed.analyses.compare.interim import at_interim
 from twinbed.analyses.compare.result import Comparison
 from twinbed.analyses.compare.words import explanation
 from twinbed.cli import main
@@ -186,7 +186,7 @@ def test_blocks_after_the_last_look_wait_for_the_next(results: Results, monkeypa
         results.carry(study())
     found = compare.run(extracted(results.path))
     assert {each.estimate.n for each in found.comparisons} == {5}
-    assert found.look == results.looks.taken[0]
+    assert found.interim == results.looks.taken[0]
 
 
 def test_before_the_first_look_there_is_no_verdict(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +227,7 @@ def test_a_look_that_the_budget_brought_about_outlives_a_second_kill(results: Re
     """What it has spent is spent, even if the study is killed while its looks are taken again."""
     monkeypatch.setattr("twinbed.lab.study.Outcome", lambda: ten_seconds())
     results.carry(study(STUDY.replace("0.06", "0.8"), "replicates.budget=150s"))
-    original = Deciding._look
+    original = Deciding._analysis
 
     def look(self: Deciding, blocks: int, over: bool) -> Any:
         if blocks == 7:
@@ -235,7 +235,7 @@ def test_a_look_that_the_budget_brought_about_outlives_a_second_kill(results: Re
         return original(self, blocks, over)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Deciding, "_look", look)
+        patch.setattr(Deciding, "_analysis", look)
         with pytest.raises(KeyboardInterrupt):
             results.carry(study(STUDY.replace("0.06", "0.8"), "replicates.budget=210s"))
     assert [each.blocks for each in results.looks.taken] == [5, 7]
@@ -372,7 +372,7 @@ def test_looks_hold_on_every_scale(scale: Scale, looks: tuple[float, ...]) -> No
     def decision(other: Rules) -> Decision:
         return judge(bare, Nature(2.0), other, False)
 
-    fixed, found = decision(rules).comparison, at_look(decision(rules), decision, rules).comparison
+    fixed, found = decision(rules).comparison, at_interim(decision(rules), decision, rules).comparison
     for single, looked in ((fixed.p_equivalent, found.p_equivalent), (fixed.p_different, found.p_different)):
         assert single is not None and looked is not None
         assert looked == 1.0 if not looks else looked >= single

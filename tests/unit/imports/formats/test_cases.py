@@ -103,7 +103,7 @@ def test_a_file_is_recognised_by_one_format(case: Case) -> None:
 def test_every_format_has_cases_and_declares_its_metrics() -> None:
     assert {case.format for case in CASES} == set(PLUGINS.formats)
     declared: dict[str, tuple[object, ...]] = {}
-    for plugin in (*PLUGINS.workloads.values(), *PLUGINS.beside.values(), *PLUGINS.formats.values()):
+    for plugin in (*PLUGINS.workloads.values(), *PLUGINS.accompanying.values(), *PLUGINS.formats.values()):
         for metric in plugin.metrics:
             known = declared.setdefault(metric.name, _about(metric))
             assert _about(metric) == known, f"{metric.name} of {plugin.name} is declared otherwise elsewhere"
