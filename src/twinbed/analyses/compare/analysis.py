@@ -72,6 +72,7 @@ def _comparison(key: Key, about: Declared, pair: _Pair, rules: Rules, cautions: 
         estimate=one,
         reference_estimate=two,
         step=about.step,
+        events=about.events,
         ratio=None,
         ratio_interval=None,
         margin=rules.margin,
@@ -80,7 +81,7 @@ def _comparison(key: Key, about: Declared, pair: _Pair, rules: Rules, cautions: 
         intervals_overlap=intervals_overlap(one, two),
     )
     shapes = tuple(doubtful_shape(each.values, about.scale, rules.margin) for each in (one, two))
-    nature = Nature(about.margin, about.step, about.whole and about.unit == "1")
+    nature = Nature(about.margin, about.step, about.events)
     decision = judge(bare, nature, rules, any(shapes))
     if rules.information is not None:
         decision = at_interim(decision, lambda other: judge(bare, nature, other, any(shapes)), rules)

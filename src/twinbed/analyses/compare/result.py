@@ -133,6 +133,8 @@ class Comparison:
     """On other scales than ratio."""
     step: float = 0.0
     """What values are rounded to, in the unit; 0 where nothing shows that they are."""
+    events: bool = False
+    """Whether values are counts of events."""
 
     @property
     def runs(self) -> int:

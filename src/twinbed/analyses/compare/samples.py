@@ -29,8 +29,8 @@ class Declared:
     margin: float | None = None
     step: float = 0.0
     """What all its values in the study are whole multiples of, in the unit; 0 where nothing is. See statistics.resolution."""
-    whole: bool = False
-    """Whether all its values are whole numbers of things or bytes: counted, not rounded."""
+    events: bool = False
+    """Whether its values count events. A share that is 1 throughout is none, so that one value has to be another number."""
 
     @property
     def rank(self) -> int:
@@ -147,7 +147,8 @@ def _resolve(metrics: dict[str, Declared], groups: Mapping[str, Mapping[str, Cel
         resolution = step(of_metric)
         whole = about.unit in COUNTED and resolution >= 1
         exact = whole or "/" in about.unit.removesuffix("/s")
-        metrics[metric] = replace(about, step=0.0 if exact else resolution, whole=whole)
+        events = whole and about.unit == "1" and any(value != 1 for value in of_metric)
+        metrics[metric] = replace(about, step=0.0 if exact else resolution, events=events)
 
 
 def _order(tables: Tables, levels: Mapping[str, Level]) -> tuple[int, ...]:

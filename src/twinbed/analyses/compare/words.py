@@ -46,7 +46,7 @@ def explanation(each: Comparison) -> str:
 def _unseen(each: Comparison) -> str:
     """``0 in all 5 runs of both: at most 0.6 a run``: absence is not shown by few runs."""
     seen = f"0 in all {each.runs} runs of both"
-    if each.unit == "1" and not each.step:
+    if each.events:
         return f"{seen}, which leaves up to {most_unseen(each.runs):.2g} a run, or any in {_unseen_share(each)} of runs"
     return f"{seen}, which leaves up to {_unseen_share(each)} of runs otherwise"
 

@@ -345,3 +345,29 @@ def test_what_the_reference_has_no_means_to_measure_is_no_headline(tmp_path: Pat
         rows += [(record.id, "interrupts", "server", "", 5.0)] if guest else []
     found = {(each.metric, each.host): each.headline for each in compare.run(metrics_table(tmp_path, rows)).comparisons}
     assert found == {("interrupts", "machine"): True, ("interrupts", "server"): False, ("cpu", ""): True}
+
+
+def test_a_share_that_is_one_throughout_counts_no_events(tmp_path: Path) -> None:
+    """Jain's fairness of equal flows is 1 in every run; three failures in three runs each would be too few to say."""
+
+    def whole(value: int) -> Any:
+        return lambda testbed, levels, replicate: {**RATES, "requests": value, "requests_per_second": 50.0}
+
+    for value, method in ((1, "exact"), (2, "counts")):
+        write_study(tmp_path / str(value), ["a", "b"], {}, 2, whole(value))
+        [found] = of(compared(tmp_path / str(value)), "requests")
+        assert found.method == method
+    assert explanation(found) == "too few events to say: 4 here and 4 on a"
+
+
+def test_how_much_no_event_leaves_is_a_rate_of_what_is_counted_elsewhere_and_a_share_of_runs_otherwise(tmp_path: Path) -> None:
+    """Of 3 runs: -ln(0.05) / 3 = 0.9986 events a run, 1 - 0.05^(1/3) = 0.6316 of runs."""
+
+    def respond(testbed: str, levels: Mapping[str, Any], replicate: int) -> Mapping[str, float | None]:
+        return {**RATES, "requests": 0 if levels["payload"] == "1kB" else 7 + replicate, "packets": 0}
+
+    write_study(tmp_path, ["a", "b"], {"payload": ["1kB", "1MB"]}, 3, respond)
+    result = compared(tmp_path)
+    counted, other = of(result, "requests")[0], of(result, "packets")[0]
+    assert explanation(counted) == "0 in all 3 runs of both, which leaves up to 1 a run, or any in 63 % of runs"
+    assert explanation(other) == "0 in all 3 runs of both, which leaves up to 63 % of runs otherwise"
