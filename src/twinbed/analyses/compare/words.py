@@ -170,7 +170,8 @@ def finding(each: Comparison) -> str:
         return f"{title}{where}: {held(each)}"
     if each.ratio is None:
         return f"{title}{where}: {explanation(each)}"
-    return f"{title}{where}: {change(each.ratio, each.reference)} (ratio {ratio(each.ratio)})"
+    by = change(each.ratio, each.reference)
+    return f"{title}{where}: {by}" if " times " in by else f"{title}{where}: {by} (ratio {ratio(each.ratio)})"
 
 
 @dataclass(frozen=True, slots=True)
