@@ -98,11 +98,11 @@ class Results:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        found = self.table("metrics")
-        known = set(found["metric"].unique().to_pylist())
+        rows = self.table("metrics")
+        known = set(rows["metric"].unique().to_pylist())
         if unknown := [name for name in names if name not in known]:
             raise TwinbedError(f"there is no metric {unknown[0]!r}", advice=f"there are: {', '.join(sorted(known))}")
-        return found.filter(pc.is_in(found["metric"], pa.array(names, pa.string()))) if names else found
+        return rows.filter(pc.is_in(rows["metric"], pa.array(names, pa.string()))) if names else rows
 
     def flows(self) -> pa.Table:
         """A row a TCP connection of the captures, with tcptrace's statistics (docs/flows.md)."""

@@ -28,9 +28,9 @@ class Fact:
 
 def passports(tables: Tables) -> tuple[Fact, ...]:
     """The testbeds' passports, in the order of places and names; places that are alike everywhere share a line."""
-    found = _collect(tables, "facts", ("place", "fact", "value"))
+    value = _collect(tables, "facts", ("place", "fact", "value"))
     merged: dict[str, list[Fact]] = {}
-    for (place, name), rows in sorted(found.items()):
+    for (place, name), rows in sorted(value.items()):
         fact = Fact(place, name, _values(rows, 0), {})
         same = next((index for index, each in enumerate(merged.get(name, [])) if each.values == fact.values), None)
         if same is None:
@@ -42,10 +42,10 @@ def passports(tables: Tables) -> tuple[Fact, ...]:
 
 def applied(tables: Tables) -> tuple[Fact, ...]:
     """Every setting as asked and as found."""
-    found = _collect(tables, "applied", ("subject", "setting", "found", "asked", "source"))
+    value_read = _collect(tables, "applied", ("subject", "setting", "found", "asked", "source"))
     return tuple(
         Fact(subject, setting, _values(rows, 0), _values(rows, 1), next(iter(rows.values()))[0][2])
-        for (subject, setting), rows in sorted(found.items())
+        for (subject, setting), rows in sorted(value_read.items())
     )
 
 

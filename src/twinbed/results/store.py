@@ -127,12 +127,12 @@ class Store:
         return str(error).replace(f"{self.path}/", "")
 
     def as_it_stands(self) -> Store:
-        """Without the runs that the study does not ask for any more, since settings or replicates were changed after they were
-        made. Results that name no planned runs are left as they are."""
+        """The results without the runs that the study no longer asks for, since settings or replicates were changed after they
+        were made. Results that name no planned runs are left as they are."""
         return self.of_runs({run.id for run in self.planned}) if self.planned else self
 
     def of_runs(self, ids: Container[str]) -> Store:
-        """With these runs only; testbeds that no run or plan names any more go too."""
+        """The results with these runs only; testbeds that no run or plan names any more go too."""
         records = tuple(record for record in self.records if record.id in ids)
         left_out = len(self.records) - len(records)
         if not left_out:
@@ -199,7 +199,7 @@ def _outline(path: Path, shown: Path, study: StudyDocument, records: Sequence[Re
 
 
 def _interim(path: Path, shown: Path, study: StudyDocument) -> InterimAnalyses | None:
-    """Of a study that goes on until it is decided."""
+    """The interim analyses of a study that goes on until it is decided."""
     until = study.get("replicates")
     if not isinstance(until, dict):
         return None

@@ -61,7 +61,7 @@ class Detection:
     """Replicates."""
     test: tuple[int, ...]
     scores: tuple[float, ...]
-    """Of all runs, in their order."""
+    """The scores of all runs, in their order."""
     kinds: Kinds
     """The kinds by which test runs are scored."""
     area: Area

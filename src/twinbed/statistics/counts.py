@@ -48,7 +48,8 @@ def are_rare(values: Sequence[float], reference: Sequence[float]) -> bool:
 
 
 def _like_chance(values: Sequence[float]) -> bool:
-    """Of equal counts k in n runs, the probability given their total is (nk)! / (k!^n n^(nk))."""
+    """Whether chance makes counts this even: of k in each of n runs, given their total, it does so with probability
+    (nk)! / (k!^n n^(nk))."""
     n, k = len(values), values[0]
     if any(value != k for value in values):
         return True
@@ -56,12 +57,12 @@ def _like_chance(values: Sequence[float]) -> bool:
 
 
 def count_test(values: Sequence[float], reference: Sequence[float], margin: float, alpha: float) -> CountTest:
-    """Of two samples with an event between them."""
+    """The test of two samples that have at least one event between them."""
     x, y, n, m = round(math.fsum(values)), round(math.fsum(reference)), len(values), len(reference)
     total = x + y
 
     def share(ratio: float) -> float:
-        """Of all events, that of the first sample, were this the ratio of rates."""
+        """The share of all events that are the first sample's, if this is the ratio of rates."""
         return ratio * n / (ratio * n + m)
 
     def at_least(ratio: float) -> float:

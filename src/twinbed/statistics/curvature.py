@@ -20,7 +20,7 @@ NOISE = 0.05
 @dataclass(frozen=True, slots=True)
 class Inflection:
     at: float
-    """By a straight line between the points of either sign."""
+    """The place on a straight line between the points of either sign."""
     rising: bool
     """Whether the slope falls before the point and rises after it: the report's points "from decreasing to increasing
     slope"."""

@@ -60,26 +60,26 @@ class Dependence:
 
 
 def dependence(values: Sequence[float], groups: Sequence[int]) -> Dependence | None:
-    """Of values in the order of runs, of which those of one group could as well have come in any order; None for fewer than
-    LEAST, or where nothing varies. Up to PERMUTED values the p-value counts PERMUTATIONS drawn orders, the observed one too;
-    beyond, it is normal with the mean and the variance of ORDERS of them."""
+    """The dependence of values on the order of runs; those of one group could as well have come in any order. None for fewer
+    than LEAST, or where nothing varies. Up to PERMUTED values the p-value counts PERMUTATIONS drawn orders, the observed one
+    too; beyond, it is normal with the mean and the variance of ORDERS of them."""
     n = len(values)
     if n < LEAST or max(values) == min(values):
         return None
     ranks = np.array(mid_ranks(values)) - (n + 1) / 2
     of = np.asarray(groups)
-    found, noise = float(ranks[:-1] @ ranks[1:]), np.random.default_rng(0)
+    product, noise = float(ranks[:-1] @ ranks[1:]), np.random.default_rng(0)
     # Sorting random keys within each group permutes it; its places are where the stable sort finds it.
     keys = of + noise.random((PERMUTATIONS if n <= PERMUTED else ORDERS, n))
     drawn = np.empty_like(keys)
     drawn[:, np.argsort(of, kind="stable")] = ranks[np.argsort(keys, axis=1)]
     products = (drawn[:, :-1] * drawn[:, 1:]).sum(1)
-    centre, correlation = float(products.mean()), found / float(ranks @ ranks)
+    centre, correlation = float(products.mean()), product / float(ranks @ ranks)
     if n <= PERMUTED:
-        farther = int((np.abs(products - centre) >= abs(found - centre) * (1 - 1e-9)).sum())
+        farther = int((np.abs(products - centre) >= abs(product - centre) * (1 - 1e-9)).sum())
         return Dependence(correlation, (1 + farther) / (1 + PERMUTATIONS))
     spread = float(products.std(ddof=1))
-    return Dependence(correlation, min(1.0, 2 * float(ndtr(-abs(found - centre) / spread))) if spread else 1.0)
+    return Dependence(correlation, min(1.0, 2 * float(ndtr(-abs(product - centre) / spread))) if spread else 1.0)
 
 
 def block_effect(rows: Sequence[Sequence[float | None]]) -> Blocks | None:

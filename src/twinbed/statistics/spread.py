@@ -56,7 +56,7 @@ def equal_deviations(values: Sequence[float], reference: Sequence[float]) -> flo
 
 
 def deviation_ratio_interval(values: Sequence[float], reference: Sequence[float], level: float) -> Bounds | None:
-    """Of the ratio of standard deviations; None for fewer than LEAST values, or where a sample does not vary."""
+    """The interval of the ratio of standard deviations; None for fewer than LEAST values, or where a sample does not vary."""
     n, m = len(values), len(reference)
     if min(n, m) < LEAST or not varies(values) or not varies(reference):
         return None
@@ -77,7 +77,7 @@ class _Sample:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> _Sample:
-        """With a standard deviation of 1, so that no fourth power is too large or too small for a float."""
+        """The sample scaled to a standard deviation of 1, so that no fourth power is too large or too small for a float."""
         mean, deviation = fmean(values), math.sqrt(variance(values))
         return cls(len(values), fourth_moment([(value - mean) / deviation for value in values]))
 

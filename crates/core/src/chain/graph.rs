@@ -8,7 +8,7 @@ pub struct State {
     pub calls: Vec<Box<str>>,
     /// Transitions that leave it.
     pub count: u64,
-    /// Of all transitions; `None` where there are none.
+    /// Share of all transitions; `None` where there are none.
     pub share: Option<f64>,
     /// Sequences that begin with it.
     pub starts: u64,
@@ -23,7 +23,7 @@ pub struct Edge {
     pub call: Box<str>,
     pub count: u64,
     pub probability: f64,
-    /// Of all transitions.
+    /// Share of all transitions.
     pub share: f64,
 }
 

@@ -4,15 +4,15 @@
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CallTotals {
     pub calls: u64,
-    /// Of these, the ones whose duration is known.
+    /// Calls whose duration is known.
     pub timed: u64,
     /// Their durations together.
     pub duration_ns: u64,
     /// The calls that the timed ones stand for: all that returned if the timed ones are a random sample, else themselves.
     pub represented: u64,
-    /// Of a sample: the durations' squares together.
+    /// The squares of a sample's durations together.
     pub squares_ns2: u128,
-    /// Of these, the ones that gave back an error.
+    /// Calls that gave back an error.
     pub errors: u64,
     /// The positive values they gave back, together: bytes, where [`moves_bytes`](crate::syscall::moves_bytes) says so.
     pub positive: u64,

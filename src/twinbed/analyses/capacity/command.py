@@ -76,9 +76,10 @@ def command(
         confidence=confidence,
     )
     columns = None if inputs.is_results(source) else [over, *by]
-    found = capacity.run(read_frame(inputs, source, response, columns, host=host, direction=direction), params)
-    rows = tables(found)
-    write(rows, found.cautions, found.left_out, source, style, table, _text(found, rows), output, lambda: _page(found))
+    capacities = capacity.run(read_frame(inputs, source, response, columns, host=host, direction=direction), params)
+    rows = tables(capacities)
+    text = _text(capacities, rows)
+    write(rows, capacities.cautions, capacities.left_out, source, style, table, text, output, lambda: _page(capacities))
     return codes.DONE
 
 

@@ -177,7 +177,7 @@ def _varying(settings: Sequence[Mapping[str, object]]) -> dict[str, frozenset[st
     leaves = [dict(_leaves(each)) for each in settings]
     names = dict.fromkeys(name for each in leaves for name in each)
     values = {name: frozenset(each.get(name, ABSENT) for each in leaves) for name in names}
-    return {f"setting {name}": found for name, found in values.items() if len(found) > 1}
+    return {f"setting {name}": several for name, several in values.items() if len(several) > 1}
 
 
 def _leaves(data: object, name: str = "") -> Iterable[tuple[str, str]]:

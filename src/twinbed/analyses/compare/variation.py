@@ -24,9 +24,9 @@ ANSWERS = {True: "yes", False: "no", None: NONE}
 
 def variation(result: Comparisons) -> Iterator[Markup]:
     """The sections, in order; none where there is nothing to say."""
-    found = [each for each in result.comparisons if each.headline and each.spread]
-    if found:
-        yield from _spreads(found)
+    spreads = [each for each in result.comparisons if each.headline and each.spread]
+    if spreads:
+        yield from _spreads(spreads)
     if result.orderings:
         yield from _order(result.orderings)
 
@@ -97,12 +97,12 @@ def _spreads(comparisons: Sequence[Comparison]) -> Iterator[Markup]:
 
 
 def _spread_row(each: Comparison) -> list[_Cell]:
-    found = each.spread
-    interval = found.interval if found else None
+    spread = each.spread
+    interval = spread.interval if spread else None
     times_text, because = NONE, ""
-    if found:
-        times_text = varies(replace(found, interval=None)).removeprefix("varies ")
-        because = f"[{times(interval.low)}, {times(interval.high)}]" if interval else found.reason if found.ratio else ""
+    if spread:
+        times_text = varies(replace(spread, interval=None)).removeprefix("varies ")
+        because = f"[{times(interval.low)}, {times(interval.high)}]" if interval else spread.reason if spread.ratio else ""
         if hardly := hardly_varies(each):
             times_text, because = NONE, hardly
     return [
@@ -111,17 +111,17 @@ def _spread_row(each: Comparison) -> list[_Cell]:
         _Cell(each.testbed),
         _Cell(deviation(each, each.estimate), number=True),
         _Cell(deviation(each, each.reference_estimate), number=True),
-        _Cell(times_text, number=True, strong=found is not None and found.differs, note=because),
-        _Cell(p_text(found.p_value if found else None), number=True),
-        _Cell(p_text(found.p_brown_forsythe if found else None), number=True),
+        _Cell(times_text, number=True, strong=spread is not None and spread.differs, note=because),
+        _Cell(p_text(spread.p_value if spread else None), number=True),
+        _Cell(p_text(spread.p_brown_forsythe if spread else None), number=True),
     ]
 
 
 def other_estimates(comparisons: Sequence[Comparison]) -> Iterator[Markup]:
     """Other estimates of a headline metric: medians, upper quantiles, the bootstrap where used, the seeds' rule of thumb."""
-    estimates = [found for each in comparisons for found in (each.estimate, each.reference_estimate)]
-    shares = list(dict.fromkeys(each.share for found in estimates for each in found.quantiles if each.interval))
-    if not any(found.quantiles for found in estimates):
+    estimates = [estimate for each in comparisons for estimate in (each.estimate, each.reference_estimate)]
+    shares = list(dict.fromkeys(each.share for estimate in estimates for each in estimate.quantiles if each.interval))
+    if not any(estimate.quantiles for estimate in estimates):
         return
     first, margin = comparisons[0], share(comparisons[0].margin)
     shares = shares if 0.5 in shares else [0.5, *shares]
@@ -151,8 +151,8 @@ def other_estimates(comparisons: Sequence[Comparison]) -> Iterator[Markup]:
 
 def _missing(estimates: Sequence[Estimate], shares: Sequence[float]) -> list[Quantile]:
     """The quantiles that no sample, or not every sample, is large enough for."""
-    found = {each.share: each for estimate in estimates for each in estimate.quantiles if each.interval is None}
-    return [found[share] for share in sorted(found)]
+    absent = {each.share: each for estimate in estimates for each in estimate.quantiles if each.interval is None}
+    return [absent[share] for share in sorted(absent)]
 
 
 def _estimate_cells(testbed: str, each: Comparison, estimate: Estimate, shares: Sequence[float]) -> list[_Cell]:

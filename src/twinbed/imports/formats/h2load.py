@@ -58,7 +58,7 @@ _TRAFFIC = re.compile(
 _OLD_TRAFFIC = re.compile(
     r"traffic: ([0-9]+) bytes total, ([0-9]+) bytes headers(?: \(space savings [^()]*\))?, ([0-9]+) bytes data\s*"
 )
-"""Of older versions, which gave exact counts alone."""
+"""The line of older versions, which gave exact counts alone."""
 _HEADING = re.compile(r"\s+min\s+max\s+.*sd\s+\+/- sd\s*")
 _TIMES = re.compile(r"time (for request|for connect|to 1st byte)\s*:\s+(.*)")
 _TIME = re.compile(rf"({DECIMAL})(us|ms|s|m|h)")

@@ -26,7 +26,7 @@ from twinbed.readers.http import request_cautions
 
 MEBIBYTE = 2.0**20
 _STEP = 0.005
-"""Of what is printed with two decimals."""
+"""The resolution of numbers that are printed with two decimals."""
 _UNIT_OF = {
     "transactions": "hits",
     "availability": "%",

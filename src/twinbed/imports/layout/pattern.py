@@ -49,7 +49,7 @@ class Pattern:
     """The kinds of a pattern's fields; a regular expression's fields are read as what they look like."""
     fixed: FileKey = field(default_factory=lambda: FileKey("", {}))
     from_end: re.Pattern[str] | None = None
-    """Of a pattern, for the characters of a path in reverse order."""
+    """The expression of a pattern, for the characters of a path in reverse order."""
 
     def assign(self, path: str) -> FileKey:
         tail = "/".join(path.split("/")[-self.parts :]) if self.parts else path

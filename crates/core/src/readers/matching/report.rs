@@ -12,11 +12,11 @@ use crate::flow::Key;
 /// How the point nearer to the sender was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Orientation {
-    /// By the delays of this connection's two directions.
+    /// The delays of this connection's two directions told it.
     Connection,
-    /// By those of another connection of the same hosts.
+    /// The delays of another connection of the same hosts told it.
     Hosts,
-    /// By nothing but the order in which the captures were named.
+    /// Nothing told it but the order in which the captures were named.
     Assumed,
 }
 

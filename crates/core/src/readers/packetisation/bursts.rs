@@ -16,7 +16,7 @@ pub struct Bursts {
     /// Over all bursts: packets on the wire, payload bytes.
     pub packets: u64,
     pub bytes: u64,
-    /// Of the largest bursts.
+    /// Packets and bytes of the largest bursts.
     pub packets_max: u64,
     pub bytes_max: u64,
     /// Over all gaps (one fewer than bursts), from a burst's last packet to the next one's first.

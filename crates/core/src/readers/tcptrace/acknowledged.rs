@@ -6,10 +6,10 @@ use super::samples::Samples;
 #[derive(Debug, Clone)]
 pub(super) struct Acknowledged {
     pub round_trips: Samples,
-    /// Of the longest segments.
+    /// Round trips of the longest segments.
     pub full_round_trips: Samples,
     pub(super) full_size: u32,
-    /// Of the handshake, and the last sample; below 0 where there is none.
+    /// Round trips of the handshake and of the last sample; below 0 where there is none.
     pub handshake_ns: i64,
     pub(super) last_ns: i64,
     /// Segments acknowledged by an ACK beyond their end, or inside them.

@@ -29,9 +29,10 @@ OF_UDP = frozenset(
 OF_A_SECOND = (0.8, 1.25)
 """Seconds of an interval that was to have one: a busy machine reports late."""
 COVERED = 0.98
-"""Of the seconds of a summary: where intervals have less of them, some are missing, and the summary counts."""
+"""The share of a summary's seconds that its intervals cover. Where they cover less, some are missing: the summary counts."""
 TAIL = 1e-3
-"""Of the bytes: what comes between the last interval and the end is in a summary alone (1e-5 of them with 3.0.11 and -R)."""
+"""The share of the bytes that may be in a summary alone: they come between the last interval and the end (1e-5 of them with
+3.0.11 and -R)."""
 JITTER_STEP_S = 1.000001e-6
 """What text rounds jitter to, and a little for binary fractions."""
 
