@@ -179,7 +179,7 @@ def test_a_container_that_is_not_as_asked_fails_its_run(
     sabotage, setting = CONTAINER[name]
     sabotage(monkeypatch)
     failure = fails_with(one_run("container"), site())
-    assert failure.phase == Phase.CONFIGURE
+    assert failure.phase == Phase.CONFIGURE, failure.reason
     assert f": {setting} should be " in failure.reason
 
 
@@ -191,7 +191,7 @@ def test_a_guest_that_is_not_as_asked_fails_its_run(
     for each in sabotage:
         each(monkeypatch)
     failure = fails_with(one_run("qemu"), site())
-    assert failure.phase == Phase.CONFIGURE
+    assert failure.phase == Phase.CONFIGURE, failure.reason
     for setting in settings:
         assert f": {setting} should be " in failure.reason
 
