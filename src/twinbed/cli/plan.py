@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from twinbed.model.result import Pairing
 from twinbed.model.run import Level
 from twinbed.render.rows import STYLES, print_json, print_table
 
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 _BLOCKS_SHOWN = 3
 _RUNS_SHOWN = 20
 """Runs of a block that are shown; a longer block is cut. JSON and CSV have everything."""
+
+
+_COMPARISONS = {
+    Pairing.PAIRED: "paired within blocks: what shifts a whole block cancels",
+    Pairing.INDEPENDENT: "of independent runs",
+}
 
 
 @click.command("plan")
@@ -148,6 +155,7 @@ def _print_head(study: Study, runs: Sequence[Run]) -> None:
     click.echo(f"margin      {format_share(study.margin)}: what differs by less counts as equivalent")
     click.echo(f"confidence  {format_share(study.confidence)}")
     click.echo(f"order       {study.order.value}, seed {study.seed}")
+    click.echo(f"comparison  {_COMPARISONS[study.comparison]}")
     instruments = dict.fromkeys(name for cell in study.cells for name in cell.instruments)
     click.echo(f"instruments {', '.join(instruments) or 'none'}")
     backgrounds = dict.fromkeys(name for cell in study.cells for name in cell.backgrounds)

@@ -146,13 +146,18 @@ class Kind(Enum):
     )
     BLOCK_EFFECT = (
         "runs of one block are alike and unlike those of others",
-        "something changed between blocks that is no factor; verdicts then err towards inconclusive, and an analysis with the "
-        "block as a factor takes it off",
+        "something changed between blocks that is no factor: a comparison within blocks takes it off, one of independent runs "
+        "errs towards inconclusive",
     )
     SERIAL = (
         "a run depends on the run before it",
         "replicates are then worth less than they count for and intervals are too narrow: let the machine settle between runs, "
         "or randomise the order",
+    )
+    SESSIONS = (
+        "runs of one session are alike and unlike those of others",
+        "they are worth less than they count for: compare with --sessions, which takes the session for the unit; more sessions "
+        "then say more than more runs",
     )
     ALIKE = (
         "levels differ in case or blanks alone",

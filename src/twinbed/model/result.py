@@ -19,3 +19,12 @@ class Interval:
     low: float
     high: float
     level: float
+
+
+class Pairing(StrEnum):
+    """How a study compares the means of two testbeds."""
+
+    PAIRED = "paired"
+    """By the differences within blocks: what shifts a whole block cancels."""
+    INDEPENDENT = "independent"
+    """As two samples of independent runs."""

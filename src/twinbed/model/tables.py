@@ -58,6 +58,8 @@ StudyDocument = TypedDict(
         "factors": Mapping[str, Sequence[Level]],
         "replicates": int | Document,
         "order": str,
+        "comparison": str,
+        "sessions": str | None,
         "seed": int,
         "margin": float,
         "confidence": float,

@@ -58,6 +58,22 @@ def plus_minus(value: float | None, half_width: float | None) -> str:
     return f"{value:,.{decimals}f} ± {half_width:,.{decimals}f}"
 
 
+EVEN = 0.1
+"""Share of the half width by which the two sides of an interval may differ, to be written as one."""
+
+
+def with_interval(value: float | None, low: float | None, high: float | None) -> str:
+    """``1,234 ± 56``, with the larger side, where both sides are about as long; else ``1,234 [1,150, 1,330]``. Two digits of
+    the half width, as in ``number``."""
+    if value is None or low is None or high is None:
+        return number(value)
+    below, above = value - low, high - value
+    if abs(above - below) <= EVEN * (above + below) / 2:
+        return plus_minus(value, max(below, above))
+    decimals = _decimals(value, (above + below) / 2)
+    return f"{value:,.{decimals}f} [{low:,.{decimals}f}, {high:,.{decimals}f}]"
+
+
 def _decimals(value: float, half_width: float | None) -> int:
     if not value and not half_width:
         return 0
@@ -75,6 +91,23 @@ def ratio(value: float | None) -> str:
     if 0.1 <= value < 10 or value == 0:
         return f"{value:.3f}"
     return f"{value:#.3g}".removesuffix(".") if value < 1000 else f"{value:,.0f}"
+
+
+def ratio_with_interval(value: float | None, low: float | None, high: float | None) -> str:
+    """``1.032 [0.981, 1.087]`` with two digits of the half width; ``1.000 ± <0.001`` where it is below what a ratio is given
+    to, the ratio alone where nothing is known of it, or where it is exact."""
+    if value is None or low is None or high is None or low == high:
+        return ratio(value)
+    if high - low < FINEST_RATIO * value:
+        return f"{ratio(value)} ± <{FINEST_RATIO * value:.1g}"
+    digits = 1 - math.floor(math.log10((high - low) / 2))
+    own = 3 - math.floor(math.log10(value)) if value else 3
+    decimals = max(0, min(digits, own))
+    return f"{value:,.{decimals}f} [{low:,.{decimals}f}, {high:,.{decimals}f}]"
+
+
+FINEST_RATIO = 1e-3
+"""Share of itself that no reader asks a ratio to be known better than."""
 
 
 def change(value: float, reference: str) -> str:

@@ -146,10 +146,11 @@ def _change(
     """As a share, with the bounds that ``compare`` found where it is against the reference testbed."""
     if base is None or row is base or row.estimate.mean is None or not base.estimate.mean:
         return None, None, None
-    change = row.estimate.mean / base.estimate.mean - 1
     against_reference = asked.columns == TESTBED and compared is not None and compared.reference == asked.against
     interval = compared.ratio_interval if compared is not None and against_reference else None
-    return (change, None, None) if interval is None else (change, interval.low - 1, interval.high - 1)
+    if compared is None or compared.ratio is None or interval is None:
+        return row.estimate.mean / base.estimate.mean - 1, None, None
+    return compared.ratio - 1, interval.low - 1, interval.high - 1
 
 
 def _kept(level: Level, held: Sequence[Level] | None) -> bool:
@@ -229,7 +230,7 @@ def _caption(table: Table, scale: UnitScale) -> str:
     if asked.show == "change":
         bounded = table.change_confidence is not None and any(entry.change_low is not None for entry in table.entries)
         bounds = f", and its {share(round(table.change_confidence or 0.0, 4))} interval" if bounded else ""
-        what = f"{title}: difference from {level_text(asked.against)} as a share of its mean{bounds}"
+        what = f"{title}: difference from {level_text(asked.against)} as a share of it{bounds}"
     else:
         level = share(round(table.confidence, 4))
         spreads = {"interval": f" ± half the {level} interval", "stdev": " ± standard deviation", "none": ""}

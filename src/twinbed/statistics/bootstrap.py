@@ -35,18 +35,27 @@ def far_from_normal(values: Sequence[float]) -> bool:
     return test is not None and test.p < SKEWED
 
 
-def ratio_interval(values: Sequence[float], reference: Sequence[float], level: float, seed: int = 0) -> Bounds | None:
-    """The interval of mean(values) / mean(reference); None for fewer than LEAST values, negative ones, or infinite bounds."""
+def ratio_interval(
+    values: Sequence[float], reference: Sequence[float], level: float, seed: int = 0, *, paired: bool = False
+) -> Bounds | None:
+    """The interval of mean(values) / mean(reference); None for fewer than LEAST values, negative ones, or infinite bounds.
+    ``paired``: values belong together one by one, and pairs are resampled."""
     if min(len(values), len(reference)) < LEAST or min(*values, *reference) < 0:
         return None
     if not varies(values) and not varies(reference):
         return None
     one, two = sorted(values), sorted(reference)
     # Both ratios take the samples in one order, so that one is the reciprocal of the other to the last resample.
-    if (len(two), _shape(two)) < (len(one), _shape(one)):
-        interval = _interval(two, one, level, seed)
-        return None if interval is None or interval.low <= 0 else Bounds(1 / interval.high, 1 / interval.low, level)
-    return _interval(one, two, level, seed)
+    turned = (len(two), _shape(two)) < (len(one), _shape(one))
+    first, second = (reference, values) if turned else (values, reference)
+    if paired:
+        pairs = sorted(zip(first, second, strict=True))
+        interval = _interval([x for x, _ in pairs], [y for _, y in pairs], level, seed, paired)
+    else:
+        interval = _interval(sorted(first), sorted(second), level, seed, paired)
+    if not turned or interval is None:
+        return interval
+    return None if interval.low <= 0 else Bounds(1 / interval.high, 1 / interval.low, level)
 
 
 def _shape(ordered: Sequence[float]) -> float:
@@ -54,10 +63,10 @@ def _shape(ordered: Sequence[float]) -> float:
     return (ordered[-1] - ordered[0]) / max(ordered[-1], math.ulp(0.0))
 
 
-def _interval(one: Sequence[float], two: Sequence[float], level: float, seed: int) -> Bounds | None:
+def _interval(one: Sequence[float], two: Sequence[float], level: float, seed: int, paired: bool) -> Bounds | None:
     from scipy.stats import bootstrap
 
-    positive = one[0] > 0 and two[0] > 0
+    positive = min(one) > 0 and min(two) > 0
     x, y = (np.log(sample) if positive else np.asarray(sample, dtype=float) for sample in (one, two))
 
     def statistic(x: Floats, y: Floats, axis: int = -1) -> Floats:
@@ -70,6 +79,7 @@ def _interval(one: Sequence[float], two: Sequence[float], level: float, seed: in
             (x, y),
             statistic,
             method="BCa",
+            paired=paired,
             vectorized=True,
             n_resamples=RESAMPLES,
             confidence_level=level,

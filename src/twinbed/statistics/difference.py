@@ -1,12 +1,12 @@
 """Difference of two means, for an interval scale, whose zero is arbitrary, so that no ratio or relative margin has a meaning.
 
 A margin is an absolute difference in the metric's unit.  Welch's t (1947, Biometrika 34:28) with Satterthwaite's degrees of
-freedom; two one-sided tests at the margin (Schuirmann 1987).  Means are assumed to be normal.
+freedom, or Student's t of the differences within pairs; two one-sided tests at the margin (Schuirmann 1987).  Means are assumed
+to be normal.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -14,7 +14,7 @@ from statistics import fmean
 from scipy.special import stdtrit
 
 from twinbed.statistics.bounds import Bounds
-from twinbed.statistics.moments import variance, varies, welch_df
+from twinbed.statistics.moments import standard_error, varies
 from twinbed.statistics.region import p_values
 from twinbed.statistics.resolution import bias
 
@@ -33,13 +33,21 @@ class DifferenceTest:
 
 
 def difference_test(
-    values: Sequence[float], reference: Sequence[float], margin: float | None, alpha: float, *, step: float = 0.0
+    values: Sequence[float],
+    reference: Sequence[float],
+    margin: float | None,
+    alpha: float,
+    *,
+    step: float = 0.0,
+    paired: bool = False,
 ) -> DifferenceTest:
     """Compares two samples of at least two values each. ``step`` is what values are rounded to, in their unit: what that can
-    hide is part of the interval, and held against each test (``statistics.resolution``)."""
+    hide is part of the interval, and held against each test (``statistics.resolution``). ``paired`` is whether the values of
+    both belong together one by one."""
     difference = fmean(values) - fmean(reference)
     hidden = bias(values, step) + bias(reference, step)
-    if not varies(values) and not varies(reference):
+    error, df = standard_error(values, reference, paired)
+    if not error or (not varies(values) and not varies(reference)):
         return DifferenceTest(
             difference,
             Bounds(difference - hidden, difference + hidden, 1 - 2 * alpha),
@@ -47,8 +55,6 @@ def difference_test(
             None if margin is None else float(abs(difference) + hidden > margin),
             None if margin is None else float(abs(difference) - hidden <= margin),
         )
-    a, b = variance(values) / len(values), variance(reference) / len(reference)
-    error, df = math.sqrt(a + b), welch_df(a, len(values), b, len(reference))
 
     def interval(tail: float) -> Bounds:
         half = float(stdtrit(df, 1 - tail)) * error + hidden

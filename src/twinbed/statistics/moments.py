@@ -24,6 +24,12 @@ def variance(values: Sequence[float]) -> float:
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
 
+def covariance(values: Sequence[float], others: Sequence[float]) -> float:
+    """Sample covariance of two samples of the same length, ddof 1, in two passes."""
+    one, two = fmean(values), fmean(others)
+    return math.fsum((x - one) * (y - two) for x, y in zip(values, others, strict=True)) / (len(values) - 1)
+
+
 def varies(values: Sequence[float]) -> bool:
     """Whether values differ by more than the rounding of what they were computed from."""
     return max(values) - min(values) > 1e-12 * max(map(abs, values))
@@ -49,6 +55,19 @@ def welch_df(a: float, n: int, b: float, m: int) -> float:
     # Shares are used because squares of tiny errors would be 0.
     share = a / (a + b)
     return 1 / (share**2 / (n - 1) + (1 - share) ** 2 / (m - 1))
+
+
+def standard_error(values: Sequence[float], reference: Sequence[float], paired: bool) -> tuple[float, float]:
+    """The standard error of mean(values) - mean(reference), 0 where nothing varies, and its degrees of freedom: Welch's of
+    independent samples, n - 1 of n pairs."""
+    n, m = len(values), len(reference)
+    if paired:
+        differences = [one - two for one, two in zip(values, reference, strict=True)]
+        # What is left near 0 may be the rounding of what was subtracted.
+        least = 1e-12 * max(map(abs, (*values, *reference)))
+        return math.sqrt(variance(differences) / n) if max(differences) - min(differences) > least else 0.0, n - 1.0
+    a, b = variance(values) / n, variance(reference) / m
+    return math.sqrt(a + b), welch_df(a, n, b, m) if a + b else n + m - 2.0
 
 
 def mean_interval(values: Sequence[float], level: float) -> Bounds:

@@ -14,6 +14,13 @@ geometric means, an interval that is never unbounded.  Where a value is 0 there 
 is then compared with the region by the tests of mean(x) - theta mean(y) (Fieller 1954, J. R. Stat. Soc. B 16:175; for
 equivalence Hauschke et al. 1999, Stat. Med. 18:93) with Satterthwaite's degrees of freedom, since variances differ.
 
+Samples whose values belong together in pairs, since a block of the design or a session made one of each, are compared by the
+differences within pairs: what shifts a whole pair cancels.  Student's t of the n - 1 degrees of freedom of n pairs takes
+Welch's place, and Fieller's test has the covariance.  With positive correlation within pairs the tests for independent samples
+keep their size as well, but lose power; without any they are the more powerful, since they have more degrees of freedom.  Which
+one is used is a matter of the design, decided before there are values (Montgomery 2017, Design and Analysis of Experiments,
+2.5).
+
 Two things keep few or coarse values from being taken for proof.  Values that are rounded to steps may be off by what rounding
 hides (``statistics.resolution``), which widens each interval at both ends and is held against each test.  Rare events are no
 surer than Poisson's law lets them be (``statistics.counts``): of its test and that of the means the weaker counts.  Where no
@@ -31,7 +38,7 @@ from scipy.special import stdtrit
 
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.counts import CountTest, are_rare, count_test
-from twinbed.statistics.moments import variance, varies, welch_df
+from twinbed.statistics.moments import covariance, standard_error, variance, varies, welch_df
 from twinbed.statistics.region import p_values
 from twinbed.statistics.resolution import bias
 
@@ -53,14 +60,24 @@ class RatioTest:
     p_different: float
     """Two-sided p-value of the ratio being outside the region; different where it is at most alpha."""
     method: str
-    """``log``, ``fieller``, ``exact``, ``counts``, or ``unseen`` where both samples are 0 throughout."""
+    """Of the means: ``log``, ``fieller``, ``exact``, ``counts``, or ``unseen`` where both samples are 0 throughout."""
 
 
 def ratio_test(
-    values: Sequence[float], reference: Sequence[float], margin: float, alpha: float, *, step: float = 0.0, counts: bool = False
+    values: Sequence[float],
+    reference: Sequence[float],
+    margin: float,
+    alpha: float,
+    *,
+    step: float = 0.0,
+    counts: bool = False,
+    paired: bool = False,
 ) -> RatioTest | None:
     """Compares two samples of at least two values each; None where a value is negative, since then no ratio means anything.
-    ``step`` is what values are rounded to, in their unit; ``counts`` whether they are counts of events."""
+    ``step`` is what values are rounded to, in their unit; ``counts`` whether they are counts of events; ``paired`` whether the
+    values of both samples belong together one by one, in the order given."""
+    if paired and len(values) != len(reference):
+        raise ValueError(f"{len(values)} values cannot be paired with {len(reference)}")
     if min(*values, *reference) < 0:
         return None
     if not any(values) and not any(reference):
@@ -69,9 +86,9 @@ def ratio_test(
     if not varies(values) and not varies(reference):
         test = _exact(values[0], reference[0], hidden, margin, alpha)
     elif min(*values, *reference) > 0:
-        test = _log(values, reference, hidden, margin, alpha)
+        test = _log(values, reference, hidden, margin, alpha, paired)
     else:
-        test = _fieller(values, reference, hidden, margin, alpha)
+        test = _fieller(values, reference, hidden, margin, alpha, paired)
     return _weaker(test, count_test(values, reference, margin, alpha)) if counts and are_rare(values, reference) else test
 
 
@@ -115,15 +132,21 @@ def _exact(value: float, reference: float, hidden: tuple[float, float], margin: 
 
 
 def _log(
-    values: Sequence[float], reference: Sequence[float], hidden: tuple[float, float], margin: float, alpha: float
+    values: Sequence[float],
+    reference: Sequence[float],
+    hidden: tuple[float, float],
+    margin: float,
+    alpha: float,
+    paired: bool,
 ) -> RatioTest:
     x, y = [math.log(value) for value in values], [math.log(value) for value in reference]
-    a, b = variance(x) / len(x), variance(y) / len(y)
-    difference, error, df = fmean(x) - fmean(y), math.sqrt(a + b), welch_df(a, len(x), b, len(y))
-    edge = math.log1p(margin)
+    difference, edge = fmean(x) - fmean(y), math.log1p(margin)
+    error, df = standard_error(x, y, paired)
+    if not error:
+        return _exact(math.exp(fmean(x)), math.exp(fmean(y)), hidden, margin, alpha)
     off = hidden[0] / math.exp(fmean(x)), hidden[1] / math.exp(fmean(y))
     if max(off) >= 1:  # a mean may be 0
-        return _fieller(values, reference, hidden, margin, alpha)
+        return _fieller(values, reference, hidden, margin, alpha, paired)
     low = difference + math.log1p(-off[0]) - math.log1p(off[1])
     high = difference + math.log1p(off[0]) - math.log1p(-off[1])
 
@@ -137,29 +160,36 @@ def _log(
 
 
 def _fieller(
-    values: Sequence[float], reference: Sequence[float], hidden: tuple[float, float], margin: float, alpha: float
+    values: Sequence[float],
+    reference: Sequence[float],
+    hidden: tuple[float, float],
+    margin: float,
+    alpha: float,
+    paired: bool,
 ) -> RatioTest:
     x, y = fmean(values), fmean(reference)
     a, b = variance(values) / len(values), variance(reference) / len(reference)
+    c = covariance(values, reference) / len(values) if paired else 0.0
     # One number of degrees of freedom, at the ratio found, so that tests and interval say the same.
     theta = x / y if y else 1.0
-    df = (
-        welch_df(a, len(values), theta**2 * b, len(reference))
-        if a or theta * b
-        else float(min(len(values), len(reference)) - 1)
-    )
+    df = float(min(len(values), len(reference)) - 1)
+    if not paired and (a or theta * b):
+        df = welch_df(a, len(values), theta**2 * b, len(reference))
 
     def statistic(theta: float, way: int) -> float:
         """With the means moved as far as rounding can have moved them; ``way`` is -1 for the least ratio, 1 for the largest."""
-        error = math.sqrt(a + theta**2 * b)
-        return (x - theta * y + way * (hidden[0] + theta * hidden[1])) / error
+        difference = x - theta * y + way * (hidden[0] + theta * hidden[1])
+        square = a - 2 * theta * c + theta**2 * b
+        if square <= 1e-24 * (a + theta**2 * b):  # pairs that differ by exactly this ratio
+            return math.copysign(math.inf, difference) if difference else 0.0
+        return difference / math.sqrt(square)
 
     p_equivalent, _ = p_values(statistic(1 / (1 + margin), -1), statistic(1 + margin, 1), df)
     _, p_different = p_values(statistic(1 / (1 + margin), 1), statistic(1 + margin, -1), df)
 
     def interval(tail: float) -> Bounds | None:
-        least = fieller_interval(max(0.0, x - hidden[0]), y + hidden[1], a, b, df, tail)
-        most = fieller_interval(x + hidden[0], max(0.0, y - hidden[1]), a, b, df, tail)
+        least = fieller_interval(max(0.0, x - hidden[0]), y + hidden[1], a, b, df, tail, c)
+        most = fieller_interval(x + hidden[0], max(0.0, y - hidden[1]), a, b, df, tail, c)
         return None if least is None or most is None else Bounds(least.low, most.high, least.level)
 
     return RatioTest(
@@ -172,8 +202,9 @@ def _fieller(
     )
 
 
-def fieller_interval(x: float, y: float, a: float, b: float, df: float, tail: float) -> Bounds | None:
-    """Fieller's interval of x/y for independent means with squared standard errors ``a`` and ``b``, ``tail`` on each side.
+def fieller_interval(x: float, y: float, a: float, b: float, df: float, tail: float, c: float = 0.0) -> Bounds | None:
+    """Fieller's interval of x/y for means with squared standard errors ``a`` and ``b`` and covariance ``c``, ``tail`` on each
+    side.
 
     None where the reference's mean is not shown to differ from 0, which makes the set unbounded.
     """
@@ -181,12 +212,15 @@ def fieller_interval(x: float, y: float, a: float, b: float, df: float, tail: fl
     square = y**2 - t2 * b
     if square <= 0:
         return None
-    root = math.sqrt(max(0.0, (x * y) ** 2 - square * (x**2 - t2 * a)))
-    return Bounds((x * y - root) / square, (x * y + root) / square, 1 - 2 * tail)
+    middle = x * y - t2 * c
+    root = math.sqrt(max(0.0, middle**2 - square * (x**2 - t2 * a)))
+    return Bounds((middle - root) / square, (middle + root) / square, 1 - 2 * tail)
 
 
-def replicates_needed(values: Sequence[float], reference: Sequence[float], margin: float, alpha: float) -> int | None:
-    """Replicates a testbed that would make the interval at 1 - 2 alpha fit the region, were ratio and spread as now found.
+def replicates_needed(
+    values: Sequence[float], reference: Sequence[float], margin: float, alpha: float, *, paired: bool = False
+) -> int | None:
+    """Replicates a testbed, or pairs, that would make the interval at 1 - 2 alpha fit the region, if ratio and spread stay.
 
     None where values are not all positive, the ratio is outside the region, or more than MOST_REPLICATES would be needed.
     It makes the expected interval fit, which an actual one then does about half of the time: a least number, not a promise.
@@ -197,10 +231,11 @@ def replicates_needed(values: Sequence[float], reference: Sequence[float], margi
     room = math.log1p(margin) - abs(fmean(x) - fmean(y))
     if room <= 0:
         return None
-    spread2 = variance(x) + variance(y)
+    a, b = variance(x), variance(y)
+    spread2 = variance([one - two for one, two in zip(x, y, strict=True)]) if paired else a + b
     n = max(2, math.ceil(spread2 * float(stdtrit(1e6, 1 - alpha)) ** 2 / room**2))
     while n <= MOST_REPLICATES:
-        df = welch_df(variance(x) / n, n, variance(y) / n, n) if spread2 else n - 1
+        df = welch_df(a / n, n, b / n, n) if spread2 and not paired else n - 1
         if float(stdtrit(df, 1 - alpha)) ** 2 * spread2 / n <= room**2:
             return n
         n += 1

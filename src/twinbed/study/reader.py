@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import BaseModel
 
 from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams, WorkloadParams
+from twinbed.model.result import Pairing
 from twinbed.model.run import Level
 from twinbed.study.catalogue import Catalogue
 from twinbed.study.cell import Cell, M, Sections, cells
@@ -27,7 +28,7 @@ from twinbed.study.pivot import TABLES, Pivot, PivotReader
 from twinbed.study.problem import Position, Problem, listed, nearest
 from twinbed.study.profile import Profile
 from twinbed.study.sections import SectionReader
-from twinbed.study.study import Head, Study, seed_of
+from twinbed.study.study import Head, Order, Study, pairing, seed_of
 from twinbed.study.until import read_until
 
 KEYS = (
@@ -42,6 +43,7 @@ KEYS = (
     "instruments",
     "replicates",
     "order",
+    "comparison",
     "seed",
     "margin",
     "confidence",
@@ -118,6 +120,7 @@ class StudyReader:
             replicates=replicates,
             until=until,
             order=head.order,
+            comparison=head.comparison or pairing(head.order, replicates if until is None else until.least),
             seed=seed_of(head.study) if head.seed is None else head.seed,
             margin=head.margin,
             confidence=head.confidence,
@@ -133,6 +136,9 @@ class StudyReader:
             del own["replicates"]
         node = Entries(own, {key: self.root.keys[key] for key in own}, self.root.place)
         head = Section("", Head, node).check({}, self.problems)
+        if isinstance(head, Head) and head.comparison is Pairing.PAIRED and head.order is not Order.RANDOMIZED_BLOCKS:
+            message = f"{head.order} has no blocks to pair runs by"
+            self.problem(own["comparison"].place, "comparison", message, "order: randomized-blocks, or comparison: independent")
         name = own.get("study")
         if isinstance(name, Scalar) and isinstance(name.value, str) and not _STUDY_NAME.fullmatch(name.value):
             self.problem(name.place, "study", f"{name.value!r} is not a safe folder name", _STUDY_NAME_ALLOWED)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
 from twinbed.contracts.params import DriverParams
 from twinbed.model.interim import UntilDecided
+from twinbed.model.result import Pairing
 from twinbed.model.run import Level
 from twinbed.model.units import Share
 from twinbed.study.cell import Cell
@@ -33,6 +34,11 @@ class Order(StrEnum):
     """Cell by cell, as written."""
 
 
+LEAST_PAIRS = 4
+"""Replicates from which comparisons are paired by default: with fewer, the differences within blocks have too few degrees of
+freedom for what they gain."""
+
+
 class Head(BaseModel):
     """The keys of a study that stand for themselves."""
 
@@ -42,6 +48,11 @@ class Head(BaseModel):
     reference: StrictStr | None = Field(None, description="the testbed that the others are held against")
     replicates: Annotated[StrictInt, Field(ge=1, le=10_000)] = Field(5, description="runs of each cell")
     order: Order = Field(Order.RANDOMIZED_BLOCKS, description="in which order runs are made")
+    comparison: Pairing | None = Field(
+        None,
+        description="whether means are compared within blocks or as independent runs; paired in randomised blocks of at least "
+        f"{LEAST_PAIRS} replicates if not given",
+    )
     seed: Annotated[StrictInt, Field(ge=0)] | None = Field(
         None, description="of the random order; derived from the name if not given"
     )
@@ -68,6 +79,7 @@ class Study:
     """Replicates of each cell; the most that there may be, where the study goes on until it is decided."""
     until: UntilDecided | None
     order: Order
+    comparison: Pairing
     seed: int
     margin: float
     confidence: float
@@ -98,6 +110,7 @@ class Study:
             "exclude": [dict(entry) for entry in self.exclude],
             "replicates": self.replicates if self.until is None else self.until.model_dump(),
             "order": self.order.value,
+            "comparison": self.comparison.value,
             "seed": self.seed,
             "margin": self.margin,
             "confidence": self.confidence,
@@ -107,6 +120,12 @@ class Study:
             "overrides": list(self.overrides),
             "source": self.source,
         }
+
+
+def pairing(order: Order, replicates: int) -> Pairing:
+    """The comparison of a study that asks for none. It hangs on the design alone, so that no value can have a say in it."""
+    blocks = order is Order.RANDOMIZED_BLOCKS and replicates >= LEAST_PAIRS
+    return Pairing.PAIRED if blocks else Pairing.INDEPENDENT
 
 
 def seed_of(name: str) -> int:

@@ -225,7 +225,8 @@ def test_the_command_writes_and_names_its_file(tmp_path: Path) -> None:
 
 
 def test_a_study_of_one_testbed_shows_what_was_measured(tmp_path):
-    """Nothing to compare, yet the means of every cell: of 1000 and 1020 it is 1010."""
+    """Nothing to compare, yet the means of every cell: of 1000 and 1020 the geometric one is 1009.95, and the interval by t of
+    their logarithms, (ln 1.02 / 2) 12.706 to both sides, 890.6 to 1145.4."""
     folder = tmp_path / "one"
 
     def respond(testbed, levels, replicate):
@@ -239,14 +240,14 @@ def test_a_study_of_one_testbed_shows_what_was_measured(tmp_path):
     verdict_table(result, console)
     said = console.export_text()
     assert "Nothing to compare" in said
-    assert said.count("1,010 ± ") == 2
+    assert said.count("1,010 [891, 1,145]") == 2
     text = page(store, result)
-    assert text.count("1,010 ± ") >= 2
+    assert text.count("1,010 [891, 1,145]") >= 2
     assert "payload 1MiB" in text
     for shown in (said, text):
         assert "othing to compare: all values are of only." in " ".join(shown.split())
-    assert markdown(store, result).count("| payload 500B | only | 1,010 ± ") == 1
-    assert latex(store, result).count(r"payload 500B & only & 1,010 $\pm$ ") == 1
+    assert markdown(store, result).count("| payload 500B | only | 1,010 [891, 1,145] ") == 1
+    assert latex(store, result).count(r"payload 500B & only & 1,010 [891, 1,145] ") == 1
 
 
 def test_runs_without_any_value_are_said_to_have_none(tmp_path):

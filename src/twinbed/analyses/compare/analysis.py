@@ -2,8 +2,7 @@
 
 In: runs with levels and status, and the table ``metrics``.  Out: one Comparison for each metric, host, direction, cell and
 testbed but the reference, in the order of layers and of the study file; headline metrics in the order of runs.  Limits:
-replicates are taken as independent; where blocks shift all testbeds alike, verdicts err towards inconclusive.  Sources: see
-``twinbed.statistics``.
+runs are taken as independent but for their blocks or sessions (``compare.units``).  Sources: see ``twinbed.statistics``.
 """
 
 from __future__ import annotations
@@ -17,10 +16,11 @@ from twinbed.analyses.compare.cautions import Carried, Residue, carried, of_grou
 from twinbed.analyses.compare.decision import Nature, Rules, doubtful_shape, judge
 from twinbed.analyses.compare.estimates import estimate, intervals_overlap, within_rule
 from twinbed.analyses.compare.interim import at_interim
-from twinbed.analyses.compare.ordering import order_cautions, orderings
+from twinbed.analyses.compare.ordering import order_cautions, orderings, session_cautions
 from twinbed.analyses.compare.result import OTHER_SETTINGS, CellCautions, Comparison, Comparisons, Estimated
 from twinbed.analyses.compare.samples import CellRuns, Declared, Key, Samples, gather
 from twinbed.analyses.compare.spreads import decided as decided_spreads
+from twinbed.analyses.compare.units import TIME, Units, units
 from twinbed.contracts.analysis import Analysis, Row
 from twinbed.metrics.metric import Scale
 from twinbed.model.as_of import AsOf
@@ -43,6 +43,9 @@ class CompareParams(BaseModel):
     confidence: float | None = Field(
         default=None, gt=0.5, lt=1, description="1 - alpha: 0.95 keeps each kind of wrong verdict at 5 %"
     )
+    sessions: str | None = Field(
+        default=None, description=f"the factor that says in which session a run was made; {TIME}: by pauses between runs"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +57,15 @@ class _Pair:
     groups: tuple[CellRuns, CellRuns]
 
 
-def _comparison(key: Key, about: Declared, pair: _Pair, rules: Rules, cautions: tuple[Caution, ...]) -> Comparison:
+def _comparison(
+    key: Key, about: Declared, pair: _Pair, rules: Rules, units: Units, cautions: tuple[Caution, ...]
+) -> Comparison:
     """One comparison before Holm's correction; its verdict is not yet final."""
     metric, host, direction = key
-    one, two = (estimate(group.values.get(key, ()), rules.confidence, about.scale) for group in pair.groups)
+    arranged = units.arrange(key, pair.groups)
+    one, two = (
+        estimate(group.values.get(key, ()), rules.confidence, about.scale, units.means(key, group)) for group in pair.groups
+    )
     bare = Comparison(
         metric=metric,
         unit=about.unit,
@@ -79,12 +87,14 @@ def _comparison(key: Key, about: Declared, pair: _Pair, rules: Rules, cautions: 
         verdict=Verdict.INCONCLUSIVE,
         within_rule=within_rule(one, two, rules.margin) if about.scale == Scale.RATIO else None,
         intervals_overlap=intervals_overlap(one, two),
+        paired=arranged.paired and about.scale in (Scale.RATIO, Scale.INTERVAL),
+        sessions=arranged.sessions,
     )
     shapes = tuple(doubtful_shape(each.values, about.scale, rules.margin) for each in (one, two))
     nature = Nature(about.margin, about.step, about.events)
-    decision = judge(bare, nature, rules, any(shapes))
+    decision = judge(bare, arranged, nature, rules, any(shapes))
     if rules.information is not None:
-        decision = at_interim(decision, lambda other: judge(bare, nature, other, any(shapes)), rules)
+        decision = at_interim(decision, lambda other: judge(bare, arranged, nature, other, any(shapes)), rules)
     own = _own_cautions(bare, pair, shapes)
     few = (Caution(Kind.FEW_COUNTS, decision.few_counts, metric),) if decision.few_counts else ()
     return replace(decision.comparison, cautions=(*cautions, *own, *few))
@@ -164,10 +174,12 @@ class Compare(Analysis[CompareParams, Comparisons]):
         rules = Rules(margin, round(1 - confidence, 12), confidence, information)
         if interim and interim.taken:
             tables = AsOf(tables, interim.blocks)
-        samples = gather(tables)
-        carry, left = carried(tables), residue(tables)
+        sessions = params.sessions if params.sessions is not None else tables.outline.data.get("sessions")
+        samples, by = gather(tables, sessions), units(tables, sessions)
+        carry, left = carried(tables), residue(tables, sessions)
         ordered = orderings(samples, tables.records, rules.alpha)
         of_order = order_cautions(ordered, samples.testbeds, margin, rules.alpha)
+        of_sessions = {} if by.of_run else session_cautions(samples, tables.records, margin, rules.alpha)
         cell_cautions = {
             (cell, testbed): of_group(testbed, cell, group, carry, left)
             for cell, groups in samples.groups.items()
@@ -179,20 +191,22 @@ class Compare(Analysis[CompareParams, Comparisons]):
             headlines = _headlines(samples, key, tables.outline.reference)
             for cell, pair in _pairs(samples, key, tables.outline.reference):
                 kept = [*cell_cautions.get((cell, pair.names[0]), ()), *cell_cautions.get((cell, pair.names[1]), ())]
-                kept += dict.fromkeys(caution for name in pair.names for caution in of_order.get((key, name), ()))
-                comparison = _comparison(key, about, pair, rules, tuple(kept))
+                for of_runs in (of_order, of_sessions):
+                    kept += dict.fromkeys(caution for name in pair.names for caution in of_runs.get((key, name), ()))
+                comparison = _comparison(key, about, pair, rules, by, tuple(kept))
                 measured_there = tables.outline.reference in samples.groups[cell]
                 comparisons.append(replace(comparison, headline=measured_there and pair.names[0] in headlines))
         decided = tuple(_decide(comparisons, rules.alpha))
         of_study = [*_study_cautions(tables, samples, carry, left, decided)]
-        of_study += dict.fromkeys(caution for each in of_order.values() for caution in each)
+        for of_runs in (of_order, of_sessions):
+            of_study += dict.fromkeys(caution for each in of_runs.values() for caution in each)
         return Comparisons(
             comparisons=decided,
             cautions=tuple(of_study),
             orderings=ordered,
             left_out={OTHER_SETTINGS: tables.other_settings} if tables.other_settings else {},
             interim=interim.taken[-1] if interim and interim.taken else None,
-            estimates=tuple(_estimates(samples, rules.confidence)),
+            estimates=tuple(_estimates(samples, rules.confidence, by)),
             cell_cautions=tuple(
                 CellCautions(samples.cells[cell], testbed, tuple(cautions))
                 for (cell, testbed), cautions in cell_cautions.items()
@@ -224,7 +238,7 @@ def _pairs(samples: Samples, key: Key, reference: str | None) -> Iterable[tuple[
                 yield cell, _Pair(levels, (testbed, reference), (groups[testbed], groups.get(reference, empty)))
 
 
-def _estimates(samples: Samples, confidence: float) -> Iterable[Estimated]:
+def _estimates(samples: Samples, confidence: float, units: Units) -> Iterable[Estimated]:
     for key in samples.keys():  # noqa: SIM118 -- not a mapping
         about = samples.metrics[key[0]]
         for cell, levels in samples.cells.items():
@@ -232,7 +246,7 @@ def _estimates(samples: Samples, confidence: float) -> Iterable[Estimated]:
                 group = samples.groups[cell].get(testbed)
                 if group is None or key not in group.values:
                     continue
-                estimated = estimate(group.values[key], confidence, about.scale)
+                estimated = estimate(group.values[key], confidence, about.scale, units.means(key, group))
                 yield Estimated(
                     *key,
                     unit=about.unit,

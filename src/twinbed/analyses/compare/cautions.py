@@ -98,11 +98,11 @@ def _values_text(what: str, values: frozenset[str]) -> str:
     return f"{what} is {', '.join(_short(value) for value in sorted(values)[:3])}{', ...' if len(values) > 3 else ''}"
 
 
-def residue(tables: Tables) -> Residue:
+def residue(tables: Tables, sessions: str | None = None) -> Residue:
     """Settings and facts of a testbed that differ between the replicates of one cell."""
     cells: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in tables.records:
-        cells[str(record.settings["testbed"]["name"]), cell_of(record.levels)[0]].append(record)
+        cells[str(record.settings["testbed"]["name"]), cell_of(record.levels, sessions)[0]].append(record)
     varying: dict[tuple[str, str], dict[str, frozenset[str]]] = defaultdict(dict)
     for cell, records in cells.items():
         if len({record.cell for record in records}) > 1:

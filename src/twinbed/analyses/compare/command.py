@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 @click.option("--metric", "metrics", multiple=True, help="Only this metric; may be given more than once.")
 @click.option("--all", "everything", is_flag=True, help="Every metric, not only the headlines.")
 @click.option("-q", "--quiet", is_flag=True, help="The verdict lines alone.")
+@click.option(
+    "--sessions",
+    metavar="FACTOR",
+    help="Compare sessions, not runs: FACTOR says in which one (day, boot) a run was made; time: by pauses between runs.",
+)
 @click.option("--all-settings", is_flag=True, help="With the runs of RESULTS that the study does not ask for any more.")
 @click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
 @click.pass_obj
@@ -35,6 +40,7 @@ def command(
     metrics: tuple[str, ...],
     everything: bool,
     quiet: bool,
+    sessions: str | None,
     all_settings: bool,
     style: str,
 ) -> int:
@@ -48,7 +54,7 @@ def command(
     from twinbed.model.units import QuantityError, parse_share
 
     try:
-        params = CompareParams(margin=parse_share(margin)) if margin is not None else CompareParams()
+        params = CompareParams(margin=None if margin is None else parse_share(margin), sessions=sessions)
     except (QuantityError, ValueError) as error:
         raise TwinbedError(f"--margin: {margin!r} is not a share above 0", advice="such as 10% or 0.1") from error
     result = analysis.run(inputs.tables(results, reference, all_settings=all_settings), params)

@@ -13,6 +13,7 @@ from statistics import median
 
 from twinbed.analyses.compare.result import Comparison, Effect
 from twinbed.analyses.compare.spreads import spread
+from twinbed.analyses.compare.units import Arranged
 from twinbed.metrics.metric import Scale
 from twinbed.model.result import Interval, Verdict
 from twinbed.statistics.bootstrap import far_from_normal, ratio_interval
@@ -57,15 +58,16 @@ class Decision:
     few_counts: str = ""
 
 
-def judge(bare: Comparison, nature: Nature, rules: Rules, skewed: bool) -> Decision:
-    """The comparison with all that its two samples say. ``skewed`` asks for the bootstrap."""
+def judge(bare: Comparison, arranged: Arranged, nature: Nature, rules: Rules, skewed: bool) -> Decision:
+    """The comparison with all that its two samples say. ``skewed`` asks for the bootstrap. Spreads are of runs, and so are what
+    has only an order, and names."""
     one, two = bare.estimate.values, bare.reference_estimate.values
-    if min(len(one), len(two)) < 2:
+    if min(len(one), len(two), len(arranged.one), len(arranged.two)) < 2:
         return Decision(_ratio_of_single_runs(bare))
     if bare.scale == Scale.RATIO:
-        return Decision(_ratio(bare, one, two, nature, rules, skewed))
+        return Decision(_ratio(bare, arranged, nature, rules, skewed))
     if bare.scale == Scale.INTERVAL:
-        return Decision(_difference(bare, one, two, nature, rules))
+        return Decision(_difference(bare, arranged, nature, rules))
     if bare.scale == Scale.ORDINAL:
         return Decision(_ordinal(bare, one, two, rules))
     return _nominal(bare, one, two, rules)
@@ -78,15 +80,16 @@ def _ratio_of_single_runs(bare: Comparison) -> Comparison:
     return replace(bare, ratio=one / two) if sound and one is not None and two else bare
 
 
-def _ratio(bare: Comparison, one: Values, two: Values, nature: Nature, rules: Rules, skewed: bool) -> Comparison:
-    test = ratio_test(one, two, rules.margin, rules.alpha, step=nature.step, counts=nature.counts)
-    spreads = spread(one, two, rules.confidence)
+def _ratio(bare: Comparison, arranged: Arranged, nature: Nature, rules: Rules, skewed: bool) -> Comparison:
+    one, two, paired = arranged.one, arranged.two, arranged.paired
+    test = ratio_test(one, two, rules.margin, rules.alpha, step=nature.step, counts=nature.counts, paired=paired)
+    spreads = spread(bare.estimate.values, bare.reference_estimate.values, rules.confidence)
     if test is None:
         return replace(bare, spread=spreads)
     equivalent = test.p_equivalent <= rules.alpha
     # More runs of the same show no more where it is rounding that hides the difference.
     coarse = test.method in ("exact", "unseen", "counts") or bias(one, nature.step) + bias(two, nature.step) > 0.01 * max(one)
-    needed = None if equivalent or coarse else replicates_needed(one, two, rules.margin, rules.alpha)
+    needed = None if equivalent or coarse else replicates_needed(one, two, rules.margin, rules.alpha, paired=paired)
     middle = median(two)
     return replace(
         bare,
@@ -98,24 +101,25 @@ def _ratio(bare: Comparison, one: Values, two: Values, nature: Nature, rules: Ru
         p_equivalent=test.p_equivalent,
         p_different=test.p_different,
         replicates_needed=needed,
-        bootstrap_interval=_interval(ratio_interval(one, two, 1 - 2 * rules.alpha)) if skewed else None,
+        bootstrap_interval=_interval(ratio_interval(one, two, 1 - 2 * rules.alpha, paired=paired)) if skewed else None,
         median_ratio=median(one) / middle if middle else None,
         median_ratio_interval=_interval(median_ratio_interval(one, two, rules.confidence)),
         spread=spreads,
     )
 
 
-def _difference(bare: Comparison, one: Values, two: Values, nature: Nature, rules: Rules) -> Comparison:
-    test = difference_test(one, two, nature.margin, rules.alpha, step=nature.step)
+def _difference(bare: Comparison, arranged: Arranged, nature: Nature, rules: Rules) -> Comparison:
+    one, two, paired = arranged.one, arranged.two, arranged.paired
+    test = difference_test(one, two, nature.margin, rules.alpha, step=nature.step, paired=paired)
     return replace(
         bare,
         effect=Effect("difference", test.difference, _interval(test.interval), nature.margin),
         wide_interval=_interval(test.wide),
         verdict=_verdict(test.p_equivalent is not None and test.p_equivalent <= rules.alpha),
-        method="welch",
+        method="student" if paired else "welch",
         p_equivalent=test.p_equivalent,
         p_different=test.p_different,
-        spread=spread(one, two, rules.confidence, relative=False),
+        spread=spread(bare.estimate.values, bare.reference_estimate.values, rules.confidence, relative=False),
     )
 
 

@@ -9,17 +9,20 @@ from statistics import fmean
 from twinbed.analyses.compare.result import Estimate, Quantile
 from twinbed.metrics.metric import Scale
 from twinbed.model.result import Interval
-from twinbed.statistics.moments import mean_interval, variance
+from twinbed.statistics.moments import logarithms, mean_interval, variance, varies
 from twinbed.statistics.quantile import fewest, quantile, quantile_interval
 
 SHARES = (0.5, 0.9, 0.95, 0.99)
 """The shares of the quantiles that are estimated."""
 
 
-def estimate(values: Sequence[float], confidence: float, scale: str = Scale.RATIO) -> Estimate:
+def estimate(
+    values: Sequence[float], confidence: float, scale: str = Scale.RATIO, units: Sequence[float] | None = None
+) -> Estimate:
     """Mean, standard deviation, and Student's t interval of the mean, for which means are taken as normal; and quantiles.
 
-    Names have neither, and what has only an order has quantiles but no mean.
+    ``units`` are the means of sessions, if these are what is compared. Names have neither mean nor quantiles, and what has only
+    an order has quantiles but no mean.
     """
     n = len(values)
     shares = () if n < 2 or scale == Scale.NOMINAL else SHARES
@@ -27,11 +30,21 @@ def estimate(values: Sequence[float], confidence: float, scale: str = Scale.RATI
     if n == 0 or scale in (Scale.NOMINAL, Scale.ORDINAL):
         return Estimate(n, None, None, None, tuple(values), quantiles)
     mean = fmean(values)
+    centre, interval = _centre(values if units is None else units, confidence, scale)
     if n == 1:
-        return Estimate(1, mean, None, None, tuple(values))
-    return Estimate(
-        n, mean, math.sqrt(variance(values)), Interval(*mean_interval(values, confidence)), tuple(values), quantiles
-    )
+        return Estimate(1, mean, None, None, tuple(values), centre=centre)
+    deviation, own = math.sqrt(variance(values)), Interval(*mean_interval(values, confidence))
+    return Estimate(n, mean, deviation, own, tuple(values), quantiles, centre, interval)
+
+
+def _centre(values: Sequence[float], confidence: float, scale: str) -> tuple[float, Interval | None]:
+    geometric = scale == Scale.RATIO and min(values) > 0 and varies(values)
+    scaled = logarithms(values) if geometric else values
+    back = math.exp if geometric else float
+    if len(values) == 1:
+        return values[0], None
+    low, high, level = mean_interval(scaled, confidence)
+    return back(fmean(scaled)), Interval(back(low), back(high), level)
 
 
 def _quantile(values: Sequence[float], share: float, confidence: float) -> Quantile:

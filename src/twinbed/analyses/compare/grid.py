@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from twinbed.analyses.compare.result import Comparison, Estimate
-from twinbed.render.quantities import UnitScale, number, plus_minus, unit_scale
+from twinbed.render.quantities import UnitScale, number, unit_scale, with_interval
 from twinbed.render.words import cell_title
 
 
@@ -52,8 +52,14 @@ def mean(estimate: Estimate, scale: UnitScale) -> str:
         median = next((each.value for each in estimate.quantiles if each.share == 0.5), None)
         commonest, count = Counter(estimate.values).most_common(1)[0]
         return f"{commonest:g} in {count} of {estimate.n}" if median is None else f"median {median:g}"
-    half = (estimate.interval.high - estimate.interval.low) / 2 / scale.factor if estimate.interval else None
-    return f"{plus_minus(estimate.mean / scale.factor, half)} {scale.unit}".rstrip()
+    return f"{centre(estimate, scale.factor)} {scale.unit}".rstrip()
+
+
+def centre(estimate: Estimate, factor: float) -> str:
+    """The mean that ratios are of, with its interval."""
+    interval = estimate.centre_interval
+    bounds = (interval.low / factor, interval.high / factor) if interval else (None, None)
+    return with_interval(None if estimate.centre is None else estimate.centre / factor, *bounds)
 
 
 def spread(estimate: Estimate, scale: UnitScale) -> str:

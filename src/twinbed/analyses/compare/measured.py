@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
+from twinbed.analyses.compare.grid import centre
 from twinbed.analyses.compare.result import Comparisons, Estimate
-from twinbed.render.quantities import plus_minus, unit_scale
+from twinbed.render.quantities import unit_scale
 from twinbed.render.tabular import Tabular
 from twinbed.render.words import cell_title, heading, metric_title
 
@@ -21,7 +22,7 @@ class Measured:
 
 
 def measured(result: Comparisons) -> Iterator[Measured]:
-    """The headline metrics in the order of layers; ± is the half width of the mean's interval."""
+    """The headline metrics in the order of layers, with the interval of each mean."""
     headlines = [each for each in result.estimates if each.headline]
     for key, group in groupby(headlines, key=lambda each: (each.metric, each.host, each.direction)):
         rows = list(group)
@@ -46,5 +47,4 @@ def measured_tables(result: Comparisons) -> Iterator[Tabular]:
 def _mean(estimate: Estimate, factor: float, unit: str) -> str:
     if estimate.mean is None:
         return "no mean on its scale"
-    half = (estimate.interval.high - estimate.interval.low) / 2 / factor if estimate.interval else None
-    return f"{plus_minus(estimate.mean / factor, half)} {unit}".rstrip()
+    return f"{centre(estimate, factor)} {unit}".rstrip()

@@ -16,9 +16,11 @@ from statistics import fmean
 
 from twinbed.analyses.compare.result import Drift, Ordering, Residual
 from twinbed.analyses.compare.samples import Key, Samples
+from twinbed.analyses.compare.units import by_time
 from twinbed.metrics.metric import Scale
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.record import Record
+from twinbed.statistics.clusters import clustering
 from twinbed.statistics.moments import logarithms, variance, varies
 from twinbed.statistics.order import block_effect, dependence
 from twinbed.statistics.trend import trend
@@ -197,3 +199,35 @@ def _size(value: float, about: Ordering) -> str:
 
 def _p(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"= {value:.2g}"
+
+
+def session_cautions(samples: Samples, records: Sequence[Record], margin: float, alpha: float) -> Carried:
+    """Where pauses between runs make sessions of them, and runs of one session are alike; of headline metrics. P-values are
+    not corrected, as for the other cautions on order."""
+    sessions = by_time(records)
+    if len(set(sessions.values())) < 2:
+        return {}
+    places = {run: _Place(order, session) for order, (run, session) in enumerate(sessions.items())}
+    keys = [key for key in samples.keys() if samples.is_headline(key)]  # noqa: SIM118 -- not a mapping
+    carried: dict[tuple[Key, str], list[Caution]] = defaultdict(list)
+    for key in keys:
+        if samples.metrics[key[0]].scale not in (Scale.RATIO, Scale.INTERVAL):
+            continue
+        relative = _relative(samples, key)
+        cells = _cells(samples, key, places, relative)
+        for testbed in samples.testbeds:
+            of_testbed = [rows for (name, _), rows in cells.items() if name == testbed]
+            means = [fmean(value for _, value in rows) for rows in of_testbed]
+            flat = [
+                (value - mean, cell, place.block)
+                for cell, (rows, mean) in enumerate(zip(of_testbed, means, strict=True))
+                for place, value in rows
+            ]
+            found = clustering(*zip(*flat, strict=True)) if flat else None
+            if found is None or found.p_value > alpha:
+                continue
+            spread = math.sqrt(max(0.0, found.correlation) * variance([value for value, *_ in flat]))
+            if not relative or spread > margin / 10:
+                text = f"{key[0]}: intraclass correlation {found.correlation:.2f} over {found.clusters} sessions"
+                carried[key, testbed].append(Caution(Kind.SESSIONS, f"{text}, p {_p(found.p_value)}", testbed))
+    return carried

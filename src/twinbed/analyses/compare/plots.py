@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from twinbed.analyses.compare.forest import MOST, drawable, span
+from twinbed.analyses.compare.grid import centre
 from twinbed.analyses.compare.result import Comparison, Estimate
 from twinbed.analyses.compare.words import explanation
 from twinbed.model.result import Verdict
@@ -128,7 +129,10 @@ def _domain(estimates: Sequence[Estimate], scale: UnitScale) -> list[float]:
     """What all values and intervals take, with room at both ends; a constant gets 5 % of itself."""
     values = [value for each in estimates for value in each.values]
     values += [
-        bound for estimate in estimates if estimate.interval for bound in (estimate.interval.low, estimate.interval.high)
+        bound
+        for estimate in estimates
+        if estimate.centre_interval
+        for bound in (estimate.centre_interval.low, estimate.centre_interval.high)
     ]
     low, high = min(values, default=0.0) / scale.factor, max(values, default=1.0) / scale.factor
     room = 0.06 * (high - low) or 0.05 * abs(high) or 1.0
@@ -136,10 +140,10 @@ def _domain(estimates: Sequence[Estimate], scale: UnitScale) -> list[float]:
 
 
 def _mean_row(name: str, estimate: Estimate, scale: UnitScale) -> Spec:
-    mean = (estimate.mean or 0.0) / scale.factor
-    half = (estimate.interval.high - estimate.interval.low) / 2 / scale.factor if estimate.interval else None
-    label = f"{name}: mean {plus_minus(mean, half)} {scale.unit}, n = {estimate.n}"
-    return {"testbed": name, "mean": mean, "low": mean - (half or 0), "high": mean + (half or 0), "said": label}
+    mean, interval = (estimate.centre or 0.0) / scale.factor, estimate.centre_interval
+    low, high = (interval.low / scale.factor, interval.high / scale.factor) if interval else (mean, mean)
+    label = f"{name}: mean {centre(estimate, scale.factor)} {scale.unit}, n = {estimate.n}"
+    return {"testbed": name, "mean": mean, "low": low, "high": high, "said": label}
 
 
 def _bounds(each: Comparison) -> list[float]:

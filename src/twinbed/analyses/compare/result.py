@@ -37,6 +37,11 @@ class Estimate:
     values: tuple[float, ...]
     quantiles: tuple[Quantile, ...] = ()
     """The median and P90, P95, P99; empty for n < 2."""
+    centre: float | None = None
+    """The mean that ratios are of: geometric where all values are positive, else arithmetic; of sessions, where these are what
+    is compared."""
+    centre_interval: Interval | None = None
+    """Its Student's t interval, of logarithms where it is geometric; None as for that of the mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +115,13 @@ class Comparison:
     cautions: tuple[Caution, ...] = ()
     method: str = ""
     """How the interval was made: of a ratio ``log``, ``fieller``, ``exact``, ``counts`` (of rare events) or ``unseen`` (both
-    are 0 throughout, so that there is none); else ``welch``, ``newcombe`` or the test that names were compared by;
+    are 0 throughout, so that there is none); else ``welch``, ``student`` (of pairs), ``newcombe`` or the test that names
+    were compared by;
     ``unlooked`` before a study's first look; empty where there is none."""
+    paired: bool = False
+    """Whether means are compared by differences within blocks or sessions."""
+    sessions: tuple[int, int] | None = None
+    """How many sessions means are of, here and on the reference; None where they are of runs."""
     wide_interval: Interval | None = None
     """At 1 - alpha: outside the margin exactly when the single test for a difference rejects."""
     p_equivalent: float | None = None

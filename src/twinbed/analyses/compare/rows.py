@@ -36,6 +36,9 @@ def _row(each: Comparison, factors: Sequence[str]) -> dict[str, Json]:
         **_bounds("ratio_", each.ratio_interval),
         "ratio_level": round(each.ratio_interval.level, 6) if each.ratio_interval else None,
         "method": each.method or None,
+        "paired": each.paired,
+        "sessions": each.sessions[0] if each.sessions else None,
+        "reference_sessions": each.sessions[1] if each.sessions else None,
         "margin": each.margin,
         "effect": each.effect.name if each.effect else None,
         "effect_value": each.effect.value if each.effect else None,
@@ -66,6 +69,8 @@ def _estimate(prefix: str, estimate: Estimate) -> dict[str, Json]:
         f"{prefix}mean": estimate.mean,
         f"{prefix}stdev": estimate.stdev,
         **_bounds(prefix, estimate.interval),
+        f"{prefix}centre": estimate.centre,
+        **_bounds(f"{prefix}centre_", estimate.centre_interval),
         **_quantiles(prefix, estimate),
     }
 

@@ -87,20 +87,20 @@ class Samples:
         return any(holds(group) for of_cell in self.groups.values() for group in of_cell.values())
 
 
-def cell_of(levels: Mapping[str, Level]) -> tuple[str, dict[str, Level]]:
-    """A cell's name and its levels, which are those of all factors but the testbed."""
-    rest = {factor: level for factor, level in levels.items() if factor != "testbed"}
+def cell_of(levels: Mapping[str, Level], sessions: str | None = None) -> tuple[str, dict[str, Level]]:
+    """A cell's name and its levels, which are those of all factors but the testbed and the one that says the session."""
+    rest = {factor: level for factor, level in levels.items() if factor not in ("testbed", sessions)}
     return json.dumps(rest, sort_keys=True), rest
 
 
-def gather(tables: Tables) -> Samples:
-    """Values of complete runs, planned and failed runs counted."""
+def gather(tables: Tables, sessions: str | None = None) -> Samples:
+    """Values of complete runs, planned and failed runs counted. ``sessions`` is a factor that makes no cells."""
     cells: dict[str, dict[str, Level]] = {}
     groups: dict[str, dict[str, CellRuns]] = {}
     of_run: dict[str, CellRuns] = {}
 
     def group(levels: Mapping[str, Level], testbed: str) -> CellRuns:
-        name, rest = cell_of(levels)
+        name, rest = cell_of(levels, sessions)
         cells.setdefault(name, rest)
         return groups.setdefault(name, {}).setdefault(testbed, CellRuns())
 

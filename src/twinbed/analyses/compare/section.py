@@ -193,7 +193,10 @@ def metric_table(comparisons: Sequence[Comparison]) -> Markup:
         rows.append(html('<tr><th scope="row">{}</th>{}</tr>', row.cell, Markup().join(cells)))
     level = next((each.estimate.interval.level for each in comparisons if each.estimate.interval), 0.95)
     interval = share(round(level, 4))
-    caption = f"Mean ± {interval} interval, standard deviation (sd), and the ratio to {table.reference} with its interval."
+    caption = (
+        f"Mean (geometric where all values are positive) with its {interval} interval, standard deviation (sd), and the ratio "
+        f"to {table.reference} with its interval."
+    )
     effect = next((each.effect.name for each in comparisons if each.effect), "")
     caption = EFFECT_CAPTIONS.get(effect, caption).format(interval=interval, reference=table.reference)
     return html(
@@ -245,8 +248,10 @@ def _other(each: Comparison) -> Markup:
     def mean(estimate: Estimate) -> Markup:
         if estimate.mean is None:
             return Markup('<td class="number" data-value="">no values</td>')
-        text = f"{number(estimate.mean / scale.factor)} {scale.unit}".rstrip()
-        return html('<td class="number" data-value="{}">{}</td>', estimate.mean, text)
+        own = estimate.centre_interval
+        half = (own.high - own.low) / 2 / scale.factor if own else None
+        text = f"{number((estimate.centre or 0.0) / scale.factor, half)} {scale.unit}".rstrip()
+        return html('<td class="number" data-value="{}">{}</td>', estimate.centre, text)
 
     texts: Iterable[str] = (metric_name(each.metric), place(each.host, each.direction), cell_title(each.cell), each.testbed)
     value = "" if each.ratio is None else each.ratio
@@ -259,6 +264,17 @@ def _other(each: Comparison) -> Markup:
         held(each),
         verdict_mark(each.verdict),
     )
+
+
+def _design(comparisons: Sequence[Comparison]) -> str:
+    """How means are compared, which the study says beforehand."""
+    of_sessions = "sessions" if any(each.sessions for each in comparisons) else "blocks"
+    pairs = [each.paired for each in comparisons if each.method]
+    if pairs and all(pairs):
+        return f"of the differences within {of_sessions}"
+    if any(pairs):
+        return f"of the differences within {of_sessions} where these are complete, else Welch's"
+    return "Welch's, of means of sessions" if any(each.sessions for each in comparisons) else "Welch's, of independent runs"
 
 
 def method(result: Comparisons) -> Markup:
@@ -281,12 +297,13 @@ def method(result: Comparisons) -> Markup:
     items = Markup().join(html("<dt>{}</dt><dd>{}</dd>", verdict_mark(verdict), text) for verdict, text in meanings)
     return html(
         '<section id="method"><h2>How to read this</h2><dl>{}</dl>'
-        "<p>Ratios are of geometric means (Welch's t on logarithms; Fieller's interval where a value is 0). Equivalence is "
+        "<p>Ratios are of geometric means (t on logarithms, {}; Fieller's interval where a value is 0). Equivalence is "
         "decided by two one-sided tests (Schuirmann 1987), difference by a two-sided test with Holm's correction over all "
         "headline comparisons. On an interval scale differences of means are compared, at a margin in the metric's unit; on an "
         "ordinal one Cliff's delta; of names the total variation. Spreads are compared by Bonett's test with Holm's "
-        "correction, which agrees with the intervals of their ratio; Brown and Forsythe's test stands beside. Replicates are "
-        "taken as independent; runs without values are left out, never counted as 0.</p>"
+        "correction, which agrees with the intervals of their ratio; Brown and Forsythe's test stands beside. Runs without "
+        "values are left out, never counted as 0.</p>"
         "</section>",
         items,
+        _design(result.comparisons),
     )

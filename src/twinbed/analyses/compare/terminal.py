@@ -91,7 +91,8 @@ def _legend(shown: Sequence[Comparison]) -> str:
     level = next((each.estimate.interval.level for each in shown if each.estimate.interval), 0.95)
     effects = "diff: of means; delta: Cliff's; TV: total variation. " if any(each.effect for each in shown) else ""
     return (
-        f"{effects}Ratios are to {first.reference}. ±: {share(round(level, 4))} interval of the mean. "
+        f"{effects}Ratios are to {first.reference}. Means are geometric where all values are positive, with their "
+        f"{share(round(level, 4))} interval. "
         f"Verdicts hold at {share(round(1 - level, 4))} error. "
         f"in {share(first.margin)} is the rule of {RULE}: means differ by no more than that; "
         f"* their stronger one: the {share(round(level, 4))} intervals of the means overlap. No verdict: it ignores noise."

@@ -9,7 +9,7 @@ from twinbed.analyses.compare.result import Comparison, Comparisons, Estimate, S
 from twinbed.metrics.metric import Scale
 from twinbed.model.caution import Kind
 from twinbed.model.result import Verdict
-from twinbed.render.quantities import NONE, UnitScale, change, ratio, share, unit_scale
+from twinbed.render.quantities import NONE, UnitScale, change, ratio, ratio_with_interval, share, unit_scale
 from twinbed.render.words import _bounds, cell_title, metric_name, metric_title, times
 from twinbed.statistics.counts import most_unseen
 
@@ -27,6 +27,8 @@ def explanation(each: Comparison) -> str:
         return f"no values on {each.testbed if each.estimate.n == 0 else each.reference}"
     if each.estimate.n < 2 or each.reference_estimate.n < 2:
         return "one replicate has no spread, so nothing can be concluded"
+    if each.sessions and min(each.sessions) < 2:
+        return "all runs are of one session, which says nothing of others"
     if each.method == "unlooked":
         return "verdicts wait for the first look"
     if each.scale != "ratio":
@@ -79,7 +81,8 @@ def _why_of_effect(each: Comparison) -> str:
 def held(each: Comparison) -> str:
     """What is held against the margin: ``1.032 [0.981, 1.087]``, or on other scales the effect with its name."""
     if each.effect is None:
-        return ratio(each.ratio) + _bounds(each.ratio_interval, ratio)
+        interval = each.ratio_interval
+        return ratio_with_interval(each.ratio, *((interval.low, interval.high) if interval else (None, None)))
     effect, symbol = each.effect, {"cliffs_delta": "delta", "total_variation": "TV", "difference": "diff"}
     scale = unit_scale(each.unit, [effect.value]) if effect.name == "difference" else UnitScale(1.0, "")
 

@@ -16,6 +16,7 @@ from twinbed.analyses.compare.decision import Decision, Nature, Rules, judge
 from twinbed.analyses.compare.estimates import estimate
 from twinbed.analyses.compare.interim import at_interim
 from twinbed.analyses.compare.result import Comparison
+from twinbed.analyses.compare.units import Arranged
 from twinbed.analyses.compare.words import explanation
 from twinbed.cli import main
 from twinbed.cli.extraction import extracted
@@ -370,7 +371,7 @@ def test_looks_hold_on_every_scale(scale: Scale, looks: tuple[float, ...]) -> No
     rules = Rules(0.3, 0.05, 0.95, looks)
 
     def decision(other: Rules) -> Decision:
-        return judge(bare, Nature(2.0), other, False)
+        return judge(bare, Arranged(*SAMPLES[scale]), Nature(2.0), other, False)
 
     fixed, found = decision(rules).comparison, at_interim(decision(rules), decision, rules).comparison
     for single, looked in ((fixed.p_equivalent, found.p_equivalent), (fixed.p_different, found.p_different)):

@@ -1,0 +1,55 @@
+"""Are the values of one cluster, such as all runs of a day, more alike than those of different ones?
+
+The intraclass correlation is that of the analysis of variance with one way (Donner and Koval 1980, Biometrics 36:19): the
+share of the variance that lies between clusters, after the mean of each cell is taken off.  Its p-value is that of PERMUTATIONS
+orders of the values within each cell, the observed one counted too: in each, no value has anything to do with its cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+PERMUTATIONS = 999
+
+
+@dataclass(frozen=True, slots=True)
+class Clustering:
+    clusters: int
+    correlation: float
+    """Intraclass; below 0 where values of one cluster are less alike than those of different ones."""
+    p_value: float
+    """One-sided: that values of one cluster are no more alike."""
+
+
+def clustering(values: Sequence[float], cells: Sequence[int], clusters: Sequence[int]) -> Clustering | None:
+    """Values less the means of their cells, with the cell and the cluster of each; None where no cell has values of two
+    clusters, no cluster has two values, or nothing varies."""
+    residuals, cell, cluster = np.asarray(values, dtype=float), np.asarray(cells), np.unique(clusters, return_inverse=True)[1]
+    counts = np.bincount(cluster)
+    n, k = len(residuals), len(counts)
+    crossed = any(len(set(cluster[cell == each])) > 1 for each in np.unique(cell))
+    if k < 2 or n <= k or not crossed or np.ptp(residuals) <= 1e-12 * np.abs(residuals).max():
+        return None
+    noise = np.random.default_rng(0)
+    # Sorting random keys within each cell permutes it.
+    keys = np.unique(cell, return_inverse=True)[1] + noise.random((PERMUTATIONS, n))
+    drawn = np.empty((PERMUTATIONS, n))
+    drawn[:, np.argsort(cell, kind="stable")] = residuals[np.argsort(keys, axis=1)]
+    one_hot = (cluster[:, None] == np.arange(k)).astype(float)
+
+    def between(rows: Floats) -> Floats:
+        return np.asarray((np.square(rows @ one_hot) / counts).sum(-1) - np.square(rows.sum(-1)) / n)
+
+    own = float(between(residuals))
+    total = float(np.square(residuals - residuals.mean()).sum())
+    mean_between, mean_within = own / (k - 1), (total - own) / (n - k)
+    size = (n - np.square(counts).sum() / n) / (k - 1)
+    correlation = (mean_between - mean_within) / (mean_between + (size - 1) * mean_within)
+    farther = int((between(drawn) >= own * (1 - 1e-9)).sum())
+    return Clustering(k, float(correlation), (1 + farther) / (1 + PERMUTATIONS))
