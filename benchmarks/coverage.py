@@ -19,6 +19,7 @@ from benchmarks.simulated.corpus import CORPORA, count
 from benchmarks.simulated.looks import ends
 from benchmarks.simulated.methods import METHODS, TRUE_RATIO, Method
 from benchmarks.simulated.populations import POPULATIONS, Population
+from benchmarks.simulated.shared import MARGIN, SPREAD, blocks, sessions
 from twinbed.analyses.compare.analysis import FEW
 from twinbed.analyses.compare.decision import doubtful_shape
 from twinbed.model.interim import UntilDecided
@@ -147,6 +148,38 @@ def _looks(studies: int, seed: int) -> str:
     return _table(["replicates", "spreads", *heads], rows)
 
 
+def _blocks(studies: int, seed: int) -> str:
+    rows = []
+    for correlation in (0.0, 0.5, 0.8):
+        for n in (2, 3, 4, 5, 10, 20):
+            cells = [f"{correlation:g}", str(n)]
+            for paired in (False, True):
+                wrong, right = (blocks(correlation, n, ratio, studies, seed, paired=paired) for ratio in (1 + MARGIN, 1.0))
+                far = blocks(correlation, n, (1 + MARGIN) ** 2, studies, seed, paired=paired)
+                cells += [f"**{_per_cent(wrong.equivalent)}**", f"**{_per_cent(wrong.different)}**"]
+                cells += [_per_cent(right.equivalent), _per_cent(far.different)]
+            rows.append(cells)
+    each = ("equivalent, at the edge", "different, at the edge", "equivalent, at 1", "different, at (1 + m)²")
+    heads = [f"{name}: {what}" for name in ("independent", "paired") for what in each]
+    return _table(["correlation", "n", *heads], rows)
+
+
+def _sessions(studies: int, seed: int) -> str:
+    rows = []
+    for correlation in (0.0, 0.2, 0.5, 0.8):
+        for held, runs in ((2, 10), (3, 5), (5, 4), (10, 2)):
+            cells = [f"{correlation:g}", f"{held} of {runs} runs"]
+            for known in (False, True):
+                edge, one = (
+                    sessions(correlation, held, runs, ratio, studies, seed, known=known) for ratio in (1 + MARGIN, 1.0)
+                )
+                cells += [f"**{_per_cent(edge.equivalent)}**", f"**{_per_cent(edge.different)}**", _per_cent(one.equivalent)]
+            rows.append(cells)
+    each = ("equivalent, at the edge", "different, at the edge", "equivalent, at 1")
+    heads = [f"{name}: {what}" for name in ("runs", "sessions") for what in each]
+    return _table(["correlation", "sessions a testbed", *heads], rows)
+
+
 def _corpora(studies: int) -> str:
     rows = []
     for corpus in CORPORA:
@@ -242,6 +275,25 @@ Of {2 * studies:,} studies each.
 """
     )
     tell("looks")
+    parts.append(
+        f"""## Blocks and sessions
+
+One comparison, log-normal values of {SPREAD:.1%} standard deviation, margin 10 %. Of the variance the share *correlation* \
+lies between blocks, or between sessions. Bold: wrong verdicts, limit 5; at a rate of 1 and (1 + m)² the share of right ones.
+
+Blocks of the design that are complete, with the test of independent runs and with that of pairs:
+
+{_blocks(studies, seed)}
+Sessions that each testbed has of its own, with their runs taken as independent, and with `--sessions`:
+
+{_sessions(studies, seed)}
+- A comparison of independent runs never errs too often because of blocks; it only reaches fewer verdicts. Pairs cost \
+something where blocks share nothing, and with 2 or 3 replicates; from 4 on they are worth it.
+- Runs of sessions are no independent runs: taken as such, too many verdicts are wrong, the more so the more runs a session \
+has. Means of sessions keep to the limit, but two or three sessions hardly ever decide.
+"""
+    )
+    tell("blocks and sessions")
     parts.append(
         f"""## Whole studies of the fake testbed
 

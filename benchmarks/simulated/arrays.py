@@ -196,6 +196,14 @@ def ratio_p_values(x: np.ndarray, y: np.ndarray, margin: float) -> Limits:
     return np.where(nothing, 1.0, inside), np.where(nothing, 1.0, outside)
 
 
+def paired_p_values(x: np.ndarray, y: np.ndarray, margin: float) -> Limits:
+    """P-values of equivalence and of difference within pairs of positive values, as the program takes them."""
+    edge, differences = math.log1p(margin), np.log(x) - np.log(y)
+    n = x.shape[1]
+    found, error = differences.mean(1), differences.std(1, ddof=1) / math.sqrt(n)
+    return _p_values((found + edge) / error, (found - edge) / error, np.full(len(x), n - 1.0))
+
+
 def _p_values(above_low: np.ndarray, above_high: np.ndarray, df: np.ndarray) -> Limits:
     inside = np.maximum(stdtr(df, -above_low), stdtr(df, above_high))
     outside = np.minimum(1.0, 2 * np.minimum(stdtr(df, -above_high), stdtr(df, above_low)))

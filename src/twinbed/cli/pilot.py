@@ -37,7 +37,9 @@ class Pilot:
                 advice=f"it has {', '.join(store.outline.testbeds) or 'none'}; give the results of a pilot of this study",
             )
         compare = registry.analysis("compare")
-        outline = replace(store.outline, reference=study.reference)
+        data = store.outline.data.copy()
+        data["comparison"] = study.comparison.value
+        outline = replace(store.outline, reference=study.reference, data=data)
         result = compare.run(replace(store, outline=outline), compare.params())
         cells = [{name: level for name, level in cell.levels.items() if name != "testbed"} for cell in study.cells]
         comparisons = [
@@ -89,7 +91,8 @@ class Pilot:
         click.echo(
             f"\nReplicates of each cell that reach a verdict against {first.reference} with 80 % and 90 % power. In brackets:\n"
             f"with the standard deviation at its upper {UPPER:.0%} limit, since a pilot knows it badly.\n"
-            f"sd: of the logarithms of the testbed's and the reference's values; 0.05 is about 5 %.\n"
+            f"sd: of the logarithms of the testbed's and the reference's values, or of their differences within blocks\n"
+            f"(diff); 0.05 is about 5 %.\n"
         )
         print_table([_text_row(need) for need in self.needs], title="Comparisons")
         click.echo("")
@@ -154,6 +157,7 @@ def _row(need: Need) -> dict[str, object]:
         "ratio": need.ratio,
         "log_stdev": need.deviations[0] if need.deviations else None,
         "reference_log_stdev": need.deviations[1] if need.deviations else None,
+        "pair_log_stdev": each.pair_deviation,
         "to_show": str(need.verdict) if need.verdict else None,
         **numbers,
         "because": need.reason or None,
@@ -167,18 +171,24 @@ def _text_row(need: Need) -> dict[str, object]:
         for numbers, uppers in ((need.as_found, need.as_found_upper), (need.if_equal, need.if_equal_upper))
     )
     inside = need.if_equal != (None,) * len(POWERS)
-    deviations = need.deviations
     return {
         "comparison": _title(need),
         "pilot n": f"{each.estimate.n}, {each.reference_estimate.n}",
         "ratio": "" if need.ratio is None else f"{need.ratio:.3f}",
-        "sd": "" if deviations is None else f"{deviations[0]:.3f}, {deviations[1]:.3f}",
+        "sd": _deviations(need),
         "to show": str(need.verdict) if need.verdict else need.reason,
         "80 %": "" if need.reason else different[0],
         "90 %": "" if need.reason else different[1],
         "80 %, if 1": equal[0] if inside else "",
         "90 %, if 1": equal[1] if inside else "",
     }
+
+
+def _deviations(need: Need) -> str:
+    if need.deviations is None:
+        return ""
+    pairs = need.pilot.pair_deviation
+    return f"{need.deviations[0]:.3f}, {need.deviations[1]:.3f}" if pairs is None else f"diff {pairs:.3f}"
 
 
 def _number(n: int | None) -> str:

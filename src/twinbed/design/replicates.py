@@ -47,7 +47,8 @@ class Need:
     ratio: float | None = None
     """The ratio of geometric means, as the pilot has it."""
     deviations: tuple[float, float] | None = None
-    """Standard deviations of the logarithms of the testbed's values and the reference's."""
+    """Standard deviations of the logarithms of the testbed's values and the reference's; where the pilot's comparison is
+    paired, numbers are by that of the differences."""
     verdict: Verdict | None = None
     """What is planned to be shown."""
     as_found: Numbers = _NONE
@@ -73,7 +74,10 @@ def _need(pilot: Comparison, margin: float, levels: Levels) -> Need:
     logs = [[math.log(value) for value in values] for values in samples]
     difference = fmean(logs[0]) - fmean(logs[1])
     one, two = (_deviation(values) for values in logs)
-    upper = (upper_deviation(one, len(logs[0]), UPPER), upper_deviation(two, len(logs[1]), UPPER))
+    pairs = pilot.pair_deviation
+    # Pairs are one sample of differences, which is the same as two of which one does not vary.
+    scatter = (one, two) if pairs is None else (pairs, 0.0)
+    upper = (upper_deviation(scatter[0], len(logs[0]), UPPER), upper_deviation(scatter[1], len(logs[1]), UPPER))
     edge = math.log1p(margin)
     verdict = Verdict.EQUIVALENT if abs(difference) <= edge else Verdict.DIFFERENT
 
@@ -91,9 +95,9 @@ def _need(pilot: Comparison, margin: float, levels: Levels) -> Need:
         ratio=math.exp(difference),
         deviations=(one, two),
         verdict=verdict,
-        as_found=as_found((one, two)),
+        as_found=as_found(scatter),
         as_found_upper=as_found(upper),
-        if_equal=equivalent(0.0, (one, two)) if inside else _NONE,
+        if_equal=equivalent(0.0, scatter) if inside else _NONE,
         if_equal_upper=equivalent(0.0, upper) if inside else _NONE,
     )
 

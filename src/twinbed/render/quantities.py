@@ -60,17 +60,27 @@ def plus_minus(value: float | None, half_width: float | None) -> str:
 
 EVEN = 0.1
 """Share of the half width by which the two sides of an interval may differ, to be written as one."""
+FOLD = 100.0
+"""An interval that spans more than this says nothing that its bounds could tell."""
+VAST = f"[>{FOLD:.0f}-fold]"
 
 
 def with_interval(value: float | None, low: float | None, high: float | None) -> str:
-    """``1,234 ± 56``, with the larger side, where both sides are about as long; else ``1,234 [1,150, 1,330]``. Two digits of
-    the half width, as in ``number``."""
+    """``1,234 ± 56``, with the larger side, where both sides are about as long; else ``1,234 [1,150, 1,330]``, with two digits
+    of the shorter side."""
     if value is None or low is None or high is None:
         return number(value)
     below, above = value - low, high - value
     if abs(above - below) <= EVEN * (above + below) / 2:
         return plus_minus(value, max(below, above))
-    decimals = _decimals(value, (above + below) / 2)
+    return _bounded(value, low, high)
+
+
+def _bounded(value: float, low: float, high: float) -> str:
+    """``1,234 [1,150, 1,330]``; ``1,200 [>100-fold]``."""
+    if low > 0 and high > FOLD * low:
+        return f"{number(value, value)} {VAST}"
+    decimals = _decimals(value, min(value - low, high - value) or (high - low) / 2)
     return f"{value:,.{decimals}f} [{low:,.{decimals}f}, {high:,.{decimals}f}]"
 
 
@@ -94,16 +104,13 @@ def ratio(value: float | None) -> str:
 
 
 def ratio_with_interval(value: float | None, low: float | None, high: float | None) -> str:
-    """``1.032 [0.981, 1.087]`` with two digits of the half width; ``1.000 ± <0.001`` where it is below what a ratio is given
+    """``1.032 [0.981, 1.087]`` with two digits of the shorter side; ``1.000 ± <0.001`` where it is below what a ratio is given
     to, the ratio alone where nothing is known of it, or where it is exact."""
     if value is None or low is None or high is None or low == high:
         return ratio(value)
     if high - low < FINEST_RATIO * value:
         return f"{ratio(value)} ± <{FINEST_RATIO * value:.1g}"
-    digits = 1 - math.floor(math.log10((high - low) / 2))
-    own = 3 - math.floor(math.log10(value)) if value else 3
-    decimals = max(0, min(digits, own))
-    return f"{value:,.{decimals}f} [{low:,.{decimals}f}, {high:,.{decimals}f}]"
+    return _bounded(value, low, high)
 
 
 FINEST_RATIO = 1e-3

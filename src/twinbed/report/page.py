@@ -111,7 +111,7 @@ def _layers(tables: Tables, result: Comparisons, sections: Sequence[Section]) ->
         for _key, group in groupby(
             (each for each in of_layer if each.headline), key=lambda each: (each.metric, each.host, each.direction)
         ):
-            yield from headline_metric(list(group))
+            yield from headline_metric(list(group), result.pooled)
         yield from (section.html() for section in sections if section.layer == layer)
         if layer == Layer.NETWORK:
             yield from _segment_sizes(tables, of_layer)

@@ -246,7 +246,7 @@ def test_a_study_of_one_testbed_shows_what_was_measured(tmp_path):
     assert "payload 1MiB" in text
     for shown in (said, text):
         assert "othing to compare: all values are of only." in " ".join(shown.split())
-    assert markdown(store, result).count("| payload 500B | only | 1,010 [891, 1,145] ") == 1
+    assert markdown(store, result).count(r"| payload 500B | only | 1,010 \[891, 1,145\] ") == 1
     assert latex(store, result).count(r"payload 500B & only & 1,010 [891, 1,145] ") == 1
 
 

@@ -17,7 +17,8 @@ from twinbed.analyses.compare.decision import Nature, Rules, doubtful_shape, jud
 from twinbed.analyses.compare.estimates import estimate, intervals_overlap, within_rule
 from twinbed.analyses.compare.interim import at_interim
 from twinbed.analyses.compare.ordering import order_cautions, orderings, session_cautions
-from twinbed.analyses.compare.result import OTHER_SETTINGS, CellCautions, Comparison, Comparisons, Estimated
+from twinbed.analyses.compare.pool import pooled
+from twinbed.analyses.compare.result import OTHER_SETTINGS, CellCautions, Comparison, Comparisons, Estimated, Pooled
 from twinbed.analyses.compare.samples import CellRuns, Declared, Key, Samples, gather
 from twinbed.analyses.compare.spreads import decided as decided_spreads
 from twinbed.analyses.compare.units import TIME, Units, units
@@ -186,10 +187,17 @@ class Compare(Analysis[CompareParams, Comparisons]):
             for testbed, group in groups.items()
         }
         comparisons: list[Comparison] = []
+        over_cells: list[Pooled] = []
         for key in samples.keys():  # noqa: SIM118 -- not a mapping
             about = samples.metrics[key[0]]
             headlines = _headlines(samples, key, tables.outline.reference)
-            for cell, pair in _pairs(samples, key, tables.outline.reference):
+            pairs = [*_pairs(samples, key, tables.outline.reference)]
+            if about.scale == Scale.RATIO and information is None:
+                for testbed in sorted(headlines, key=samples.testbeds.index):
+                    of_testbed = [pair for _, pair in pairs if pair.names[0] == testbed]
+                    groups = (pair.groups for pair in of_testbed)
+                    over_cells += pooled(key, (testbed, str(tables.outline.reference)), groups, by, rules.alpha)
+            for cell, pair in pairs:
                 kept = [*cell_cautions.get((cell, pair.names[0]), ()), *cell_cautions.get((cell, pair.names[1]), ())]
                 for of_runs in (of_order, of_sessions):
                     kept += dict.fromkeys(caution for name in pair.names for caution in of_runs.get((key, name), ()))
@@ -203,6 +211,7 @@ class Compare(Analysis[CompareParams, Comparisons]):
         return Comparisons(
             comparisons=decided,
             cautions=tuple(of_study),
+            pooled=tuple(over_cells),
             orderings=ordered,
             left_out={OTHER_SETTINGS: tables.other_settings} if tables.other_settings else {},
             interim=interim.taken[-1] if interim and interim.taken else None,

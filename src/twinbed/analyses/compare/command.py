@@ -133,6 +133,7 @@ def _print_json(result: Comparisons, shown: list[Comparison]) -> None:
         **({"left_out": dict(result.left_out)} if result.left_out else {}),
         "look": asdict(result.interim) if result.interim else None,
         "comparisons": rows(shown),
+        "pooled": [asdict(each) for each in result.pooled],
         "order": order_rows(result.orderings),
         "cautions": [
             {**caution.to_json(), "meaning": caution.kind.meaning, "advice": caution.kind.advice} for caution in result.cautions

@@ -101,11 +101,16 @@ def _ratio(bare: Comparison, arranged: Arranged, nature: Nature, rules: Rules, s
         p_equivalent=test.p_equivalent,
         p_different=test.p_different,
         replicates_needed=needed,
+        pair_deviation=_pair_deviation(one, two) if paired and min(*one, *two) > 0 else None,
         bootstrap_interval=_interval(ratio_interval(one, two, 1 - 2 * rules.alpha, paired=paired)) if skewed else None,
         median_ratio=median(one) / middle if middle else None,
         median_ratio_interval=_interval(median_ratio_interval(one, two, rules.confidence)),
         spread=spreads,
     )
+
+
+def _pair_deviation(one: Values, two: Values) -> float:
+    return math.sqrt(variance([math.log(x) - math.log(y) for x, y in zip(one, two, strict=True)]))
 
 
 def _difference(bare: Comparison, arranged: Arranged, nature: Nature, rules: Rules) -> Comparison:

@@ -120,6 +120,8 @@ class Comparison:
     ``unlooked`` before a study's first look; empty where there is none."""
     paired: bool = False
     """Whether means are compared by differences within blocks or sessions."""
+    pair_deviation: float | None = None
+    """The standard deviation of the differences of logarithms within pairs, ddof 1; None where there are none."""
     sessions: tuple[int, int] | None = None
     """How many sessions means are of, here and on the reference; None where they are of runs."""
     wide_interval: Interval | None = None
@@ -155,6 +157,29 @@ class Comparison:
     def unseen_share(self) -> float | None:
         """The largest share of runs that may behave otherwise than all of these did; None without runs."""
         return unseen_share(self.runs) if self.runs else None
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """One headline metric's ratio over all cells that both testbeds have."""
+
+    metric: str
+    host: str
+    direction: str
+    testbed: str
+    reference: str
+    cells: int
+    ratio: float
+    """The geometric mean of the cells' ratios."""
+    interval: Interval
+    """At 1 - 2 alpha."""
+    least: float
+    most: float
+    """The smallest and the largest ratio of a cell."""
+    p_agree: float | None
+    """p-value that the true ratio is the same in all cells; None where some cell does not vary."""
+    agree: bool
+    """Whether it is not shown at alpha that cells differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +267,8 @@ class Comparisons:
     cautions: tuple[Caution, ...] = ()
     interim: InterimAnalysis | None = None
     """The look that verdicts are of, of a study that goes on until it is decided."""
+    pooled: tuple[Pooled, ...] = ()
+    """Of headline metrics in two cells and more."""
     orderings: tuple[Ordering, ...] = ()
     """Headline metrics in the order of runs."""
     estimates: tuple[Estimated, ...] = ()

@@ -10,9 +10,20 @@ from twinbed.analyses.compare.forest import MOST, drawable
 from twinbed.analyses.compare.grid import grid, spread
 from twinbed.analyses.compare.measured import measured
 from twinbed.analyses.compare.plots import cells_left_out, distribution, forest, ratios
-from twinbed.analyses.compare.result import Comparison, Comparisons, Estimate
+from twinbed.analyses.compare.result import Comparison, Comparisons, Estimate, Pooled
 from twinbed.analyses.compare.variation import other_estimates
-from twinbed.analyses.compare.words import SYMBOLS, Summary, emulated, explanation, finding, held, summaries, varies_finding
+from twinbed.analyses.compare.words import (
+    SYMBOLS,
+    Summary,
+    disagreement,
+    emulated,
+    explanation,
+    finding,
+    held,
+    pooled_text,
+    summaries,
+    varies_finding,
+)
 from twinbed.model.caution import Kind
 from twinbed.model.result import Verdict
 from twinbed.render import plots
@@ -152,11 +163,11 @@ def _place(each: Comparison) -> Place:
     return each.metric, each.host, each.direction
 
 
-def headline_metric(comparisons: Sequence[Comparison]) -> Iterator[Markup]:
+def headline_metric(comparisons: Sequence[Comparison], pooled: Sequence[Pooled]) -> Iterator[Markup]:
     first = comparisons[0]
     title = metric_title(*_place(first))
     yield html("<h3>{}</h3>", heading(title))
-    yield metric_table(comparisons)
+    yield metric_table(comparisons, [each for each in pooled if (each.metric, each.host, each.direction) == _place(first)])
     left_out = cells_left_out(comparisons)
     yield Markup('<div class="plots">')
     means = any(estimate.mean is not None for each in comparisons for estimate in (each.estimate, each.reference_estimate))
@@ -174,8 +185,8 @@ def headline_metric(comparisons: Sequence[Comparison]) -> Iterator[Markup]:
     yield from other_estimates(comparisons)
 
 
-def metric_table(comparisons: Sequence[Comparison]) -> Markup:
-    """As the field prints it: a row a cell, a column a testbed."""
+def metric_table(comparisons: Sequence[Comparison], pooled: Sequence[Pooled] = ()) -> Markup:
+    """As the field prints it: a row a cell, a column a testbed; last the ratio over all cells."""
     table = grid(comparisons)
     names = (f"{table.reference} (reference)", *table.testbeds)
     head = Markup().join(html('<th scope="col" class="number">{}</th>', name) for name in names)
@@ -191,6 +202,14 @@ def metric_table(comparisons: Sequence[Comparison]) -> Markup:
         ]
         cells += [_compared(each, mean, row.scale) for each, mean in zip(row.comparisons, row.means, strict=True)]
         rows.append(html('<tr><th scope="row">{}</th>{}</tr>', row.cell, Markup().join(cells)))
+    if pooled:
+        of = {each.testbed: (pooled_text(each), disagreement(each)) for each in pooled}
+        texts = [
+            html('<td class="number" data-label="{}">{}<span class="ratio">{}</span></td>', name, *of.get(name, ("", "")))
+            for name in table.testbeds
+        ]
+        title = f"All {max(each.cells for each in pooled)} cells, geometric mean"
+        rows.append(html('<tr class="all"><th scope="row">{}</th><td></td>{}</tr>', title, Markup().join(texts)))
     level = next((each.estimate.interval.level for each in comparisons if each.estimate.interval), 0.95)
     interval = share(round(level, 4))
     caption = (

@@ -12,16 +12,18 @@ from rich.text import Text
 from twinbed.analyses.compare.forest import STYLES, forest
 from twinbed.analyses.compare.grid import mean
 from twinbed.analyses.compare.measured import measured
-from twinbed.analyses.compare.result import OTHER_SETTINGS, Comparison, Comparisons
+from twinbed.analyses.compare.result import OTHER_SETTINGS, Comparison, Comparisons, Pooled
 from twinbed.analyses.compare.words import (
     RULE,
     SYMBOLS,
     deviation,
+    disagreement,
     emulated,
     explanation,
     hardly_varies,
     held,
     nothing_compared,
+    pooled_text,
     summaries,
 )
 from twinbed.model.result import Verdict
@@ -51,7 +53,7 @@ def verdict_table(result: Comparisons, console: Console, comparisons: Sequence[C
     if shown:
         console.print()
     for layer, of_layer in groupby(shown, key=lambda each: each.layer):
-        _layer(console, layer, list(of_layer))
+        _layer(console, layer, list(of_layer), result.pooled)
     if shown:
         _print(console, _legend(shown), "dim")
         if result.interim:
@@ -99,7 +101,7 @@ def _legend(shown: Sequence[Comparison]) -> str:
     )
 
 
-def _layer(console: Console, layer: str, comparisons: Sequence[Comparison]) -> None:
+def _layer(console: Console, layer: str, comparisons: Sequence[Comparison], pooled: Sequence[Pooled]) -> None:
     width = max(CELL, min(WIDEST_CELL, console.width - 80))
     level = next((each.ratio_interval.level for each in comparisons if each.ratio_interval), 0.9)
     within = f"in {share(comparisons[0].margin)}".replace(" %", "%")
@@ -111,6 +113,12 @@ def _layer(console: Console, layer: str, comparisons: Sequence[Comparison]) -> N
         reasons_shown: set[str] = set()
         for _cell, of_cell in groupby(of_metric, key=lambda each: cell_title(each.cell)):
             _cell_rows(console, width, list(of_cell), reasons_shown)
+        for each in pooled:
+            if (each.metric, each.host, each.direction) == (metric, host, direction):
+                name = f"all {each.cells} cells"
+                _print(console, _row(width, name, each.testbed, "geometric mean", "", pooled_text(each), ""))
+                if not each.agree:
+                    _print(console, f"{'':<{width}}   {disagreement(each)}", "dim")
     console.print()
 
 

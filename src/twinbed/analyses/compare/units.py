@@ -44,6 +44,8 @@ class Arranged:
     paired: bool = False
     sessions: tuple[int, int] | None = None
     """How many sessions the samples are the means of; None where they are of runs."""
+    units: tuple[int | str, ...] = ()
+    """The blocks or sessions of pairs, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +63,12 @@ class Units:
             means = [{unit: _mean(of_unit, positive) for unit, of_unit in each.items()} for each in units]
             counts = len(means[0]), len(means[1])
             one, two = _ordered(means)
-            return Arranged(one, two, means[0].keys() == means[1].keys(), counts)
+            paired = means[0].keys() == means[1].keys()
+            return Arranged(one, two, paired, counts, tuple(sorted(means[0], key=str)) if paired else ())
         alone = all(len(of_unit) == 1 for each in units for of_unit in each.values())
         if self.of_run and alone and units[0].keys() == units[1].keys():
             one, two = _ordered([{unit: of_unit[0] for unit, of_unit in each.items()} for each in units])
-            return Arranged(one, two, paired=True)
+            return Arranged(one, two, paired=True, units=tuple(sorted(units[0], key=str)))
         return Arranged(values[0], values[1])
 
     def means(self, key: Key, group: CellRuns) -> Values:

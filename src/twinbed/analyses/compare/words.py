@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from twinbed.analyses.compare.result import Comparison, Comparisons, Estimate, Spread
+from twinbed.analyses.compare.result import Comparison, Comparisons, Estimate, Pooled, Spread
 from twinbed.metrics.metric import Scale
 from twinbed.model.caution import Kind
 from twinbed.model.result import Verdict
@@ -175,6 +175,16 @@ def finding(each: Comparison) -> str:
         return f"{title}{where}: {explanation(each)}"
     by = change(each.ratio, each.reference)
     return f"{title}{where}: {by}" if " times " in by else f"{title}{where}: {by} (ratio {ratio(each.ratio)})"
+
+
+def pooled_text(each: Pooled) -> str:
+    """``0.63 [0.60, 0.66]``: the ratio over all cells."""
+    return ratio_with_interval(each.ratio, each.interval.low, each.interval.high)
+
+
+def disagreement(each: Pooled) -> str:
+    """``cells differ: 0.420 to 0.970``, so that the ratio over all says little of any; empty where that is not shown."""
+    return "" if each.agree else f"cells differ: {ratio(each.least)} to {ratio(each.most)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,48 @@
+"""One ratio for a study: each headline metric over all cells of a testbed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import fmean
+
+from twinbed.analyses.compare.result import Pooled
+from twinbed.analyses.compare.samples import CellRuns, Key
+from twinbed.analyses.compare.units import Arranged, Units
+from twinbed.model.result import Interval
+from twinbed.statistics.moments import logarithms
+from twinbed.statistics.pooled import Cell, pooled_ratio
+
+LEAST_CELLS = 2
+
+
+def pooled(
+    key: Key, names: tuple[str, str], groups: Iterable[tuple[CellRuns, CellRuns]], units: Units, alpha: float
+) -> Iterator[Pooled]:
+    """The ratio of one metric on two testbeds; nothing for fewer than LEAST_CELLS, or where a value is not positive."""
+    arranged = [units.arrange(key, each) for each in groups]
+    arranged = [each for each in arranged if min(len(each.one), len(each.two)) >= 2]
+    if len(arranged) < LEAST_CELLS or any(min(*each.one, *each.two) <= 0 for each in arranged):
+        return
+    cells = [Cell(logarithms(each.one), logarithms(each.two)) for each in arranged]
+    found = pooled_ratio(cells, 1 - 2 * alpha, paired=_same_pairs(arranged))
+    if found is None:
+        return
+    ratios = [math.exp(fmean(cell.one) - fmean(cell.two)) for cell in cells]
+    yield Pooled(
+        *key,
+        testbed=names[0],
+        reference=names[1],
+        cells=len(cells),
+        ratio=found.ratio,
+        interval=Interval(*found.interval),
+        least=min(ratios),
+        most=max(ratios),
+        p_agree=found.p_agree,
+        agree=found.p_agree is None or found.p_agree > alpha,
+    )
+
+
+def _same_pairs(arranged: Sequence[Arranged]) -> bool:
+    """Whether all cells are paired by the same blocks or sessions."""
+    return all(each.paired and each.units == arranged[0].units for each in arranged)
