@@ -306,7 +306,8 @@ def method(result: Comparisons) -> Markup:
         (Verdict.EQUIVALENT, f"the ratio is shown to lie between {between}; wrong {wrong} of the time"),
         (
             Verdict.DIFFERENT,
-            f"the ratio is shown not to lie between {between}; the chance that any such claim is wrong is {wrong}",
+            f"the ratio is shown not to lie between {between}; the chance that any of these claims about headline metrics is "
+            f"wrong is {wrong} (about all other metrics together: as much again; intervals hold one by one)",
         ),
         (
             Verdict.INCONCLUSIVE,
