@@ -8,10 +8,15 @@ alpha (Maurer, Hothorn and Lehmacher 1995). The same sequence down from the larg
 capacity is between the two, at alpha / 2 each. The knee is where a monotone regression of the means over N, straight between
 tested N, meets the bound.
 
-Runs of one N that are all equal say nothing of how runs differ: "no loss in five runs" is then a statement of the median run,
-whose confidence is 1 - 2^-n (the sign test; Arbuthnot 1710), and no number of them shows that a rare run does not lose.
+What must not exceed a bound and is never negative, such as a loss, is far from normal: 0 in most runs, much in a rare one. No
+mean of a few such runs is shown to be small, whatever they were: of a share in n runs without any, up to 1 - 0.05^(1/n) may be
+lost in the mean at 95 %, which is 45 % for five (Clopper and Pearson 1934, Biometrika 26:404). What few runs can show is how
+*most* runs are.  Of such a metric an N therefore keeps the objective, or fails it, only where the sign test (Arbuthnot 1710)
+shows as well that more than half of all runs do: n of n are 1 - 2^-n sure of that, 96.9 % for five.  ``kept`` counts them, and
+``share`` is the least share of all runs that keep it.  A rare run that does not is in neither: the sentence says how many there
+may be.
 
-Limits: means are assumed to be normal. Nothing is stated about N between tested ones or above the largest.
+Limits: means are assumed to be normal, but for that. Nothing is stated about N between tested ones or above the largest.
 """
 
 from __future__ import annotations
@@ -22,7 +27,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
-from scipy.special import stdtr
+from scipy.special import bdtr, betaincinv, stdtr
 
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.isotonic import isotonic
@@ -32,6 +37,8 @@ LEAST = 2
 """Runs at each N."""
 MOST = 1000
 """More runs are not proposed."""
+MOST_OPEN = 3
+"""Undecided N that are said one by one."""
 ROUNDING = 1e-12
 """Share of the bound that a mean of equal values may miss it by."""
 
@@ -61,6 +68,10 @@ class Step:
     """The least confidence of this and all smaller N."""
     fails: float
     """The least confidence that it does not hold, of this and all larger N."""
+    kept: int
+    """Runs that keep the objective by themselves."""
+    share: float | None
+    """The least share of all runs that do, at the level (Clopper and Pearson); None where means alone are compared."""
     more: int | None
     """About how many more runs would settle it, were they as these; None where it is settled, or MOST would not do."""
 
@@ -93,13 +104,29 @@ def capacity(samples: Mapping[int, Sequence[float]], objective: Objective, level
     _check(samples, objective)
     tested = sorted(samples)
     bound = objective.bound * fmean(samples[1]) if objective.relative else objective.bound
+    by_runs = _is_loss(samples, objective)
     confidences = [_confidence(samples, n, objective) for n in tested]
+    failing = [1 - each for each in confidences]
+    if by_runs:
+        signs = [_signs(samples[n], objective) for n in tested]
+        confidences = [min(each, most) for each, (most, _) in zip(confidences, signs, strict=True)]
+        failing = [min(each, most) for each, (_, most) in zip(failing, signs, strict=True)]
     weights = [float(len(samples[n])) for n in tested]
     fitted = isotonic([fmean(samples[n]) for n in tested], weights, increasing=objective.at_most)
-    keeps, fails = _least(confidences), _least([1 - each for each in reversed(confidences)])[::-1]
+    keeps, fails = _least(confidences), _least(failing[::-1])[::-1]
+    kept = [sum(_keeps(value, objective.bound) for value in samples[n]) if by_runs else len(samples[n]) for n in tested]
     steps = tuple(
-        Step(n, len(samples[n]), fmean(samples[n]), _interval(samples[n], level), *of_n, _more(samples, n, objective, level))
-        for n, of_n in zip(tested, zip(fitted, confidences, keeps, fails, strict=True), strict=True)
+        Step(
+            n,
+            len(samples[n]),
+            fmean(samples[n]),
+            _interval(samples[n], level),
+            *of_n,
+            kept=runs,
+            share=_least_share(runs, len(samples[n]), level) if by_runs else None,
+            more=_more(samples, n, objective, level, by_runs),
+        )
+        for n, runs, of_n in zip(tested, kept, zip(fitted, confidences, keeps, fails, strict=True), strict=True)
     )
     narrow = (1 + level) / 2
     first_failing = _first_failing(steps, narrow)
@@ -151,6 +178,24 @@ def _confidence(samples: Mapping[int, Sequence[float]], n: int, objective: Objec
     return float(stdtr(df, room / math.sqrt(error)))
 
 
+def _is_loss(samples: Mapping[int, Sequence[float]], objective: Objective) -> bool:
+    return objective.at_most and not objective.relative and min(min(values) for values in samples.values()) >= 0
+
+
+def _keeps(value: float, bound: float) -> bool:
+    return value <= bound + ROUNDING * abs(bound)
+
+
+def _signs(values: Sequence[float], objective: Objective) -> tuple[float, float]:
+    """How sure it is that more than half of all runs keep the objective, and that more than half do not."""
+    n, kept = len(values), sum(_keeps(value, objective.bound) for value in values)
+    return float(bdtr(kept - 1, n, 0.5)) if kept else 0.0, float(bdtr(n - kept - 1, n, 0.5)) if kept < n else 0.0
+
+
+def _least_share(kept: int, runs: int, level: float) -> float:
+    return float(betaincinv(kept, runs - kept + 1, 1 - level)) if kept else 0.0
+
+
 def _squared_error(values: Sequence[float]) -> float:
     """Of their mean; 0 where they differ by their rounding only, which says nothing of how runs differ."""
     return variance(values) / len(values) if varies(values) else 0.0
@@ -163,12 +208,31 @@ def _interval(values: Sequence[float], level: float) -> Bounds:
     return Bounds(max(0.0, low) if min(values) >= 0 else low, high, level)
 
 
-def _more(samples: Mapping[int, Sequence[float]], n: int, objective: Objective, level: float) -> int | None:
-    """How many more runs at this N would bring the confidence to the level either way, at the means and spreads seen."""
+def _more(samples: Mapping[int, Sequence[float]], n: int, objective: Objective, level: float, by_runs: bool) -> int | None:
+    """How many more runs at this N would bring the confidence to the level either way, at the means and spreads seen, and at
+    the share of runs that keep the objective."""
     there = len(samples[n])
-    now = _confidence(samples, n, objective)
-    if max(now, 1 - now) >= level or (objective.relative and n == 1):
+    if objective.relative and n == 1:
         return None
+    by_means, by_signs = _more_for_means(samples, n, objective, level), 0
+    if by_runs:
+        kept = sum(_keeps(value, objective.bound) for value in samples[n])
+        room = objective.bound - fmean(samples[n])
+        # Runs on the side where the mean is; where most are on the other, no number of them will settle it.
+        share = (kept if room >= 0 else there - kept) / there
+        runs = (runs for runs in range(there, MOST + 1) if float(bdtr(math.floor(share * runs) - 1, runs, 0.5)) >= level)
+        total = next(runs, None)
+        if total is None:
+            return None
+        by_signs = total - there
+    return None if by_means is None else max(by_means, by_signs) or None
+
+
+def _more_for_means(samples: Mapping[int, Sequence[float]], n: int, objective: Objective, level: float) -> int | None:
+    """0 where no more are needed, None where MOST would not do."""
+    there, now = len(samples[n]), _confidence(samples, n, objective)
+    if max(now, 1 - now) >= level:
+        return 0
     error, room = _squared_error(samples[n]) * there, objective.bound - fmean(samples[n])
     if objective.relative:
         single = samples[1]
@@ -219,17 +283,24 @@ def sentence(capacity: Capacity, one: str, many: str, unit: str = "") -> str:
         )
     else:
         least = "at least " if capacity.fails is None and capacity.keeps == capacity.steps[-1].n else ""
-        parts.append(f"{least}{_counted(capacity.keeps, one, many)}: {_share(by_n[capacity.keeps].keeps, capacity.level)} sure")
+        kept = by_n[capacity.keeps]
+        sure = f"{least}{_counted(kept.n, one, many)}: {_share(kept.keeps, capacity.level)} sure"
+        if kept.share is not None:
+            sure += f" of most runs ({kept.kept} of {kept.runs} kept it; up to {100 * (1 - kept.share):.0f} % of all may not)"
+        parts.append(sure)
         if least:
             parts.append("of more nothing is known")
     above = [step for step in capacity.steps if step.n > (capacity.keeps or 0)]
     open_ones = [step for step in above if capacity.fails is None or step.n < capacity.fails]
-    if capacity.keeps is not None and open_ones:
-        parts.append(f"{open_ones[0].n}: {_undecided(open_ones[0], capacity.level)}")
+    if capacity.keeps is not None:
+        parts += [f"{step.n}: {_undecided(step, capacity.level)}" for step in open_ones[:MOST_OPEN]]
+        if len(open_ones) > MOST_OPEN:
+            parts.append(f"nor are {open_ones[MOST_OPEN].n} to {open_ones[-1].n}")
     if capacity.fails is not None:
         failing = by_n[capacity.fails]
         inside = f"the mean there is {failing.mean:.3g}, {failing.interval.low:.3g} to {failing.interval.high:.3g}{unit}"
-        parts.append(f"{capacity.fails}: no, {_share(failing.fails, capacity.level)} sure ({inside})")
+        of_runs = " of most runs" if failing.share is not None else ""
+        parts.append(f"{capacity.fails}: no, {_share(failing.fails, capacity.level)} sure{of_runs} ({inside})")
         if not open_ones and capacity.keeps is not None and capacity.fails > capacity.keeps + 1:
             parts.append("between them nothing is known")
     return "; ".join(parts)
