@@ -342,8 +342,8 @@ Per cent of {studies // 5:,} studies in which `analyse capacity` names an N as k
 that *most runs* keep it. Bold: they do not, limit 5. With fewer than five runs nothing is named.
 
 {_losses(studies // 5, seed)}
-Where one run in ten loses 15 %, most runs keep the objective, and N is named though the mean does not keep it: five runs seldom \
-meet such a run. The sentence says how many there may be: up to 45 % of all runs, for five that all kept it.
+Where one run in ten loses 15 %, most runs keep the objective, and N is named though the mean does not keep it: five runs \
+seldom meet such a run. The sentence says how many there may be: up to 45 % of all runs, for five that all kept it.
 """
     )
     tell("losses")

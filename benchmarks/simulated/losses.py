@@ -1,6 +1,6 @@
 """How many fit, by losses: how often an N is named that does not keep the objective.
 
-Loss in per cent of a run at one N, objective at most 1 %.  Each world says whether its mean keeps that, and whether most runs do.
+Loss in per cent of a run at one N, objective at most 1 %.  Each world says whether its mean keeps that, and most of its runs.
 """
 
 from __future__ import annotations

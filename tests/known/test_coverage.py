@@ -126,18 +126,8 @@ def test_a_small_corpus_is_carried_out_and_counted() -> None:
 
 def test_the_page_is_what_the_command_in_its_head_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     """All but the tables, which take a quarter of an hour."""
-    for tables in (
-        "_intervals",
-        "_tests",
-        "_others",
-        "_doubts",
-        "_looks",
-        "_blocks",
-        "_sessions",
-        "_little",
-        "_losses",
-        "_corpora",
-    ):
+    names = ("intervals", "tests", "others", "doubts", "looks", "blocks", "sessions", "little", "losses", "corpora")
+    for tables in (f"_{name}" for name in names):
         monkeypatch.setattr(f"benchmarks.coverage.{tables}", lambda *_: "")
     page = PAGE.read_text()
     lines = document(10_000, 1_000, 500, 200, 1, lambda _: None).splitlines()

@@ -98,9 +98,10 @@ def test_capacity_has_a_page(shown, results, tmp_path):
     assert code == codes.USAGE and "no page" in err
 
 
-def test_the_page_of_the_printed_losses_shades_to_five(shown, tmp_path):
+def test_the_page_of_the_printed_losses_shades_nothing(shown, tmp_path):
+    """Five runs that keep 1 % are 96.9 % sure of most runs, less than the 97.5 % that each end of the interval asks."""
     page = tmp_path / "loss.html"
     shown("capacity", LOSS, "--response", "loss", "--over", "receivers", "--at-most", "1", "-o", page)
     _, said = drawn(page.read_text())
     assert ">100.00 %<" not in page.read_text() and "96.88 %" in page.read_text()
-    assert "the capacity is at most 5 receivers" in said and "N = 6: mean 4.545, 2.097 to 6.993, 5 runs" in said
+    assert not any(each.startswith("the capacity is") for each in said) and "N = 6: mean 4.545, 2.097 to 6.993, 5 runs" in said
