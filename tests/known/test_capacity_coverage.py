@@ -174,7 +174,7 @@ def test_what_most_runs_do_not_keep_is_named_in_at_most_five_percent(world: Worl
 
 def test_a_rare_bad_run_is_in_the_sentence() -> None:
     """Five runs without loss leave 1 - 0.05^(1/5) = 45 % of runs unseen (Clopper, Pearson). One of five with 15: a mean of 3
-    and an error of 3, so that t against 1 is -2/3, which 27.07 % of Student's distribution with 4 degrees of freedom lie below."""
+    and an error of 3, so that t against 1 is -2/3, which 27.07 % of Student's t with 4 degrees of freedom lie below."""
     found = capacity({1: [0.0] * 5, 2: [0.0, 0.0, 15.0, 0.0, 0.0], 3: [15.0] * 5}, Objective(1.0, at_most=True))
     assert found.steps[0].share == pytest.approx(0.05**0.2)
     assert (found.keeps, found.fails) == (1, 3)

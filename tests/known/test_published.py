@@ -11,6 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from scipy import stats
 
 from twinbed.model.result import Verdict
 from twinbed.published import claims
@@ -77,7 +78,7 @@ def test_the_analysis_of_variance_comes_out_of_the_data() -> None:
         row = one("ONL-4", component, quantity)
         assert float(row.recomputed) == pytest.approx(float(value), rel=1e-4), row
         assert row.low is not None and row.high is not None and row.low <= float(value) <= row.high
-    # The issue's figures.
+    # The figures of the text, worked out by hand.
     shown = {key: round(float(value), 1) for key, value in expected.items()}
     assert shown["y", "sum of squares"] == 64049.0 and shown["mean", "sum of squares"] == 23937.4
     assert shown["y - mean", "sum of squares"] == 40111.6 and shown["A", "sum of squares"] == 39981.7
@@ -147,8 +148,9 @@ FIVE_HUNDRED = {
     (table, f"{link} 500B {testbed} mean")
     for table, link in (("ICNC-I", "1Gbps"), ("ICNC-II", "10Gbps"), ("ICNC-III", "1Gbps"), ("ICNC-III", "10Gbps"))
     for testbed in ("physical", "e1000", "virtio")
-} - {("ICNC-III", "10Gbps 500B e1000 mean")}
-"""90 s at 5,556 requests a second are 500,000; only 5474 is below it."""
+}
+"""90 s at 5,556 requests a second are 500,000. The mean of one, 5474, is below it, but its interval says that runs differ by
+675 (sd): 45 % of them are above."""
 ABOVE = {
     *((table, f"1Gbps 1MB {testbed} mean") for table in ("2019-1", "ICNC-I") for testbed in ("e1000", "virtio")),
     *((table, f"1Gbps 16MB {testbed} mean") for table in ("2019-1", "ICNC-I", "ICNC-III") for testbed in ("e1000", "virtio")),
@@ -163,6 +165,10 @@ EXPECTED = {
         for algorithm in ("Reno", "CUBIC")
     ),
     ("claim", "ICNC-III ICNC-II", "V-A1"),
+    ("claim", "ICNC-III ICNC-I ICNC-II", "V-A1"),
+    ("claim", "ICNC-II", "V-A"),
+    ("claim", "2019-2", "Result: OS-level Metrics"),
+    ("claim", "2019-3", "Result: Network-level Metrics"),
     ("claim", "ICNC-VII", "V-C"),
     ("claim", "ICNC-F1", "V-D"),
     ("claim", "ICNC-III ICNC-II", "Instrumentation"),
@@ -171,6 +177,31 @@ EXPECTED = {
     ("equation", "", "Table 3.2"),
     ("equation", "", "3.1.2"),
 }
+
+
+def test_one_cause_is_one_finding_in_several_places() -> None:
+    """Counted by hand: 113, 7.05 and 7.09 requests a second; the caps of three tables; one root upside down; four values in
+    other rows; ten claims, of which two are halves of one sentence; two equations."""
+    facts = {rule: {each.fact for each in audit(SEEDS) if each.rule == rule} for rule, *_ in EXPECTED}
+    assert {rule: len(each) for rule, each in facts.items()} == {
+        "goodput above the link": 3,
+        "request cap": 3,
+        "interval half-width": 1,
+        "does not come out again": 1,
+        "claim": 9,
+        "equation": 2,
+    }
+    assert sorted(set().union(*facts.values())) == list(range(1, 20))
+
+
+def test_the_cap_ended_as_many_runs_as_the_printed_interval_says() -> None:
+    """Of 10 runs 6476 +- 707 are 6476 and 1141 (sd): scipy's normal distribution has 79 % above 5,556."""
+    said = {(each.table, each.cell): each.follows for each in audit(SEEDS) if each.rule == "request cap"}
+    table = SEEDS.tables["ICNC-I"]
+    half = table.one(testbed="e1000", payload="500B", kind="interval half-width")
+    share = stats.norm.sf(500_000 / 90, 6476, float(half.number) / 1.959964 * math.sqrt(10))
+    assert f"about {100 * share:.0f} % of the runs" in said["ICNC-I", "1Gbps 500B e1000 mean"]
+    assert round(100 * share) == 79
 
 
 def test_what_is_wrong_is_flagged_and_nothing_that_is_right() -> None:
@@ -219,7 +250,7 @@ def test_the_chain_of_figure_1() -> None:
 
 
 def test_the_drop_is_printed_with_its_arithmetic() -> None:
-    [finding] = [finding for finding in audit(SEEDS) if finding.rule == "claim" and finding.cell == "V-A1"]
+    [finding, _] = [finding for finding in audit(SEEDS) if finding.rule == "claim" and finding.cell == "V-A1"]
     assert finding.arithmetic == "ICNC-II 10Gbps 16MB physical: 60.1 -> 50.0, -16.8 %"
     assert finding.changes == "it holds of all 4 cases with -16.8 % for -13 %"
 
@@ -245,7 +276,7 @@ def test_the_gate_says_what_it_takes_for_granted() -> None:
     [
         (
             ("request cap", "ICNC-I", "1Gbps 500B e1000 mean"),
-            digits("ICNC-I", "5555", payload="500B", testbed="e1000", kind="mean"),
+            digits("ICNC-I", "3600", payload="500B", testbed="e1000", kind="mean"),
         ),
         (
             ("goodput above the link", "ICNC-I", "1Gbps 1MB e1000 mean"),
@@ -397,5 +428,5 @@ def test_where_no_interval_can_be_made_it_says_why() -> None:
 
 def test_cautions_go_with_the_cells() -> None:
     assert held("ICNC-I", "1Gbps 16MB virtio").cautions == ("virtio: goodput above the link",)
-    assert held("ICNC-III", "10Gbps 500B e1000").cautions == ("physical: request cap",)
+    assert held("ICNC-III", "10Gbps 500B e1000").cautions == ("e1000: request cap", "physical: request cap")
     assert held("ICNC-II", "10Gbps 16MB virtio").cautions == ()

@@ -52,19 +52,32 @@ def short(number: float | None) -> str | None:
 
 
 def findings(all_findings: Sequence[Finding]) -> Iterator[str]:
-    """Lines, under a heading for each rule."""
-    rule = ""
-    for finding in all_findings:
-        if finding.rule != rule:
-            rule = finding.rule
-            count = sum(each.rule == rule for each in all_findings)
-            yield f"{rule}: {count}\n"
-        yield f"  {' '.join(filter(None, (finding.source, finding.table)))}, {finding.cell}"
-        for name in ("printed", "follows", "arithmetic", "changes"):
-            if getattr(finding, name):
-                yield f"    {name:<10} {getattr(finding, name)}"
-        yield ""
-    yield f"{len(all_findings)} findings"
+    """Lines, under a heading for each rule. What all places of a fact have in common is said once."""
+    for rule in dict.fromkeys(finding.rule for finding in all_findings):
+        of_rule = [each for each in all_findings if each.rule == rule]
+        facts = len({each.fact for each in of_rule})
+        yield f"{rule}: {_counted(facts, len(of_rule))}\n"
+        for fact in dict.fromkeys(each.fact for each in of_rule):
+            yield from _fact([each for each in of_rule if each.fact == fact])
+            yield ""
+    yield _counted(len({each.fact for each in all_findings}), len(all_findings))
+
+
+def _counted(facts: int, places: int) -> str:
+    return f"{facts} finding{'s' if facts > 1 else ''}" + (f" in {places} places" if places > facts else "")
+
+
+def _fact(places: Sequence[Finding]) -> Iterator[str]:
+    names = ("printed", "follows", "arithmetic", "changes")
+    common = [name for name in names if len({getattr(each, name) for each in places}) == 1]
+    for each in places:
+        yield f"  {' '.join(filter(None, (each.source, each.table)))}, {each.cell}"
+        for name in names if len(places) == 1 else [name for name in names if name not in common]:
+            if getattr(each, name):
+                yield f"    {name:<10} {getattr(each, name)}"
+    for name in common if len(places) > 1 else []:
+        if getattr(places[0], name):
+            yield f"    {name:<10} {getattr(places[0], name)}"
 
 
 def comparison(row: Held, margin: float, style: str) -> dict[str, object]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from twinbed.published import anova, claims, limits, rounding
 from twinbed.published.finding import Finding
@@ -20,8 +21,10 @@ from twinbed.published.rounding import Range
 
 
 def audit(library: Library) -> list[Finding]:
-    """All findings, rule by rule, in the order of the tables."""
-    return [finding for rule in RULES.values() for finding in rule(library)]
+    """All findings, rule by rule, in the order of the tables; facts are numbered in that order."""
+    findings = [finding for rule in RULES.values() for finding in rule(library)]
+    facts = {cause: number for number, cause in enumerate(dict.fromkeys((each.rule, each.cause) for each in findings), start=1)}
+    return [replace(finding, fact=facts[finding.rule, finding.cause]) for finding in findings]
 
 
 # Half-widths of intervals of a difference of two means.
@@ -49,6 +52,7 @@ def _half_width(library: Library) -> Iterator[Finding]:
                 follows=f"({low}, {high})",
                 arithmetic=f"{row.expression} = {float(row.half.value):.2f}{_by_t(row)}, not {half:.2f}{made}",
                 changes=f"{names} becomes {now}" if changed else f"{names} stays {now}",
+                cause=f"{table.id}{made}",
             )
 
 
@@ -87,6 +91,7 @@ def _not_reproduced(library: Library) -> Iterator[Finding]:
         rows = replay(library, table)
         for row in rows:
             if row.status is Status.DIFFERS:
+                permuted = _permuted(row, rows)
                 yield Finding(
                     rule="does not come out again",
                     source=table.source,
@@ -95,7 +100,8 @@ def _not_reproduced(library: Library) -> Iterator[Finding]:
                     printed=row.printed or "",
                     follows=_between(row),
                     arithmetic=f"{row.formula} = {row.recomputed}",
-                    changes=_permuted(row, rows),
+                    changes=permuted,
+                    cause=f"{table.id} {row.quantity}" if permuted else f"{table.id} {row.cell} {row.quantity}",
                 )
 
 
@@ -116,7 +122,8 @@ def _permuted(row: Replayed, rows: list[Replayed]) -> str:
 
     if len(wrong) > 1 and sorted(str(each.printed) for each in wrong) == sorted(map(at_print, wrong)):
         owner = next(each.cell for each in wrong if at_print(each) == row.printed)
-        return f"it is what follows for {owner}: the {len(wrong)} values are right but stand in other rows"
+        right = f"the {len(wrong)} values in the column {row.quantity} are right but stand in other rows"
+        return f"it is what follows for {owner}: {right}"
     return ""
 
 
@@ -146,6 +153,7 @@ def _claims(library: Library) -> Iterator[Finding]:
             follows=_length(library, claim.left, claim.right) if claim.measure == "walk" else follows,
             arithmetic="; ".join(case.arithmetic for case in checked.wrong),
             changes=_instead(checked),
+            cause=f"{claim.source} {claim.place} {claim.quote}",
         )
 
 
@@ -154,7 +162,7 @@ def _instead(checked: claims.Checked) -> str:
     claim, wrong = checked.claim, checked.wrong
     if claim.quantifier == "none":
         return "the exception is none"
-    if claim.measure not in ("percent change", "percent apart"):
+    if claim.measure not in ("percent change", "percent apart") or claim.relation == "=":
         return ""
     bound = (min if claim.relation in (">", ">=") else max)(case.value for case in wrong)
     return f"it holds of all {len(checked.cases)} cases with {rounding.significant(bound, 3)} % for {claim.bound} %"
@@ -187,6 +195,7 @@ def _equations(library: Library) -> Iterator[Finding]:
             follows=f"{rounding.shown(exact.middle, equation.decimals)}{equation.unit}",
             arithmetic=f"{equation.expression} = {rounding.significant(exact.middle)}",
             changes="; ".join(_consequences(library, equation, exact, span)),
+            cause=f"{equation.source} {equation.place}",
         )
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+
+from scipy.special import ndtr
 
 from twinbed.published.finding import Finding
 from twinbed.published.printed import LINKS, Cell, Library, Table
 from twinbed.published.replay import goodput
 from twinbed.published.rounding import Range
 from twinbed.statistics.physics import Accounting, Path, tcp_goodput
+
+NORMAL_95 = 1.959963984540054
+"""Standard errors of the half-width of an interval as "normal 0.95" names it."""
 
 
 def above_link(library: Library) -> Iterator[Finding]:
@@ -53,6 +59,7 @@ def _gated(table: Table, cell: Cell, rate: Range, link: int, formula: str, doubt
         follows=f"at most {_mega(most)} as TCP payload over Ethernet, MTU 1500, timestamps",
         arithmetic=f"{formula}, at least {_mega(least)} before rounding",
         changes=f"the limit measured is not a wire's: {fits} {_mega(shaper)} through{doubt}",
+        cause=formula,
     )
 
 
@@ -61,22 +68,40 @@ def _mega(rate: float) -> str:
 
 
 def request_cap(library: Library) -> Iterator[Finding]:
-    """Runs that their cap of requests must have ended before their time."""
+    """Runs that their cap of requests must have ended before their time: at the mean rate, or by the printed interval in more
+    than FEW of the runs."""
     for table in library.tables.values():
         if not {"request_cap", "duration_s"} <= table.settings.keys():
             continue
         cap, seconds = int(table.settings["request_cap"]), int(table.settings["duration_s"])
         for cell in table.where(kind="mean", metric="requests_per_second"):
-            if cell.range.low * seconds <= cap:
+            ended = _share_above(table, cell, cap / seconds)
+            if cell.range.low * seconds <= cap and (ended is None or ended <= FEW):
                 continue
-            share = float(100 * cap / (cell.number * seconds))
+            after, share = float(cap / cell.number), float(100 * cap / (cell.number * seconds))
+            how = f"about {100 * ended:.0f} % of the runs, by the printed interval" if ended is not None else "runs"
+            relation = ">" if cell.number * seconds > cap else "<"
             yield Finding(
                 rule="request cap",
                 source=table.source,
                 table=table.id,
                 cell=cell.name,
                 printed=f"{cell.printed} {cell.unit}, in runs of {seconds} s",
-                follows=f"the cap of {cap:,} requests ended runs: at this rate after {float(cap / cell.number):.1f} s",
-                arithmetic=f"{cell.printed} x {seconds} = {float(cell.number * seconds):,.0f} > {cap:,}",
-                changes=f"its runs are {share:.0f} % as long as those that the cap did not end",
+                follows=f"the cap of {cap:,} requests ended {how}: at this rate after {after:.1f} s",
+                arithmetic=f"{cell.printed} x {seconds} = {float(cell.number * seconds):,.0f} {relation} {cap:,}",
+                changes=f"its runs are {min(100.0, share):.0f} % as long as those that the cap did not end",
+                cause=table.id,
             )
+
+
+FEW = 0.05
+"""Share of runs."""
+
+
+def _share_above(table: Table, cell: Cell, rate: float) -> float | None:
+    """The share of normal runs above a rate, by the mean and its printed interval; None where n or the interval is not."""
+    halves = table.where(**{**cell.labels, "kind": "interval half-width", "metric": cell.metric})
+    if not halves or not table.n or table.settings.get("interval") != "normal 0.95":
+        return None
+    deviation = float(halves[0].number) / NORMAL_95 * math.sqrt(table.n)
+    return float(ndtr((float(cell.number) - rate) / deviation)) if deviation else None

@@ -19,14 +19,15 @@ from dataclasses import dataclass, replace
 from twinbed.model.result import Verdict
 from twinbed.published import rounding
 from twinbed.published.audit import audit
+from twinbed.published.limits import NORMAL_95
 from twinbed.published.printed import Cell, Library, Table
 from twinbed.published.rounding import Range
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.summary_ratio import Summary, SummaryTest, ratio_test
 
 REFERENCE = "physical"
-NORMAL, NORMAL_95 = "normal 0.95", 1.959963984540054
-"""An interval as the settings name it, and its half-width in standard errors."""
+NORMAL = "normal 0.95"
+"""An interval as the settings name it."""
 CAUTIONS = ("goodput above the link", "request cap")
 """Rules of the audit that are about one cell's mean."""
 SPREADS = ("interval half-width", "standard deviation")

@@ -93,13 +93,14 @@ def test_replay_says_4_only_where_something_differs(shown) -> None:
 
 def test_audit_says_4_and_what(shown) -> None:
     code, out, _ = shown("audit")
-    assert code == codes.DIFFERENT and "interval half-width: 9" in out and out.endswith(" findings\n")
+    assert code == codes.DIFFERENT and "interval half-width: 1 finding in 9 places" in out
     _, as_json, _ = shown("audit", "--format", "json")
     findings = json.loads(as_json)
-    assert out.splitlines()[-1] == f"{len(findings)} findings"
-    assert set(findings[0]) == {"rule", "source", "table", "cell", "printed", "follows", "arithmetic", "changes"}
+    assert out.splitlines()[-1] == f"{findings[-1]['fact']} findings in {len(findings)} places"
+    keys = {"rule", "source", "table", "cell", "printed", "follows", "arithmetic", "changes", "cause", "fact"}
+    assert set(findings[0]) == keys
     _, as_csv, _ = shown("audit", "--format", "csv")
-    assert table(as_csv) == findings
+    assert table(as_csv) == [{**finding, "fact": str(finding["fact"])} for finding in findings]
 
 
 def test_compare_of_the_printed_numbers(shown) -> None:
