@@ -7,7 +7,7 @@ found from the values, counts are told from shares, and cautions are those that 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from twinbed.model.caution import Caution
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
 from twinbed.model.result import Pairing, Verdict
-from twinbed.model.run import Status
+from twinbed.model.run import Level, Status
 from twinbed.model.tables import Outline, Planned, StudyDocument
 
 Values = Sequence[float]
@@ -54,10 +54,10 @@ class Rates:
 
 
 @dataclass
-class _Tables:
-    """One study in memory."""
+class InMemory:
+    """Results that no folder holds."""
 
-    metrics: pa.Table
+    tables: Mapping[str, pa.Table]
     outline: Outline
     records: Sequence[Record]
     planned: Sequence[Planned] = ()
@@ -67,46 +67,42 @@ class _Tables:
     shown: Path = field(default=Path())
 
     def table(self, name: str) -> pa.Table:
-        return self.metrics if name == "metrics" else pa.table({})
+        return self.tables.get(name, pa.table({}))
 
 
-def _study(of: Little, noise: np.random.Generator, sizes: tuple[int, int]) -> _Tables:
+def record(testbed: str, replicate: int, position: int, levels: Mapping[str, Level]) -> Record:
+    """One complete run of a planted workload; runs begin every ten seconds."""
+    return Record(
+        id=f"{testbed}{replicate}",
+        cell=testbed,
+        levels=levels,
+        replicate=replicate,
+        block=replicate,
+        position=position,
+        settings={"testbed": {"name": testbed}, "workload": {"kind": "planted"}, "topology": {}, "instruments": {}},
+        status=Status.COMPLETE,
+        started_s=10.0 * position,
+        phases={},
+        failed_phase=None,
+        reason=None,
+        cautions=(),
+        artifacts=[],
+        twinbed="",
+        lab="",
+    )
+
+
+def _study(of: Little, noise: np.random.Generator, sizes: tuple[int, int]) -> InMemory:
     values = {"virtual": of.draw(noise, sizes[0]), "real": of.reference(noise, sizes[1])}
     runs = []
     for each in range(max(sizes)):
         runs += [(each, name) for name in noise.permutation(list(values)).tolist() if each < len(values[name])]
     state = _dependent(of.shared, 1.0)(noise, len(runs)) if of.shared else [1.0] * len(runs)
-    records = [
-        Record(
-            id=f"{name}{each}",
-            cell=name,
-            levels={"testbed": name},
-            replicate=each,
-            block=each,
-            position=position,
-            settings={
-                "testbed": {"name": name},
-                "workload": {"kind": "planted"},
-                "topology": {},
-                "instruments": {},
-                "levels": {},
-            },
-            status=Status.COMPLETE,
-            started_s=10.0 * position,
-            phases={},
-            failed_phase=None,
-            reason=None,
-            cautions=(),
-            artifacts=[],
-            twinbed="",
-            lab="",
-        )
-        for position, (each, name) in enumerate(runs)
-    ]
+    records = [record(name, each, position, {"testbed": name}) for position, (each, name) in enumerate(runs)]
     about = {"metric": "m", "unit": of.unit, "layer": "application", "scale": "ratio", "host": "", "direction": ""}
     metrics = pa.table(
         {
-            "run": [record.id for record in records],
+            "run": [each.id for each in records],
             **{name: [text] * len(runs) for name, text in about.items()},
             "headline": [True] * len(runs),
             "description": [""] * len(runs),
@@ -114,7 +110,7 @@ def _study(of: Little, noise: np.random.Generator, sizes: tuple[int, int]) -> _T
         }
     )
     data = StudyDocument(comparison=Pairing.PAIRED if of.paired else Pairing.INDEPENDENT)
-    return _Tables(metrics, Outline("s", ("real", "virtual"), "real", margin=MARGIN, data=data), records)
+    return InMemory({"metrics": metrics}, Outline("s", ("real", "virtual"), "real", margin=MARGIN, data=data), records)
 
 
 def rates(of: Little, sizes: tuple[int, int], studies: int, seed: int) -> Rates:

@@ -23,5 +23,6 @@ ANALYSES: Mapping[str, Entry] = {
     "regression": Entry("By how much: a linear model of factors and numbers."),
     "capacity": Entry("How many fit: the largest N that keeps an objective."),
     "contention": Entry("Where rates bend, and whether the machine shows it."),
+    "tails": Entry("What users feel: the times of single requests, by quantiles."),
     "anomaly": Entry("Are several faster than one, and what moves with it."),
 }

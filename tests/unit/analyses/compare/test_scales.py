@@ -47,7 +47,7 @@ def tables_of(folder: Path, samples: Mapping[str, Sequence[float | None]], scale
     table = pa.table({**columns, **{name: [value] * len(found) for name, value in about.items()}})
 
     class Given:
-        path, outline, planned, records, cautions = store.path, store.outline, store.planned, store.records, store.cautions
+        shown, outline, planned, records, cautions = store.shown, store.outline, store.planned, store.records, store.cautions
         link_checks = store.link_checks
         other_settings = 0
 

@@ -1,0 +1,256 @@
+"""The analysis ``tails``: the times of single requests, by their quantiles, against the reference testbed.
+
+In: one row a request, from captures (``exchanges``: from a request's first packet to its answer's last, on the client's link)
+or as the load generator wrote it (``requests``: whole milliseconds of ab).  Out: each quantile of each cell, with its ratio to
+the reference's.  Requests of one run share its state, so that the run is the unit: each run has its own quantile (Harrell and
+Davis), and the quantiles of runs are compared as any other metric is, by their logarithms, within blocks where the study says
+so.  A quantile of few requests is biased towards the middle: a run needs BEYOND requests above it.
+
+The quantiles over all deciles and on to P99.9 are the shift function (Doksum 1974, Ann. Stat. 2:267; Wilcox and Erceg-Hurn
+2012, J. Appl. Stat. 39:2655), here of ratios.  Verdicts are of VERDICTS alone; those of "different" have Holm's correction over
+all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from twinbed.analyses.tails.result import Shift, Tail, Tails
+from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.error import TwinbedError
+from twinbed.model.record import Record
+from twinbed.model.result import Interval, Pairing, Verdict
+from twinbed.model.run import Level, Status
+from twinbed.model.tables import Tables
+from twinbed.statistics.harrell_davis import harrell_davis
+from twinbed.statistics.multiplicity import holm
+from twinbed.statistics.ratio import RatioTest, ratio_test
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+VERDICTS = (0.5, 0.9, 0.99)
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
+BEYOND = 5
+"""Requests of each run that must lie beyond a quantile."""
+MILLISECOND = 0.001
+FEW = 5
+"""Runs; fewer get a caution."""
+CLIENT = "client"
+"""How the names of clients begin; a request that is seen on its server's link too counts once."""
+
+
+class TailsParams(BaseModel):
+    """The settings of ``tails``; null takes what the study file says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    margin: float | None = Field(default=None, gt=0, description="how far apart still counts as equivalent: 0.1 is 10 %")
+    confidence: float | None = Field(default=None, gt=0.5, lt=1, description="1 - alpha")
+    source: str | None = Field(
+        default=None, description="exchanges (of captures) or requests (as the tool wrote them); captures where there are any"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One run's quantiles."""
+
+    record: Record
+    requests: int
+    quantiles: Mapping[float, float]
+
+
+class TailsAnalysis(Analysis[TailsParams, Tails]):
+    """The times of single requests."""
+
+    name = "tails"
+    params = TailsParams
+    summary = "the times of single requests: quantiles against the reference, and the shift function"
+
+    def run(self, source: Tables, params: TailsParams | None = None) -> Tails:
+        params = params or TailsParams()
+        outline = source.outline
+        margin = params.margin if params.margin is not None else outline.margin
+        confidence = params.confidence if params.confidence is not None else outline.confidence
+        alpha = round(1 - confidence, 12)
+        if outline.reference is None:
+            raise TwinbedError("there is no reference testbed to compare with", advice="give one: --reference TESTBED")
+        name, times, incomplete = _times(source, params.source)
+        complete = [record for record in source.records if record.status is Status.COMPLETE]
+        runs = [_Run(record, len(times[record.id]), _quantiles(times[record.id])) for record in complete if record.id in times]
+        step = MILLISECOND if name == "requests" else 0.0
+        groups: dict[str, dict[str, list[_Run]]] = {}
+        cells: dict[str, dict[str, Level]] = {}
+        for run in runs:
+            levels = {factor: level for factor, level in run.record.levels.items() if factor != "testbed"}
+            cell = json.dumps(levels, sort_keys=True)
+            cells.setdefault(cell, levels)
+            groups.setdefault(cell, {}).setdefault(str(run.record.settings["testbed"]["name"]), []).append(run)
+        paired = outline.data.get("comparison") == Pairing.PAIRED
+        tails, shifts, cautions = list[Tail](), list[Shift](), list[Caution]()
+        for cell, of_cell in groups.items():
+            for testbed in (each for each in outline.testbeds if each in of_cell):
+                tails.append(_tail(cells[cell], testbed, of_cell[testbed]))
+                cautions += _few(cells[cell], testbed, of_cell[testbed])
+                if testbed != outline.reference and outline.reference in of_cell:
+                    pair = of_cell[testbed], of_cell[outline.reference]
+                    about = cells[cell], testbed, outline.reference
+                    shifts += _shifts(about, pair, margin, alpha, step, paired)
+        left_out = {"runs without times of requests": len(complete) - len(runs), "requests without an answer": incomplete}
+        return Tails(
+            source=name,
+            step=step,
+            reference=outline.reference,
+            margin=margin,
+            confidence=confidence,
+            tails=tuple(tails),
+            shifts=tuple(_decided(shifts, alpha)),
+            family=sum(each.verdict is not None for each in shifts),
+            cautions=tuple(dict.fromkeys(cautions)),
+            left_out={reason: count for reason, count in left_out.items() if count},
+        )
+
+    def tables(self, result: Tails) -> Mapping[str, Sequence[Row]]:
+        from twinbed.analyses.tails.tables import quantile_rows, shift_rows
+
+        return {"shifts": shift_rows(result), "quantiles": quantile_rows(result)}
+
+    def sections(self, source: Tables) -> Sequence[Section]:
+        try:
+            result = self.run(source)
+        except TwinbedError:  # no times of requests: nothing to say
+            return ()
+        from twinbed.analyses.tails.section import section
+
+        return (section(result),) if result.verdicts else ()
+
+
+def _times(tables: Tables, wanted: str | None) -> tuple[str, dict[str, NDArray[np.float64]], int]:
+    """The table that times are from; run -> its times in increasing order; how many requests have no answer."""
+    if wanted not in (None, "exchanges", "requests"):
+        raise TwinbedError(f"there are no times of requests in {wanted!r}", advice="exchanges, of captures, or requests")
+    for name, column in (("exchanges", "duration_s"), ("requests", "total_s")):
+        if wanted in (None, name):
+            found, incomplete = _of_table(tables, name, column)
+            if found:
+                return name, found, incomplete
+    raise TwinbedError(
+        f"{tables.shown} has no times of single requests",
+        advice="the instrument packets sees them in captures of HTTP, and ApacheBench (tool: ab) writes them; other workloads "
+        "and tools give quantiles of each run at most, which `twinbed compare` compares",
+    )
+
+
+def _of_table(tables: Tables, name: str, column: str) -> tuple[dict[str, NDArray[np.float64]], int]:
+    import numpy as np
+    import pyarrow.compute as pc
+
+    table = tables.table(name)
+    if not table.num_rows:
+        return {}, 0
+    if name == "exchanges":
+        table = table.filter(pc.starts_with(table["link"], CLIENT))
+    answered = table.filter(pc.is_valid(table[column]))
+    if name == "exchanges":
+        answered = answered.filter(pc.fill_null(answered["complete"], False))
+    runs = answered["run"].combine_chunks().dictionary_encode()
+    values = answered[column].to_numpy(zero_copy_only=False).astype(np.float64)
+    indices = runs.indices.to_numpy(zero_copy_only=False)
+    order = np.lexsort((values, indices))
+    bounds = np.searchsorted(indices[order], np.arange(len(runs.dictionary) + 1))
+    names = runs.dictionary.to_pylist()
+    times = {run: values[order[bounds[at] : bounds[at + 1]]] for at, run in enumerate(names)}
+    return times, table.num_rows - answered.num_rows
+
+
+def _quantiles(ordered: NDArray[np.float64]) -> dict[float, float]:
+    shares = [share for share in SHARES if len(ordered) * min(share, 1 - share) >= BEYOND - 1e-9]
+    return dict(zip(shares, harrell_davis(ordered, shares), strict=True))
+
+
+def _tail(cell: Mapping[str, Level], testbed: str, runs: Sequence[_Run]) -> Tail:
+    shares = [share for share in SHARES if all(share in run.quantiles for run in runs)]
+    means = {share: _mean([run.quantiles[share] for run in runs]) for share in shares}
+    counts = [run.requests for run in runs]
+    return Tail(cell, testbed, len(runs), sum(counts), min(counts), means, tuple(run.quantiles for run in runs))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.exp(fmean(map(math.log, values))) if min(values) > 0 else fmean(values)
+
+
+def _few(cell: Mapping[str, Level], testbed: str, runs: Sequence[_Run]) -> Iterator[Caution]:
+    where = " ".join(f"{name} {level}" for name, level in cell.items())
+    if len(runs) < FEW:
+        yield Caution(Kind.FEW_REPLICATES, f"{len(runs)} runs{f' at {where}' if where else ''}", testbed)
+
+
+def _shifts(
+    about: tuple[Mapping[str, Level], str, str],
+    pair: tuple[Sequence[_Run], Sequence[_Run]],
+    margin: float,
+    alpha: float,
+    step: float,
+    paired: bool,
+) -> Iterator[Shift]:
+    one, two = (sorted(runs, key=lambda run: run.record.block) for runs in pair)
+    if min(len(one), len(two)) < 2:
+        return
+    blocks = [[run.record.block for run in runs] for runs in (one, two)]
+    in_pairs = paired and blocks[0] == blocks[1] and len(set(blocks[0])) == len(blocks[0])
+    for share in SHARES:
+        if not all(share in run.quantiles for run in (*one, *two)):
+            continue
+        x, y = ([run.quantiles[share] for run in runs] for runs in (one, two))
+        test = ratio_test(x, y, margin, alpha, step=step, paired=in_pairs)
+        if test is not None:
+            yield _shift(about, share, (_mean(x), _mean(y)), test, alpha, in_pairs)
+
+
+def _shift(
+    about: tuple[Mapping[str, Level], str, str],
+    share: float,
+    means: tuple[float, float],
+    test: RatioTest,
+    alpha: float,
+    paired: bool,
+) -> Shift:
+    verdict = Verdict.EQUIVALENT if test.p_equivalent <= alpha else Verdict.INCONCLUSIVE
+    return Shift(
+        *about,
+        share,
+        *means,
+        ratio=test.ratio,
+        interval=Interval(*test.interval) if test.interval else None,
+        p_equivalent=test.p_equivalent,
+        p_different=test.p_different,
+        paired=paired,
+        verdict=verdict if share in VERDICTS else None,
+    )
+
+
+def _decided(shifts: Sequence[Shift], alpha: float) -> list[Shift]:
+    """With Holm's correction over all verdicts."""
+    adjusted: dict[int, float] = defaultdict(float)
+    family = [at for at, each in enumerate(shifts) if each.verdict is not None]
+    adjusted.update(zip(family, holm([shifts[at].p_different for at in family]), strict=True))
+    return [
+        replace(each, p_different=adjusted[at], verdict=Verdict.DIFFERENT if adjusted[at] <= alpha else each.verdict)
+        if at in adjusted
+        else each
+        for at, each in enumerate(shifts)
+    ]
+
+
+analysis = TailsAnalysis()
