@@ -154,6 +154,16 @@ class Kind(Enum):
         "replicates are then worth less than they count for and intervals are too narrow: let the machine settle between runs, "
         "or randomise the order",
     )
+    STALL = (
+        "a run paused, far beyond its own pace",
+        "a mean hides that, and a run that is slow for a while may be one of a kind that few runs show: look at the kernel log "
+        "and at retransmissions of that time, and compare tails (`twinbed analyse tails`)",
+    )
+    UNSETTLED = (
+        "runs never settle: the rate inside them still changes when they end",
+        "their means are those of no steady state, and hang on how long runs are: let the workload warm up, or last longer "
+        "(`twinbed analyse steady`)",
+    )
     SESSIONS = (
         "runs of one session are alike and unlike those of others",
         "they are worth less than they count for: compare with --sessions, which takes the session for the unit; more sessions "

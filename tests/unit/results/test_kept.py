@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from twinbed.cli.main import run
@@ -91,7 +92,7 @@ def test_the_same_bytes_are_printed(name: str, source: str, capsysbinary: pytest
     printed, expected = capsysbinary.readouterr().out, golden(name)
     if name == "anova.json":
         expected = expected.replace(b'"source": "quickstart"', f'"source": "{source}"'.encode())
-        printed, expected = nine_digits(printed), nine_digits(expected)
+        printed, expected = nine_digits(without_stalls(printed)), nine_digits(expected)
     # Not compared by assert: a difference of megabytes takes pytest minutes to show.
     if printed != expected:
         pytest.fail(first_difference(printed, expected))
@@ -103,8 +104,13 @@ def test_extraction_gives_the_tables_of_the_archive(tmp_path: Path) -> None:
     old, new = Store.open(tmp_path / "unpacked"), Store.open(Path(FOLDER))
     names = {path.name for path in (tmp_path / "unpacked" / "tables").iterdir()}
     assert {path.name for path in Path(FOLDER, "tables").iterdir() if path.is_dir()} == names
-    for name in sorted(names):
+    for name in sorted(names - {"cautions"}):
         assert by_run(new.table(name)).equals(by_run(old.table(name))), name
+    known = pc.field("kind") != STALL
+    assert by_run(new.table("cautions").filter(known)).equals(by_run(old.table("cautions")))
+    [stall] = new.table("cautions").filter(~known).to_pylist()
+    # By tshark -Y http -T fields -e frame.time_epoch the longest pause between packets of requests and answers is 0.2372 s.
+    assert stall["detail"] == "client: the longest 0.24 s; 54 % of 0.441 s"
     goodputs = [[row["value"] for row in by_run(each.table("metrics"), FINER).to_pylist()] for each in (new, old)]
     assert goodputs[0] == pytest.approx(goodputs[1], rel=1e-4) and len(goodputs[0]) > 10
 
@@ -116,6 +122,16 @@ def test_the_page_gives_the_verdict(tmp_path: Path) -> None:
     assert "e1000 and virtio are undecided: nothing is shown to be off by more than 10 %" in words
     assert "e1000 is equivalent within 10 % in 3 of 12 headline comparisons; it is undecided in 9." in words
     assert "requests per second at payload 500B: 87 % less than container (ratio 0.134): too spread to say" in words
+
+
+STALL = "stall"
+"""A caution that was not given then."""
+
+
+def without_stalls(text: bytes) -> bytes:
+    data = json.loads(text)
+    data["cautions"] = [each for each in data["cautions"] if each["kind"] != STALL]
+    return (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def golden(name: str) -> bytes:

@@ -25,7 +25,7 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.json import Document, Json, integer, text
 from twinbed.model.record import Record
 from twinbed.model.run import Status
-from twinbed.results.extract.cautions import above_link_rate
+from twinbed.results.extract.cautions import above_link_rate, stalled
 from twinbed.results.extract.derived import derive, fairness, work_done
 
 if TYPE_CHECKING:
@@ -147,6 +147,7 @@ def read_run(
             _add(rows, extraction.name, extraction.about, outcome, folder, work)
     _without_nonsense(rows)
     rows.cautions.extend(above_link_rate(record, [value for value, _ in rows.values]))
+    rows.cautions.extend(stalled(record, rows.tables))
     return rows
 
 

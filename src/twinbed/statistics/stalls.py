@@ -1,0 +1,58 @@
+"""Stalls: pauses in a run without any progress, far beyond its own pace.
+
+Progress is an event: a request that is sent, an answer that is complete.  A pause between two of them is a stall if it is
+longer than SHORTEST_S, the least time after which Linux retransmits (TCP_RTO_MIN), and than FACTOR times the 95th percentile of
+the run's pauses.  Pauses at random (exponential) have that at 3 of their means, so that one of them is taken for a stall with a
+probability of e^-60; of log-normal pauses with a sigma of 1 two of a million are. Pauses without any scale of their own, whose
+tail is heavier than that, have stalls by this rule, if they reach SHORTEST_S.  Fewer than LEAST events show no pace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+SHORTEST_S = 0.2
+FACTOR = 20.0
+LEAST = 20
+SLOWEST = 0.05
+"""Share of the median rate below which an interval of a report is a stall."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    start_s: float
+    """From the first event."""
+    seconds: float
+
+
+def of_events(times_s: Floats) -> list[Stall]:
+    """The stalls of a run by the times of its events, in any order."""
+    ordered = np.sort(times_s)
+    if len(ordered) < LEAST:
+        return []
+    pauses = np.diff(ordered)
+    least = max(SHORTEST_S, FACTOR * float(np.quantile(pauses, 0.95)))
+    return [Stall(float(ordered[at] - ordered[0]), float(pauses[at])) for at in np.flatnonzero(pauses > least)]
+
+
+def of_intervals(seconds: Sequence[float], work: Sequence[float]) -> list[Stall]:
+    """The stalls of a run by what was done in each interval of a report; neighbouring intervals are one stall."""
+    lengths, done = np.asarray(seconds, dtype=float), np.asarray(work, dtype=float)
+    if len(done) < LEAST // 4 or not np.all(lengths > 0):
+        return []
+    rates = done / lengths
+    slow = rates < SLOWEST * float(np.median(rates))
+    starts = np.concatenate([[0.0], np.cumsum(lengths)])
+    stalls: list[Stall] = []
+    for at in np.flatnonzero(slow):
+        if stalls and at and slow[at - 1]:
+            stalls[-1] = Stall(stalls[-1].start_s, stalls[-1].seconds + float(lengths[at]))
+        else:
+            stalls.append(Stall(float(starts[at]), float(lengths[at])))
+    return stalls

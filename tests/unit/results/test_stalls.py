@@ -1,0 +1,69 @@
+"""Pauses inside runs: found where planted, and not where there are none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from benchmarks.simulated.little import record
+
+from twinbed.model.caution import Kind
+from twinbed.results.extract.cautions import stalled
+from twinbed.statistics.stalls import of_events, of_intervals
+
+
+@pytest.mark.parametrize("pace", [0.001, 0.05, 1.0])
+@pytest.mark.parametrize("at", [0, 250, 498])
+def test_a_planted_pause_is_found_where_it_is(pace: float, at: int) -> None:
+    pauses = np.random.default_rng(1).exponential(pace, 499)
+    pauses[at] = max(13.0, 100 * pace)
+    [stall] = of_events(np.concatenate([[0.0], np.cumsum(pauses)]))
+    assert stall.seconds == pytest.approx(pauses[at])
+    assert stall.start_s == pytest.approx(pauses[:at].sum())
+
+
+def test_random_pauses_are_no_stalls() -> None:
+    """Exponential ones never, of log-normal ones with a sigma of 1 at most two in a million: of 200 studies of 1,000 about 0.4
+    are flagged; 4 would be 5 standard deviations above."""
+    noise = np.random.default_rng(2)
+    assert not any(of_events(np.cumsum(noise.exponential(1.0, 10_000))) for _ in range(50))
+    assert sum(bool(of_events(np.cumsum(noise.lognormal(0, 1, 1000)))) for _ in range(200)) <= 4
+
+
+def test_short_pauses_and_few_events_say_nothing() -> None:
+    times = np.arange(100) * 0.001
+    assert of_events(np.concatenate([times, times + 0.29])) == []
+    assert len(of_events(np.concatenate([times, times + 0.31]))) == 1
+    assert of_events(np.array([0.0, 1.0, 100.0])) == []
+
+
+def test_intervals_without_work_are_one_stall() -> None:
+    [stall] = of_intervals([1.0] * 10, [100, 99, 101, 0, 1, 2, 100, 98, 100, 100])
+    assert (stall.start_s, stall.seconds) == (3.0, 3.0)
+    assert of_intervals([1.0] * 10, [100, 60, 140, 30, 100, 100, 100, 10, 100, 100]) == []
+    assert of_intervals([1.0] * 4, [100, 0, 100, 100]) == [], "too few to know a pace"
+
+
+def exchanges(link: list[str], start_s: list[float], duration_s: list[float | None]) -> tuple[str, pa.Table]:
+    begun = [1_700_000_000_000_000_000 + round(1e9 * each) for each in start_s]
+    return "exchanges", pa.table({"link": link, "start_ns": begun, "duration_s": pa.array(duration_s, pa.float64())})
+
+
+def test_a_run_that_pauses_is_cautioned() -> None:
+    """100 requests, one every 10 ms; the 50th is sent 13 s late."""
+    start = [0.01 * each + (13.0 if each >= 50 else 0.0) for each in range(100)]
+    run = record("virtual", 0, 0, {})
+    table = exchanges(["client"] * 100, start, [0.005] * 99 + [None])
+    [caution] = stalled(run, [table])
+    assert (caution.kind, caution.subject) == (Kind.STALL, run.id)
+    assert caution.detail == "client: the longest 13 s; 93 % of 14 s"
+    # Seen on the server's link alone it is nobody's; and without the pause there is none.
+    assert list(stalled(run, [exchanges(["server"] * 100, start, [0.005] * 100)])) == []
+    assert list(stalled(run, [exchanges(["client"] * 100, [0.01 * each for each in range(100)], [0.005] * 100)])) == []
+
+
+def test_an_iperf3_run_that_pauses_is_cautioned() -> None:
+    rows = {"host": ["client"] * 12, "end": ["server"] * 6 + ["client"] * 6, "start_s": [*range(6)] * 2}
+    rows |= {"seconds": [1.0] * 12, "bytes": [100, 100, 0, 0, 100, 100, *[100] * 6]}
+    [caution] = stalled(record("virtual", 0, 0, {}), [("intervals", pa.table(rows))])
+    assert caution.detail == "client: the longest 2 s; 33 % of 6 s"
