@@ -24,5 +24,6 @@ ANALYSES: Mapping[str, Entry] = {
     "capacity": Entry("How many fit: the largest N that keeps an objective."),
     "contention": Entry("Where rates bend, and whether the machine shows it."),
     "tails": Entry("What users feel: the times of single requests, by quantiles."),
+    "steady": Entry("Do runs warm up and settle, and how long should they last."),
     "anomaly": Entry("Are several faster than one, and what moves with it."),
 }

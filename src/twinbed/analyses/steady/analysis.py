@@ -1,0 +1,225 @@
+"""The analysis ``steady``: what the rate does inside runs, and what comes between them.
+
+In: a series of each run: answers that are complete in each of BINS equal parts of its time (table ``exchanges``), or iperf3's
+intervals.  Out, for each cell and testbed: the share of a run that is warm-up and what it does to the mean, the drift of what
+follows, and the spread of runs' means split into what is inside runs and what comes between them, with the best length of a
+run.  A cell whose runs are shown to drift by more than the margin gets a caution: its means are those of no steady state.
+Methods and sources: twinbed.statistics.steady.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from twinbed.analyses.steady.result import Share, Steady, SteadyStates
+from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.error import TwinbedError
+from twinbed.model.record import Record
+from twinbed.model.result import Interval
+from twinbed.model.run import Level, Status, level_text
+from twinbed.model.tables import Tables
+from twinbed.statistics.bounds import Bounds
+from twinbed.statistics.steady import LEAST, Over, best_seconds, change, mean_error, mser5, over_runs, split
+
+BINS = 100
+PER_BIN = 4
+"""Answers that a part of a run must have in the mean: fewer make its rate a matter of chance, and fewer parts are taken."""
+CLIENT = "client"
+WORKLOAD = "workload"
+"""The phase that measures."""
+
+
+class SteadyParams(BaseModel):
+    """The settings of ``steady``; null takes what the study file says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    margin: float | None = Field(default=None, gt=0, description="how much drift still counts as none: 0.1 is 10 %")
+    confidence: float | None = Field(default=None, gt=0.5, lt=1, description="level of intervals and tests")
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """One run's rates over time, and how long they took together."""
+
+    record: Record
+    rates: Sequence[float]
+    seconds: float
+
+
+class SteadyAnalysis(Analysis[SteadyParams, SteadyStates]):
+    """Steady states."""
+
+    name = "steady"
+    params = SteadyParams
+    summary = "what the rate does inside runs: warm-up, drift, and how long runs should last"
+
+    def run(self, source: Tables, params: SteadyParams | None = None) -> SteadyStates:
+        params = params or SteadyParams()
+        margin = params.margin if params.margin is not None else source.outline.margin
+        level = params.confidence if params.confidence is not None else source.outline.confidence
+        complete = [record for record in source.records if record.status is Status.COMPLETE]
+        name, series = _series(source, complete)
+        groups: dict[tuple[str, str], list[_Series]] = {}
+        cells: dict[str, dict[str, Level]] = {}
+        for each in series:
+            levels = {factor: value for factor, value in each.record.levels.items() if factor != "testbed"}
+            cell = json.dumps(levels, sort_keys=True)
+            cells.setdefault(cell, levels)
+            groups.setdefault((cell, str(each.record.settings["testbed"]["name"])), []).append(each)
+        states = [
+            _steady(cells[cell], testbed, groups[cell, testbed], margin, level)
+            for cell in cells
+            for testbed in source.outline.testbeds
+            if (cell, testbed) in groups
+        ]
+        left = len(complete) - len(series)
+        left_out = {f"runs whose series has fewer than {LEAST} values": left} if left else {}
+        return SteadyStates(name, margin, tuple(states), tuple(_cautions(states)), left_out)
+
+    def tables(self, result: SteadyStates) -> Mapping[str, Sequence[Row]]:
+        from twinbed.analyses.steady.tables import rows, series_rows
+
+        return {"cells": rows(result), "series": series_rows(result)}
+
+    def sections(self, source: Tables) -> Sequence[Section]:
+        try:
+            result = self.run(source)
+        except TwinbedError:  # no series: nothing to say
+            return ()
+        from twinbed.analyses.steady.section import section
+
+        return (section(result),)
+
+
+def _series(tables: Tables, records: Sequence[Record]) -> tuple[str, list[_Series]]:
+    for name, of_table in (("exchanges", _of_exchanges), ("intervals", _of_intervals)):
+        if tables.table(name).num_rows:
+            found = list(of_table(tables, records))
+            if found:
+                return name, found
+    raise TwinbedError(
+        f"{tables.shown} has no series inside its runs",
+        advice=f"the instrument packets gives one of HTTP ({LEAST * PER_BIN} answers a run and more), iperf3 one of {LEAST} "
+        "intervals and more",
+    )
+
+
+def _of_exchanges(tables: Tables, records: Sequence[Record]) -> Iterator[_Series]:
+    """Answers complete in equal parts of the time from the first request to the last answer."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    table = tables.table("exchanges")
+    table = table.filter(pc.starts_with(table["link"], CLIENT))
+    table = table.filter(pc.and_(pc.is_valid(table["start_ns"]), pc.is_valid(table["duration_s"])))
+    runs = np.asarray(table["run"].to_pylist(), dtype=object)
+    begun, lasted = table["start_ns"].to_numpy(), table["duration_s"].to_numpy()
+    order = np.argsort(runs, kind="stable")
+    bounds = {run: slice(start, end) for run, start, end in _bounds(runs[order].tolist())}
+    for record in records:
+        own = order[bounds[record.id]] if record.id in bounds else order[:0]
+        bins = min(BINS, len(own) // PER_BIN)
+        if bins < LEAST:
+            continue
+        first = begun[own].min()
+        ends = (begun[own] - first) / 1e9 + lasted[own]
+        last = float(ends.max())
+        counts, _ = np.histogram(ends, bins=bins, range=(0.0, last))
+        yield _Series(record, (counts * bins / last).tolist(), last)
+
+
+def _bounds(runs: Sequence[str]) -> Iterator[tuple[str, int, int]]:
+    start = 0
+    for at in range(1, len(runs) + 1):
+        if at == len(runs) or runs[at] != runs[start]:
+            yield runs[start], start, at
+            start = at
+
+
+def _of_intervals(tables: Tables, records: Sequence[Record]) -> Iterator[_Series]:
+    """The rates of all clients together, as the servers counted them, where all have the same intervals."""
+    of_run: dict[str, dict[float, list[tuple[float, float]]]] = {}
+    for row in tables.table("intervals").to_pylist():
+        if row["end"] == "server" and row["bytes"] is not None and row["seconds"]:
+            times = of_run.setdefault(row["run"], {})
+            times.setdefault(round(row["start_s"]), []).append((row["bytes"], row["seconds"]))
+    for record in records:
+        times = of_run.get(record.id, {})
+        if len(times) >= LEAST and len({len(each) for each in times.values()}) == 1:
+            rates = [8 * math.fsum(done / seconds for done, seconds in times[at]) for at in sorted(times)]
+            yield _Series(record, rates, math.fsum(fmean(seconds for _, seconds in each) for each in times.values()))
+
+
+def _steady(cell: Mapping[str, Level], testbed: str, runs: Sequence[_Series], margin: float, level: float) -> Steady:
+    bins = min(len(run.rates) for run in runs)
+    means = [fmean(run.rates) for run in runs]
+    relative = [_parts(run.rates, mean, bins) for run, mean in zip(runs, means, strict=True)]
+    together = [fmean(values) for values in zip(*relative, strict=True)]
+    cut = mser5(together)
+    warm_up = over_runs([fmean(values[cut:]) - 1 for values in relative], level)
+    drift = over_runs([change(values[bins // 2 :]) or 0.0 for values in relative], level)
+    parts = None
+    if len(runs) > 1:
+        centre = fmean(means)
+        errors = [mean_error(run.rates) / centre for run in runs]
+        parts = split([mean / centre for mean in means], errors)
+    seconds, overhead = fmean(run.seconds for run in runs), fmean(_overhead(run.record) for run in runs)
+    alpha = 1 - level
+    drifts = _share(drift, alpha)
+    return Steady(
+        cell,
+        testbed,
+        len(runs),
+        seconds,
+        overhead,
+        tuple(together),
+        tuple(min(values) for values in zip(*relative, strict=True)),
+        tuple(max(values) for values in zip(*relative, strict=True)),
+        cut / bins,
+        _share(warm_up, alpha),
+        drifts,
+        drifts.shown and abs(drifts.mean) > margin,
+        parts.deviation if parts else None,
+        parts.within if parts else None,
+        parts.between if parts else None,
+        best_seconds(parts, seconds, overhead) if parts else None,
+    )
+
+
+def _parts(rates: Sequence[float], mean: float, bins: int) -> list[float]:
+    """As shares of the mean, in ``bins`` equal parts."""
+    import numpy as np
+
+    at = np.linspace(0, len(rates), bins + 1)
+    whole = np.concatenate([[0.0], np.cumsum(rates)])
+    sums = np.diff(np.interp(at, np.arange(len(rates) + 1), whole))
+    return [float(value) for value in sums / (len(rates) / bins) / mean] if mean else [0.0] * bins
+
+
+def _overhead(record: Record) -> float:
+    return math.fsum(seconds for phase, seconds in record.phases.items() if phase != WORKLOAD)
+
+
+def _share(over: Over, alpha: float) -> Share:
+    bounds: Bounds | None = over.interval
+    return Share(over.mean, Interval(*bounds) if bounds else None, over.p_value is not None and over.p_value <= alpha)
+
+
+def _cautions(states: Sequence[Steady]) -> Iterator[Caution]:
+    for each in states:
+        if each.unsettled:
+            where = " ".join(f"{name} {level_text(value)}" for name, value in each.cell.items())
+            way = "rises" if each.drift.mean > 0 else "falls"
+            text = f"the rate {way} by {100 * abs(each.drift.mean):.2g} % in the second half of runs"
+            yield Caution(Kind.UNSETTLED, f"{text}{f' at {where}' if where else ''}", each.testbed)
+
+
+analysis = SteadyAnalysis()

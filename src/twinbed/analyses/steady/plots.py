@@ -1,0 +1,76 @@
+"""The rate over the time of a run, a panel a cell and testbed: the mean of runs, their least and most, and the warm-up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from twinbed.analyses.steady.result import Steady
+from twinbed.render.plots import BAND, DIFFERENT, INK, MUTED, WIDTH, Spec, panels
+from twinbed.render.words import cell_title
+
+HEIGHT = 90
+MOST = 24
+"""Panels; the table has the rest."""
+
+
+def over_time(states: Sequence[Steady]) -> Spec:
+    return panels([_panel(each) for each in states[:MOST]])
+
+
+def _panel(each: Steady) -> Spec:
+    parts = len(each.series)
+    rows = [
+        {
+            "at": 100 * (at + 0.5) / parts,
+            "rate": 100 * rate,
+            "least": 100 * least,
+            "most": 100 * most,
+            "said": f"{each.testbed}, {100 * (at + 0.5) / parts:.0f} % of a run: {100 * rate:.3g} % of its mean",
+        }
+        for at, (rate, least, most) in enumerate(zip(each.series, each.least, each.most, strict=True))
+    ]
+    x: Spec = {
+        "field": "at",
+        "type": "quantitative",
+        "scale": {"domain": [0, 100], "nice": False},
+        "axis": {"title": "% of a run", "tickCount": 5, "grid": False, "titleAnchor": "end"},
+    }
+    y: Spec = {
+        "field": "rate",
+        "type": "quantitative",
+        "scale": {"zero": True},
+        "axis": {"title": "% of its mean", "tickCount": 3, "minExtent": 40},
+    }
+    layers: list[Spec] = []
+    if each.warm_up.shown and each.cut:
+        layers.append(
+            {
+                "data": {"values": [{"start": 0, "end": 100 * each.cut, "said": f"warm-up: {100 * each.cut:.0f} % of a run"}]},
+                "mark": {"type": "rect", "color": BAND},
+                "encoding": {"x": {**x, "field": "start"}, "x2": {"field": "end"}, "description": {"field": "said"}},
+            }
+        )
+    layers += [
+        {
+            "data": {"values": [{"one": 100}]},
+            "mark": {"type": "rule", "color": MUTED, "strokeDash": [3, 3], "aria": False},
+            "encoding": {"y": {**y, "field": "one"}},
+        },
+        {
+            "data": {"values": rows},
+            "mark": {"type": "area", "opacity": 0.15, "color": INK, "aria": False},
+            "encoding": {"x": x, "y": {**y, "field": "least"}, "y2": {"field": "most"}},
+        },
+        {
+            "data": {"values": rows},
+            "mark": {"type": "line", "strokeWidth": 1.6, "color": DIFFERENT if each.unsettled else INK, "aria": False},
+            "encoding": {"x": x, "y": y},
+        },
+        {
+            "data": {"values": rows},
+            "mark": {"type": "circle", "size": 14, "opacity": 0, "color": INK},
+            "encoding": {"x": x, "y": y, "description": {"field": "said"}},
+        },
+    ]
+    title = " ".join(filter(None, (cell_title(each.cell), each.testbed)))
+    return {"title": f"{title}{': never settles' if each.unsettled else ''}", "width": WIDTH, "height": HEIGHT, "layer": layers}

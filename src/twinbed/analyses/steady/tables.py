@@ -1,0 +1,110 @@
+"""Steady states as rows for programs, and as a table for readers."""
+
+from __future__ import annotations
+
+from twinbed.analyses.steady.result import Share, Steady, SteadyStates
+from twinbed.contracts.analysis import Row
+from twinbed.render.quantities import NONE, duration, share
+from twinbed.render.tabular import Tabular
+from twinbed.render.words import cell_title
+
+
+def rows(result: SteadyStates) -> list[Row]:
+    """A row a cell and testbed."""
+    return [
+        {
+            **each.cell,
+            "testbed": each.testbed,
+            "runs": each.runs,
+            "seconds": each.seconds,
+            "overhead_seconds": each.overhead_s,
+            "cut": each.cut,
+            **_share("warm_up", each.warm_up),
+            **_share("drift", each.drift),
+            "unsettled": each.unsettled,
+            "deviation": each.deviation,
+            "within": each.within,
+            "between": each.between,
+            "best_seconds": each.best_seconds,
+        }
+        for each in result.cells
+    ]
+
+
+def _share(name: str, of: Share) -> Row:
+    low, high = (of.interval.low, of.interval.high) if of.interval else (None, None)
+    return {name: of.mean, f"{name}_low": low, f"{name}_high": high, f"{name}_shown": of.shown}
+
+
+def series_rows(result: SteadyStates) -> list[Row]:
+    """A row a part of the time."""
+    return [
+        {**each.cell, "testbed": each.testbed, "at": (at + 0.5) / len(each.series), "rate": rate, "least": least, "most": most}
+        for each in result.cells
+        for at, (rate, least, most) in enumerate(zip(each.series, each.least, each.most, strict=True))
+    ]
+
+
+def table(result: SteadyStates) -> Tabular:
+    """A row a cell and testbed, with shares in per cent."""
+    heads = ("Cell", "Testbed", "runs", "of", "warm-up", "without it", "drift", "sd of runs", "inside", "between", "best")
+    lines = [
+        (
+            cell_title(each.cell),
+            each.testbed,
+            str(each.runs),
+            duration(each.seconds),
+            f"{100 * each.cut:.0f} %" if each.warm_up.shown else NONE,
+            _text(each.warm_up) if each.warm_up.shown else NONE,
+            _text(each.drift),
+            *(_percent(value) for value in (each.deviation, each.within, each.between)),
+            _best(each),
+        )
+        for each in result.cells
+    ]
+    return Tabular("Inside runs", caption(result), heads, tuple(lines), texts=2)
+
+
+def _text(of: Share) -> str:
+    """``+4.1 % [1.2, 7.0]``."""
+    bounds = f" [{100 * of.interval.low:+.2g}, {100 * of.interval.high:+.2g}]" if of.interval else ""
+    return f"{100 * of.mean:+.2g} %{bounds}"
+
+
+def _percent(value: float | None) -> str:
+    return NONE if value is None else f"{100 * value:.2g} %"
+
+
+def _best(each: Steady) -> str:
+    if each.between is None:
+        return NONE
+    return "longer" if each.best_seconds is None else duration(each.best_seconds)
+
+
+def caption(result: SteadyStates) -> str:
+    of = {"exchanges": "answers a second, by captures", "intervals": "iperf3's intervals"}[result.source]
+    return (
+        f"The rate inside runs ({of}). Warm-up: the share of a run that MSER-5 cuts off, and by how much the mean is more "
+        "without it, where that is shown. Drift: from the middle of runs to their end, with its interval; more than "
+        f"{share(result.margin)} is no steady state. The standard deviation of runs' means is split into what is inside runs and "
+        "what comes between them; best: how long runs should last for the least error in a given time, with what a run takes "
+        "besides."
+    )
+
+
+def sentence(result: SteadyStates) -> str:
+    """Which cells are in no steady state, and where the warm-up matters."""
+    unsettled = [each for each in result.cells if each.unsettled]
+    warm = [each for each in result.cells if each.warm_up.shown and abs(each.warm_up.mean) > result.margin / 10]
+    parts = []
+    if unsettled:
+        parts.append(f"in {len(unsettled)} of {len(result.cells)} cells runs never settle")
+    if warm:
+        most = max(warm, key=lambda each: abs(each.warm_up.mean))
+        where = f" at {cell_title(most.cell)}" if most.cell else ""
+        parts.append(
+            f"in {len(warm)} of {len(result.cells)} cells the warm-up moves the mean, most on {most.testbed}{where}: "
+            f"{_text(most.warm_up)} without it"
+        )
+    text = "; ".join(parts) or f"no cell is shown to drift by more than {share(result.margin)}, or to warm up"
+    return f"{text[0].upper()}{text[1:]}."

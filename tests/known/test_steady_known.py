@@ -1,0 +1,100 @@
+"""Steady states: exact arithmetic, scipy, and how often what is steady is called unsteady."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from twinbed.statistics.steady import best_seconds, change, mean_error, mser5, over_runs, split
+
+
+def brute(values: list[float]) -> int:
+    """MSER-5 by its definition: var(rest) / len(rest) over means of five."""
+    batches = [float(np.mean(values[at : at + 5])) for at in range(0, len(values) - 4, 5)]
+    errors = [np.var(batches[cut:]) / len(batches[cut:]) for cut in range(len(batches) // 2 + 1)]
+    return 5 * int(np.argmin(errors))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_cut_is_the_one_of_least_error(seed: int) -> None:
+    noise = np.random.default_rng(seed)
+    values = (10 + 8 * np.exp(-np.arange(100) / (1 + 2 * seed)) + noise.normal(0, 0.3, 100)).tolist()
+    assert mser5(values) == brute(values)
+
+
+def test_a_planted_warm_up_is_cut_off() -> None:
+    noise = np.random.default_rng(1)
+    runs = [np.where(np.arange(100) < 20, 0.5, 1.0) * noise.lognormal(0, 0.05, 100) for _ in range(5)]
+    cut = mser5(np.mean(runs, axis=0).tolist())
+    assert 20 <= cut <= 50 and np.mean([run[cut:] for run in runs]) == pytest.approx(1.0, abs=0.02)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.01, -0.02])
+def test_the_change_is_by_theil_and_sens_slope(slope: float) -> None:
+    values = 3 + slope * np.arange(50) + np.random.default_rng(2).normal(0, 0.05, 50)
+    expected = stats.theilslopes(values, np.arange(50))[0] * 49 / np.median(values)
+    assert change(values.tolist()) == pytest.approx(expected)
+    assert change((3 + slope * np.arange(50)).tolist()) == pytest.approx(slope * 49 / (3 + slope * 24.5))
+    assert change([0.0] * 40) is None
+
+
+def test_means_over_runs_are_scipys() -> None:
+    values = [0.1, 0.14, 0.05, 0.2]
+    found, expected = over_runs(values, 0.95), stats.ttest_1samp(values, 0.0)
+    assert found.p_value == pytest.approx(expected.pvalue) and found.interval is not None
+    assert tuple(found.interval)[:2] == pytest.approx(tuple(expected.confidence_interval(0.95)))
+    assert over_runs([0.2], 0.95).p_value is None and over_runs([0.0, 0.0], 0.95).p_value == 1.0
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5])
+def test_batch_means_hold_the_dependence_of_neighbours(correlation: float) -> None:
+    """An autoregressive series of 1,000 values: the variance of its mean is (1 + r)/(1 - r) / 1000."""
+    noise = np.random.default_rng(3)
+    squares = []
+    for _ in range(400):
+        steps, values = noise.normal(0, math.sqrt(1 - correlation**2), 1000), np.empty(1000)
+        level = noise.normal()
+        for at, step in enumerate(steps):
+            values[at] = level = correlation * level + step
+        squares.append(mean_error(values.tolist()) ** 2)
+    assert np.mean(squares) == pytest.approx((1 + correlation) / (1 - correlation) / 1000, rel=0.08)
+
+
+def test_the_split_is_that_of_the_standard() -> None:
+    """s_d^2 of the means less s_r^2/n: with s_L = 0.022361 and s_r = 0.015 of 3 values each, means have s_d^2 = 0.0005 +
+    0.000075."""
+    offsets = math.sqrt(0.000575) * np.array([-1.0, 1.0]) / math.sqrt(2)
+    found = split((0.69 + offsets).tolist(), [0.015 / math.sqrt(3)] * 2)
+    assert found.within == pytest.approx(math.sqrt(0.000075)) and found.between == pytest.approx(math.sqrt(0.0005))
+    assert found.deviation == pytest.approx(math.sqrt(0.000575))
+    assert split([1.0, 1.001], [0.1, 0.1]).between == 0
+
+
+def test_the_best_length_has_the_least_error() -> None:
+    """By trying: 1 hour in runs of T s and 20 s besides, error^2 = (between^2 + within^2 30/T) / (3600 / (T + 20))."""
+    parts = split([0.9, 1.0, 1.1], [0.08, 0.08, 0.08])
+    lengths = np.linspace(1, 200, 200_000)
+    errors = (parts.between**2 + parts.within**2 * 30 / lengths) * (lengths + 20) / 3600
+    assert best_seconds(parts, 30.0, 20.0) == pytest.approx(lengths[errors.argmin()], abs=0.01)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.9])
+@pytest.mark.parametrize("runs", [3, 10])
+def test_steady_runs_are_called_drifting_as_rarely_as_stated(correlation: float, runs: int) -> None:
+    """400 studies of runs of 100 values, whose neighbours may be much alike: at most 5 %; 8.3 is three standard errors more."""
+    noise = np.random.default_rng(runs)
+    wrong = 0
+    for _ in range(400):
+        changes = []
+        for _ in range(runs):
+            steps, level, values = noise.normal(0, math.sqrt(1 - correlation**2), 50), noise.normal(), []
+            for step in steps:
+                level = correlation * level + step
+                values.append(1 + 0.1 * level)
+            changes.append(change(values) or 0.0)
+        p_value = over_runs(changes, 0.95).p_value
+        wrong += p_value is not None and p_value <= 0.05
+    assert wrong / 400 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)
