@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from twinbed.statistics.steady import best_seconds, change, mean_error, mser5, over_runs, split
+from twinbed.statistics.steady import best_seconds, change, mean_error, mser5, over_runs, split, warm_ups
 
 
 def brute(values: list[float]) -> int:
@@ -97,4 +97,15 @@ def test_steady_runs_are_called_drifting_as_rarely_as_stated(correlation: float,
             changes.append(change(values) or 0.0)
         p_value = over_runs(changes, 0.95).p_value
         wrong += p_value is not None and p_value <= 0.05
+    assert wrong / 400 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)
+
+
+@pytest.mark.parametrize("runs", [3, 10])
+def test_steady_runs_are_said_to_warm_up_as_rarely_as_stated(runs: int) -> None:
+    """400 studies of independent values: at most 5 %; 8.3 is three standard errors more."""
+    noise = np.random.default_rng(runs)
+    wrong = 0
+    for _ in range(400):
+        found = over_runs(warm_ups([noise.normal(1, 0.1, 100).tolist() for _ in range(runs)]), 0.95).p_value
+        wrong += found is not None and found <= 0.05
     assert wrong / 400 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)

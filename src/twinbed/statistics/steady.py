@@ -5,7 +5,8 @@ Series of several runs, of equally many values each, in the order of time.
 Warm-up: Welch's procedure (1983, in Lavenberg, Computer Performance Modeling Handbook, 6.4.1) averages the runs value by value,
 so that noise goes down and the warm-up stays, and MSER-5 (White, Cobb and Spratt 2000, Proc. Winter Simulation Conf., 755)
 finds its end: values in batches of BATCH, of which those at the start are cut off whose removal makes the standard error of the
-rest least.  On a steady series it cuts off something by chance; what the cut changes is therefore tested over runs.
+rest least.  On a steady series it cuts off something by chance, where it changes most; what the cut does to a run is therefore
+that of the cut which the other runs suggest.
 
 Drift: Theil and Sen's slope (Sen 1968, J. Am. Stat. Assoc. 63:1379) of the second half of each run, as TriScale's test of
 convergence has it (Jacob et al. 2021, J. Syst. Res. 1).  Values inside a run depend on each other, which makes its own interval
@@ -50,6 +51,18 @@ def mser5(values: Sequence[float]) -> int:
         if statistic < least * (1 - 1e-12):
             best, least = cut, statistic
     return best * BATCH
+
+
+def warm_ups(runs: Sequence[Sequence[float]]) -> list[float]:
+    """By what share the mean of each run is more without its warm-up, of which it has no say: its end is found in the average of
+    the other runs. Series of shares of each run's own mean; a run without others has its own cut."""
+    sums = np.sum(runs, axis=0)
+    found = []
+    for run in runs:
+        values = np.asarray(run, dtype=np.float64)
+        cut = mser5(((sums - values) / (len(runs) - 1) if len(runs) > 1 else values).tolist())
+        found.append(float(values[cut:].mean() / values.mean()) - 1 if cut else 0.0)
+    return found
 
 
 def change(values: Sequence[float]) -> float | None:

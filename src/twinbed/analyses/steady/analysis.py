@@ -26,7 +26,7 @@ from twinbed.model.result import Interval
 from twinbed.model.run import Level, Status, level_text
 from twinbed.model.tables import Tables
 from twinbed.statistics.bounds import Bounds
-from twinbed.statistics.steady import LEAST, Over, best_seconds, change, mean_error, mser5, over_runs, split
+from twinbed.statistics.steady import LEAST, Over, best_seconds, change, mean_error, mser5, over_runs, split, warm_ups
 
 BINS = 100
 PER_BIN = 4
@@ -162,9 +162,10 @@ def _steady(cell: Mapping[str, Level], testbed: str, runs: Sequence[_Series], ma
     bins = min(len(run.rates) for run in runs)
     means = [fmean(run.rates) for run in runs]
     relative = [_parts(run.rates, mean, bins) for run, mean in zip(runs, means, strict=True)]
-    together = [fmean(values) for values in zip(*relative, strict=True)]
+    sums = [math.fsum(values) for values in zip(*relative, strict=True)]
+    together = [each / len(runs) for each in sums]
     cut = mser5(together)
-    warm_up = over_runs([fmean(values[cut:]) - 1 for values in relative], level)
+    warm_up = over_runs(warm_ups(relative), level)
     drift = over_runs([change(values[bins // 2 :]) or 0.0 for values in relative], level)
     parts = None
     if len(runs) > 1:

@@ -86,9 +86,9 @@ def caption(result: SteadyStates) -> str:
     return (
         f"The rate inside runs ({of}). Warm-up: the share of a run that MSER-5 cuts off, and by how much the mean is more "
         "without it, where that is shown. Drift: from the middle of runs to their end, with its interval; more than "
-        f"{share(result.margin)} is no steady state. The standard deviation of runs' means is split into what is inside runs and "
-        "what comes between them; best: how long runs should last for the least error in a given time, with what a run takes "
-        "besides."
+        f"{share(result.margin)} is no steady state. The standard deviation of runs' means is split into what is inside runs "
+        "and what comes between them; best: how long runs should last for the least error in a given time, with what a run "
+        "takes besides."
     )
 
 
