@@ -54,8 +54,8 @@ def mser5(values: Sequence[float]) -> int:
 
 
 def warm_ups(runs: Sequence[Sequence[float]]) -> list[float]:
-    """By what share the mean of each run is more without its warm-up, of which it has no say: its end is found in the average of
-    the other runs. Series of shares of each run's own mean; a run without others has its own cut."""
+    """By what share the mean of each run is more without its warm-up, whose end is found in the average of the other runs, so
+    that it has no say in it. Series of shares of each run's own mean; a run without others has its own cut."""
     sums = np.sum(runs, axis=0)
     found = []
     for run in runs:
@@ -66,11 +66,13 @@ def warm_ups(runs: Sequence[Sequence[float]]) -> list[float]:
 
 
 def change(values: Sequence[float]) -> float | None:
-    """From the first to the last value by Theil and Sen's slope, as a share of the median; None where that is 0."""
-    from scipy.stats import theilslopes
-
-    middle = float(np.median(values))
-    return float(theilslopes(values)[0]) * (len(values) - 1) / middle if middle else None
+    """Over all the time of the values, by Theil and Sen's slope of means of BATCH, as a share of their median; None where that
+    is 0. Counts of a few answers are too coarse to have slopes of their own."""
+    means = np.asarray(values[: len(values) // BATCH * BATCH], dtype=np.float64).reshape(-1, BATCH).mean(1)
+    middle = float(np.median(means))
+    one, two = np.triu_indices(len(means), 1)
+    slope = float(np.median((means[two] - means[one]) / (two - one)))  # scipy.stats takes a second to load
+    return slope * len(means) / middle if middle else None
 
 
 def mean_error(values: Sequence[float]) -> float:

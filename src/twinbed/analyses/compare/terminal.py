@@ -33,7 +33,7 @@ from twinbed.render.words import LAYERS, cell_title, interim_sentence, metric_ti
 WITHIN_RULE = {True: "yes", False: "no", None: "–"}
 
 
-CELL, TESTBED, MEAN, COUNT, RATIO, WITHIN = 18, 12, 18, 3, 23, 4
+CELL, TESTBED, MEAN, COUNT, RATIO, WITHIN = 14, 12, 24, 3, 22, 4
 """Widths of the columns; the verdict comes last. The column of cells takes what a wider terminal leaves, to a limit."""
 WIDEST_CELL = 44
 
@@ -102,7 +102,7 @@ def _legend(shown: Sequence[Comparison]) -> str:
 
 
 def _layer(console: Console, layer: str, comparisons: Sequence[Comparison], pooled: Sequence[Pooled]) -> None:
-    width = max(CELL, min(WIDEST_CELL, console.width - 80))
+    width = max(CELL, min(WIDEST_CELL, console.width - 85))
     level = next((each.ratio_interval.level for each in comparisons if each.ratio_interval), 0.9)
     within = f"in {share(comparisons[0].margin)}".replace(" %", "%")
     _print(console, LAYERS.get(layer, layer), "bold")

@@ -115,17 +115,21 @@ def _series(tables: Tables, records: Sequence[Record]) -> tuple[str, list[_Serie
 def _of_exchanges(tables: Tables, records: Sequence[Record]) -> Iterator[_Series]:
     """Answers complete in equal parts of the time from the first request to the last answer."""
     import numpy as np
-    import pyarrow.compute as pc
 
     table = tables.table("exchanges")
-    table = table.filter(pc.starts_with(table["link"], CLIENT))
-    table = table.filter(pc.and_(pc.is_valid(table["start_ns"]), pc.is_valid(table["duration_s"])))
-    runs = np.asarray(table["run"].to_pylist(), dtype=object)
-    begun, lasted = table["start_ns"].to_numpy(), table["duration_s"].to_numpy()
-    order = np.argsort(runs, kind="stable")
-    bounds = {run: slice(start, end) for run, start, end in _bounds(runs[order].tolist())}
+    # pyarrow's own way to arrays loads pandas wherever that is installed, which takes a second.
+    lasted = np.array(table["duration_s"].to_pylist(), dtype=np.float64)
+    of_clients = np.array([link.startswith(CLIENT) for link in table["link"].to_pylist()], bool)
+    known = np.array([start is not None for start in table["start_ns"].to_pylist()], bool)
+    kept = np.flatnonzero(of_clients & known & ~np.isnan(lasted))
+    lasted, begun = lasted[kept], np.array(table["start_ns"].to_pylist(), dtype=object)[kept].astype(np.int64)
+    runs = table["run"].combine_chunks().dictionary_encode()
+    indices = np.array(runs.indices.to_pylist(), dtype=np.int64)[kept]
+    order = np.argsort(indices, kind="stable")
+    bounds = np.searchsorted(indices[order], np.arange(len(runs.dictionary) + 1))
+    places = {run: order[bounds[at] : bounds[at + 1]] for at, run in enumerate(runs.dictionary.to_pylist())}
     for record in records:
-        own = order[bounds[record.id]] if record.id in bounds else order[:0]
+        own = places.get(record.id, order[:0])
         bins = min(BINS, len(own) // PER_BIN)
         if bins < LEAST:
             continue
@@ -134,14 +138,6 @@ def _of_exchanges(tables: Tables, records: Sequence[Record]) -> Iterator[_Series
         last = float(ends.max())
         counts, _ = np.histogram(ends, bins=bins, range=(0.0, last))
         yield _Series(record, (counts * bins / last).tolist(), last)
-
-
-def _bounds(runs: Sequence[str]) -> Iterator[tuple[str, int, int]]:
-    start = 0
-    for at in range(1, len(runs) + 1):
-        if at == len(runs) or runs[at] != runs[start]:
-            yield runs[start], start, at
-            start = at
 
 
 def _of_intervals(tables: Tables, records: Sequence[Record]) -> Iterator[_Series]:

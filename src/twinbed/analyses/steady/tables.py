@@ -78,7 +78,10 @@ def _percent(value: float | None) -> str:
 def _best(each: Steady) -> str:
     if each.between is None:
         return NONE
-    return "longer" if each.best_seconds is None else duration(each.best_seconds)
+    if each.best_seconds is None:
+        return "longer"
+    # How short is a matter of the warm-up, which this arithmetic does not know.
+    return "shorter" if each.best_seconds < each.seconds / 2 else duration(each.best_seconds)
 
 
 def caption(result: SteadyStates) -> str:

@@ -154,24 +154,24 @@ def _times(tables: Tables, wanted: str | None) -> tuple[str, dict[str, NDArray[n
 
 def _of_table(tables: Tables, name: str, column: str) -> tuple[dict[str, NDArray[np.float64]], int]:
     import numpy as np
-    import pyarrow.compute as pc
 
     table = tables.table(name)
     if not table.num_rows:
         return {}, 0
+    # pyarrow's own way to arrays loads pandas wherever that is installed, which takes a second.
+    values = np.array(table[column].to_pylist(), dtype=np.float64)
+    asked, answered = np.ones(len(values), bool), ~np.isnan(values)
     if name == "exchanges":
-        table = table.filter(pc.starts_with(table["link"], CLIENT))
-    answered = table.filter(pc.is_valid(table[column]))
-    if name == "exchanges":
-        answered = answered.filter(pc.fill_null(answered["complete"], False))
-    runs = answered["run"].combine_chunks().dictionary_encode()
-    values = answered[column].to_numpy(zero_copy_only=False).astype(np.float64)
-    indices = runs.indices.to_numpy(zero_copy_only=False)
-    order = np.lexsort((values, indices))
+        asked = np.array([link.startswith(CLIENT) for link in table["link"].to_pylist()], bool)
+        answered &= np.array(table["complete"].to_pylist(), dtype=object) == True  # noqa: E712 -- None is not
+    kept = np.flatnonzero(asked & answered)
+    runs = table["run"].combine_chunks().dictionary_encode()
+    indices = np.array(runs.indices.to_pylist(), dtype=np.int64)[kept]
+    order = np.lexsort((values[kept], indices))
     bounds = np.searchsorted(indices[order], np.arange(len(runs.dictionary) + 1))
-    names = runs.dictionary.to_pylist()
-    times = {run: values[order[bounds[at] : bounds[at + 1]]] for at, run in enumerate(names)}
-    return times, table.num_rows - answered.num_rows
+    ordered = values[kept][order]
+    times = {run: ordered[bounds[at] : bounds[at + 1]] for at, run in enumerate(runs.dictionary.to_pylist())}
+    return {run: own for run, own in times.items() if len(own)}, int(asked.sum()) - len(kept)
 
 
 def _quantiles(ordered: NDArray[np.float64]) -> dict[float, float]:
