@@ -15,7 +15,7 @@ from twinbed.render.document import document
 from twinbed.render.html import html, notes
 from twinbed.render.words import caution_sentences, left_out
 
-KEY, TITLE = "steady", "Inside runs: warm-up and steady state"
+KEY, TITLE = "steady", "Inside runs"
 
 
 def section(result: SteadyStates) -> Section:

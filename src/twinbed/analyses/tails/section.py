@@ -16,7 +16,7 @@ from twinbed.render.document import document
 from twinbed.render.html import html, notes
 from twinbed.render.words import caution_sentences, left_out
 
-KEY, TITLE = "tails", "Tails: the times of single requests"
+KEY, TITLE = "tails", "Tails"
 
 
 def section(result: Tails) -> Section:
