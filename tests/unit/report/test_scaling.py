@@ -164,6 +164,42 @@ def test_loss_is_asked_only_where_it_was_measured(tmp_path: Path) -> None:
     assert "How many fit" in rendered("html", results, compare.run(results))
 
 
+def test_a_run_without_a_rate_counts_in_the_loss(tmp_path: Path) -> None:
+    """One server of four was kept waiting: its clock is too short for a rate, yet 26 % of its datagrams were lost."""
+    golden = Path(__file__).parents[2] / "golden" / "iperf3" / "udp" / "client" / "iperf3.json"
+    folder = write_study(tmp_path, ["bed"], {"pairs": [1, 2, 4]}, 5, lambda *_: {})
+    for file in folder.glob("runs/*/run.json"):
+        record = json.loads(file.read_text())
+        n = record["levels"]["pairs"]
+        record["settings"]["workload"] = {"kind": "iperf3", "protocol": "udp", "duration": 3}
+        record["settings"]["topology"]["pairs"] = n
+        record["artifacts"] = []
+        for client in range(n):
+            report = json.loads(golden.read_text())
+            for interval in report["server_output_json"]["intervals"]:
+                if n < 4:
+                    interval["sum"]["lost_packets"] = 0
+                if client == 3:
+                    interval["sum"]["seconds"] /= 100
+            name = "client" if n == 1 else f"client{client + 1}"
+            place = file.parent / f"artifacts/{name}/iperf3.json"
+            place.parent.mkdir(exist_ok=True)
+            place.write_text(json.dumps(report))
+            record["artifacts"].append({"path": str(place.relative_to(file.parent)), "bytes": place.stat().st_size})
+        file.write_text(json.dumps(record))
+    found = scaling(extract(folder, {"iperf3": iperf3}, {}))
+    assert found is not None
+    [group] = found.groups
+    [loss, rate] = group.statements
+    assert (loss.objective, loss.keeps, loss.fails) == ("loss at most 1 %", 2, 4)
+    assert (rate.keeps, rate.fails) == (2, None)
+    assert group.unrated == {4: (5, 5)}
+    assert next(recommendations(found)).startswith("Run at most 2 pairs at once")
+    assert list(statements(found))[2] == (
+        "At 4 pairs 5 of 5 runs have no goodput of all pairs: they count in what is said of other metrics, not of goodput"
+    )
+
+
 def test_without_a_single_pair_it_is_fairness_that_is_kept(tmp_path: Path) -> None:
     """Two clients at 1000 and 1000, four at 4000, 0, 0, 0: fairness 1 and 1/4."""
     folder = write_study(tmp_path, ["bed"], {"pairs": [2, 4]}, 5, lambda *_: {"requests": 1, "requests_per_second": 0.0})

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
+from functools import partial
 from statistics import fmean
 
 from twinbed import registry
@@ -52,15 +53,16 @@ def scaling(tables: Tables) -> Scaling | None:
     skews = {record.id: record.start_skew_s for record in tables.records if record.start_skew_s is not None}
     groups = []
     for group in numbered(rates, over, per_pair=True):
-        statements = []
-        if losses is not None and len(of_group := _of_group(losses, group)):
+        statements, made = [], _of_cell(tables, group, over)
+        if losses is not None and len(of_group := _of_runs(losses, made)):
             statements.append(_loss_kept(of_group, group, over, confidence))
         if 1 in group.n:
-            statements.append(_rate_kept(_of_group(rates, group), group, over, confidence))
-        elif shares is not None and len(of_group := _of_group(shares, group)):
+            statements.append(_rate_kept(_of_runs(rates, made), group, over, confidence))
+        elif shares is not None and len(of_group := _of_runs(shares, made)):
             statements.append(_fairness_kept(of_group, group, over, confidence))
-        failed = _failed(tables, group, over)
-        groups.append(LevelScaling(group.levels, statements, _points(group, known, stages, skews), failed))
+        failed = _shares(made, over, lambda record: record.status is not Status.COMPLETE)
+        unrated = _shares(made, over, partial(_is_unrated, frozenset(group.runs)))
+        groups.append(LevelScaling(group.levels, statements, _points(group, known, stages, skews), failed, unrated))
     curves = _curves(tables, workload.rate, over, groups)
     contended = contention.run(tables, ContentionParams(response=workload.rate, over=over, bends=False))
     return Scaling(
@@ -77,18 +79,8 @@ def _frame(tables: Tables, metric: str) -> Frame | None:
     return frame if len(frame) else None
 
 
-def _of_group(frame: Frame, group: Numbered) -> Frame:
-    """The group's runs alone, so that what is wrong with one combination is not said of another; nothing where they lack it, as
-    TCP has no loss."""
-    import numpy as np
-
-    runs, of = frame.column("run"), set(group.runs)
-    codes = [at for at, run in enumerate(runs.levels) if run in of]
-    return frame.rows(np.isin(runs.codes, codes), {})
-
-
-def _failed(tables: Tables, group: Numbered, over: str) -> Mapping[int, tuple[int, int]]:
-    """The failed runs among those that differ from the group's in N alone."""
+def _of_cell(tables: Tables, group: Numbered, over: str) -> Sequence[Record]:
+    """The runs made that differ from the group's in N alone, those without a rate among them."""
 
     def cell(record: Record) -> tuple[object, ...]:
         rest = sorted((name, level_text(level)) for name, level in record.levels.items() if name != over)
@@ -96,12 +88,32 @@ def _failed(tables: Tables, group: Numbered, over: str) -> Mapping[int, tuple[in
 
     of = set(group.runs)
     cells = {cell(record) for record in tables.records if record.id in of}
-    made: dict[int, list[bool]] = {}
-    for record in tables.records:
+    return [record for record in tables.records if cell(record) in cells]
+
+
+def _of_runs(frame: Frame, records: Sequence[Record]) -> Frame:
+    """These runs alone, so that what is wrong with one combination is not said of another; nothing where they lack it, as TCP
+    has no loss."""
+    import numpy as np
+
+    runs, of = frame.column("run"), {record.id for record in records}
+    codes = [at for at, run in enumerate(runs.levels) if run in of]
+    return frame.rows(np.isin(runs.codes, codes), {})
+
+
+def _is_unrated(rated: Set[str], record: Record) -> bool:
+    """Whether it is complete, and has no rate of all pairs."""
+    return record.status is Status.COMPLETE and record.id not in rated
+
+
+def _shares(records: Sequence[Record], over: str, belongs: Callable[[Record], bool]) -> Mapping[int, tuple[int, int]]:
+    """N -> runs that belong, of so many; in the order of N, and only where some do."""
+    of_n: dict[int, list[bool]] = {}
+    for record in records:
         n = record.levels.get(over)
-        if isinstance(n, int | float) and cell(record) in cells:
-            made.setdefault(int(n), []).append(record.status is not Status.COMPLETE)
-    return {n: (sum(failed), len(failed)) for n, failed in sorted(made.items()) if any(failed)}
+        if isinstance(n, int | float):
+            of_n.setdefault(int(n), []).append(belongs(record))
+    return {n: (sum(each), len(each)) for n, each in sorted(of_n.items()) if any(each)}
 
 
 def _loss_kept(frame: Frame, group: Numbered, over: str, confidence: float) -> Statement:

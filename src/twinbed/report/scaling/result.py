@@ -59,6 +59,8 @@ class LevelScaling:
     """The points in the order of N."""
     failed: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     """N -> runs that failed, of so many that were made; in the order of N, and only where some did."""
+    unrated: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """N -> complete runs without a rate of all pairs, as where a client was lost, of so many; only where there are some."""
 
     @property
     def single(self) -> float | None:

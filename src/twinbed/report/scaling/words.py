@@ -37,7 +37,7 @@ def _advice(scaling: Scaling, group: LevelScaling) -> str:
     if group.keeps is None:
         return f"no number of {one}s is shown to keep {objectives}"
     counted = _counted(group.keeps, one)
-    if group.keeps == group.tested and max(group.failed, default=0) <= group.tested:
+    if group.keeps == group.tested and max((*group.failed, *group.unrated), default=0) <= group.tested:
         return f"all {counted} that were tested fit, {surely}"
     return f"run at most {counted} at once, {surely}"
 
@@ -51,6 +51,12 @@ def statements(scaling: Scaling) -> Iterator[str]:
         for n, (failed, of) in group.failed.items():
             rest = "nothing is said of it" if of - failed < LEAST else "what is said is of the others"
             yield heading(f"{where}at {_counted(n, scaling.one)} {failed} of {of} runs failed: {rest}")
+        for n, (unrated, of) in group.unrated.items():
+            rate = metric_name(scaling.rate)
+            yield heading(
+                f"{where}at {_counted(n, scaling.one)} {unrated} of {of} runs have no {rate} of all {scaling.one}s: they count"
+                f" in what is said of other metrics, not of {rate}"
+            )
 
 
 def _counted(n: int, one: str) -> str:
