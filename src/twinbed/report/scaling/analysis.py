@@ -62,7 +62,7 @@ def scaling(tables: Tables) -> Scaling | None:
             statements.append(_fairness_kept(of_group, group, over, confidence))
         failed = _shares(made, over, lambda record: record.status is not Status.COMPLETE)
         unrated = _shares(made, over, partial(_is_unrated, frozenset(group.runs)))
-        groups.append(LevelScaling(group.levels, statements, _points(group, known, stages, skews), failed, unrated))
+        groups.append(LevelScaling(group.levels, statements, _points(group, made, over, known, stages, skews), failed, unrated))
     curves = _curves(tables, workload.rate, over, groups)
     contended = contention.run(tables, ContentionParams(response=workload.rate, over=over, bends=False))
     return Scaling(
@@ -145,10 +145,23 @@ def _kept(
     return Statement(objective, of_n.statement, True, of_n.keeps, of_n.fails)
 
 
-def _points(group: Numbered, known: Mapping[str, ByRun], stages: Mapping[str, ByRun], skews: ByRun) -> Sequence[AtN]:
-    points = []
-    for n, rates in group.samples().items():
-        runs = [run for of_n, run in zip(group.n, group.runs, strict=True) if of_n == n]
+def _points(
+    group: Numbered,
+    made: Sequence[Record],
+    over: str,
+    known: Mapping[str, ByRun],
+    stages: Mapping[str, ByRun],
+    skews: ByRun,
+) -> Sequence[AtN]:
+    """Of the complete runs, with a rate or without."""
+    runs_of: dict[int, list[str]] = {}
+    for record in made:
+        n = record.levels.get(over)
+        if isinstance(n, int | float) and record.status is Status.COMPLETE:
+            runs_of.setdefault(int(n), []).append(record.id)
+    points, rates_of = [], group.samples()
+    for n, runs in sorted(runs_of.items()):
+        rates = rates_of.get(n, [])
         ledgers = [stages[run] for run in runs if run in stages]
         points.append(
             AtN(
@@ -178,7 +191,7 @@ def _curves(tables: Tables, rate: str, over: str, groups: Sequence[LevelScaling]
     """Nothing where the machine was not measured, or there are too few N for a bend."""
     known = measured(tables, "machine")
     there = tuple(name for name in OF_THE_MACHINE if f"{name}@machine" in known)
-    if not there or min(len(group.points) for group in groups) < LEAST_NUMBERS:
+    if not there or min(sum(bool(point.rates) for point in group.points) for group in groups) < LEAST_NUMBERS:
         return ()
     try:
         result = contention.run(tables, ContentionParams(response=rate, over=over, metrics=there))

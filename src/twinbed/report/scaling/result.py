@@ -30,7 +30,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class AtN:
-    """The complete runs of one combination at one N; one entry a run."""
+    """The complete runs of one combination at one N; one entry a run that has the value."""
 
     n: int
     rates: Sequence[float]
@@ -42,6 +42,11 @@ class AtN:
     """The largest time between the first and the last client's start; None for one client."""
     packets: Mapping[str, float] | None = None
     """Stage of the loss ledger -> packets, summed over pairs, in the mean of the runs; None without a ledger."""
+
+    @property
+    def runs(self) -> int:
+        """Those of which something is known."""
+        return max(len(self.rates), len(self.losses), len(self.fairness))
 
     @property
     def lost(self) -> float:
@@ -65,7 +70,7 @@ class LevelScaling:
     @property
     def single(self) -> float | None:
         """The mean rate at N = 1."""
-        values = [point.rates for point in self.points if point.n == 1]
+        values = [point.rates for point in self.points if point.n == 1 and point.rates]
         return sum(values[0]) / len(values[0]) if values else None
 
     @property
@@ -76,7 +81,13 @@ class LevelScaling:
 
     @property
     def tested(self) -> int:
+        """The largest N with a complete run."""
         return self.points[-1].n
+
+    @property
+    def rated(self) -> int:
+        """The largest N with a rate."""
+        return max(point.n for point in self.points if point.rates)
 
 
 @dataclass(frozen=True, slots=True)

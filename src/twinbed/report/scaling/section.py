@@ -56,14 +56,16 @@ def scaling_section(scaling: Scaling | None) -> Iterator[Markup]:
 
 def _figures(scaling: Scaling) -> Iterator[Markup]:
     scale, many, name = rate_scale(scaling), f"{scaling.one}s", metric_name(scaling.rate)
-    together = unit_scale(scaling.unit, [point.n * fmean(point.rates) for group in scaling.groups for point in group.points])
+    together = unit_scale(
+        scaling.unit, [point.n * fmean(point.rates) for group in scaling.groups for point in group.points if point.rates]
+    )
 
     def single(group: LevelScaling) -> Held:
-        return () if group.single is None else [(at, group.single / scale.factor) for at in (1, group.tested)]
+        return () if group.single is None else [(at, group.single / scale.factor) for at in (1, group.rated)]
 
     def times(group: LevelScaling) -> Held:
         # On a logarithmic axis, where 0 has no place.
-        return [(at, at * group.single / together.factor) for at in (1, group.tested)] if group.single else ()
+        return [(at, at * group.single / together.factor) for at in (1, group.rated)] if group.single else ()
 
     def allowed(group: LevelScaling) -> Held:
         return [(at, 100 * (scaling.most_loss or 0.0)) for at in (group.points[0].n, group.tested)]

@@ -65,7 +65,7 @@ def _counted(n: int, one: str) -> str:
 
 def rate_scale(scaling: Scaling) -> UnitScale:
     """The unit of a pair's rate."""
-    return unit_scale(scaling.unit, [fmean(point.rates) for _, point in _points(scaling)])
+    return unit_scale(scaling.unit, [fmean(point.rates) for _, point in _points(scaling) if point.rates])
 
 
 def tables(scaling: Scaling) -> Iterator[Tabular]:
@@ -81,7 +81,7 @@ def _points(scaling: Scaling) -> Iterator[tuple[LevelScaling, AtN]]:
 
 def _numbers(scaling: Scaling) -> Tabular:
     scale, one = rate_scale(scaling), scaling.one
-    together = unit_scale(scaling.unit, [point.n * fmean(point.rates) for _, point in _points(scaling)])
+    together = unit_scale(scaling.unit, [point.n * fmean(point.rates) for _, point in _points(scaling) if point.rates])
     every = [point for _, point in _points(scaling)]
     named = f"{metric_name(scaling.rate)} of a {one}"
     heads = [*_names(scaling), f"{one}s", "runs", _with_unit(named, scale)]
@@ -92,11 +92,12 @@ def _numbers(scaling: Scaling) -> Tabular:
     heads += ["start skew (ms)"] if any(point.skew_s is not None for point in every) else []
     rows = []
     for group, point in _points(scaling):
-        mean = fmean(point.rates)
-        row: list[str | None] = [*_levels(scaling, group), str(point.n), str(len(point.rates)), number(mean / scale.factor)]
+        mean = fmean(point.rates) if point.rates else None
+        row: list[str | None] = [*_levels(scaling, group), str(point.n), str(point.runs)]
+        row.append(None if mean is None else number(mean / scale.factor))
         if of_single:
-            row.append(percent(mean / group.single) if group.single else NONE)
-        row.append(number(point.n * mean / together.factor))
+            row.append(NONE if not group.single else None if mean is None else percent(mean / group.single))
+        row.append(None if mean is None else number(point.n * mean / together.factor))
         if "loss" in heads:
             row.append(percent(fmean(point.losses)) if point.losses else None)
         if "fairness" in heads:
