@@ -1,7 +1,8 @@
 """Instrument ``syscalls``: what programs asked of the kernel, counted in the kernel or traced call by call.
 
 Runs ``twinbed-probe syscalls`` on every host (crates/probe/SYSCALLS.md): it sees what is in its own PID namespace, which is
-the container or the guest, and never itself or the agent.  Gives calls by kind, bytes moved, errors and time; and the tables
+the container or the guest, and never itself or the agent.  Other instruments' programs (irtt, tcpdump, owping) are left out of
+what follows; ``instrument_calls`` counts their calls.  Gives calls by kind, bytes moved, errors and time; and the tables
 
 * ``transitions`` (host, program, before_3, before_2, before_1, call, count): what followed what, for the analysis ``chain``;
 * ``system_calls`` (host, program, call, calls, timed_calls, seconds, seconds_standard_error, errors, bytes): each call of each
@@ -34,7 +35,7 @@ from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import MACHINE, Target
-from twinbed.metrics.syscalls import METRICS
+from twinbed.metrics.syscalls import INSTRUMENT_CALLS, METRICS
 from twinbed.model.units import Duration, Size
 from twinbed.readers.syscalls import Place, read_place
 
@@ -81,7 +82,7 @@ class Syscalls(Instrument[SyscallsParams]):
     name = "syscalls"
     params = SyscallsParams
     summary = "system calls of every host's programs: kinds, bytes, time, and what followed what (Markov chains)"
-    metrics = METRICS
+    metrics = (*METRICS, INSTRUMENT_CALLS)
 
     def plan(self, params: SyscallsParams, target: Target) -> Sequence[Command]:
         if target.name == MACHINE and not params.system_wide:
