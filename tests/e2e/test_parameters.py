@@ -181,6 +181,10 @@ def test_windows_of_a_guest_and_a_container_are_scaled_alike(site: Make) -> None
         assert [found(bed, end, "receive_buffer") for end in ends] == ["4096\t131072\t6291456"] * 2
         assert [found(bed, end, "send_buffer") for end in ends] == ["4096\t16384\t4194304"] * 2
         assert scales_of_windows(bed) == ["7", "7"]
+        assert [bed.passport[end]["initial window"] for end in ends] == [10, 10]
+        for end in ends:
+            shown = json.loads(bed.hosts[end].run(["tc", "-j", "qdisc", "show", "dev", "eth0"]).stdout)
+            assert [bed.passport[end]["qdisc"]] == [each["kind"] for each in shown if each.get("root")]
     native = {end: {**settings, "buffers": "native"} for end, settings in ends.items()}
     with bed_of(site, Topology(), "mixed", **native) as bed:
         most = [int(found(bed, end, "receive_buffer").split()[-1]) for end in ends]
