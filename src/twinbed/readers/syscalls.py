@@ -153,10 +153,11 @@ class Place:
             yield Caution(Kind.UNREADABLE, f"{self.name}: {count:,} {reason.replace('_', ' ')}")
 
 
-def read_place(file: Path, skip: int) -> Place:
+def read_place(file: Path, skip: int, limit: int | None = None) -> Place:
     """Raises OSError or ValueError where the file cannot be read at all."""
-    programs, summary = _core.system_calls(str(file), skip=skip)
-    whole = {name: calls for name, _, calls in (_core.system_calls(str(file))[0] if skip else programs)}
+    programs, summary = _core.system_calls(str(file), skip=skip, limit=limit)
+    cut = skip or limit is not None
+    whole = {name: calls for name, _, calls in (_core.system_calls(str(file))[0] if cut else programs)}
     empty = _core.Transitions([])
     after: dict[str | None, _core.Transitions] = defaultdict(lambda: empty)
     after |= {name: transitions for name, transitions, _ in programs}
