@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from twinbed import design
 from twinbed.contracts.place import MACHINE, Target
 from twinbed.contracts.site import Site
 from twinbed.lab.execution import Outcome, execute
+from twinbed.readers.syscalls import OURS, PROBE
 from twinbed.registry import PLUGINS, catalogue
 from twinbed.results.extract.rows import UNREADABLE
 from twinbed.study.loading import load
@@ -43,6 +44,27 @@ def test_every_command_stays_on_its_target_and_says_when_it_is_ready(plugin: Any
         assert all(isinstance(argument, str) for argument in command.argv)
     outputs = [(command.host, command.stdout or command.argv) for _, command in planned]
     assert len(outputs) == len(set(outputs)), "no two write to the same artifact"
+
+
+def test_programs_of_instruments_are_known_as_such_and_no_workload_runs_them() -> None:
+    """What instruments ask of the kernel is told from the workload's calls by these names."""
+    ways: dict[str, list[Mapping[str, object]]] = {"latency": [{}, {"tool": "owamp"}]}
+    planned = {
+        Path(command.argv[0]).name
+        for plugin in INSTRUMENTS
+        for way in ways.get(plugin.name, [{}])
+        for target in TARGETS
+        for command in plugin.plan(plugin.params(**way), target)
+    }
+    assert planned >= {"irtt", "owampd", "owping", "tcpdump", PROBE}
+    assert planned <= OURS
+    pairs = [("client", "server", "10.77.0.2")]
+    plans = [plugin.plan(plugin.params(), pairs) for plugin in PLUGINS.workloads.values()]
+    of_workloads = {
+        Path(command.argv[0]).name for plan in plans for command in (*plan.prepare, *plan.servers, *plan.warm_up, *plan.clients)
+    }
+    assert {"nginx", "ab", "iperf3"} <= of_workloads
+    assert not of_workloads & OURS
 
 
 @pytest.mark.parametrize("plugin", INSTRUMENTS, ids=lambda plugin: plugin.name)

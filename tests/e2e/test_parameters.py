@@ -9,6 +9,7 @@ import contextlib
 import json
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +26,8 @@ from twinbed.links import network
 from twinbed.model.caution import Kind
 from twinbed.model.topology import Link, Topology
 from twinbed.registry import PLUGINS, catalogue
-from twinbed.statistics.physics import Accounting, Path, tcp_goodput
+from twinbed.statistics.physics import Accounting, tcp_goodput
+from twinbed.statistics.physics import Path as TcpPath
 from twinbed.study.loading import load
 from twinbed.study.run import Run
 
@@ -120,7 +122,7 @@ def test_rate_burst_and_mtu_of_containers(shaper: str, site: Make) -> None:
         assert max(payloads(bed, "server", "eth0")) == mtu - 52
         with serving(bed):
             received = iperf3(bed, "-n", "1500K")["sum_received"]
-        carried = tcp_goodput(rate, Path(mtu=mtu, accounting=Accounting.SHAPER)) / 8
+        carried = tcp_goodput(rate, TcpPath(mtu=mtu, accounting=Accounting.SHAPER)) / 8
         assert received["bytes"] <= carried * received["seconds"] * 1.02 + burst + 2 * mtu
 
 
@@ -160,6 +162,36 @@ def test_what_a_container_is_told_of_tcp_holds_for_its_connections(site: Make) -
         assert re.search(r"\breno\b", said)
         assert re.search(r"rb300000,", said)
         assert re.search(r"tb200000,", said)
+
+
+def scales_of_windows(bed: Bed) -> list[str]:
+    """Of the SYN and of the answer to it, as tcpdump sees them."""
+    watch = ["tcpdump", "-i", "p.server", "-nn", "-l", "--immediate-mode", "-c", "2", "-Z", "root"]
+    tcpdump = bed.hosts[MACHINE].start([*watch, f"tcp[tcpflags] & tcp-syn != 0 and port {PORT}"])
+    tcpdump.says(b"listening on", 30.0)
+    with serving(bed):
+        iperf3(bed, "-n", "100K")
+    return re.findall(r"wscale (\d+)", tcpdump.wait(30.0).text)
+
+
+def test_windows_of_a_guest_and_a_container_are_scaled_alike(site: Make) -> None:
+    """RFC 7323, 2.3: the scale follows from the largest buffer. 6 MiB are 65,535 shifted by 7 bits: 2^6 leave 4 MiB."""
+    ends = {"client": {"driver": "container"}, "server": {"driver": "qemu", "memory": "192MiB"}}
+    with bed_of(site, Topology(), "mixed", **ends) as bed:
+        assert [found(bed, end, "receive_buffer") for end in ends] == ["4096\t131072\t6291456"] * 2
+        assert [found(bed, end, "send_buffer") for end in ends] == ["4096\t16384\t4194304"] * 2
+        assert scales_of_windows(bed) == ["7", "7"]
+        assert [bed.passport[end]["initial window"] for end in ends] == [10, 10]
+        for end in ends:
+            shown = json.loads(bed.hosts[end].run(["tc", "-j", "qdisc", "show", "dev", "eth0"]).stdout)
+            assert [bed.passport[end]["qdisc"]] == [each["kind"] for each in shown if each.get("root")]
+    native = {end: {**settings, "buffers": "native"} for end, settings in ends.items()}
+    with bed_of(site, Topology(), "mixed", **native) as bed:
+        most = [int(found(bed, end, "receive_buffer").split()[-1]) for end in ends]
+        assert most[0] == int(Path("/proc/sys/net/ipv4/tcp_rmem").read_text().split()[-1])
+        assert most[1] < 192 * 2**20 / 128
+        container, guest = map(int, scales_of_windows(bed))
+        assert container > guest
 
 
 def test_pinning(site: Make) -> None:

@@ -62,9 +62,9 @@ sys.exit(subprocess.run(["strace", "-f", "-y", "-o", log, "chroot", rootfs, *arg
 """
 
 
-def measured(site: Callable[..., Site], driver: str, mode: str) -> tuple[Extracted, Extracted]:
-    """What the instrument and ab itself say of a run."""
-    text = STUDY.replace("DRIVER", driver).replace("MODE", mode)
+def measured(site: Callable[..., Site], driver: str, mode: str, beside: str = "") -> tuple[Extracted, Extracted]:
+    """What the instrument and ab itself say of a run. ``beside``: other instruments."""
+    text = STUDY.replace("DRIVER", driver).replace("MODE}", f"MODE}}{beside}").replace("MODE", mode)
     run = design.runs(load(text, "calls.yaml", catalogue()))[0]
     place = site()
     execute(run, PLUGINS, place, Outcome(), lambda _: None)
@@ -110,6 +110,18 @@ def test_calls_of_ab_are_those_that_strace_sees(
     assert values["system_calls_lost", "client"] == 0
     assert {row["program"] for row in extracted.tables["system_calls"].to_pylist()} == {"ab", "nginx"}
     assert {row["host"] for row in extracted.tables["system_calls"].to_pylist() if row["program"] == "nginx"} == {"server"}
+
+
+def test_the_workloads_calls_are_the_same_beside_other_instruments(site: Callable[..., Site], leaves_nothing: None) -> None:
+    (alone, _), (beside, _) = (measured(site, "container", "count", more) for more in ("", ", latency: {}, packets: {}"))
+    for one in (alone, beside):
+        assert {row["program"] for row in one.tables["system_calls"].to_pylist()} == {"ab", "nginx"}
+    counted, expected = of_ab(beside), of_ab(alone)
+    assert {call: counted[call]["calls"] for call in DETERMINED} == {call: expected[call]["calls"] for call in DETERMINED}
+    values = [{(value.metric, value.host): value.value for value in one.values} for one in (alone, beside)]
+    for host in ("client", "server"):
+        without, cost = (each["instrument_calls", host] for each in values)
+        assert without == 0 and cost is not None and cost > 0
 
 
 @pytest.mark.parametrize(("driver", "mode"), [("container", "trace"), ("qemu", "count"), ("qemu", "trace")])

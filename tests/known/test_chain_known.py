@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from twinbed import _core
 from twinbed._core import Transitions
@@ -22,6 +23,7 @@ from twinbed.analyses.chain.analysis import compare_chains
 from twinbed.analyses.chain.long_run import DENSE_STATES, balance, closed_classes, gap, spectrum, total_variation
 from twinbed.analyses.chain.sameness import same_chain
 from twinbed.analyses.chain.walks import Rules, exponent, log10_of_mean, walk_all
+from twinbed.instruments.syscalls import SyscallsParams, syscalls
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 TRACES = Path(__file__).parents[2] / "crates/core/tests/golden/syscall"
@@ -243,6 +245,59 @@ def test_tables_of_walks_by_hand() -> None:
     smoothed = walk_all(groups, "physical", Rules(alpha=0.5))[2]
     assert smoothed.invalid == 0 and smoothed.relative_log10_mean is not None and smoothed.relative_log10_mean < -10
     assert smoothed.interval is not None and smoothed.interval.high < 0
+
+
+SEQUENCES = {
+    "physical": ("open read read write read close read", "open read write read read write open open"),
+    "container": ("open read read read write close", "open read write read write read write read read"),
+    "e1000": ("open read close read read", "open write read read read write"),
+}
+"""Of unequal lengths: all have five calls and more."""
+
+
+def limited(folder: Path, limit: int | None) -> dict[str, list[Transitions]]:
+    """What the instrument makes of runs of each testbed."""
+    groups: dict[str, list[Transitions]] = defaultdict(list)
+    for testbed, sequences in SEQUENCES.items():
+        for replicate, sequence in enumerate(sequences):
+            host = folder / testbed / str(replicate) / "client"
+            host.mkdir(parents=True)
+            (host / "system-calls.trace").write_text(sequence.replace(" ", "\n") + "\n")
+            found = syscalls.extract(SyscallsParams(mode="trace", limit=limit), host.parent)
+            grams = found.tables["transitions"].select(["before_3", "before_2", "before_1", "call", "count"]).to_pylist()
+            groups[testbed].append(Transitions([tuple(row.values()) for row in grams]))
+            values = {value.metric: value.value for value in found.values}
+            assert values["system_calls"] == len(sequence.split()), "metrics are of the whole run"
+    return groups
+
+
+def test_table_ix_of_limited_traces_is_the_exact_quotient_of_means(tmp_path: Path) -> None:
+    """The seeds' Tables VIII and IX from what the instrument recorded, by products of fractions."""
+    whole = walk_all(limited(tmp_path / "all", None), "physical")
+    assert not any(one.equal_lengths or one.relative_log10_mean is not None for one in whole)
+    cut = {testbed: [text.split()[:5] for text in sequences] for testbed, sequences in SEQUENCES.items()}
+
+    def products(testbed: str) -> list[Fraction]:
+        every = [probability(chain, sequence, 1) for chain in cut["physical"] for sequence in cut[testbed]]
+        return [one for one in every if one is not None]
+
+    own, valid_walks = products("physical"), []
+    for walked in walk_all(limited(tmp_path / "five", 5), "physical"):
+        valid = products(walked.testbed)
+        valid_walks.append(walked.valid_walks)
+        assert (walked.walks, walked.valid_walks, walked.equal_lengths) == (4, len(valid), True)
+        if not valid:
+            assert walked.relative_log10_mean is None
+            continue
+        quotient = (sum(valid, Fraction()) / len(valid)) / (sum(own, Fraction()) / len(own))
+        assert walked.relative_log10_mean == pytest.approx(exact_log10(quotient), abs=1e-13)
+    # open read close: no chain of five calls has it. open write neither.
+    assert valid_walks == [4, 4, 0]
+
+
+def test_a_count_has_no_limit() -> None:
+    with pytest.raises(ValidationError, match="mode: trace"):
+        SyscallsParams(limit=5)
 
 
 def counted(path: Path) -> Counter[str]:

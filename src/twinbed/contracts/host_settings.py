@@ -15,6 +15,10 @@ TOGETHER = ("sg", "tso", "gso", "gro")
 """What ``offload`` sets."""
 OFFLOADS = (*TOGETHER, "rx", "tx")
 """Each by ethtool's short name."""
+BUFFERS = {"tcp_rmem": (4096, 131_072, 6 * 2**20), "tcp_wmem": (4096, 16_384, 4 * 2**20)}
+"""Least, first and most bytes of a TCP socket's buffers on every host. A kernel works out the most from its free memory (a
+128th, tcp_init) and stops at these, newer ones at 32 MiB to receive: a guest of 192 MiB has 1 MiB, which shows in the scale of
+the windows in every SYN. The most is a ceiling, not memory taken: all sockets of a kernel together stay below tcp_mem."""
 
 
 class HostSettings(DriverParams):
@@ -38,11 +42,16 @@ class HostSettings(DriverParams):
         description="TCP's on every host; null leaves each kernel its own; reno is the one that every host may be given",
     )
     autocorking: OnOff | None = Field(None, description="whether TCP joins small writes while packets wait to be sent")
+    buffers: Literal["alike", "native"] = Field(
+        "alike",
+        description="alike: TCP's buffers grow as far on every host (6 MiB to receive, 4 MiB to send); native: as far as each "
+        "kernel lets them, which depends on its version and its memory",
+    )
     receive_buffer: Size | None = Field(
-        None, ge=4096, le=2**30, description="of every TCP socket, fixed: no tuning by the kernel; null: the kernel's own"
+        None, ge=4096, le=2**30, description="of every TCP socket, fixed: no tuning by the kernel; null: as buffers says"
     )
     send_buffer: Size | None = Field(
-        None, ge=4096, le=2**30, description="of every TCP socket, fixed: no tuning by the kernel; null: the kernel's own"
+        None, ge=4096, le=2**30, description="of every TCP socket, fixed: no tuning by the kernel; null: as buffers says"
     )
 
     @model_validator(mode="after")
@@ -67,6 +76,8 @@ class HostSettings(DriverParams):
         for name, size in (("tcp_rmem", self.receive_buffer), ("tcp_wmem", self.send_buffer)):
             if size is not None:
                 asked[f"net/ipv4/{name}"] = f"{size}\t{size}\t{size}"
+            elif self.buffers == "alike":
+                asked[f"net/ipv4/{name}"] = "\t".join(map(str, BUFFERS[name]))
         return asked
 
 

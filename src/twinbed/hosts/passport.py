@@ -17,6 +17,7 @@ _FILES = {
     "autocorking": "/proc/sys/net/ipv4/tcp_autocorking",
     "clock source": "/sys/devices/system/clocksource/clocksource0/current_clocksource",
 }
+INITIAL_WINDOW = 10
 OFFLOADS = {
     "sg": "scatter-gather",
     "tso": "tcp-segmentation-offload",
@@ -39,11 +40,22 @@ def describe(host: AgentHost, nic: str | None) -> dict[str, Fact]:
     facts["memory bytes"] = int(memory) * 1024 if memory else None
     if nic:
         about = output_of(host, "ethtool", "-i", nic)
+        facts["qdisc"] = first(r"^qdisc (\S+) .*\broot\b", output_of(host, "tc", "qdisc", "show", "dev", nic))
+        facts["initial window"] = initial_window(output_of(host, "ip", "route", "show", "dev", nic))
         facts["NIC driver"] = first(r"driver: (.*)", about)
         facts["NIC firmware"] = first(r"firmware-version: (.+)", about)
         for short, value in offloads(output_of(host, "ethtool", "-k", nic)).items():
             facts[f"offload {short}"] = value
     return facts
+
+
+def initial_window(routes: str) -> int | None:
+    """From `ip route show`: segments that a connection may send at once; the least, where routes differ.
+
+    Linux's own is 10 (RFC 6928, TCP_INIT_CWND) for a route that says nothing; null without any route.
+    """
+    lines = routes.splitlines()
+    return min((int(first(r"\binitcwnd (\d+)", line) or INITIAL_WINDOW) for line in lines), default=None)
 
 
 def offloads(features: str) -> dict[str, str | None]:

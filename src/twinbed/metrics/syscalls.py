@@ -71,7 +71,11 @@ METRICS = (
     _counted("wait_seconds", f"time from entry to exit of the calls that wait, of all threads; {_ESTIMATE}", "s"),
     Metric("system_calls_lost", "1", Layer.OS, "system calls that the probe saw and could not count"),
 )
-_UNITS = {metric.name: metric.unit for metric in METRICS}
+"""Of any trace."""
+INSTRUMENT_CALLS = _counted(
+    "instrument_calls", "system calls of instruments' programs on the host (irtt, owping, tcpdump): in none of the other counts"
+)
+_UNITS = {metric.name: metric.unit for metric in (*METRICS, INSTRUMENT_CALLS)}
 _KIND = {call: kind for kind, calls in KINDS.items() for call in calls}
 
 

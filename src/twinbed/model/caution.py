@@ -115,6 +115,10 @@ class Kind(Enum):
         "raise replicates; `twinbed plan` says what it costs",
     )
     RESIDUE = ("a factor still varies inside this cell", "name it as a factor, or fix it")
+    STACKS_DIFFER = (
+        "the testbeds' hosts differ in what is known to change results, and nobody asked for it",
+        "set it alike, or make it a factor; `twinbed passport` shows all that differs",
+    )
     SHARED_CPU = (
         "hosts of the testbed share a CPU with each other or with the instruments",
         "pin them apart, or use more cores",

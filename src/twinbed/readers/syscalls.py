@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING
 from twinbed import _core
 from twinbed.contracts.place import MACHINE
 from twinbed.metrics.metric import Value
-from twinbed.metrics.syscalls import BYTES, KINDS, kind_of, unit
+from twinbed.metrics.syscalls import BYTES, INSTRUMENT_CALLS, KINDS, kind_of, unit
 from twinbed.model.caution import Caution, Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 PROBE = "twinbed-probe"
-OURS = frozenset({PROBE, "init", "ethtool"})
-"""The agent (in a guest it is init) and what instruments run on hosts: no part of the workload."""
+INSTRUMENTS = frozenset({"irtt", "owampd", "owping", "tcpdump"})
+"""Programs that instruments start. No workload starts any of them, so that a name says whose calls they are, also those of
+processes that a program forks. A test holds this against what all plugins plan."""
+OURS = frozenset({PROBE, "init", "ethtool"}) | INSTRUMENTS
+"""With the agent (in a guest it is init) and what the probe runs on hosts: no part of the workload."""
 BEST = "bpf"
 
 
@@ -32,6 +35,12 @@ class Program:
     """Without the calls that are cut off."""
     calls: pa.Table
     """All of them."""
+
+    @property
+    def number_of_calls(self) -> int:
+        import pyarrow.compute as pc
+
+        return int(pc.sum(self.calls["calls"]).as_py() or 0)
 
 
 @dataclass(slots=True)
@@ -58,6 +67,8 @@ class Place:
     name: str
     programs: tuple[Program, ...]
     summary: _core.TraceSummary
+    instrument_calls: int | None = None
+    """Calls of instruments' programs, which are not among ``programs``; None: not known."""
 
     @property
     def facts(self) -> dict[str, str]:
@@ -91,6 +102,8 @@ class Place:
         yield self._value("system_call_seconds", waits[False].seconds(some))
         yield self._value("wait_seconds", waits[True].seconds(some))
         yield self._value("system_calls_lost", self.summary["lost_events"])
+        if self.instrument_calls is not None:
+            yield self._value(INSTRUMENT_CALLS.name, self.instrument_calls)
 
     def _value(self, metric: str, number: float | None) -> Value:
         return Value(metric, number, unit(metric), self.name)
@@ -140,15 +153,17 @@ class Place:
             yield Caution(Kind.UNREADABLE, f"{self.name}: {count:,} {reason.replace('_', ' ')}")
 
 
-def read_place(file: Path, skip: int) -> Place:
+def read_place(file: Path, skip: int, limit: int | None = None) -> Place:
     """Raises OSError or ValueError where the file cannot be read at all."""
-    programs, summary = _core.system_calls(str(file), skip=skip)
-    whole = {name: calls for name, _, calls in (_core.system_calls(str(file))[0] if skip else programs)}
+    programs, summary = _core.system_calls(str(file), skip=skip, limit=limit)
+    cut = skip or limit is not None
+    whole = {name: calls for name, _, calls in (_core.system_calls(str(file))[0] if cut else programs)}
     empty = _core.Transitions([])
     after: dict[str | None, _core.Transitions] = defaultdict(lambda: empty)
     after |= {name: transitions for name, transitions, _ in programs}
     place = file.parent.name
     # Beside the lab the machine may have an init of its own, and be asked for everything.
-    ours = {PROBE} if place == MACHINE else OURS
-    theirs = [Program(name, after[name], calls) for name, calls in whole.items() if name not in ours]
-    return Place(place, tuple(theirs), summary)
+    ours = INSTRUMENTS | {PROBE} if place == MACHINE else OURS
+    every = [Program(name, after[name], calls) for name, calls in whole.items()]
+    theirs = tuple(program for program in every if program.name not in ours)
+    return Place(place, theirs, summary, sum(program.number_of_calls for program in every if program.name in INSTRUMENTS))

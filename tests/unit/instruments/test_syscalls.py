@@ -90,6 +90,28 @@ def test_programs_of_ours_are_left_out(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / host)
 
 
+@pytest.mark.parametrize("host", ["client", MACHINE])
+@pytest.mark.parametrize("name", ["irtt", "tcpdump", "owping", "owampd"])
+def test_calls_of_instruments_are_a_cost_of_their_own_and_none_of_the_workload(tmp_path: Path, host: str, name: str) -> None:
+    def values(of: str, lines: str) -> dict[str, float | None]:
+        folder = tmp_path / of / host
+        folder.mkdir(parents=True)
+        head = "twinbed-syscalls-count 2\nmethod bpf\ntimes none\ntimed_share 0\n\n@ 0 0\n"
+        (folder / "system-calls.count").write_text(head + lines)
+        found = syscalls.extract(SyscallsParams(), folder.parent)
+        assert {row["program"] for table in ("system_calls", "transitions") for row in found.tables[table].to_pylist()} == {
+            "ab"
+        }
+        return {value.metric: value.value for value in found.values}
+
+    workload = "s 1 7 7 ab\nt 1 b - - - 0 215\nc 1 b 0 215 215 3 9000 0 - -\n"
+    instrument = f"s 2 9 9 {name}\nt 2 b - - - 0 183\nc 2 b 0 183 183 90 7000 0 - -\n"
+    alone = values("alone", f"{workload}end 9 215 0\n")
+    beside = values("beside", f"{workload}{instrument}end 9 398 0\n")
+    assert (alone.pop("instrument_calls"), beside.pop("instrument_calls")) == (0, 183)
+    assert alone == beside and beside["read_calls"] == 215
+
+
 def test_times_of_a_sample_are_estimates_with_an_error(tmp_path: Path) -> None:
     # 10 sleeps, of which 1, 2, 3 and 4 s were timed: 25 s with a standard error of 10 sqrt((5/3) / 4 (1 - 4/10)) = 5 s.
     lines = """t 1 b - - - 35 10

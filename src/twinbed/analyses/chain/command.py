@@ -29,6 +29,7 @@ SUFFIXES = {".json": "json", ".dot": "dot", ".gv": "dot", ".graphml": "graphml",
 @click.option("--order", type=click.IntRange(1, 3), default=1, help="How many calls make a state.")
 @click.option("--program", help="Only this program.")
 @click.option("--skip", type=click.IntRange(0), metavar="N", default=0, help="Without the first N calls of each thread.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only N calls of each thread, after those skipped.")
 @click.option("--threshold", type=click.FloatRange(0, 1, max_open=True), default=0.0, help="Drop less likely transitions.")
 @click.option("--smoothing", type=click.FloatRange(0, min_open=True), help="Count each transition so often more in walks.")
 @click.option("--against", type=click.Path(path_type=Path), multiple=True, help="Compare with this trace; may be repeated.")
@@ -42,6 +43,7 @@ def command(
     order: int,
     program: str | None,
     skip: int,
+    limit: int | None,
     threshold: float,
     smoothing: float | None,
     against: tuple[Path, ...],
@@ -63,8 +65,10 @@ def command(
     """
     style = style or SUFFIXES.get(output.suffix if output else "", "text")
     if any(inputs.is_results(trace) for trace in traces):
-        if len(traces) > 1 or against or skip:
-            raise TwinbedError("a results folder is analysed alone", advice="its skip is a setting of the instrument syscalls")
+        if len(traces) > 1 or against or skip or limit:
+            raise TwinbedError(
+                "a results folder is analysed alone", advice="its skip and limit are settings of the instrument syscalls"
+            )
         if style in OF_ONE_PROGRAM:
             raise TwinbedError(
                 f"{style} is of one program, and RESULTS have several",
@@ -74,8 +78,8 @@ def command(
 
         params = ChainParams(order=order, threshold=threshold, alpha=smoothing)
         return _of_results(inputs, traces[0], params, program, style, output)
-    first = _read(traces, skip)
-    other = _read(against, skip) if against else None
+    first = _read(traces, skip, limit)
+    other = _read(against, skip, limit) if against else None
     names = _programs(first, other, program)
     if style in OF_ONE_PROGRAM:
         if len(names) > 1:
@@ -98,7 +102,7 @@ class Traces:
     seconds: Mapping[str | None, Mapping[str, float]]
 
 
-def _read(paths: Sequence[Path], skip: int) -> Traces:
+def _read(paths: Sequence[Path], skip: int, limit: int | None) -> Traces:
     from twinbed import _core
     from twinbed.readers.refusals import refusals
 
@@ -107,7 +111,7 @@ def _read(paths: Sequence[Path], skip: int) -> Traces:
     summaries: list[TraceSummary] = []
     for path in paths:
         with refusals():
-            by_program, summary = _core.system_calls(str(path), skip=skip)
+            by_program, summary = _core.system_calls(str(path), skip=skip, limit=limit)
         summaries.append(summary)
         for name, counts, calls in by_program:
             programs.setdefault(name, []).append(counts)

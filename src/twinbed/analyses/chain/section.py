@@ -93,6 +93,7 @@ WALKS = (
     "Program",
     "Testbed",
     "Walks",
+    "Valid",
     "Invalid transitions",
     "Relative probability",
     "log10 a call",
@@ -108,7 +109,7 @@ def _walks(rows: Sequence[WalkRow], reference: str) -> Markup:
         none = row.per_call_difference is None or row.testbed == reference
         difference = NONE if none else f"{row.per_call_difference:.3g}{interval}"
         numbers = (
-            *(f"{row.walks:,}", f"{row.invalid:,}", row.relative_probability or NONE),
+            *(f"{row.walks:,}", f"{row.valid_walks:,}", f"{row.invalid:,}", row.relative_probability or NONE),
             *(_number(row.per_call), difference),
         )
         texts = Markup().join(html("<td>{}</td>", text) for text in (_where(row), row.testbed))

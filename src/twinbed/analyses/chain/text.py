@@ -167,7 +167,8 @@ def results(chains: Sequence[ChainRow], walks: Sequence[WalkRow]) -> Iterator[st
             {
                 **where(row),
                 "walks": row.walks,
-                "invalid": row.invalid,
+                "valid": row.valid_walks,
+                "invalid transitions": row.invalid,
                 "relative": row.relative_probability or None,
                 "log10 a call": short(row.per_call),
                 "difference": short(row.per_call_difference),

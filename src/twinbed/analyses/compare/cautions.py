@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from twinbed.analyses.compare.samples import CellRuns, Samples, cell_of
+from twinbed.analyses.compare.stacks import differences
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.record import Record
 from twinbed.model.run import Status, level_text
@@ -71,6 +72,9 @@ def of_study(tables: Tables, samples: Samples, carry: Carried, left: Residue) ->
         cells = "; ".join(named) + ("; ..." if len(alone) > 3 else "")
         cautions.append(Caution(Kind.UNMATCHED, f"{len(alone)} of {len(samples.groups)} cells: {cells}"))
     cautions.extend(_of_all_cells(left))
+    # Where testbeds were measured apart, the residue has what differs.
+    if not _measured_apart(tables):
+        cautions.extend(differences(tables, str(tables.outline.reference), samples.testbeds))
     return tuple(cautions)
 
 

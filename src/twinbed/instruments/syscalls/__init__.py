@@ -1,15 +1,17 @@
 """Instrument ``syscalls``: what programs asked of the kernel, counted in the kernel or traced call by call.
 
 Runs ``twinbed-probe syscalls`` on every host (crates/probe/SYSCALLS.md): it sees what is in its own PID namespace, which is
-the container or the guest, and never itself or the agent.  Gives calls by kind, bytes moved, errors and time; and the tables
+the container or the guest, and never itself or the agent.  Other instruments' programs (irtt, tcpdump, owping) are left out of
+what follows; ``instrument_calls`` counts their calls.  Gives calls by kind, bytes moved, errors and time; and the tables
 
 * ``transitions`` (host, program, before_3, before_2, before_1, call, count): what followed what, for the analysis ``chain``;
 * ``system_calls`` (host, program, call, calls, timed_calls, seconds, seconds_standard_error, errors, bytes): each call of each
   program;
 * ``system_call_probes``: how calls were seen on each host, which share of them was timed, and what was refused before.
 
-``skip`` cuts the first calls of every thread off the transitions; metrics and ``system_calls`` are of the whole run.  Time in
-calls is from entry to exit: with more programs than CPUs it holds the time for which a thread was not running.
+``skip`` cuts the first calls of every thread off the transitions, ``limit`` all after so many more; metrics and
+``system_calls`` are of the whole run.  Time in calls is from entry to exit: with more programs than CPUs it holds the time for
+which a thread was not running.
 
 ``count`` reads the clock for one call in 16, chosen at random (``times: sampled``): ``seconds`` is then the mean of the timed
 calls times how many returned, null where none was timed; everything else stays exact.  Calls of which none was timed are not
@@ -27,14 +29,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from twinbed.contracts.command import Command, Ready
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import MACHINE, Target
-from twinbed.metrics.syscalls import METRICS
+from twinbed.metrics.syscalls import INSTRUMENT_CALLS, METRICS
 from twinbed.model.units import Duration, Size
 from twinbed.readers.syscalls import Place, read_place
 
@@ -58,6 +60,13 @@ class SyscallsParams(InstrumentParams):
     skip: int = Field(
         0, ge=0, le=2**40, description="the first calls of each thread, which the chains leave out (the seeds: 1000000)"
     )
+    limit: int | None = Field(
+        None,
+        ge=1,
+        le=2**40,
+        description="trace: how many calls of each thread, after those skipped, the chains hold (the seeds: 2000000), so that "
+        "all walks are equally long; null: all",
+    )
     slice: Duration | None = Field(
         None, ge=0.01, le=86_400, description="count: also cut in time, in the artifact, such as 1s; null does not"
     )
@@ -67,6 +76,12 @@ class SyscallsParams(InstrumentParams):
     states: int = Field(131_072, ge=1, le=2**24, description="count: different transitions that the kernel has room for")
     buffer: Size = Field(8 * 2**20, ge=2**12, le=2**30, description="trace: the kernel's buffer; larger loses less in bursts")
     system_wide: bool = Field(False, description="also all programs on the machine that carries the lab, as the seeds did")
+
+    @model_validator(mode="after")
+    def _limit_of_a_trace(self) -> SyscallsParams:
+        if self.limit is not None and self.mode != "trace":
+            raise ValueError("limit is for mode: trace; a count does not know which calls were the first")
+        return self
 
     def estimate_seconds(self) -> float:
         return 0.4
@@ -81,7 +96,7 @@ class Syscalls(Instrument[SyscallsParams]):
     name = "syscalls"
     params = SyscallsParams
     summary = "system calls of every host's programs: kinds, bytes, time, and what followed what (Markov chains)"
-    metrics = METRICS
+    metrics = (*METRICS, INSTRUMENT_CALLS)
 
     def plan(self, params: SyscallsParams, target: Target) -> Sequence[Command]:
         if target.name == MACHINE and not params.system_wide:
@@ -110,7 +125,7 @@ class Syscalls(Instrument[SyscallsParams]):
             raise FileNotFoundError(f"no {ARTIFACTS[params.mode]} in {artifacts}")
         import pyarrow as pa
 
-        places = [read_place(file, params.skip) for file in files]
+        places = [read_place(file, params.skip, params.limit) for file in files]
         joined = {
             "transitions": [table for place in places for table in place.transition_rows()],
             "system_calls": [table for place in places for table in place.call_rows()],

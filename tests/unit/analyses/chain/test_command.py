@@ -63,6 +63,12 @@ def test_orders_and_the_first_calls_and_thresholds(shown, traces):
     assert {state["state"] for state in json.loads(out)[0]["states"]} == {"read read", "read write", "write read"}
     _, out, _ = shown(traces[0], "--skip", 3, "--format", "json")
     assert json.loads(out)[0]["calls"] == 3
+    _, out, _ = shown(traces[0], "--skip", 2, "--limit", 3, "--format", "json")
+    (data,) = json.loads(out)
+    assert {(edge["state"], edge["call"]): edge["count"] for edge in data["edges"]} == {
+        ("read", "write"): 1,
+        ("write", "read"): 1,
+    }
     _, out, _ = shown(traces[0], "--threshold", 0.6, "--format", "json")
     assert [(edge["state"], edge["call"]) for edge in json.loads(out)[0]["edges"]] == [("write", "read")]
 

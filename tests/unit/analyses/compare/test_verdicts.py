@@ -211,6 +211,47 @@ def test_a_fact_that_varies_inside_a_cell_is_residue(tmp_path: Path) -> None:
     assert (caution.kind, caution.subject, caution.detail) == (Kind.RESIDUE, "a", "server: kernel is 6.1, 6.2")
 
 
+BUFFERS = {"small": "4096\t131072\t1030144", "large": "4096\t131072\t33554432"}
+STACK = {"kernel": "6.1", "tcp rmem": BUFFERS["large"], "congestion control": "cubic", "qdisc": "noqueue", "initial window": 10}
+
+
+def differing(folder: Path, settings: Mapping[str, Any] | None = None, **of_b: Any) -> list[str]:
+    """What is said of the testbed b, whose server's passport differs in what is given, as perhaps its ``settings`` do."""
+    for testbed, server in (("a", STACK), ("b", STACK | of_b)):
+        for replicate in range(3):
+            passport = {"client": STACK, "server": server, "machine": {"kernel": testbed}}
+            run = write_run(folder, testbed, {"testbed": testbed}, replicate, RATES, passport=passport)
+            record = folder / "runs" / run / "run.json"
+            data = json.loads(record.read_text())
+            data["settings"]["testbed"] |= (settings or {}) if testbed == "b" else {}
+            record.write_text(json.dumps(data))
+    cautions = [caution for caution in compared(folder).cautions if caution.kind is Kind.STACKS_DIFFER]
+    assert {caution.subject for caution in cautions} <= {"b"}
+    return [caution.detail for caution in cautions]
+
+
+def test_what_hosts_differ_in_is_said_a_line_each_most_suspicious_first(tmp_path: Path) -> None:
+    assert differing(
+        tmp_path, **{"kernel": "6.12", "qdisc": "pfifo_fast", "tcp rmem": BUFFERS["small"], "initial window": 4}
+    ) == [
+        "receive buffers (tcp_rmem) of servers: 4096 131072 33554432 on a, 4096 131072 1030144 on b",
+        "initial window (initcwnd) of servers: 10 on a, 4 on b",
+        "queueing discipline of the NIC of servers: noqueue on a, pfifo_fast on b",
+        "kernel of servers: 6.1 on a, 6.12 on b",
+    ]
+
+
+def test_what_was_asked_for_is_the_question(tmp_path: Path) -> None:
+    asked, unasked = tmp_path / "asked", tmp_path / "unasked"
+    reno = {"congestion control": "reno"}
+    assert differing(asked, {"congestion_control": "reno"}, **reno) == []
+    assert differing(unasked, **reno) == ["congestion control of servers: cubic on a, reno on b"]
+
+
+def test_what_one_side_does_not_know_is_no_difference(tmp_path: Path) -> None:
+    assert differing(tmp_path, **{"kernel": None, "NIC driver": "e1000"}) == []
+
+
 def test_a_setting_that_varies_inside_a_cell_is_residue(tmp_path: Path) -> None:
     for replicate, rate in enumerate([1000.0, 1000.0, 2000.0]):
         write_run(tmp_path, "a", {"testbed": "a"}, replicate, RATES, workload={"rate": rate})

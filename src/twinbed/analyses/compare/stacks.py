@@ -1,0 +1,104 @@
+"""What differs between the testbeds' hosts, is known to change results, and was not asked for: a caution each.
+
+Hosts of a role count together, as in the analysis ``passport``, which shows all that differs. The order is from what bounds a
+connection's rate (buffers, congestion control, the initial window) to what may do anything or nothing (the kernel's version).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from twinbed.contracts.place import MACHINE
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.tables import Tables
+
+
+@dataclass(frozen=True, slots=True)
+class _Matter:
+    """``settings``: those of a testbed that ask for it."""
+
+    table: str
+    name: str
+    what: str
+    settings: tuple[str, ...] = ()
+
+
+MATTERS = (
+    _Matter("facts", "tcp rmem", "receive buffers (tcp_rmem)", ("buffers", "receive_buffer")),
+    _Matter("facts", "tcp wmem", "send buffers (tcp_wmem)", ("buffers", "send_buffer")),
+    _Matter("facts", "congestion control", "congestion control", ("congestion_control",)),
+    _Matter("facts", "initial window", "initial window (initcwnd)"),
+    _Matter("facts", "qdisc", "queueing discipline of the NIC"),
+    _Matter("applied", "mtu", "MTU"),
+    _Matter("facts", "kernel", "kernel"),
+)
+"""Most suspicious first."""
+_NUMBER = re.compile(r"\d+$")
+_ROLES = ("client", "server")
+_UNKNOWN = ("", "null", "None")
+_MOST_VALUES = 3
+Values = Mapping[str, frozenset[str]]
+"""Role -> the values of one thing on its hosts, without those that are not known."""
+
+
+def differences(tables: Tables, reference: str, testbeds: Sequence[str]) -> Iterator[Caution]:
+    """Each testbed but the reference against it. A thing is left out where either side does not know it, or where the testbeds'
+    own settings of it differ: that is then the question."""
+    of_run = {record.id: str(record.settings["testbed"]["name"]) for record in tables.records}
+    known = {matter: _values(tables, matter, of_run) for matter in MATTERS}
+    asked = _asked(tables)
+    for testbed in testbeds:
+        for matter in MATTERS if testbed != reference else ():
+            if any(asked[reference, name] != asked[testbed, name] for name in matter.settings):
+                continue
+            here, there = (known[matter].get(name, {}) for name in (reference, testbed))
+            roles = [role for role in _ROLES if here.get(role) and there.get(role) and here[role] != there[role]]
+            if roles:
+                sides = ((reference, here), (testbed, there))
+                text = ", ".join(f"{_text(of[role] for role in roles)} on {name}" for name, of in sides)
+                whose = "" if len(roles) == len(_ROLES) else f" of {roles[0]}s"
+                yield Caution(Kind.STACKS_DIFFER, f"{matter.what}{whose}: {text}", testbed)
+
+
+def _values(tables: Tables, matter: _Matter, of_run: Mapping[str, str]) -> Mapping[str, Values]:
+    """Testbed -> values."""
+    columns = ("run", "place", "fact", "value") if matter.table == "facts" else ("run", "subject", "setting", "found")
+    table = tables.table(matter.table)
+    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for run, place, name, value in zip(*(table[each].to_pylist() for each in columns), strict=True) if table.num_rows else ():
+        role = _NUMBER.sub("", place)
+        if name == matter.name and run in of_run and role != MACHINE and value not in _UNKNOWN:
+            found[of_run[run]][role].add(" ".join(_plain(value).split()))
+    return {name: {role: frozenset(values) for role, values in roles.items()} for name, roles in found.items()}
+
+
+def _asked(tables: Tables) -> Mapping[tuple[str, str], frozenset[str]]:
+    """Testbed, setting -> its values, of all ends and runs."""
+    asked: dict[tuple[str, str], frozenset[str]] = defaultdict(frozenset)
+    for record in tables.records:
+        settings = record.settings["testbed"]
+        for name, value in _leaves(settings):
+            asked[str(settings["name"]), name] |= {value}
+    return asked
+
+
+def _leaves(data: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    for name, value in data.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value)
+        else:
+            yield name, json.dumps(value)
+
+
+def _plain(value: str) -> str:
+    """The tables hold what was read back as JSON, texts too."""
+    return str(json.loads(value)) if value.startswith('"') else value
+
+
+def _text(of_roles: Iterable[frozenset[str]]) -> str:
+    values = sorted(frozenset().union(*of_roles))
+    return " or ".join(values[:_MOST_VALUES]) + (" or more" if len(values) > _MOST_VALUES else "")
