@@ -45,6 +45,15 @@ def test_the_recorded_broken_guest_is_understood() -> None:
         launch.not_failed(Machine({"host": "node1", **row}, data), "nosuchnic")
 
 
+def test_a_card_that_minimega_refuses_itself(server: StandIn, site: Callable[..., Site]) -> None:
+    """Recorded from minimega 3.1.0: `vm config net LAN,02:00:0a:4d:00:01,nosuchnic` is answered `malformed netspec`."""
+    server.faults.append(Fault("vm config net", "error", "malformed netspec"))
+    said = fails(server, site, nic="nosuchnic")
+    assert "malformed netspec" in said
+    assert "nic 'nosuchnic'" in said
+    assert "'e1000'" in said
+
+
 def test_a_guest_without_a_client(server: StandIn, site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "BOOT_LIMIT_S", 0.3)
     monkeypatch.setattr(launch, "BOOT_LIMIT_EACH_S", 0.1)

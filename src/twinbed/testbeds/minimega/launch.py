@@ -23,6 +23,8 @@ BOOT_LIMIT_EACH_S = 30.0
 _STEP_S = 0.2
 _PREPROCESSED = ("file:", "http://", "https://", "tar:")
 """Paths that minimega replaces by where it has put the file."""
+_MALFORMED_NETSPEC = "malformed netspec"
+"""What minimega 3.1 says of a NIC's model that its QEMU has not; 3.0 takes it for a network's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,14 @@ def launch(socket: CommandSocket, settings: MinimegaSettings, guests: Sequence[W
                 raise
     for guest in guests:
         for words in describe(settings, guest, bridge):
-            socket.ask("vm", "config", *words)
+            try:
+                socket.ask("vm", "config", *words)
+            except MinimegaError as error:
+                if guest.card is None or _MALFORMED_NETSPEC not in str(error):
+                    raise
+                raise MinimegaError(
+                    f"{error}: is nic {guest.card!r} a card that this minimega's QEMU has? Names are QEMU's, such as 'e1000'"
+                ) from None
         if guest.node is None and nodes > 1 and guest is not guests[0]:
             socket.ask("vm", "config", "colocate", guests[0].name)
         socket.ask("vm", "launch", settings.type, guest.name)
