@@ -143,8 +143,9 @@ def _of_exchanges(tables: Tables, records: Sequence[Record]) -> Iterator[_Series
 def _of_intervals(tables: Tables, records: Sequence[Record]) -> Iterator[_Series]:
     """The rates of all clients together, as the servers counted them, where all have the same intervals."""
     of_run: dict[str, dict[float, list[tuple[float, float]]]] = {}
+    # Intervals of other tools than iperf3 have other columns.
     for row in tables.table("intervals").to_pylist():
-        if row["end"] == "server" and row["bytes"] is not None and row["seconds"]:
+        if row.get("end") == "server" and row.get("bytes") is not None and row.get("seconds"):
             times = of_run.setdefault(row["run"], {})
             times.setdefault(round(row["start_s"]), []).append((row["bytes"], row["seconds"]))
     for record in records:

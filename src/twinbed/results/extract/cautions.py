@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from twinbed.statistics.stalls import Stall
 
+OF_IPERF3 = {"host", "end", "start_s", "seconds", "bytes"}
+"""The columns that iperf3's intervals have, unlike those of other tools."""
 CLIENT = "client"
 """How the names of clients' links begin."""
 
@@ -58,7 +60,7 @@ def stalled(record: Record, tables: Iterable[tuple[str, pa.Table]]) -> Iterator[
                     begun = (begun - begun.min()) / 1e9
                     events = np.concatenate([begun, begun + own["duration_s"].to_numpy()])
                     yield from _stall(record, link, stalls.of_events(events), float(np.ptp(events)))
-        elif name == "intervals":
+        elif name == "intervals" and set(table.column_names) >= OF_IPERF3:
             # What one end counts may be hidden from the other by a buffer.
             for host in table["host"].unique().to_pylist():
                 of_ends = []
