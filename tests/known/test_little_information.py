@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from twinbed.statistics.counts import are_rare, count_test, most_unseen, unseen_share
+from twinbed.statistics.counts import Tally, are_rare, count_test, most_unseen, unseen_share
 from twinbed.statistics.order import dependence, neighbours
 from twinbed.statistics.ratio import RatioTest, ratio_test
 from twinbed.statistics.resolution import bias, step
@@ -20,14 +20,14 @@ TOLERANCE = 3 * math.sqrt(0.05 * 0.95 / STUDIES)
 
 def test_the_ratio_of_two_rates_is_rs() -> None:
     """R's documentation of poisson.test, `poisson.test(c(11, 6+8+7), c(800, 1083+1050+878))`: 0.8584264 to 4.2772659."""
-    test = count_test([11.0] + [0.0] * 799, [21.0] + [0.0] * 3010, 0.1, 0.05)
+    test = count_test(Tally([11.0], 800), Tally([6.0, 8.0, 7.0], 1083 + 1050 + 878), 0.1, 0.05)
     assert (test.wide.low, test.wide.high) == pytest.approx((0.8584264, 4.2772659), rel=1e-6)
 
 
 @pytest.mark.parametrize(("x", "y"), [(3, 12), (0, 7), (40, 41), (9, 0)])
 def test_tests_of_counts_are_scipys_binomial_ones(x: int, y: int) -> None:
     """Given the total, the first of two Poisson counts is binomial: scipy.stats.binomtest, in both one-sided ways."""
-    test = count_test([float(x), 0.0], [float(y), 0.0, 0.0], 0.25, 0.05)
+    test = count_test(Tally([float(x)], 2), Tally([float(y)], 3), 0.25, 0.05)
     low, high = (ratio * 2 / (ratio * 2 + 3) for ratio in (1 / 1.25, 1.25))
 
     def p(share: float, alternative: str) -> float:
@@ -76,7 +76,8 @@ def test_rounding_moves_means_by_no_more_than_that(sigma: float) -> None:
 
 def verdict_of(one: np.ndarray, two: np.ndarray, *, counts: bool) -> RatioTest:
     found = step([*one, *two])
-    test = ratio_test(one.tolist(), two.tolist(), 0.1, 0.05, step=0.0 if counts else found, counts=counts)
+    tallies = (Tally(one.tolist(), len(one)), Tally(two.tolist(), len(two))) if counts else None
+    test = ratio_test(one.tolist(), two.tolist(), 0.1, 0.05, step=0.0 if counts else found, counts=tallies)
     assert test is not None
     return test
 
@@ -123,7 +124,7 @@ def test_what_the_set_up_fixes_is_no_rare_event() -> None:
 
 
 def test_no_event_on_either_side_is_no_verdict() -> None:
-    test = ratio_test([0.0] * 20, [0.0] * 20, 0.1, 0.05, counts=True)
+    test = ratio_test([0.0] * 20, [0.0] * 20, 0.1, 0.05, counts=(Tally([0.0] * 20, 20), Tally([0.0] * 20, 20)))
     assert test == RatioTest(None, None, None, 1.0, 1.0, "unseen")
 
 

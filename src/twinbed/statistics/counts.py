@@ -1,8 +1,9 @@
 """Counts of rare events, such as failed requests a run: the ratio of two rates, exactly.
 
-Where events come singly and at a constant rate, the total of n runs is Poisson's, and given the total of both testbeds the one
-of the first is binomial: Przyborowski and Wilenski (1940, Biometrika 31:313); the interval is Clopper and Pearson's (1934,
-Biometrika 26:404).  Events that come in bursts vary more than that, so that it is the least uncertainty that counts have.
+Where events come singly and at a constant rate, a run or a request, the total is Poisson's, and given the total of both
+testbeds the one of the first is binomial: Przyborowski and Wilenski (1940, Biometrika 31:313); the interval is Clopper and
+Pearson's (1934, Biometrika 26:404).  Events that come in bursts vary more than that, so that it is the least uncertainty that
+counts have.
 
 A sample without any event bounds its rate only from above: 0 of n runs is at most -ln(alpha)/n a run (Hanley and Lippman-Hand
 1983, JAMA 249:1743, the rule of three).
@@ -22,6 +23,18 @@ RARE = 20.0
 """Counts a run from which the spread of runs says more than Poisson's law does."""
 TOO_EVEN = 0.05
 """Counts that are the same in every run are not taken as Poisson's where that would be no likelier than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Events of each run, and how much there was in which they could happen: runs, or requests of all runs."""
+
+    events: Sequence[float]
+    exposure: float
+
+    @property
+    def total(self) -> int:
+        return round(math.fsum(self.events))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +69,9 @@ def _like_chance(values: Sequence[float]) -> bool:
     return float(gammaln(n * k + 1) - n * gammaln(k + 1)) - n * k * math.log(n) > math.log(TOO_EVEN)
 
 
-def count_test(values: Sequence[float], reference: Sequence[float], margin: float, alpha: float) -> CountTest:
-    """The test of two samples that have at least one event between them."""
-    x, y, n, m = round(math.fsum(values)), round(math.fsum(reference)), len(values), len(reference)
+def count_test(tally: Tally, reference: Tally, margin: float, alpha: float) -> CountTest:
+    """The test of two tallies that have at least one event between them, and exposure on both sides."""
+    x, y, n, m = tally.total, reference.total, tally.exposure, reference.exposure
     total = x + y
 
     def share(ratio: float) -> float:

@@ -37,7 +37,7 @@ from statistics import fmean
 from scipy.special import stdtrit
 
 from twinbed.statistics.bounds import Bounds
-from twinbed.statistics.counts import CountTest, are_rare, count_test
+from twinbed.statistics.counts import CountTest, Tally, are_rare, count_test
 from twinbed.statistics.moments import covariance, standard_error, variance, varies, welch_df
 from twinbed.statistics.region import p_values
 from twinbed.statistics.resolution import bias
@@ -70,12 +70,12 @@ def ratio_test(
     alpha: float,
     *,
     step: float = 0.0,
-    counts: bool = False,
+    counts: tuple[Tally, Tally] | None = None,
     paired: bool = False,
 ) -> RatioTest | None:
     """Compares two samples of at least two values each; None where a value is negative, since then no ratio means anything.
-    ``step`` is what values are rounded to, in their unit; ``counts`` whether they are counts of events; ``paired`` whether the
-    values of both samples belong together one by one, in the order given."""
+    ``step`` is what values are rounded to, in their unit; ``counts`` the events that they count, or are rates of; ``paired``
+    whether the values of both samples belong together one by one, in the order given."""
     if paired and len(values) != len(reference):
         raise ValueError(f"{len(values)} values cannot be paired with {len(reference)}")
     if min(*values, *reference) < 0:
@@ -89,7 +89,9 @@ def ratio_test(
         test = _log(values, reference, hidden, margin, alpha, paired)
     else:
         test = _fieller(values, reference, hidden, margin, alpha, paired)
-    return _weaker(test, count_test(values, reference, margin, alpha)) if counts and are_rare(values, reference) else test
+    if counts is None or not are_rare(counts[0].events, counts[1].events):
+        return test
+    return _weaker(test, count_test(*counts, margin, alpha))
 
 
 def _weaker(test: RatioTest, count: CountTest) -> RatioTest:

@@ -21,6 +21,7 @@ from twinbed.analyses.compare.pool import pooled
 from twinbed.analyses.compare.result import OTHER_SETTINGS, CellCautions, Comparison, Comparisons, Estimated, Pooled
 from twinbed.analyses.compare.samples import CellRuns, Declared, Key, Samples, gather
 from twinbed.analyses.compare.spreads import decided as decided_spreads
+from twinbed.analyses.compare.tallies import tallies
 from twinbed.analyses.compare.units import TIME, Units, units
 from twinbed.contracts.analysis import Analysis, Row
 from twinbed.metrics.metric import Scale
@@ -29,6 +30,7 @@ from twinbed.model.caution import Caution, Kind
 from twinbed.model.result import Verdict
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables
+from twinbed.statistics.counts import Tally
 from twinbed.statistics.multiplicity import holm
 
 FEW = 5
@@ -59,7 +61,13 @@ class _Pair:
 
 
 def _comparison(
-    key: Key, about: Declared, pair: _Pair, rules: Rules, units: Units, cautions: tuple[Caution, ...]
+    key: Key,
+    about: Declared,
+    pair: _Pair,
+    rules: Rules,
+    units: Units,
+    counts: tuple[Tally, Tally] | None,
+    cautions: tuple[Caution, ...],
 ) -> Comparison:
     """One comparison before Holm's correction; its verdict is not yet final."""
     metric, host, direction = key
@@ -92,7 +100,7 @@ def _comparison(
         sessions=arranged.sessions,
     )
     shapes = tuple(doubtful_shape(each.values, about.scale, rules.margin) for each in (one, two))
-    nature = Nature(about.margin, about.step, about.events)
+    nature = Nature(about.margin, about.step, counts)
     decision = judge(bare, arranged, nature, rules, any(shapes))
     if rules.information is not None:
         decision = at_interim(decision, lambda other: judge(bare, arranged, nature, other, any(shapes)), rules)
@@ -201,7 +209,7 @@ class Compare(Analysis[CompareParams, Comparisons]):
                 kept = [*cell_cautions.get((cell, pair.names[0]), ()), *cell_cautions.get((cell, pair.names[1]), ())]
                 for of_runs in (of_order, of_sessions):
                     kept += dict.fromkeys(caution for name in pair.names for caution in of_runs.get((key, name), ()))
-                comparison = _comparison(key, about, pair, rules, by, tuple(kept))
+                comparison = _comparison(key, about, pair, rules, by, tallies(samples, key, pair.groups), tuple(kept))
                 measured_there = tables.outline.reference in samples.groups[cell]
                 comparisons.append(replace(comparison, headline=measured_there and pair.names[0] in headlines))
         decided = tuple(_decide(comparisons, rules.alpha))

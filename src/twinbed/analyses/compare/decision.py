@@ -18,6 +18,7 @@ from twinbed.metrics.metric import Scale
 from twinbed.model.result import Interval, Verdict
 from twinbed.statistics.bootstrap import far_from_normal, ratio_interval
 from twinbed.statistics.bounds import Bounds
+from twinbed.statistics.counts import Tally
 from twinbed.statistics.difference import difference_test
 from twinbed.statistics.moments import holds_outlier, variance
 from twinbed.statistics.nominal import SMALLEST_EXPECTED, nominal_test
@@ -46,8 +47,8 @@ class Nature:
     """Its own, in its unit."""
     step: float = 0.0
     """What they are rounded to, in its unit."""
-    counts: bool = False
-    """Whether they count events."""
+    counts: tuple[Tally, Tally] | None = None
+    """The events that they count, or are rates of; here and on the reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,7 @@ def _ratio(bare: Comparison, arranged: Arranged, nature: Nature, rules: Rules, s
         p_equivalent=test.p_equivalent,
         p_different=test.p_different,
         replicates_needed=needed,
+        event_counts=(nature.counts[0].total, nature.counts[1].total) if nature.counts and test.method == "counts" else None,
         pair_deviation=_pair_deviation(one, two) if paired and min(*one, *two) > 0 else None,
         bootstrap_interval=_interval(ratio_interval(one, two, 1 - 2 * rules.alpha, paired=paired)) if skewed else None,
         median_ratio=median(one) / middle if middle else None,

@@ -143,6 +143,8 @@ class Comparison:
     """None for fewer than two values on a side, and on scales without differences."""
     effect: Effect | None = None
     """On other scales than ratio."""
+    event_counts: tuple[int, int] | None = None
+    """How many events a verdict on few of them is of, here and on the reference."""
     step: float = 0.0
     """What values are rounded to, in the unit; 0 where nothing shows that they are."""
     events: bool = False

@@ -151,8 +151,8 @@ def _why_open(each: Comparison, margin: str) -> str:
         scale = unit_scale(each.unit, [each.step])
         return f"values come in steps of {each.step / scale.factor:g} {scale.unit}".rstrip() + f", too coarse to tell {margin}"
     if each.method == "counts":
-        events = (round(sum(estimate.values)) for estimate in (each.estimate, each.reference_estimate))
-        return "too few events to say: {:,} here and {:,} on {}".format(*events, each.reference)
+        here, there = each.event_counts or (0, 0)
+        return f"too few events to say: {here:,} here and {there:,} on {each.reference}"
     if interval is None or wide is None:
         return f"{each.reference} may be 0, so the ratio has no bounds"
     if wide.high < low or wide.low > high:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from scipy import stats
 
 from synthetic_results import write_run, write_study
 from twinbed.analyses.compare.analysis import CompareParams
@@ -412,3 +413,28 @@ def test_how_much_no_event_leaves_is_a_rate_of_what_is_counted_elsewhere_and_a_s
     counted, other = of(result, "requests")[0], of(result, "packets")[0]
     assert explanation(counted) == "0 in all 3 runs of both, which leaves up to 1 a run, or any in 63 % of runs"
     assert explanation(other) == "0 in all 3 runs of both, which leaves up to 63 % of runs otherwise"
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "total"), [([0, 1, 0, 0, 0], [0, 0, 0, 0, 0], 1), ([9, 12, 8, 10, 11], [1, 0, 2, 1, 0], 54)]
+)
+def test_rare_events_are_counted_against_the_work_that_was_done(
+    tmp_path: Path, here: list[int], there: list[int], total: int
+) -> None:
+    """Of 6,000 requests a run here and 600 there: given the total, the events here are binomial with a share of 10/11 where
+    rates are equal (scipy's test), whatever the spread of runs says. Packets stand for what fails."""
+
+    def respond(testbed: str, levels: Mapping[str, Any], replicate: int) -> Mapping[str, float | None]:
+        done, events = {"a": (600, there), "b": (6000, here)}[testbed]
+        return {"requests": done, "requests_per_second": 50.0, "packets": events[replicate], "bytes": 64000}
+
+    write_study(tmp_path, ["a", "b"], {}, 5, respond)
+    [found] = of(compared(tmp_path), "packets_per_request")
+    assert (found.method, found.event_counts) == ("counts", (sum(here), sum(there)))
+    assert sum(here) + sum(there) == total
+    low, high = (ratio * 10 / (ratio * 10 + 1) for ratio in (1 / 1.1, 1.1))
+    above = stats.binomtest(sum(here), total, low, "greater").pvalue
+    below = stats.binomtest(sum(here), total, high, "less").pvalue
+    assert found.p_equivalent is not None and found.p_equivalent >= max(above, below) - 1e-12
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert f"too few events to say: {sum(here)} here and {sum(there)} on a" in explanation(found)
