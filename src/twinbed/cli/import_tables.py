@@ -65,6 +65,7 @@ class ImportData(TypedDict):
     left_out: list[dict[str, str]]
     runs_there: NotRequired[int]
     runs_added: NotRequired[int]
+    runs_of_earlier_imports: NotRequired[int]
     runs_changed: NotRequired[list[str]]
 
 
@@ -126,7 +127,9 @@ def print_text(survey: Survey, data: ImportData, output: Path | None, dry: bool)
         click.echo(f"{data['runs']} runs{failed}; nothing was written")
         return
     there = f", {data['runs_there']} were there" if data["runs_there"] else ""
-    click.echo(f"{data['runs_added']} runs added to {output}{failed}{there}")
+    others = data["runs_of_earlier_imports"]
+    stay = f", and {others} of earlier imports stay and are compared too" if others else ""
+    click.echo(f"{data['runs_added']} runs added to {output}{failed}{there}{stay}")
 
 
 def _lines(survey: Survey, data: ImportData, dry: bool) -> Iterator[str]:

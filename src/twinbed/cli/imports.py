@@ -110,6 +110,7 @@ def command(folder: Path, output: Path | None, dry_run: bool, style: str, **opti
             folder, output, surveyed.plan.runs, about, kept, link=options["link"], on_progress=_progress("writing runs")
         )
         data["runs_added"], data["runs_there"], data["runs_changed"] = written.added, written.there, list(written.conflicts)
+        data["runs_of_earlier_imports"] = written.others
     if style == "json":
         print_json(data)
     elif style == "csv":

@@ -34,6 +34,8 @@ class Written:
     added: int
     there: int
     """Runs that had been imported before."""
+    others: int
+    """Runs of earlier imports that this one does not have."""
     conflicts: tuple[str, ...]
     """Runs that are there with other files; they stay as they are."""
 
@@ -89,7 +91,10 @@ def build(
         if fresh or not (results / "study.json").is_file():
             target.write("study.json", text)
     again = [run for run in runs if run.id in have]
-    return Written(len(made), len(again), tuple(_changed(run, have[run.id]) for run in again if _differs(run, have[run.id])))
+    others = len(there) - len({run.id for run in again})
+    return Written(
+        len(made), len(again), others, tuple(_changed(run, have[run.id]) for run in again if _differs(run, have[run.id]))
+    )
 
 
 def _same_factors(runs: Sequence[Made], there: Sequence[Record]) -> None:

@@ -97,6 +97,16 @@ def test_again_nothing_is_added_and_a_changed_file_is_named(tmp_path: Path, caps
     assert imported(capsys, *arguments, code=1)["runs_changed"] != []
 
 
+def test_runs_of_earlier_imports_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They stay in the folder, and are compared with what comes now."""
+    one = put(tmp_path / "one", {"a/1/dev-pre.txt": devices(5), "a/1/dev-post.txt": devices(8)})
+    two = put(tmp_path / "two", {"a/2/dev-pre.txt": devices(6), "a/2/dev-post.txt": devices(9)})
+    rest = ("-o", tmp_path / "out", "--pattern", PATTERN)
+    assert imported(capsys, one, *rest)["runs_of_earlier_imports"] == 0
+    again = imported(capsys, two, *rest)
+    assert (again["runs_added"], again["runs_there"], again["runs_of_earlier_imports"]) == (1, 0, 1)
+
+
 def test_numbers_are_in_their_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = put(
         tmp_path / "in", {f"a/1/dev-{number}.txt": devices(received) for number, received in ((10, 90), (9, 50), (2, 20))}
