@@ -104,11 +104,12 @@ def test_a_container_that_may_not_write_its_sysctls(
         ipv6 = bed.hosts["client"].read("/proc/sys/net/ipv6/conf/all/disable_ipv6").decode().strip()
         recorded = {(item.subject, item.setting): item.found for item in bed.applied}
         assert recorded["client", "net/ipv6/conf/all/disable_ipv6"] == ipv6
-    with (
-        pytest.raises(HostError, match=r"tcp_autocorking.*Read-only"),
-        DRIVER.up(DRIVER.params(**settings, autocorking="off"), Topology(), site()),
-    ):
-        pass
+    for asked, refused in (({"autocorking": "off"}, "tcp_autocorking"), ({"buffers": "alike"}, "tcp_rmem")):
+        with (
+            pytest.raises(HostError, match=rf"{refused}.*Read-only"),
+            DRIVER.up(DRIVER.params(**settings, **asked), Topology(), site()),
+        ):
+            pass
 
 
 def test_minimegas_own_containers(real: StandIn, site: Callable[..., Site]) -> None:

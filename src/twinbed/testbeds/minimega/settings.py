@@ -52,6 +52,14 @@ class MinimegaSettings(HostSettings):
     guest_files: str = Field("/tmp/miniccc/files", description="where the client in the guests puts files that it is sent")
     capture: Literal["on", "off"] = Field("off", description="on: minimega captures every guest's packets at its tap")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _of_containers(cls, given: object) -> object:
+        """minimega's containers may not write their sysctls, so that their buffers stay as they are unless asked for."""
+        if isinstance(given, dict) and given.get("type") == "container":
+            return {"buffers": "native", **given}
+        return given
+
     @model_validator(mode="after")
     def _possible(self) -> MinimegaSettings:
         if self.type == "kvm":
