@@ -57,12 +57,12 @@ def warm_ups(runs: Sequence[Sequence[float]]) -> list[float]:
     """By what share the mean of each run is more without its warm-up, whose end is found in the average of the other runs, so
     that it has no say in it. Series of shares of each run's own mean; a run without others has its own cut."""
     sums = np.sum(runs, axis=0)
-    found = []
+    shares = []
     for run in runs:
         values = np.asarray(run, dtype=np.float64)
         cut = mser5(((sums - values) / (len(runs) - 1) if len(runs) > 1 else values).tolist())
-        found.append(float(values[cut:].mean() / values.mean()) - 1 if cut else 0.0)
-    return found
+        shares.append(float(values[cut:].mean() / values.mean()) - 1 if cut else 0.0)
+    return shares
 
 
 def change(values: Sequence[float]) -> float | None:

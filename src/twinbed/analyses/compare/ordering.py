@@ -223,11 +223,11 @@ def session_cautions(samples: Samples, records: Sequence[Record], margin: float,
                 for cell, (rows, mean) in enumerate(zip(of_testbed, means, strict=True))
                 for place, value in rows
             ]
-            found = clustering(*zip(*flat, strict=True)) if flat else None
-            if found is None or found.p_value > alpha:
+            alike = clustering(*zip(*flat, strict=True)) if flat else None
+            if alike is None or alike.p_value > alpha:
                 continue
-            spread = math.sqrt(max(0.0, found.correlation) * variance([value for value, *_ in flat]))
+            spread = math.sqrt(max(0.0, alike.correlation) * variance([value for value, *_ in flat]))
             if not relative or spread > margin / 10:
-                text = f"{key[0]}: intraclass correlation {found.correlation:.2f} over {found.clusters} sessions"
-                carried[key, testbed].append(Caution(Kind.SESSIONS, f"{text}, p {_p(found.p_value)}", testbed))
+                text = f"{key[0]}: intraclass correlation {alike.correlation:.2f} over {alike.clusters} sessions"
+                carried[key, testbed].append(Caution(Kind.SESSIONS, f"{text}, p {_p(alike.p_value)}", testbed))
     return carried

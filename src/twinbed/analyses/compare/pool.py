@@ -25,8 +25,8 @@ def pooled(
     if len(arranged) < LEAST_CELLS or any(min(*each.one, *each.two) <= 0 for each in arranged):
         return
     cells = [Cell(logarithms(each.one), logarithms(each.two)) for each in arranged]
-    found = pooled_ratio(cells, 1 - 2 * alpha, paired=_same_pairs(arranged))
-    if found is None:
+    whole = pooled_ratio(cells, 1 - 2 * alpha, paired=_same_pairs(arranged))
+    if whole is None:
         return
     ratios = [math.exp(fmean(cell.one) - fmean(cell.two)) for cell in cells]
     yield Pooled(
@@ -34,12 +34,12 @@ def pooled(
         testbed=names[0],
         reference=names[1],
         cells=len(cells),
-        ratio=found.ratio,
-        interval=Interval(*found.interval),
+        ratio=whole.ratio,
+        interval=Interval(*whole.interval),
         least=min(ratios),
         most=max(ratios),
-        p_agree=found.p_agree,
-        agree=found.p_agree is None or found.p_agree > alpha,
+        p_agree=whole.p_agree,
+        agree=whole.p_agree is None or whole.p_agree > alpha,
     )
 
 

@@ -68,12 +68,12 @@ def _values(tables: Tables, matter: _Matter, of_run: Mapping[str, str]) -> Mappi
     """Testbed -> values."""
     columns = ("run", "place", "fact", "value") if matter.table == "facts" else ("run", "subject", "setting", "found")
     table = tables.table(matter.table)
-    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for run, place, name, value in zip(*(table[each].to_pylist() for each in columns), strict=True) if table.num_rows else ():
         role = _NUMBER.sub("", place)
         if name == matter.name and run in of_run and role != MACHINE and value not in _UNKNOWN:
-            found[of_run[run]][role].add(" ".join(_plain(value).split()))
-    return {name: {role: frozenset(values) for role, values in roles.items()} for name, roles in found.items()}
+            values[of_run[run]][role].add(" ".join(_plain(value).split()))
+    return {name: {role: frozenset(texts) for role, texts in roles.items()} for name, roles in values.items()}
 
 
 def _asked(tables: Tables) -> Mapping[tuple[str, str], frozenset[str]]:

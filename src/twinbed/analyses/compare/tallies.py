@@ -19,8 +19,8 @@ def tallies(samples: Samples, key: Key, groups: tuple[CellRuns, CellRuns]) -> tu
     of, _, unit = key[0].rpartition(PER)
     if not of or of not in samples.metrics or not samples.metrics[of].events:
         return None
-    found = [_of_work(group, key, (of, *key[1:]), (f"{unit}s", "", "")) for group in groups]
-    return (found[0], found[1]) if found[0] and found[1] else None
+    of_testbeds = [_of_work(group, key, (of, *key[1:]), (f"{unit}s", "", "")) for group in groups]
+    return (of_testbeds[0], of_testbeds[1]) if of_testbeds[0] and of_testbeds[1] else None
 
 
 def _of_work(group: CellRuns, key: Key, events: Key, work: Key) -> Tally | None:

@@ -102,9 +102,9 @@ class SteadyAnalysis(Analysis[SteadyParams, SteadyStates]):
 def _series(tables: Tables, records: Sequence[Record]) -> tuple[str, list[_Series]]:
     for name, of_table in (("exchanges", _of_exchanges), ("intervals", _of_intervals)):
         if tables.table(name).num_rows:
-            found = list(of_table(tables, records))
-            if found:
-                return name, found
+            series = list(of_table(tables, records))
+            if series:
+                return name, series
     raise TwinbedError(
         f"{tables.shown} has no series inside its runs",
         advice=f"the instrument packets gives one of HTTP ({LEAST * PER_BIN} answers a run and more), iperf3 one of {LEAST} "

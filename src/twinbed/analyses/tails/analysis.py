@@ -142,9 +142,9 @@ def _times(tables: Tables, wanted: str | None) -> tuple[str, dict[str, NDArray[n
         raise TwinbedError(f"there are no times of requests in {wanted!r}", advice="exchanges, of captures, or requests")
     for name, column in (("exchanges", "duration_s"), ("requests", "total_s")):
         if wanted in (None, name):
-            found, incomplete = _of_table(tables, name, column)
-            if found:
-                return name, found, incomplete
+            times, incomplete = _of_table(tables, name, column)
+            if times:
+                return name, times, incomplete
     raise TwinbedError(
         f"{tables.shown} has no times of single requests",
         advice="the instrument packets sees them in captures of HTTP, and ApacheBench (tool: ab) writes them; other workloads "
