@@ -118,18 +118,19 @@ class Results:
         *,
         margin: float | None = None,
         confidence: float | None = None,
+        sessions: str | None = None,
         headlines: bool = False,
     ) -> pa.Table:
         """A row a metric, cell and testbed against the reference: means, ratio, intervals, verdict, and why
-        (docs/statistics.md). ``margin`` is a share; what is not given is the study's. Raises TwinbedError for a testbed that
-        there is not."""
+        (docs/statistics.md). ``margin`` is a share; ``sessions`` the factor that says in which session a run was made, or
+        ``time``; what is not given is the study's. Raises TwinbedError for a testbed or a factor that there is not."""
         import pyarrow as pa
 
         from twinbed import registry
 
         store = with_reference(self._store, reference)
         analysis = registry.analysis("compare")
-        result = analysis.run(store, analysis.params(margin=margin, confidence=confidence))
+        result = analysis.run(store, analysis.params(margin=margin, confidence=confidence, sessions=sessions))
         rows = analysis.tables(result)["comparisons"]
         return pa.Table.from_pylist([row for row in rows if row["headline"] or not headlines])
 

@@ -63,6 +63,10 @@ def test_another_reference_turns_ratios_round(http: Path, capsys: pytest.Capture
     assert ",virtio," in capsys.readouterr().out
     with pytest.raises(tb.TwinbedError, match="no testbed 'e1000'"):
         found.compare("e1000")
+    by_payload = found.compare(sessions="payload").to_pylist()
+    assert {row["sessions"] for row in by_payload if row["metric"] == "requests_per_second"} == {2}
+    with pytest.raises(tb.TwinbedError, match="no run has a factor 'day'"):
+        found.compare(sessions="day")
     assert run(["compare", str(http), "--reference", "e1000"]) == 2
 
 
