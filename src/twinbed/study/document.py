@@ -21,6 +21,7 @@ from twinbed.model.run import Level
 from twinbed.study.problem import Position, Problem
 
 _CORE = "tag:yaml.org,2002:"
+_MERGE = _CORE + "merge"
 _PLAIN_TEXT = {_CORE + "str", _CORE + "timestamp"}
 
 
@@ -152,8 +153,12 @@ class _Reader:
     def _entries(self, node: MappingNode, key: str, place: Position) -> Entries:
         entries: dict[str, Node] = {}
         keys: dict[str, Position] = {}
+        merged: list[Entries] = []
         for key_node, value_node in node.value:
             where = self.place(key_node)
+            if key_node.tag == _MERGE:
+                merged += self._merged(value_node, f"{key}.<<" if key else "<<", where)
+                continue
             if not isinstance(key_node, ScalarNode):
                 self.problems.append(Problem.at(where, key, "a key is neither a list nor a mapping", "a name"))
                 continue
@@ -165,7 +170,18 @@ class _Reader:
                 continue
             keys[name] = where
             entries[name] = self.read(value_node, path)
+        for other in merged:  # what is written here wins, then what is merged first
+            entries = {**other.entries, **entries}
+            keys = {**other.keys, **keys}
         return Entries(entries, keys, place)
+
+    def _merged(self, node: YamlNode, key: str, where: Position) -> list[Entries]:
+        """The mappings that a merge key (https://yaml.org/type/merge.html) names: one, or a list, the first of which wins."""
+        wanted = [self.read(each, key) for each in (node.value if isinstance(node, SequenceNode) else [node])]
+        found = [each for each in wanted if isinstance(each, Entries)]
+        if len(found) < len(wanted):
+            self.problems.append(Problem.at(where, key, "merges what is no mapping", "*NAME of a mapping, or a list of such"))
+        return found
 
     def _scalar(self, node: YamlNode, key: str, place: Position) -> Level:
         tag, text = str(node.tag), str(node.value)

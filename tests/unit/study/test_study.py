@@ -290,3 +290,39 @@ def test_studies_are_frozen(catalogue: Catalogue) -> None:
     study: Study = load(MINIMAL, "m.yaml", catalogue)
     with pytest.raises(AttributeError):
         study.seed = 1  # type: ignore[misc]
+
+
+def test_merge_keys(catalogue: Catalogue) -> None:
+    """The rule of https://yaml.org/type/merge.html: what is written wins, then the mapping that is named first."""
+    text = """
+study: merged
+testbeds:
+  a: &a {driver: qemu, memory: 1GiB, offload: off}
+  b: {offload: on, <<: *a}
+  c: &c {<<: *a, memory: 2GiB}
+  d: {<<: [*c, *a]}
+workload: {kind: http}
+"""
+    plain = """
+study: merged
+testbeds:
+  a: {driver: qemu, memory: 1GiB, offload: off}
+  b: {driver: qemu, memory: 1GiB, offload: on}
+  c: {driver: qemu, memory: 2GiB, offload: off}
+  d: {driver: qemu, memory: 2GiB, offload: off}
+workload: {kind: http}
+"""
+    assert load(text, "study.yaml", catalogue).testbeds == load(plain, "study.yaml", catalogue).testbeds
+
+
+@pytest.mark.parametrize("value", ["5", "[*a, text]", "null"])
+def test_a_merge_of_no_mapping_is_refused_by_name(catalogue: Catalogue, value: str) -> None:
+    text = f"""
+study: merged
+testbeds:
+  a: &a {{driver: container}}
+  b: {{driver: container, <<: {value}}}
+workload: {{kind: http}}
+"""
+    with pytest.raises(StudyError, match=r"testbeds\.b\.<<: merges what is no mapping"):
+        load(text, "study.yaml", catalogue)
