@@ -15,6 +15,8 @@ from click.testing import CliRunner
 from minimega.standin import Fault, StandIn, leftovers, standing_in
 from twinbed.cli.sweep import command
 from twinbed.hosts.error import HostError
+from twinbed.lab import preflight
+from twinbed.registry import PLUGINS
 from twinbed.testbeds.minimega import space
 from twinbed.testbeds.minimega.head import Head
 from twinbed.testbeds.minimega.socket import CommandSocket
@@ -97,6 +99,20 @@ def test_a_minimega_that_has_ended_is_no_reason_to_stop(base: Path, monkeypatch:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["2.minimega", "4.minimega"]
     assert "namespace twinbed_2 of no-such-host.invalid" in result.output
     assert f"namespace twinbed_4 of this machine ({base / ('x' * 200)}) stays: minimega: " in result.output
+
+
+def test_a_check_names_what_a_dead_run_left(server: StandIn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is no reason to stop, and the sweep removes it."""
+    monkeypatch.setattr(space, "labs_folder", lambda: tmp_path)
+    driver = PLUGINS.drivers["minimega"]
+    beds = [("bed", driver, driver.params(base=str(server.base), kernel="/opt/k"))]
+    assert not [check for check in preflight.study(beds) if check.what.startswith("leftovers")]
+    note = '{"base": "%s", "destination": null, "name": "twinbed_1"}'
+    (tmp_path / "1.minimega").write_text(note % server.base)
+    (left,) = [check for check in preflight.study(beds) if check.what.startswith("leftovers")]
+    assert (left.what, left.works, left.required) == ("leftovers of minimega", False, False)
+    assert left.found == f"1 of dead runs: minimega namespace twinbed_1 of this machine ({server.base})"
+    assert left.mend.endswith("twinbed sweep")
 
 
 @pytest.mark.parametrize("prefix_makes", [True, False])

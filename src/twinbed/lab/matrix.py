@@ -53,6 +53,7 @@ def matrix(plugins: Plugins, *, boot: bool) -> list[Check]:
     """Sorted by GROUPS. ``boot``: also things that take a guest's boot each."""
     drivers = [driver for name, driver in plugins.drivers.items() if name not in _FOR_TESTS]
     machine = [check for check in preflight.machine() if check.what not in _LATER]
+    machine += preflight.left_elsewhere(drivers)
     every = [replace(check, group="machine") for check in machine if check.what not in _ELSEWHERE]
     ready = all(check.works for check in machine if check.required)
     installed = _installed() if ready else None

@@ -11,7 +11,7 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from twinbed.contracts.check import Check
@@ -63,6 +63,16 @@ def study(testbeds: Sequence[tuple[str, AnyDriver, DriverParams]]) -> list[Check
     checks: list[Check] = []
     for _, driver, params in testbeds:
         checks += [check for check in driver.check(params) if check not in checks]
+    return checks + left_elsewhere({driver.name: driver for _, driver, _ in testbeds}.values())
+
+
+def left_elsewhere(drivers: Iterable[AnyDriver]) -> list[Check]:
+    """What dead controllers have left outside of this machine's labs, by driver; a driver that has nothing there is silent."""
+    checks = []
+    for driver in drivers:
+        if left := driver.leftovers():
+            status = f"{len(left)} of dead runs: {', '.join(each.what for each in left)}"
+            checks.append(Check(f"leftovers of {driver.name}", False, status, f"{_sudo()}twinbed sweep", required=False))
     return checks
 
 
