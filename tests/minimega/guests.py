@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import struct
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,6 +34,7 @@ class Guests(ABC):
         self._hosts: dict[str, AgentHost] = {}
         self._folders: dict[str, Path] = {}
         self._captures: dict[str, Running] = {}
+        self._files: dict[str, Path] = {}
         self._lock = threading.Lock()
         lab.machine.run(["ip", "link", "add", SWITCH, "type", "bridge"])
         lab.machine.run(["ip", "link", "set", SWITCH, "up"])
@@ -83,11 +86,23 @@ class Guests(ABC):
         )
         program.says(b"listening on", _LIMIT_S)
         self._captures[name] = program
+        self._files[name] = to
 
     def end_capture(self, name: str) -> None:
+        """minimega 3.1 loses what came in the last second."""
+        ended = time.time()
         program = self._captures.pop(name)
         program.signal(2)
         program.wait(_LIMIT_S)
+        file = self._files.pop(name)
+        content = file.read_bytes()
+        at = 24
+        while at < len(content):
+            second, microsecond, length, _ = struct.unpack_from("<IIII", content, at)
+            if second + microsecond / 1e6 > ended - 1.0:
+                break
+            at += 16 + length
+        file.write_bytes(content[:at])
 
 
 class Containers(Guests):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from twinbed.contracts.bed import Applied
 from twinbed.hosts.error import HostError
 from twinbed.testbeds.minimega.machine import Machine
 from twinbed.testbeds.minimega.space import Space
+
+_HELD_BACK_S = 1.5
+"""libpcap hands packets to minimega in batches at most 1 s apart, and minimega closes a capture without asking for the last."""
 
 
 @contextlib.contextmanager
@@ -36,6 +40,7 @@ def captured(own: Space, guests: Mapping[str, Machine], to: Path) -> Iterator[li
     try:
         yield applied
     finally:
+        time.sleep(_HELD_BACK_S)  # nothing says when the last batch was written
         own.socket.ask("clear", "capture")
         for guest, file in files.items():
             if (row := capture_of.get(f"{guest}:0")) is None:
