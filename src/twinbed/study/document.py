@@ -178,10 +178,10 @@ class _Reader:
     def _merged(self, node: YamlNode, key: str, where: Position) -> list[Entries]:
         """The mappings that a merge key (https://yaml.org/type/merge.html) names: one, or a list, the first of which wins."""
         wanted = [self.read(each, key) for each in (node.value if isinstance(node, SequenceNode) else [node])]
-        found = [each for each in wanted if isinstance(each, Entries)]
-        if len(found) < len(wanted):
+        mappings = [each for each in wanted if isinstance(each, Entries)]
+        if len(mappings) < len(wanted):
             self.problems.append(Problem.at(where, key, "merges what is no mapping", "*NAME of a mapping, or a list of such"))
-        return found
+        return mappings
 
     def _scalar(self, node: YamlNode, key: str, place: Position) -> Level:
         tag, text = str(node.tag), str(node.value)

@@ -56,7 +56,9 @@ def folder(tmp_path: Path) -> Path:
 def test_files_are_copied_hashed_and_read(folder: Path, tmp_path: Path) -> None:
     results = tmp_path / "out"
     described = {"physical": Described(facts={"nic": {"driver": "mlx5"}}, link=LinkFacts(rate=10**9, mtu=9000))}
-    assert imported(folder, results, about=About("mine", described=described, command="twinbed import x")) == Written(6, 0, ())
+    assert imported(folder, results, about=About("mine", described=described, command="twinbed import x")) == Written(
+        6, 0, 0, ()
+    )
     store = Store.open(results)
     assert (store.outline.name, store.outline.testbeds, store.outline.reference) == ("mine", ("physical", "virtio"), "physical")
     assert store.outline.data["reference_reason"] == "named physical"
@@ -82,10 +84,10 @@ def test_the_same_again_does_nothing_and_new_files_are_added(folder: Path, tmp_p
     results = tmp_path / "out"
     imported(folder, results)
     was = {path: path.stat().st_mtime_ns for path in results.rglob("*") if path.name != ".lock"}
-    assert imported(folder, results) == Written(0, 6, ())
+    assert imported(folder, results) == Written(0, 6, 0, ())
     assert was == {path: path.stat().st_mtime_ns for path in results.rglob("*") if path.name != ".lock"}
     (folder / "virtio_2_1.txt").write_text("rate 7\n")
-    assert imported(folder, results) == Written(1, 6, ())
+    assert imported(folder, results) == Written(1, 6, 0, ())
     store = Store.open(results)
     assert (len(store.records), len(store.planned)) == (7, 7)
     assert [record.position for record in store.records] == list(range(7))
