@@ -1,10 +1,11 @@
 """Stalls: pauses in a run without any progress, far beyond its own pace.
 
 Progress is an event: a request that is sent, an answer that is complete.  A pause between two of them is a stall if it is
-longer than SHORTEST_S, the least time after which Linux retransmits (TCP_RTO_MIN), and than FACTOR times the 95th percentile of
-the run's pauses.  Pauses at random (exponential) have that at 3 of their means, so that one of them is taken for a stall with a
-probability of e^-60; of log-normal pauses with a sigma of 1 two of a million are. Pauses without any scale of their own, whose
-tail is heavier than that, have stalls by this rule, if they reach SHORTEST_S.  Fewer than LEAST events show no pace.
+longer than SHORTEST_S, the least time after which Linux retransmits (TCP_RTO_MIN), and than FACTOR times the upper quartile of
+the run's pauses, which stalls of fewer than a quarter of them do not move.  Random pauses (exponential) have that quartile at
+1.39 of their means, so that one is taken for a stall with a probability of e^-60; of log-normal pauses with a sigma of 1 five
+of a million are. Pauses without any scale of their own, whose tail is heavier than that, have stalls by this rule, if they
+reach SHORTEST_S.  Fewer than LEAST events show no pace.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 SHORTEST_S = 0.2
-FACTOR = 20.0
+FACTOR = 43.0
+QUARTILE = 0.75
 LEAST = 20
 SLOWEST = 0.05
 """Share of the median rate below which an interval of a report is a stall."""
@@ -37,7 +39,7 @@ def of_events(times_s: Floats) -> list[Stall]:
     if len(ordered) < LEAST:
         return []
     pauses = np.diff(ordered)
-    least = max(SHORTEST_S, FACTOR * float(np.quantile(pauses, 0.95)))
+    least = max(SHORTEST_S, FACTOR * float(np.quantile(pauses, QUARTILE)))
     return [Stall(float(ordered[at] - ordered[0]), float(pauses[at])) for at in np.flatnonzero(pauses > least)]
 
 
