@@ -15,6 +15,7 @@ from twinbed.metrics.metric import Layer, Scale
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.record import Record
+from twinbed.model.result import Pairing
 from twinbed.model.run import Level, Status, level_text
 from twinbed.model.tables import Tables
 
@@ -81,6 +82,8 @@ class Frame:
     """What the runs carried, each kind once for each testbed."""
     reference: str | None = None
     """A study's reference testbed; None of a file."""
+    paired: bool = False
+    """Whether a study compares within blocks."""
 
     def __len__(self) -> int:
         return len(self.y)
@@ -208,6 +211,7 @@ def of_tables(tables: Tables, response: str | None, host: str | None = None, dir
         left_out=left_out,
         cautions=tuple(_cautions(tables, {record.id: str(record.settings["testbed"]["name"]) for record, _ in rows})),
         reference=tables.outline.reference,
+        paired=tables.outline.data.get("comparison") == Pairing.PAIRED,
     )
 
 

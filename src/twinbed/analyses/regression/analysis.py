@@ -19,7 +19,7 @@ from twinbed.analyses.regression.checks import checks
 from twinbed.analyses.regression.data import columns_of, data_of, response_of
 from twinbed.analyses.regression.fits import Asked, Change, Fitted, fitted, least_squares, mixed_column, robust_column
 from twinbed.analyses.regression.points import points
-from twinbed.analyses.regression.result import Inflation, Model, Regression, tables
+from twinbed.analyses.regression.result import Column, Inflation, Model, Regression, tables
 from twinbed.contracts.analysis import Analysis, Row
 from twinbed.model.error import TwinbedError
 from twinbed.model.tables import Tables
@@ -135,11 +135,14 @@ def _model(frame: Frame, formula: Formula, response: str, bases: Mapping[str, st
         params.confidence, tuple(_changes(of, params)), {name: _value(of, name, at) for name, at in params.at.items()}
     )
     cluster = (params.cluster, _codes(frame, params.cluster, of)) if params.cluster else None
-    columns = [least_squares(of, params.errors, cluster, asked)]
+    plain = least_squares(of, params.errors, cluster, asked)
+    columns = [plain]
     if params.robust is not None:
         columns.append(robust_column(of, Weighting(params.robust), asked))
     if params.random is not None:
         columns.append(mixed_column(of, params.random, _codes(frame, params.random, of), asked))
+    elif (within := _within_blocks(frame, formula, params, of, asked)) is not None:
+        columns.insert(0, within)
     about = influence(of.fit)
     before = first_order(formula)
     first = bind(before, data, own)
@@ -158,13 +161,24 @@ def _model(frame: Frame, formula: Formula, response: str, bases: Mapping[str, st
         bases={factor.source: factor.levels[0] for factor in factors if factor.levels},
         centres={name: at for factor in factors for name, at in factor.centres.items()},
         columns=tuple(columns),
-        checks=tuple(checks(of, columns[0], about, inflations, block)),
+        checks=tuple(checks(of, plain, about, inflations, block)),
         first_order=before.text,
         inflation=inflations,
         box_cox=of.box_cox,
         points=points(of, about),
         notes=tuple(_notes(of, frame)),
     )
+
+
+def _within_blocks(frame: Frame, formula: Formula, params: RegressionParams, of: Fitted, asked: Asked) -> Column | None:
+    """The column of a random intercept for each block, which comes first where the study compares within blocks; None where it
+    does not, where the question says what to do about rows that depend on each other, and where blocks cannot be told."""
+    if not frame.paired or params.cluster is not None or params.errors != "auto" or BLOCK in columns_of(formula):
+        return None
+    try:
+        return mixed_column(of, BLOCK, _codes(frame, BLOCK, of), asked, "the study compares within blocks: ")
+    except RegressionError:
+        return None
 
 
 def _notes(of: Fitted, frame: Frame) -> Iterator[str]:

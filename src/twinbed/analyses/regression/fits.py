@@ -177,8 +177,8 @@ def robust_column(of: Fitted, weighting: Weighting, asked: Asked) -> Column:
     )
 
 
-def mixed_column(of: Fitted, name: str, groups: NDArray[np.intp], asked: Asked) -> Column:
-    """The column of a model with a random intercept."""
+def mixed_column(of: Fitted, name: str, groups: NDArray[np.intp], asked: Asked, reason: str = "") -> Column:
+    """The column of a model with a random intercept; ``reason`` begins the sentence that says why."""
     estimate = mixed(of.fit, of.matrix, groups)
     facts: dict[str, float | None] = {
         "residual_standard_deviation": estimate.residual_variance**0.5,
@@ -187,7 +187,7 @@ def mixed_column(of: Fitted, name: str, groups: NDArray[np.intp], asked: Asked) 
         "intraclass_correlation": estimate.intraclass_correlation,
         "p_no_group_variance": estimate.p_value,
     }
-    why = f"a random intercept for each of {estimate.groups} levels of {name}, by restricted likelihood"
+    why = f"{reason}a random intercept for each of {estimate.groups} levels of {name}, by restricted likelihood"
     estimates = (estimate.coefficients, estimate.covariance, estimate.degrees_of_freedom)
     return _column("mixed", "REML", why, of, estimates, asked, facts)
 

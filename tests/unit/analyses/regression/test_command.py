@@ -11,6 +11,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 from xml.etree import ElementTree
 
@@ -264,6 +265,33 @@ def test_rows_of_a_block_that_resemble_each_other(tmp_path: Path) -> None:
     write_study(tmp_path, ["physical", "virtio"], {"payload": ["500B", "1KiB"]}, 8, drifting)
     text = made(tmp_path, "--formula", "requests_per_second ~ testbed").stdout
     assert "-> rows of one block resemble each other: --random block or --cluster block" in text
+
+
+def test_a_study_that_compares_within_blocks_is_explained_within_blocks(tmp_path: Path) -> None:
+    """In balanced blocks the effect is the mean of the differences within blocks, and Student's t of those has its error: by
+    exact arithmetic."""
+
+    def drifting(testbed: str, levels: Mapping[str, Any], replicate: int) -> Mapping[str, float | None]:
+        noise = {"physical": 0.0, "virtio": 10.0}[testbed] + 3 * math.sin(9 * replicate + 4 * len(testbed))
+        return {"requests": 1, "requests_per_second": 1000 + 200 * (replicate % 4) + noise, "packets": 10, "bytes": 10}
+
+    write_study(tmp_path, ["physical", "virtio"], {}, 8, drifting, reference="physical")
+    outline = json.loads((tmp_path / "study.json").read_text())
+    formula = ("--formula", "requests_per_second ~ testbed", "--effect", "testbed")
+    (tmp_path / "study.json").write_text(json.dumps(outline | {"comparison": "independent"}))
+    alone = as_json(tmp_path, *formula)
+    (tmp_path / "study.json").write_text(json.dumps(outline | {"comparison": "paired"}))
+    within = as_json(tmp_path, *formula)
+    differences = [10 + 3 * (math.sin(9 * n + 24) - math.sin(9 * n + 32)) for n in range(8)]
+    error = stdev(differences) / math.sqrt(8)
+    (effect,) = within["effects"][:1]
+    assert effect["difference"] == pytest.approx(fmean(differences)) and effect["standard_error"] == pytest.approx(error)
+    assert effect["df"] == 7 and within["coefficients"][0]["method"] == "mixed"
+    assert {row["method"] for row in alone["coefficients"]} == {"least squares"}
+    assert alone["effects"][0]["standard_error"] > 10 * error
+    asked = as_json(tmp_path, *formula, "--errors", "classical")
+    assert {row["method"] for row in asked["coefficients"]} == {"least squares"}
+    assert "the study compares within blocks" in made(tmp_path, *formula).stdout
 
 
 def test_missing_values_are_counted(tmp_path: Path) -> None:
