@@ -16,6 +16,7 @@ import numpy as np
 
 from benchmarks.simulated.arrays import LEVEL, brown_forsythe, equal_deviations, mann_whitney, ratio_p_values
 from benchmarks.simulated.corpus import CORPORA, count
+from benchmarks.simulated.inside import PAUSES, error_of_means, settled, stalled
 from benchmarks.simulated.little import LITTLE, rates
 from benchmarks.simulated.little import SIZES as LITTLE_SIZES
 from benchmarks.simulated.looks import ends
@@ -205,6 +206,36 @@ def _losses(studies: int, seed: int) -> str:
     return _table(["loss of runs at one N", "mean at most 1 %", "most runs", *(f"n = {n}" for n in LOSS_SIZES)], rows)
 
 
+def _settling(studies: int, seed: int) -> str:
+    rows = []
+    for correlation in (0.0, 0.5, 0.9):
+        for runs in (3, 5, 10):
+            cells = [f"{correlation:g}", str(runs)]
+            steady, one = settled(correlation, runs, 0.0, 0.0, studies, seed)
+            cells += [f"**{_per_cent(steady)}**", f"**{_per_cent(one)}**"]
+            cells += [_per_cent(settled(correlation, runs, -0.3, 0.0, studies, seed)[0])]
+            cells += [_per_cent(settled(correlation, runs, 0.0, -0.6, studies, seed)[1])]
+            cells += [f"{error_of_means(correlation, studies, seed):.2f}"]
+            rows.append(cells)
+    heads = (
+        "steady: never settles",
+        "steady: one run astray",
+        "all fall by 30 %",
+        "one falls by 60 %",
+        "variance of a mean",
+    )
+    return _table(["correlation", "runs", *heads], rows)
+
+
+def _stalls(studies: int, seed: int) -> str:
+    rows = []
+    for name, pauses in PAUSES.items():
+        found = (stalled(pauses, events, mean_s, studies, seed) for events in (100, 1000, 10_000) for mean_s in (0.001, 0.1))
+        rows.append([name, *(f"**{_per_cent(each)}**" for each in found)])
+    heads = [f"{events:,} pauses of {text}" for events in (100, 1000, 10_000) for text in ("1 ms", "0.1 s")]
+    return _table(["pauses", *heads], rows)
+
+
 def _corpora(studies: int) -> str:
     rows = []
     for corpus in CORPORA:
@@ -347,6 +378,21 @@ seldom meet such a run. The sentence says how many there may be: up to 45 % of a
 """
     )
     tell("losses")
+    parts.append(
+        f"""## Inside runs
+
+Per cent of {studies // 10:,} cells whose runs are said never to settle, or to have one that does not, at a margin of \
+{MARGIN:.0%}. Runs are autoregressions of 100 values with a standard deviation of 10 %, whose neighbours correlate as stated. \
+Bold: wrong, limit 5. Last: the estimated variance of one run's mean, over the true one.
+
+{_settling(studies // 10, seed)}
+Per cent of {studies // 10:,} runs of random pauses that are said to stall; none does. Bold: wrong.
+
+{_stalls(studies // 10, seed)}
+Pauses whose tail is that of a power law have no pace of their own, and are called stalls where they are long.
+"""
+    )
+    tell("inside runs")
     parts.append(
         f"""## Whole studies of the fake testbed
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from twinbed import registry
+from twinbed.metrics import pace
 from twinbed.metrics.derived import FAIRNESS, unit_of_work
 from twinbed.metrics.metric import Metric
 
@@ -52,7 +53,13 @@ def _derived() -> str:
     rows = [*COLUMNS, _row(FAIRNESS, "headline")]
     rates = "; ".join(f"`{plugin.rate}` of `{plugin.name}`" for plugin in registry.PLUGINS.workloads.values())
     about = f"Of runs with two or more pairs, over each client's own rate: {rates}. Missing where a client's rate is."
-    return f"## derived\n\n{about}\n\n" + "\n".join(rows) + "\n"
+    insides = [*COLUMNS, *(_row(metric, "") for metric in pace.METRICS)]
+    of_runs = (
+        "Of runs whose requests are captured (instrument `packets`), or that iperf3 made: see steady.md. Missing where too "
+    )
+    of_runs += "little happened to show a pace."
+    texts = (f"## derived\n\n{about}\n", "\n".join(rows), f"\n{of_runs}\n", "\n".join(insides))
+    return "\n".join(texts) + "\n"
 
 
 def _row(metric: Metric, marks: str) -> str:

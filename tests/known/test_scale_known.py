@@ -115,6 +115,38 @@ def test_ranks_are_r(share: float, n: int) -> None:
     assert (found.low, found.high) == pair(f"ranks_{share * 100:g}_{n}")
 
 
+TRISCALE = {
+    75.0: (1386, 138, 28, 14, 5, 2, 5, 14, 28, 138, 1386),
+    90.0: (2302, 230, 45, 22, 9, 4, 9, 22, 45, 230, 2302),
+    95.0: (2995, 299, 59, 29, 11, 5, 11, 29, 59, 299, 2995),
+    99.0: (4603, 459, 90, 44, 17, 7, 17, 44, 90, 459, 4603),
+    99.9: (6905, 688, 135, 66, 25, 10, 25, 66, 135, 688, 6905),
+    99.99: (9206, 917, 180, 88, 33, 14, 33, 88, 180, 917, 9206),
+}
+"""The table of TriScale's demonstration (github.com/romain-jacob/triscale, triscale_demo.ipynb, "Experiment Sizing"): runs that
+a one-sided bound of a percentile needs, by confidence."""
+
+
+@pytest.mark.parametrize("confidence", TRISCALE)
+def test_fewest_values_are_those_of_triscale(confidence: float) -> None:
+    """Its bounds are one-sided, and of any percentile but the median the other side's tail is next to nothing; a two-sided
+    bound of the median needs one value more (its ``min_number_samples``)."""
+    percentiles = (0.1, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9)
+    for percentile, expected in zip(percentiles, TRISCALE[confidence], strict=True):
+        two_sided = expected + (percentile == 50)
+        assert quantile.fewest(round(percentile / 100, 4), round(confidence / 100, 6)) == two_sided, percentile
+
+
+def test_the_best_lower_bound_of_triscales_exercise() -> None:
+    """Of 50 runs, the 8th smallest is the best lower bound of the 25th percentile at 95 % (tutorial_exp-sizing.ipynb); of 97,
+    the 4th is one of the 10th percentile at 99 % (the demonstration). One-sided at 95 % is two-sided at 90 %."""
+    of_50, of_97 = quantile.ranks(50, 0.25, 0.90), quantile.ranks(97, 0.10, 0.98)
+    assert of_50 is not None and of_50.low == 8
+    assert of_97 is not None and of_97.low == 4
+    of_96 = quantile.ranks(96, 0.10, 0.98)
+    assert of_96 is not None and of_96.low == 3
+
+
 @pytest.mark.parametrize(("share", "fewest"), [(0.5, 6), (0.9, 29), (0.95, 59), (0.99, 299)])
 def test_fewest_values_of_a_quantile(share: float, fewest: int) -> None:
     """Exact arithmetic: the sample's ends hold the quantile with 1 - p^n - (1-p)^n; 59 for P95 is Wilks's number."""

@@ -6,9 +6,20 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import linalg, optimize, stats
 
-from twinbed.statistics.steady import best_seconds, change, mean_error, mser5, over_runs, split, warm_ups
+from twinbed.statistics.steady import (
+    alone,
+    best_seconds,
+    change,
+    in_budget,
+    mean_error,
+    mser5,
+    over_runs,
+    settling,
+    split,
+    warm_ups,
+)
 
 
 def brute(values: list[float]) -> int:
@@ -49,8 +60,39 @@ def test_means_over_runs_are_scipys() -> None:
     assert over_runs([0.2], 0.95).p_value is None and over_runs([0.0, 0.0], 0.95).p_value == 1.0
 
 
-@pytest.mark.parametrize("correlation", [0.0, 0.5])
-def test_batch_means_hold_the_dependence_of_neighbours(correlation: float) -> None:
+def test_one_far_from_the_others_is_grubbs() -> None:
+    """The mass spectrometer's readings of the NIST/SEMATECH handbook, 1.3.5.17.1: G = 2.46876, significant at 5 %; its critical
+    values are those of t at 1 - 0.05/(2 n), so that a value there has a p-value of 0.05."""
+    readings = [199.31, 199.53, 200.19, 200.82, 201.92, 201.95, 202.18, 245.57]
+    found = alone(readings)
+    assert found is not None and (found.at, found.value) == (7, 245.57) and found.p_value < 1e-6
+    assert found.others == pytest.approx(np.mean(readings[:7]))
+    for n in (4, 8, 20):
+        t = float(stats.t.ppf(1 - 0.05 / (2 * n), n - 2))
+        critical = (n - 1) / math.sqrt(n) * math.sqrt(t * t / (n - 2 + t * t))
+        # n - 1 values of which the last is G standard deviations away: two sides at +-1 and one at x, by solving.
+        rest = stats.norm.ppf((np.arange(n - 1) + 0.5) / (n - 1))
+
+        def deviation(x: float, rest: np.ndarray = rest, critical: float = critical) -> float:
+            values = np.append(rest, x)
+            return float(abs(x - values.mean()) / values.std(ddof=1) - critical)
+
+        at = optimize.brentq(deviation, 0.5, 1000.0)
+        found = alone([*rest.tolist(), at])
+        assert found is not None and found.at == n - 1 and found.p_value == pytest.approx(0.05, rel=1e-6)
+    assert alone([0.1, 0.1, 5.0]) is None and alone([1.0] * 6) is None
+
+
+@pytest.mark.parametrize("runs", [4, 10])
+def test_one_run_is_said_to_drift_as_rarely_as_stated(runs: int) -> None:
+    """Of 600 steady cells at most 5 %, and three standard errors; without a margin, which makes it rarer still."""
+    noise = np.random.default_rng(runs)
+    named = sum(settling(noise.normal(0, 1, runs).tolist(), 1e-9, 0.95).astray is not None for _ in range(600))
+    assert named / 600 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 600)
+
+
+@pytest.mark.parametrize("correlation", [-0.3, 0.0, 0.5, 0.7])
+def test_errors_of_means_hold_the_dependence_of_neighbours(correlation: float) -> None:
     """An autoregressive series of 1,000 values: the variance of its mean is (1 + r)/(1 - r) / 1000."""
     noise = np.random.default_rng(3)
     squares = []
@@ -61,6 +103,24 @@ def test_batch_means_hold_the_dependence_of_neighbours(correlation: float) -> No
             values[at] = level = correlation * level + step
         squares.append(mean_error(values.tolist()) ** 2)
     assert np.mean(squares) == pytest.approx((1 + correlation) / (1 - correlation) / 1000, rel=0.08)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_error_is_that_of_an_autoregression(seed: int) -> None:
+    """Yule and Walker's equations of each order by scipy's Levinson recursion, and Akaike's criterion among them."""
+    noise, level, values = np.random.default_rng(seed), 0.0, []
+    for _ in range(100):
+        level = 0.6 * level + noise.normal()
+        values.append(level)
+    about = np.array(values) - np.mean(values)
+    products = np.correlate(about, about, "full")[99:110] / 100
+    spectra: dict[float, float] = {}
+    for order in range(11):
+        weights = linalg.solve_toeplitz(products[:order], products[1 : order + 1]) if order else np.empty(0)
+        noise_left = products[0] - weights @ products[1 : order + 1]
+        spectra[100 * math.log(noise_left) + 2 * order] = noise_left * 100 / (99 - order) / (1 - weights.sum()) ** 2
+    assert mean_error(values) == pytest.approx(math.sqrt(spectra[min(spectra)] / 100))
+    assert mean_error([3.0] * 50) == 0
 
 
 def test_the_split_is_that_of_the_standard() -> None:
@@ -79,6 +139,14 @@ def test_the_best_length_has_the_least_error() -> None:
     lengths = np.linspace(1, 200, 200_000)
     errors = (parts.between**2 + parts.within**2 * 30 / lengths) * (lengths + 20) / 3600
     assert best_seconds(parts, 30.0, 20.0) == pytest.approx(lengths[errors.argmin()], abs=0.01)
+
+
+def test_a_budget_is_spent_by_the_arithmetic() -> None:
+    """An hour, 20 s besides: 36 runs of 80 s, whose inside of 0.08 at 30 s is 0.08^2 x 30/80."""
+    parts = split([0.9, 1.0, 1.1], [0.08, 0.08, 0.08])
+    runs, error = in_budget(parts, 30.0, 20.0, 80.0, 3600.0)
+    assert runs == 36 and error == pytest.approx(math.sqrt((parts.between**2 + 0.08**2 * 30 / 80) / 36))
+    assert in_budget(parts, 30.0, 20.0, 80.0, 1.0)[0] == 1
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.9])

@@ -33,21 +33,22 @@ class Stall:
     seconds: float
 
 
-def of_events(times_s: Floats) -> list[Stall]:
-    """The stalls of a run by the times of its events, in any order."""
+def of_events(times_s: Floats) -> list[Stall] | None:
+    """The stalls of a run by the times of its events, in any order; None where too few events show no pace."""
     ordered = np.sort(times_s)
     if len(ordered) < LEAST:
-        return []
+        return None
     pauses = np.diff(ordered)
     least = max(SHORTEST_S, FACTOR * float(np.quantile(pauses, QUARTILE)))
     return [Stall(float(ordered[at] - ordered[0]), float(pauses[at])) for at in np.flatnonzero(pauses > least)]
 
 
-def of_intervals(seconds: Sequence[float], work: Sequence[float]) -> list[Stall]:
-    """The stalls of a run by what was done in each interval of a report; neighbouring intervals are one stall."""
+def of_intervals(seconds: Sequence[float], work: Sequence[float]) -> list[Stall] | None:
+    """The stalls of a run by what was done in each interval of a report; neighbouring intervals are one stall. None where too
+    few intervals show no pace."""
     lengths, done = np.asarray(seconds, dtype=float), np.asarray(work, dtype=float)
     if len(done) < LEAST // 4 or not np.all(lengths > 0):
-        return []
+        return None
     rates = done / lengths
     slow = rates < SLOWEST * float(np.median(rates))
     starts = np.concatenate([[0.0], np.cumsum(lengths)])

@@ -12,15 +12,23 @@ Drift: Theil and Sen's slope (Sen 1968, J. Am. Stat. Assoc. 63:1379) of the seco
 convergence has it (Jacob et al. 2021, J. Syst. Res. 1).  Values inside a run depend on each other, which makes its own interval
 too short; slopes of different runs do not, so that Student's t of theirs says whether runs settle.
 
-The mean of one run: non-overlapping batch means (Law 2015, Simulation Modeling and Analysis, 9.5.3), whose variance holds the
-dependence between neighbours that is shorter than a batch.
+One run that drifts among others that do not: Grubbs's test (1969, Technometrics 11:1) of the farthest, whose p-value is
+Bonferroni's of Student's t of its deviation from the others.
+
+The mean of one run: its error by the spectrum at frequency 0 of an autoregression (Heidelberger and Welch 1981, Commun. ACM
+24:233; coda's ``spectrum0.ar``), fitted by Yule and Walker, its order by Akaike's criterion.  Neighbours that resemble each
+other count for what they are worth: of 100 values whose correlation is 0.7 the variance found is 0.92 of the true one, at 0.9
+0.78 (docs/coverage.md).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +40,52 @@ from twinbed.statistics.moments import mean_interval, variance, varies
 Floats = NDArray[np.float64]
 
 BATCH = 5
-BATCHES = 10
 LEAST = 40
 """Values that a series needs: eight batches of five."""
+BINS = 100
+PER_BIN = 4
+"""Answers that a part of a run must have in the mean: fewer make its rate a matter of chance, and fewer parts are taken."""
+ORDERS = 10
+"""Of autoregressions; one of the largest needs 10 log10 of 10 values."""
+LEAST_ALONE = 4
+"""Runs among which one can be told apart: of three, any two that are close make the third far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One run's rates over equal parts of its time, and how long they took together."""
+
+    rates: Sequence[float]
+    seconds: float
+
+
+def rates_of_answers(begun_ns: NDArray[np.int64], lasted_s: Floats) -> Series | None:
+    """Answers complete in equal parts of the time from the first request to the last answer; None for too few."""
+    bins = min(BINS, len(begun_ns) // PER_BIN)
+    if bins < LEAST:
+        return None
+    ends = (begun_ns - begun_ns.min()) / 1e9 + lasted_s
+    last = float(ends.max())
+    counts, _ = np.histogram(ends, bins=bins, range=(0.0, last))
+    return Series((counts * bins / last).tolist(), last)
+
+
+def _number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float)
+
+
+def rates_of_intervals(rows: Iterable[Mapping[str, object]]) -> Series | None:
+    """Bits a second of all clients together, as their servers counted them; None for too few intervals, or clients that have
+    not the same. Rows of other tools than iperf3 have other columns."""
+    times: dict[float, list[tuple[float, float]]] = defaultdict(list)
+    for row in rows:
+        start, done, seconds = row.get("start_s"), row.get("bytes"), row.get("seconds")
+        if row.get("end") == "server" and _number(start) and _number(done) and _number(seconds) and seconds:
+            times[round(start)].append((done, seconds))
+    if len(times) < LEAST or len({len(each) for each in times.values()}) > 1:
+        return None
+    rates = [8 * math.fsum(done / seconds for done, seconds in times[at]) for at in sorted(times)]
+    return Series(rates, math.fsum(fmean(seconds for _, seconds in each) for each in times.values()))
 
 
 def mser5(values: Sequence[float]) -> int:
@@ -75,10 +126,53 @@ def change(values: Sequence[float]) -> float | None:
     return slope * len(means) / middle if middle else None
 
 
+def drift(rates: Sequence[float]) -> float | None:
+    """The change over the second half of a run."""
+    return change(rates[len(rates) // 2 :])
+
+
 def mean_error(values: Sequence[float]) -> float:
     """The standard error of the mean of one run by its own series, of at least LEAST values."""
-    batches = np.asarray(values[: len(values) // BATCHES * BATCHES], dtype=np.float64).reshape(BATCHES, -1).mean(1)
-    return float(batches.std(ddof=1) / math.sqrt(BATCHES))
+    series = np.asarray(values, dtype=np.float64)
+    n = len(series)
+    series = series - series.mean()
+    products = np.array([series[: n - lag] @ series[lag:] for lag in range(ORDERS + 1)]) / n
+    if not products[0]:
+        return 0.0
+    best, spectrum = math.inf, 0.0
+    for order in range(ORDERS + 1):
+        lags = np.abs(np.subtract.outer(np.arange(order), np.arange(order)))
+        weights = np.linalg.solve(products[lags], products[1 : order + 1]) if order else np.empty(0)
+        noise = float(products[0] - weights @ products[1 : order + 1])
+        criterion = n * math.log(noise) + 2 * order if noise > 0 else math.inf
+        if criterion < best:
+            best, spectrum = criterion, noise * n / (n - order - 1) / (1 - float(weights.sum())) ** 2
+    return math.sqrt(spectrum / n)
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """The value that is farthest from the others."""
+
+    at: int
+    value: float
+    others: float
+    """Their mean."""
+    p_value: float
+
+
+def alone(values: Sequence[float]) -> Alone | None:
+    """Grubbs's test, two-sided; None for fewer than LEAST_ALONE values, or values that do not vary."""
+    n = len(values)
+    if n < LEAST_ALONE or not varies(values):
+        return None
+    centre, deviation = fmean(values), math.sqrt(variance(values))
+    at = max(range(n), key=lambda each: abs(values[each] - centre))
+    g = abs(values[at] - centre) / deviation
+    others = (math.fsum(values) - values[at]) / (n - 1)
+    left = (n - 1) ** 2 - n * g * g
+    t = math.sqrt(n * (n - 2) * g * g / left) if left > 0 else math.inf
+    return Alone(at, values[at], others, min(1.0, 2 * n * float(stdtr(n - 2, -t))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +193,31 @@ def over_runs(values: Sequence[float], level: float) -> Over:
         return Over(mean, Bounds(mean, mean, level), 0.0 if mean else 1.0)
     t = mean / math.sqrt(variance(values) / n)
     return Over(mean, mean_interval(values, level), 2 * float(stdtr(n - 1, -abs(t))))
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """Whether runs settle. ``settles`` is false where a drift of more than the margin is shown, true where one is ruled out,
+    and None where neither is."""
+
+    over: Over
+    settles: bool | None
+    astray: Alone | None
+    """The run that drifts by more than the margin, and by more than that unlike the others, where one is shown to."""
+
+
+def settling(drifts: Sequence[float], margin: float, level: float) -> Settling:
+    """By the drifts of at least one run. Of steady cells at most 1 - ``level`` are called drifting, and as many are said to
+    have a run that does."""
+    over = over_runs(drifts, level)
+    shown = over.p_value is not None and over.p_value <= 1 - level and abs(over.mean) > margin
+    within = over.interval is not None and -margin <= over.interval.low and over.interval.high <= margin
+    farthest = alone(drifts)
+    if farthest is not None:
+        least = min(abs(farthest.value), abs(farthest.value - farthest.others))
+        if farthest.p_value > 1 - level or least <= margin:
+            farthest = None
+    return Settling(over, False if shown else True if within else None, farthest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +244,10 @@ def best_seconds(split: Split, seconds: float, overhead_s: float) -> float | Non
     sampling in two stages (Cochran 1977, Sampling Techniques, 10.6), sqrt(overhead seconds) within/between. None where nothing
     comes between runs, so that longer is better."""
     return math.sqrt(overhead_s * seconds) * split.within / split.between if split.between else None
+
+
+def in_budget(split: Split, seconds: float, overhead_s: float, length: float, budget_s: float) -> tuple[int, float]:
+    """How many runs of ``length`` fit into a budget, at least one, and the standard error of their mean; ``seconds`` is the
+    length that ``split`` was measured at. What is inside runs averages out with their length, what is between them does not."""
+    runs = max(1, math.floor(budget_s / (length + overhead_s)))
+    return runs, math.sqrt((split.between**2 + split.within**2 * seconds / length) / runs)

@@ -34,11 +34,13 @@ PRINTED = {
 }
 """The same of what is printed byte by byte as then."""
 UNMOVED = ("verdict", "method", "ratio", "ratio_low", "ratio_high", "p_equivalent")
-JUDGED = (*UNMOVED, "because", "p_different_holm", "replicates_needed", "cautions")
+JUDGED = (*UNMOVED, "because", "p_different_holm", "family", "replicates_needed", "cautions")
 """Columns that follow from the rule of verdicts, which has changed since: constant, rounded and rare values are no proof any
 more. A p-value after correction also changes with those of the others; cautions on order are not corrected any more."""
 FINER = ("link_goodput",)
 """Its span was the difference of two floats of seconds since 1970, which are 0.24 microseconds apart."""
+NEWER = ("stalls", "stalled_share", "rate_drift")
+"""Metrics that were not made then."""
 WEAKER = ("exact", "unseen", "counts")
 
 
@@ -67,7 +69,8 @@ def test_every_number_is_the_same(name: str, source: str, capsysbinary: pytest.C
     """And a verdict is another only where it was made of values that say too little."""
     arguments, code = COMPARED[name]
     assert run([*arguments, source]) == code
-    printed, expected = (table(name, text) for text in (capsysbinary.readouterr().out, golden(name)))
+    rows, expected = (table(name, text) for text in (capsysbinary.readouterr().out, golden(name)))
+    printed = [row for row in rows if row["metric"] not in NEWER]
     assert len(printed) == len(expected) >= 24
     weaker = 0
     assert [row["metric"] for row in printed] == [row["metric"] for row in expected]
@@ -111,6 +114,9 @@ def test_extraction_gives_the_tables_of_the_archive(tmp_path: Path) -> None:
     [stall] = new.table("cautions").filter(~known).to_pylist()
     # By tshark -Y http -T fields -e frame.time_epoch the longest pause between packets of requests and answers is 0.2372 s.
     assert stall["detail"] == "client: the longest 0.24 s; 54 % of 0.441 s"
+    of_run = by_run(new.table("metrics"), NEWER).filter(pc.field("run") == stall["run"])
+    newer = dict(zip(of_run["metric"].to_pylist(), of_run["value"].to_pylist(), strict=True))
+    assert newer == {"stalls": 1, "stalled_share": pytest.approx(0.2372 / 0.441, rel=0.01), "rate_drift": None}
     goodputs = [[row["value"] for row in by_run(each.table("metrics"), FINER).to_pylist()] for each in (new, old)]
     assert goodputs[0] == pytest.approx(goodputs[1], rel=1e-4) and len(goodputs[0]) > 10
 
@@ -161,8 +167,9 @@ def first_difference(printed: bytes, expected: bytes) -> str:
 
 def by_run(table: pa.Table, only: Collection[str] = ()) -> pa.Table:
     """The rows of each run in their order, runs by their id, without the column that names the code that extracted them. Of
-    metrics those that are printed finer now, or all but those."""
+    metrics ``only`` some, or all but those that are other now."""
     kept = table.drop_columns([name for name in ("key",) if name in table.column_names])
     if "metric" in kept.column_names and "value" in kept.column_names:
-        kept = kept.filter(pa.array([(metric in FINER) == bool(only) for metric in kept["metric"].to_pylist()]))
+        names = only or {*kept["metric"].to_pylist()} - {*FINER, *NEWER}
+        kept = kept.filter(pa.array([metric in names for metric in kept["metric"].to_pylist()]))
     return kept.sort_by("run").combine_chunks()

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.simulated.little import record
 
 from twinbed.model.caution import Kind
-from twinbed.results.extract.cautions import stalled
+from twinbed.results.extract.pace import pace
 from twinbed.statistics.stalls import of_events, of_intervals
 
 
@@ -48,14 +48,14 @@ def test_short_pauses_and_few_events_say_nothing() -> None:
     times = np.arange(100) * 0.001
     assert of_events(np.concatenate([times, times + 0.29])) == []
     assert len(of_events(np.concatenate([times, times + 0.31]))) == 1
-    assert of_events(np.array([0.0, 1.0, 100.0])) == []
+    assert of_events(np.array([0.0, 1.0, 100.0])) is None
 
 
 def test_intervals_without_work_are_one_stall() -> None:
     [stall] = of_intervals([1.0] * 10, [100, 99, 101, 0, 1, 2, 100, 98, 100, 100])
     assert (stall.start_s, stall.seconds) == (3.0, 3.0)
     assert of_intervals([1.0] * 10, [100, 60, 140, 30, 100, 100, 100, 10, 100, 100]) == []
-    assert of_intervals([1.0] * 4, [100, 0, 100, 100]) == [], "too few to know a pace"
+    assert of_intervals([1.0] * 4, [100, 0, 100, 100]) is None, "too few to know a pace"
 
 
 def exchanges(link: list[str], start_s: list[float], duration_s: list[float | None]) -> tuple[str, pa.Table]:
@@ -68,16 +68,38 @@ def test_a_run_that_pauses_is_cautioned() -> None:
     start = [0.01 * each + (13.0 if each >= 50 else 0.0) for each in range(100)]
     run = record("virtual", 0, 0, {})
     table = exchanges(["client"] * 100, start, [0.005] * 99 + [None])
-    [caution] = stalled(run, [table])
+    values, [caution] = pace(run.id, [table])
     assert (caution.kind, caution.subject) == (Kind.STALL, run.id)
     assert caution.detail == "client: the longest 13 s; 93 % of 14 s"
     # Seen on the server's link alone it is nobody's; and without the pause there is none.
-    assert list(stalled(run, [exchanges(["server"] * 100, start, [0.005] * 100)])) == []
-    assert list(stalled(run, [exchanges(["client"] * 100, [0.01 * each for each in range(100)], [0.005] * 100)])) == []
+    assert {value.metric: value.value for value, _ in values} == {
+        "stalls": 1,
+        "stalled_share": pytest.approx(13.005 / (13.98 + 0.005)),
+        "rate_drift": None,
+    }
+    unseen, cautions = pace(run.id, [exchanges(["server"] * 100, start, [0.005] * 100)])
+    assert not cautions and {value.value for value, _ in unseen} == {None}
+    steady, cautions = pace(run.id, [exchanges(["client"] * 100, [0.01 * each for each in range(100)], [0.005] * 100)])
+    assert not cautions and [value.value for value, _ in steady] == [0, 0, None]
 
 
 def test_an_iperf3_run_that_pauses_is_cautioned() -> None:
     rows = {"host": ["client"] * 12, "end": ["server"] * 6 + ["client"] * 6, "start_s": [*range(6)] * 2}
     rows |= {"seconds": [1.0] * 12, "bytes": [100, 100, 0, 0, 100, 100, *[100] * 6]}
-    [caution] = stalled(record("virtual", 0, 0, {}), [("intervals", pa.table(rows))])
+    values, [caution] = pace("1", [("intervals", pa.table(rows))])
     assert caution.detail == "client: the longest 2 s; 33 % of 6 s"
+    assert [value.value for value, _ in values] == [1, pytest.approx(1 / 3), None]
+
+
+def test_a_rate_that_falls_in_the_second_half_is_a_metric() -> None:
+    """100 answers a second for 5 s, and ever fewer for 5 s more, down to 60: 40 of 80 in the middle, -50 %. After t s of those
+    100 t - 4 t^2 = n have come, so that t = (100 - sqrt(10000 - 16 n)) / 8."""
+    falling = 5 + (100 - np.sqrt(10_000 - 16 * np.arange(400))) / 8
+    start = [*np.arange(0, 5, 0.01), *falling]
+    values, _ = pace("1", [exchanges(["client"] * len(start), start, [0.001] * len(start))])
+    [drift] = [value.value for value, _ in values if value.metric == "rate_drift"]
+    assert drift == pytest.approx(-0.5, abs=0.06)
+
+
+def test_runs_without_requests_or_intervals_have_none() -> None:
+    assert pace("1", [("packets", pa.table({"link": ["client"]}))]) == ([], [])

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from twinbed.analyses.compare import settling
 from twinbed.analyses.compare.cautions import Carried, Residue, carried, of_group, of_study, residue
 from twinbed.analyses.compare.decision import Nature, Rules, doubtful_shape, judge
 from twinbed.analyses.compare.estimates import estimate, intervals_overlap, within_rule
@@ -194,6 +195,9 @@ class Compare(Analysis[CompareParams, Comparisons]):
             for cell, groups in samples.groups.items()
             for testbed, group in groups.items()
         }
+        of_settling = settling.of_cells(samples, margin, confidence)
+        for (cell, testbed), caution in of_settling.items():
+            cell_cautions[cell, testbed] = (*cell_cautions[cell, testbed], caution)
         comparisons: list[Comparison] = []
         over_cells: list[Pooled] = []
         for key in samples.keys():  # noqa: SIM118 -- not a mapping
@@ -216,6 +220,7 @@ class Compare(Analysis[CompareParams, Comparisons]):
         of_study = [*_study_cautions(tables, samples, carry, left, decided)]
         for of_runs in (of_order, of_sessions):
             of_study += dict.fromkeys(caution for each in of_runs.values() for caution in each)
+        of_study += settling.of_study(of_settling, len(samples.groups))
         return Comparisons(
             comparisons=decided,
             cautions=tuple(of_study),

@@ -69,7 +69,8 @@ def _why_of_effect(each: Comparison) -> str:
     if each.p_equivalent is None:
         return "too many names to hold each set of them against the margin"
     about = {"cliffs_delta": "Cliff's delta", "total_variation": "the total variation", "difference": "the difference"}
-    margin = f"{effect.margin:g} {each.unit}".rstrip() if effect.name == "difference" else f"{effect.margin:g}"
+    unit = each.unit if effect.name == "difference" and each.unit != "1" else ""
+    margin = f"{effect.margin:g} {unit}".rstrip()
     verdict_texts = {
         Verdict.EQUIVALENT: f"{about[effect.name]} is shown to be within {margin}",
         Verdict.DIFFERENT: f"{about[effect.name]} is shown to be beyond {margin}",

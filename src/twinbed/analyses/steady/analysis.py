@@ -17,7 +17,7 @@ from statistics import fmean
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from twinbed.analyses.steady.result import Share, Steady, SteadyStates
+from twinbed.analyses.steady.result import Astray, Budget, Share, Steady, SteadyStates
 from twinbed.contracts.analysis import Analysis, Row, Section
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
@@ -25,13 +25,29 @@ from twinbed.model.record import Record
 from twinbed.model.result import Interval
 from twinbed.model.run import Level, Status, level_text
 from twinbed.model.tables import Tables
+from twinbed.observations.unsettled import unsettled
 from twinbed.statistics.bounds import Bounds
-from twinbed.statistics.steady import LEAST, Over, best_seconds, change, mean_error, mser5, over_runs, split, warm_ups
+from twinbed.statistics.steady import (
+    LEAST,
+    PER_BIN,
+    Over,
+    Settling,
+    Split,
+    best_seconds,
+    drift,
+    in_budget,
+    mean_error,
+    mser5,
+    over_runs,
+    rates_of_answers,
+    rates_of_intervals,
+    settling,
+    split,
+    warm_ups,
+)
 
-BINS = 100
-PER_BIN = 4
-"""Answers that a part of a run must have in the mean: fewer make its rate a matter of chance, and fewer parts are taken."""
 CLIENT = "client"
+HOUR = 3600.0
 WORKLOAD = "workload"
 """The phase that measures."""
 
@@ -47,7 +63,7 @@ class SteadyParams(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _Series:
-    """One run's rates over time, and how long they took together."""
+    """What one run does inside."""
 
     record: Record
     rates: Sequence[float]
@@ -74,7 +90,7 @@ class SteadyAnalysis(Analysis[SteadyParams, SteadyStates]):
             cell = json.dumps(levels, sort_keys=True)
             cells.setdefault(cell, levels)
             groups.setdefault((cell, str(each.record.settings["testbed"]["name"])), []).append(each)
-        states = [
+        found = [
             _steady(cells[cell], testbed, groups[cell, testbed], margin, level)
             for cell in cells
             for testbed in source.outline.testbeds
@@ -82,7 +98,8 @@ class SteadyAnalysis(Analysis[SteadyParams, SteadyStates]):
         ]
         left = len(complete) - len(series)
         left_out = {f"runs whose series has fewer than {LEAST} values": left} if left else {}
-        return SteadyStates(name, margin, tuple(states), tuple(_cautions(states)), left_out)
+        cautions = tuple(caution for each, settled in found for caution in _caution(each, settled))
+        return SteadyStates(name, margin, tuple(each for each, _ in found), cautions, left_out)
 
     def tables(self, result: SteadyStates) -> Mapping[str, Sequence[Row]]:
         from twinbed.analyses.steady.tables import rows, series_rows
@@ -130,32 +147,24 @@ def _of_exchanges(tables: Tables, records: Sequence[Record]) -> Iterator[_Series
     places = {run: order[bounds[at] : bounds[at + 1]] for at, run in enumerate(runs.dictionary.to_pylist())}
     for record in records:
         own = places.get(record.id, order[:0])
-        bins = min(BINS, len(own) // PER_BIN)
-        if bins < LEAST:
-            continue
-        first = begun[own].min()
-        ends = (begun[own] - first) / 1e9 + lasted[own]
-        last = float(ends.max())
-        counts, _ = np.histogram(ends, bins=bins, range=(0.0, last))
-        yield _Series(record, (counts * bins / last).tolist(), last)
+        found = rates_of_answers(begun[own], lasted[own])
+        if found is not None:
+            yield _Series(record, found.rates, found.seconds)
 
 
 def _of_intervals(tables: Tables, records: Sequence[Record]) -> Iterator[_Series]:
-    """The rates of all clients together, as the servers counted them, where all have the same intervals."""
-    of_run: dict[str, dict[float, list[tuple[float, float]]]] = {}
-    # Intervals of other tools than iperf3 have other columns.
+    of_run: dict[str, list[dict[str, object]]] = {}
     for row in tables.table("intervals").to_pylist():
-        if row.get("end") == "server" and row.get("bytes") is not None and row.get("seconds"):
-            times = of_run.setdefault(row["run"], {})
-            times.setdefault(round(row["start_s"]), []).append((row["bytes"], row["seconds"]))
+        of_run.setdefault(row["run"], []).append(row)
     for record in records:
-        times = of_run.get(record.id, {})
-        if len(times) >= LEAST and len({len(each) for each in times.values()}) == 1:
-            rates = [8 * math.fsum(done / seconds for done, seconds in times[at]) for at in sorted(times)]
-            yield _Series(record, rates, math.fsum(fmean(seconds for _, seconds in each) for each in times.values()))
+        found = rates_of_intervals(of_run.get(record.id, ()))
+        if found is not None:
+            yield _Series(record, found.rates, found.seconds)
 
 
-def _steady(cell: Mapping[str, Level], testbed: str, runs: Sequence[_Series], margin: float, level: float) -> Steady:
+def _steady(
+    cell: Mapping[str, Level], testbed: str, runs: Sequence[_Series], margin: float, level: float
+) -> tuple[Steady, Settling]:
     bins = min(len(run.rates) for run in runs)
     means = [fmean(run.rates) for run in runs]
     relative = [_parts(run.rates, mean, bins) for run, mean in zip(runs, means, strict=True)]
@@ -163,16 +172,14 @@ def _steady(cell: Mapping[str, Level], testbed: str, runs: Sequence[_Series], ma
     together = [each / len(runs) for each in sums]
     cut = mser5(together)
     warm_up = over_runs(warm_ups(relative), level)
-    drift = over_runs([change(values[bins // 2 :]) or 0.0 for values in relative], level)
+    found = settling([drift(run.rates) or 0.0 for run in runs], margin, level)
     parts = None
     if len(runs) > 1:
         centre = fmean(means)
         errors = [mean_error(run.rates) / centre for run in runs]
         parts = split([mean / centre for mean in means], errors)
     seconds, overhead = fmean(run.seconds for run in runs), fmean(_overhead(run.record) for run in runs)
-    alpha = 1 - level
-    drifts = _share(drift, alpha)
-    return Steady(
+    steady = Steady(
         cell,
         testbed,
         len(runs),
@@ -182,14 +189,21 @@ def _steady(cell: Mapping[str, Level], testbed: str, runs: Sequence[_Series], ma
         tuple(min(values) for values in zip(*relative, strict=True)),
         tuple(max(values) for values in zip(*relative, strict=True)),
         cut / bins,
-        _share(warm_up, alpha),
-        drifts,
-        drifts.shown and abs(drifts.mean) > margin,
-        parts.deviation if parts else None,
-        parts.within if parts else None,
-        parts.between if parts else None,
-        best_seconds(parts, seconds, overhead) if parts else None,
+        _share(warm_up, 1 - level),
+        _share(found.over, 1 - level),
+        found.settles,
+        Astray(runs[found.astray.at].record.id, found.astray.value, found.astray.others) if found.astray else None,
+        _budget(parts, seconds, overhead) if parts else None,
     )
+    return steady, found
+
+
+def _budget(parts: Split, seconds: float, overhead: float) -> Budget:
+    best = best_seconds(parts, seconds, overhead)
+    # How short is a matter of the warm-up, which this arithmetic does not know.
+    length = seconds if best is None else max(best, seconds / 2)
+    runs, error = in_budget(parts, seconds, overhead, length, HOUR)
+    return Budget(parts.deviation, parts.within, parts.between, best, length, runs, error)
 
 
 def _parts(rates: Sequence[float], mean: float, bins: int) -> list[float]:
@@ -211,13 +225,11 @@ def _share(over: Over, alpha: float) -> Share:
     return Share(over.mean, Interval(*bounds) if bounds else None, over.p_value is not None and over.p_value <= alpha)
 
 
-def _cautions(states: Sequence[Steady]) -> Iterator[Caution]:
-    for each in states:
-        if each.unsettled:
-            where = " ".join(f"{name} {level_text(value)}" for name, value in each.cell.items())
-            way = "rises" if each.drift.mean > 0 else "falls"
-            text = f"the rate {way} by {100 * abs(each.drift.mean):.2g} % in the second half of runs"
-            yield Caution(Kind.UNSETTLED, f"{text}{f' at {where}' if where else ''}", each.testbed)
+def _caution(each: Steady, found: Settling) -> Iterator[Caution]:
+    detail = unsettled(found)
+    if detail is not None:
+        where = " ".join(f"{name} {level_text(value)}" for name, value in each.cell.items())
+        yield Caution(Kind.UNSETTLED, f"{detail}{f' at {where}' if where else ''}", each.testbed)
 
 
 analysis = SteadyAnalysis()

@@ -63,7 +63,7 @@ def _panel(each: Steady) -> Spec:
         },
         {
             "data": {"values": rows},
-            "mark": {"type": "line", "strokeWidth": 1.6, "color": DIFFERENT if each.unsettled else INK, "aria": False},
+            "mark": {"type": "line", "strokeWidth": 1.6, "color": DIFFERENT if each.settles is False else INK, "aria": False},
             "encoding": {"x": x, "y": y},
         },
         {
@@ -73,4 +73,9 @@ def _panel(each: Steady) -> Spec:
         },
     ]
     title = " ".join(filter(None, (cell_title(each.cell), each.testbed)))
-    return {"title": f"{title}{': never settles' if each.unsettled else ''}", "width": WIDTH, "height": HEIGHT, "layer": layers}
+    return {
+        "title": f"{title}{': never settles' if each.settles is False else ''}",
+        "width": WIDTH,
+        "height": HEIGHT,
+        "layer": layers,
+    }

@@ -22,6 +22,36 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
+class Astray:
+    """A single run that drifts by more than the margin, and unlike the others."""
+
+    run: str
+    drift: float
+    others: float
+    """In their mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Where the spread of runs' means comes from, as shares of their mean, and what that makes of an hour."""
+
+    deviation: float
+    """Of runs' means."""
+    within: float
+    """What the series inside runs explain of it."""
+    between: float
+    """What comes between runs beyond that."""
+    best_seconds: float | None
+    """How long runs should last for the least error in a given time; None where longer is better."""
+    seconds: float
+    """The length that is proposed: the best, but no less than half of what it is; as it is where longer is better."""
+    runs_an_hour: int
+    """Of that length."""
+    error_in_an_hour: float
+    """The standard error of the mean of those."""
+
+
+@dataclass(frozen=True, slots=True)
 class Steady:
     """The rate inside the runs of one cell on one testbed."""
 
@@ -43,16 +73,11 @@ class Steady:
     """By how much the mean of a run is more without it."""
     drift: Share
     """From the middle of a run to its end."""
-    unsettled: bool
-    """Whether the drift is shown, and larger than the margin."""
-    deviation: float | None
-    """Of runs' means, as a share of their mean; None for one run."""
-    within: float | None
-    """What the series inside runs explain of it."""
-    between: float | None
-    """What comes between runs beyond that."""
-    best_seconds: float | None
-    """How long runs should last for the least error in a given time; None where longer is better."""
+    settles: bool | None
+    """False where a drift of more than the margin is shown, true where one is ruled out, None where neither is."""
+    astray: Astray | None
+    budget: Budget | None
+    """None for one run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from twinbed.analyses.steady.result import Share, Steady, SteadyStates
+from twinbed.analyses.steady.result import Budget, Share, SteadyStates
 from twinbed.contracts.analysis import Row
 from twinbed.render.quantities import NONE, duration, share
 from twinbed.render.tabular import Tabular
 from twinbed.render.words import cell_title
+
+BUDGET = ("deviation", "within", "between", "best_seconds", "seconds", "runs_an_hour", "error_in_an_hour")
+MEANS = {True: "yes", False: "no", None: "undecided"}
 
 
 def rows(result: SteadyStates) -> list[Row]:
@@ -21,11 +24,10 @@ def rows(result: SteadyStates) -> list[Row]:
             "cut": each.cut,
             **_share("warm_up", each.warm_up),
             **_share("drift", each.drift),
-            "unsettled": each.unsettled,
-            "deviation": each.deviation,
-            "within": each.within,
-            "between": each.between,
-            "best_seconds": each.best_seconds,
+            "settles": each.settles,
+            "astray": each.astray.run if each.astray else None,
+            "astray_drift": each.astray.drift if each.astray else None,
+            **{name: getattr(each.budget, name) if each.budget else None for name in BUDGET},
         }
         for each in result.cells
     ]
@@ -47,7 +49,20 @@ def series_rows(result: SteadyStates) -> list[Row]:
 
 def table(result: SteadyStates) -> Tabular:
     """A row a cell and testbed, with shares in per cent."""
-    heads = ("Cell", "Testbed", "runs", "of", "warm-up", "without it", "drift", "sd of runs", "inside", "between", "best")
+    heads = (
+        "Cell",
+        "Testbed",
+        "runs",
+        "of",
+        "warm-up",
+        "without it",
+        "drift",
+        "settles",
+        "sd of runs",
+        "inside",
+        "between",
+        "an hour",
+    )
     lines = [
         (
             cell_title(each.cell),
@@ -57,8 +72,8 @@ def table(result: SteadyStates) -> Tabular:
             f"{100 * each.cut:.0f} %" if each.warm_up.shown else NONE,
             _text(each.warm_up) if each.warm_up.shown else NONE,
             _text(each.drift),
-            *(_percent(value) for value in (each.deviation, each.within, each.between)),
-            _best(each),
+            f"{MEANS[each.settles]}{', one not' if each.astray and each.settles is not False else ''}",
+            *_budget(each.budget),
         )
         for each in result.cells
     ]
@@ -71,37 +86,34 @@ def _text(of: Share) -> str:
     return f"{100 * of.mean:+.2g} %{bounds}"
 
 
-def _percent(value: float | None) -> str:
-    return NONE if value is None else f"{100 * value:.2g} %"
-
-
-def _best(each: Steady) -> str:
-    if each.between is None:
-        return NONE
-    if each.best_seconds is None:
-        return "longer"
-    # How short is a matter of the warm-up, which this arithmetic does not know.
-    return "shorter" if each.best_seconds < each.seconds / 2 else duration(each.best_seconds)
+def _budget(budget: Budget | None) -> tuple[str, ...]:
+    if budget is None:
+        return (NONE,) * 4
+    parts = (f"{100 * value:.2g} %" for value in (budget.deviation, budget.within, budget.between))
+    return (*parts, f"{budget.runs_an_hour} of {duration(budget.seconds)}: ±{200 * budget.error_in_an_hour:.2g} %")
 
 
 def caption(result: SteadyStates) -> str:
     of = {"exchanges": "answers a second, by captures", "intervals": "iperf3's intervals"}[result.source]
     return (
         f"The rate inside runs ({of}). Warm-up: the share of a run that MSER-5 cuts off, and by how much the mean is more "
-        "without it, where that is shown. Drift: from the middle of runs to their end, with its interval; more than "
-        f"{share(result.margin)} is no steady state. The standard deviation of runs' means is split into what is inside runs "
-        "and what comes between them; best: how long runs should last for the least error in a given time, with what a run "
-        "takes besides."
+        "without it, where that is shown. Drift: from the middle of runs to their end, with its interval. Runs settle where "
+        f"that rules out a drift of more than {share(result.margin)}; they do not where it shows one. The deviation of "
+        "runs' means is split into what is inside runs and what comes between them. An hour: how many runs of which length fit "
+        "into it for the least error of their mean, with what a run takes besides, and two standard errors of that mean."
     )
 
 
 def sentence(result: SteadyStates) -> str:
     """Which cells are in no steady state, and where the warm-up matters."""
-    unsettled = [each for each in result.cells if each.unsettled]
+    unsettled = [each for each in result.cells if each.settles is False]
+    astray = [each for each in result.cells if each.astray and each.settles is not False]
     warm = [each for each in result.cells if each.warm_up.shown and abs(each.warm_up.mean) > result.margin / 10]
     parts = []
     if unsettled:
         parts.append(f"in {len(unsettled)} of {len(result.cells)} cells runs never settle")
+    if astray:
+        parts.append(f"in {len(astray)} of {len(result.cells)} cells one run drifts unlike the others")
     if warm:
         most = max(warm, key=lambda each: abs(each.warm_up.mean))
         where = f" at {cell_title(most.cell)}" if most.cell else ""

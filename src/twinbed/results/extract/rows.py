@@ -25,8 +25,9 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.json import Document, Json, integer, text
 from twinbed.model.record import Record
 from twinbed.model.run import Status
-from twinbed.results.extract.cautions import above_link_rate, stalled
+from twinbed.results.extract.cautions import above_link_rate
 from twinbed.results.extract.derived import derive, fairness, work_done
+from twinbed.results.extract.pace import pace
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -145,9 +146,11 @@ def read_run(
             rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, extraction.about.rate, pairs))
         else:
             _add(rows, extraction.name, extraction.about, outcome, folder, work)
+    values, cautions = pace(record.id, rows.tables)
+    rows.values.extend(values)
+    rows.cautions.extend(cautions)
     _without_nonsense(rows)
     rows.cautions.extend(above_link_rate(record, [value for value, _ in rows.values]))
-    rows.cautions.extend(stalled(record, rows.tables))
     return rows
 
 

@@ -10,14 +10,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from benchmarks.simulated.little import InMemory, record
 
+from twinbed.analyses.steady.analysis import SteadyParams
 from twinbed.analyses.steady.analysis import analysis as steady
 from twinbed.analyses.steady.command import command
 from twinbed.analyses.steady.result import Steady
 from twinbed.analyses.steady.section import page
-from twinbed.analyses.steady.tables import sentence
+from twinbed.analyses.steady.tables import sentence, table
 from twinbed.contracts import exit_codes as codes
 from twinbed.model.caution import Kind
 from twinbed.model.error import TwinbedError
@@ -67,15 +69,22 @@ def of(paces: dict[str, Pace], **about: Any) -> dict[str, Steady]:
 def test_steady_runs_are_left_alone() -> None:
     found = of({"real": level, "virtual": level})
     for each in found.values():
-        assert not each.unsettled and not each.warm_up.shown
+        assert each.settles is not False and not each.warm_up.shown
         assert (each.runs, len(each.series)) == (5, 100)
         assert each.seconds == pytest.approx(SECONDS, rel=0.01) and each.overhead_s == 20.0
+
+
+def test_what_settles_hangs_on_the_margin() -> None:
+    """Where a margin is small against what chance does, nothing is decided."""
+    tables = study({"real": level})
+    assert all(each.settles is None for each in steady.run(tables, SteadyParams(margin=0.001)).cells)
+    assert all(each.settles for each in steady.run(tables, SteadyParams(margin=0.5)).cells)
 
 
 def test_a_warm_up_is_cut_off_and_its_effect_shown() -> None:
     """Half of the rate for a fifth of the time makes the mean 0.9: without it, it is 1/0.9 - 1 = 11 % more."""
     each = of({"real": level, "virtual": warming})["virtual"]
-    assert 0.2 <= each.cut <= 0.5 and each.warm_up.shown and not each.unsettled
+    assert 0.2 <= each.cut <= 0.5 and each.warm_up.shown and each.settles is not False
     assert each.warm_up.mean == pytest.approx(1 / 0.9 - 1, abs=0.02)
 
 
@@ -83,7 +92,7 @@ def test_runs_that_never_settle_are_cautioned() -> None:
     """From 1.0 to 0.7 in the second half, whose median is 0.85: -35 %."""
     result = steady.run(study({"real": level, "virtual": falling}))
     each = next(each for each in result.cells if each.testbed == "virtual")
-    assert each.unsettled and each.drift.mean == pytest.approx(-0.3 / 0.85, abs=0.05)
+    assert each.settles is False and each.drift.mean == pytest.approx(-0.3 / 0.85, abs=0.05)
     [caution] = result.cautions
     assert (caution.kind, caution.subject) == (Kind.UNSETTLED, "virtual")
     assert "falls by 3" in caution.detail and "In 1 of 2 cells runs never settle" in sentence(result)
@@ -92,15 +101,36 @@ def test_runs_that_never_settle_are_cautioned() -> None:
 def test_the_spread_of_runs_is_split() -> None:
     """4,000 answers of a Poisson process have a mean known to 1/sqrt(4000) = 1.6 %; runs differ by 10 % besides."""
     each = of({"real": level}, runs=40, between=0.1)["real"]
-    assert each.within == pytest.approx(1 / np.sqrt(4000), rel=0.15)
-    assert each.between == pytest.approx(0.1, rel=0.25) and each.deviation and each.deviation > each.between
-    # sqrt(20 x 10) x 0.016 / 0.1
-    assert each.best_seconds == pytest.approx(np.sqrt(200) / np.sqrt(4000) / 0.1, rel=0.3)
+    budget = each.budget
+    assert budget is not None and budget.within == pytest.approx(1 / np.sqrt(4000), rel=0.15)
+    assert budget.between == pytest.approx(0.1, rel=0.25) and budget.deviation > budget.between
+    # sqrt(20 x 10) x 0.016 / 0.1 is less than half of 10 s, of which 144 fit into an hour with 20 s each besides.
+    assert budget.best_seconds == pytest.approx(np.sqrt(200) / np.sqrt(4000) / 0.1, rel=0.3)
+    assert (budget.seconds, budget.runs_an_hour) == (pytest.approx(5.0, rel=0.01), 144)
+    assert budget.error_in_an_hour == pytest.approx(0.1 / np.sqrt(144), rel=0.3)
 
 
 def test_one_run_has_no_tests() -> None:
     each = of({"real": warming}, runs=1)["real"]
-    assert (each.deviation, each.warm_up.interval, each.warm_up.shown, each.unsettled) == (None, None, False, False)
+    assert (each.budget, each.warm_up.interval, each.warm_up.shown, each.settles) == (None, None, False, None)
+
+
+def test_one_run_that_drifts_among_steady_ones_is_named() -> None:
+    tables = study({"real": level, "virtual": level}, runs=6)
+    late = study({"real": falling}, runs=1).table("exchanges")
+    exchanges = tables.table("exchanges")
+    kept = exchanges.filter(pc.not_equal(exchanges["run"], "virtual3"))
+    late = late.set_column(0, "run", pa.array(["virtual3"] * late.num_rows))
+    result = steady.run(replace(tables, tables={"exchanges": pa.concat_tables([kept, late])}))
+    real, virtual = result.cells
+    assert real.astray is None and virtual.astray is not None
+    assert (virtual.astray.run, virtual.settles) == ("virtual3", None)
+    assert virtual.astray.drift == pytest.approx(-0.3 / 0.85, abs=0.06)
+    [caution] = result.cautions
+    assert (caution.kind, caution.subject) == (Kind.UNSETTLED, "virtual")
+    assert "in the second half of one run" in caution.detail
+    assert "in 1 of 2 cells one run drifts unlike the others" in sentence(result).lower()
+    assert "undecided, one not" in "".join(table(result).as_text())
 
 
 def test_runs_of_few_answers_are_left_out_and_counted() -> None:

@@ -1,0 +1,19 @@
+"""What is said of runs that never settle."""
+
+from __future__ import annotations
+
+from twinbed.statistics.steady import Settling
+
+
+def unsettled(found: Settling) -> str | None:
+    """The detail of the caution; None where nothing shows that runs do not settle."""
+    if found.settles is False:
+        return f"the rate {_way(found.over.mean)} in the second half of runs"
+    if found.astray is not None:
+        others = f"by {100 * found.astray.others:+.2g} % in the mean of the others"
+        return f"the rate {_way(found.astray.value)} in the second half of one run, {others}"
+    return None
+
+
+def _way(change: float) -> str:
+    return f"{'rises' if change > 0 else 'falls'} by {100 * abs(change):.2g} %"
