@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TABLES = {
+    "answers": "a row a part of a run of very many requests: how many answers it had",
     "applied": "a row a setting that was applied and read back",
     "cautions": "a row a reason to doubt a run",
     "clocks": "a row a pair: how its clocks were compared (docs/latency.md)",
@@ -22,6 +23,7 @@ TABLES = {
     "flows": "a row a TCP connection of the captures, with tcptrace's statistics (docs/flows.md)",
     "intervals": "a row an interval of iperf3's reports, and end",
     "kernel_log": "a row a line of a host's kernel log",
+    "latencies": "a row a range of times: how many requests of a run took so long, where they are too many for a row each",
     "losses": "a row a place where packets may be lost on their way, and how many were there (docs/coverage.md)",
     "metrics": "a row a measured value",
     "packetisation": "a row a TCP connection and direction: how payload became packets (docs/packets.md)",
@@ -88,6 +90,14 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "total_s": "both",
         "waiting_s": "until the first byte of the answer",
     },
+    "latencies": {
+        "source": "exchanges or requests: the table that would have a row each",
+        "place": "the link, or the host",
+        "from_ns": "the range's lower end; missing for requests without an answer",
+        "to_ns": "the range's upper end, which belongs to the next",
+        "requests": "how many",
+    },
+    "answers": {"start_s": "since the first request", "seconds": "its length", "answers": "that were complete in it"},
     "counters": {
         "source": "the file or command",
         "key": "the counter",

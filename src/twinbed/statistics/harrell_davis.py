@@ -28,9 +28,14 @@ def harrell_davis(ordered: Floats, shares: Sequence[float]) -> list[float]:
     return [_one(ordered, share) for share in shares]
 
 
+def parameters(n: int, share: float) -> tuple[float, float]:
+    """Of the beta distribution whose probabilities are the weights of n values."""
+    return (n + 1) * share, (n + 1) * (1 - share)
+
+
 def _one(ordered: Floats, share: float) -> float:
     n = len(ordered)
-    a, b = (n + 1) * share, (n + 1) * (1 - share)
+    a, b = parameters(n, share)
     first, last = math.floor(n * betaincinv(a, b, NOTHING)), math.ceil(n * (1 - betaincinv(b, a, NOTHING)))
     weights = np.diff(betainc(a, b, np.arange(first, last + 1) / n))
     return float(weights @ ordered[first:last] / weights.sum())

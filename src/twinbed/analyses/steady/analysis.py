@@ -117,11 +117,12 @@ class SteadyAnalysis(Analysis[SteadyParams, SteadyStates]):
 
 
 def _series(tables: Tables, records: Sequence[Record]) -> tuple[str, list[_Series]]:
-    for name, of_table in (("exchanges", _of_exchanges), ("intervals", _of_intervals)):
-        if tables.table(name).num_rows:
-            series = list(of_table(tables, records))
-            if series:
-                return name, series
+    series = [*_of_exchanges(tables, records), *_of_answers(tables, records)]
+    if series:
+        return "exchanges", series
+    series = list(_of_intervals(tables, records))
+    if series:
+        return "intervals", series
     raise TwinbedError(
         f"{tables.shown} has no series inside its runs",
         advice=f"the instrument packets gives one of HTTP ({LEAST * PER_BIN} answers a run and more), iperf3 one of {LEAST} "
@@ -134,6 +135,8 @@ def _of_exchanges(tables: Tables, records: Sequence[Record]) -> Iterator[_Series
     import numpy as np
 
     table = tables.table("exchanges")
+    if not table.num_rows:
+        return
     # pyarrow's own way to arrays loads pandas wherever that is installed, which takes a second.
     lasted = np.array(table["duration_s"].to_pylist(), dtype=np.float64)
     of_clients = np.array([link.startswith(CLIENT) for link in table["link"].to_pylist()], bool)
@@ -150,6 +153,19 @@ def _of_exchanges(tables: Tables, records: Sequence[Record]) -> Iterator[_Series
         found = rates_of_answers(begun[own], lasted[own])
         if found is not None:
             yield _Series(record, found.rates, found.seconds)
+
+
+def _of_answers(tables: Tables, records: Sequence[Record]) -> Iterator[_Series]:
+    """Of runs of very many requests."""
+    of_run: dict[str, list[dict[str, float]]] = {}
+    for row in tables.table("answers").to_pylist():
+        of_run.setdefault(row["run"], []).append(row)
+    for record in records:
+        parts = of_run.get(record.id)
+        if parts:
+            yield _Series(
+                record, [row["answers"] / row["seconds"] for row in parts], math.fsum(row["seconds"] for row in parts)
+            )
 
 
 def _of_intervals(tables: Tables, records: Sequence[Record]) -> Iterator[_Series]:

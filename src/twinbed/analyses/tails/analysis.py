@@ -16,10 +16,10 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -34,10 +34,6 @@ from twinbed.model.tables import Tables
 from twinbed.statistics.harrell_davis import harrell_davis
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.ratio import RatioTest, ratio_test
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 VERDICTS = (0.5, 0.9, 0.99)
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
@@ -88,7 +84,9 @@ class TailsAnalysis(Analysis[TailsParams, Tails]):
             raise TwinbedError("there is no reference testbed to compare with", advice="give one: --reference TESTBED")
         name, times, incomplete = _times(source, params.source)
         complete = [record for record in source.records if record.status is Status.COMPLETE]
-        runs = [_Run(record, len(times[record.id]), _quantiles(times[record.id])) for record in complete if record.id in times]
+        runs = [
+            _Run(record, times[record.id].requests, _quantiles(times[record.id])) for record in complete if record.id in times
+        ]
         step = MILLISECOND if name == "requests" else 0.0
         groups: dict[str, dict[str, list[_Run]]] = {}
         cells: dict[str, dict[str, Level]] = {}
@@ -136,15 +134,24 @@ class TailsAnalysis(Analysis[TailsParams, Tails]):
         return (section(result),) if result.verdicts else ()
 
 
-def _times(tables: Tables, wanted: str | None) -> tuple[str, dict[str, NDArray[np.float64]], int]:
-    """The table that times are from; run -> its times in increasing order; how many requests have no answer."""
+@dataclass(frozen=True, slots=True)
+class _Times:
+    """The times of one run's requests."""
+
+    requests: int
+    quantiles: Callable[[Sequence[float]], list[float]]
+
+
+def _times(tables: Tables, wanted: str | None) -> tuple[str, dict[str, _Times], int]:
+    """The table that times are from; the times of each run; how many requests have no answer."""
     if wanted not in (None, "exchanges", "requests"):
         raise TwinbedError(f"there are no times of requests in {wanted!r}", advice="exchanges, of captures, or requests")
     for name, column in (("exchanges", "duration_s"), ("requests", "total_s")):
         if wanted in (None, name):
-            times, incomplete = _of_table(tables, name, column)
-            if times:
-                return name, times, incomplete
+            one_by_one, unanswered = _of_table(tables, name, column)
+            together, of_histograms = _of_histograms(tables, name)
+            if one_by_one or together:
+                return name, one_by_one | together, unanswered + of_histograms
     raise TwinbedError(
         f"{tables.shown} has no times of single requests",
         advice="the instrument packets sees them in captures of HTTP, and ApacheBench (tool: ab) writes them; other workloads "
@@ -152,7 +159,7 @@ def _times(tables: Tables, wanted: str | None) -> tuple[str, dict[str, NDArray[n
     )
 
 
-def _of_table(tables: Tables, name: str, column: str) -> tuple[dict[str, NDArray[np.float64]], int]:
+def _of_table(tables: Tables, name: str, column: str) -> tuple[dict[str, _Times], int]:
     import numpy as np
 
     table = tables.table(name)
@@ -171,12 +178,38 @@ def _of_table(tables: Tables, name: str, column: str) -> tuple[dict[str, NDArray
     bounds = np.searchsorted(indices[order], np.arange(len(runs.dictionary) + 1))
     ordered = values[kept][order]
     times = {run: ordered[bounds[at] : bounds[at + 1]] for at, run in enumerate(runs.dictionary.to_pylist())}
-    return {run: own for run, own in times.items() if len(own)}, int(asked.sum()) - len(kept)
+    found = {run: _Times(len(own), partial(harrell_davis, own)) for run, own in times.items() if len(own)}
+    return found, int(asked.sum()) - len(kept)
 
 
-def _quantiles(ordered: NDArray[np.float64]) -> dict[float, float]:
-    shares = [share for share in SHARES if len(ordered) * min(share, 1 - share) >= BEYOND - 1e-9]
-    return dict(zip(shares, harrell_davis(ordered, shares), strict=True))
+def _of_histograms(tables: Tables, name: str) -> tuple[dict[str, _Times], int]:
+    """Of runs of very many requests."""
+    import numpy as np
+
+    from twinbed.statistics.histogram import Histogram, bucket
+
+    lows: dict[str, list[int]] = defaultdict(list)
+    counts: dict[str, list[int]] = defaultdict(list)
+    unanswered = 0
+    for row in tables.table("latencies").to_pylist():
+        if row["source"] != name:
+            continue
+        if row["from_ns"] is None:
+            unanswered += row["requests"]
+        else:
+            lows[row["run"]].append(row["from_ns"])
+            counts[row["run"]].append(row["requests"])
+    found = {}
+    for run, low in lows.items():
+        of_clients = Histogram(bucket(np.array(low, np.int64)), np.array(counts[run], np.int64))
+        whole = Histogram.together([of_clients])
+        found[run] = _Times(len(whole), whole.quantiles)
+    return found, unanswered
+
+
+def _quantiles(times: _Times) -> dict[float, float]:
+    shares = [share for share in SHARES if times.requests * min(share, 1 - share) >= BEYOND - 1e-9]
+    return dict(zip(shares, times.quantiles(shares), strict=True))
 
 
 def _tail(cell: Mapping[str, Level], testbed: str, runs: Sequence[_Run]) -> Tail:

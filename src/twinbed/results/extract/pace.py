@@ -75,7 +75,7 @@ def _of_exchanges(table: pa.Table) -> Iterator[_Client]:
 
     from twinbed.statistics import stalls
 
-    of_clients = _answered(table)
+    of_clients = answered(table)
     for link in of_clients["link"].unique().to_pylist():
         own = of_clients.filter(pc.equal(of_clients["link"], link))
         begun = own["start_ns"].to_numpy()
@@ -84,7 +84,7 @@ def _of_exchanges(table: pa.Table) -> Iterator[_Client]:
         yield _Client(link, stalls.of_events(events), float(np.ptp(events)))
 
 
-def _answered(table: pa.Table) -> pa.Table:
+def answered(table: pa.Table) -> pa.Table:
     """The requests on clients' links whose time is known."""
     import pyarrow.compute as pc
 
@@ -95,7 +95,7 @@ def _answered(table: pa.Table) -> pa.Table:
 def _drift_of_exchanges(table: pa.Table) -> float | None:
     from twinbed.statistics.steady import drift, rates_of_answers
 
-    own = _answered(table)
+    own = answered(table)
     series = rates_of_answers(own["start_ns"].to_numpy(), own["duration_s"].to_numpy())
     return drift(series.rates) if series else None
 

@@ -26,6 +26,7 @@ from twinbed.model.json import Document, Json, integer, text
 from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.results.extract.cautions import above_link_rate
+from twinbed.results.extract.condense import condensed
 from twinbed.results.extract.derived import derive, fairness, work_done
 from twinbed.results.extract.pace import pace
 
@@ -149,6 +150,7 @@ def read_run(
     values, cautions = pace(record.id, rows.tables)
     rows.values.extend(values)
     rows.cautions.extend(cautions)
+    rows.tables = condensed(rows.tables)
     _without_nonsense(rows)
     rows.cautions.extend(above_link_rate(record, [value for value, _ in rows.values]))
     return rows

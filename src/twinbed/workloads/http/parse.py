@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from twinbed import _core
 from twinbed.contracts.extracted import Extracted
 from twinbed.metrics.http import PERCENTILES, SUMMED, UNITS
 from twinbed.model.caution import Caution, Kind
+from twinbed.readers import ab_requests, latencies
 from twinbed.readers.clients import Numbers, total, values
 from twinbed.readers.http import ab_numbers, product, quotient, read_percentiles, request_cautions, wrk_numbers
 from twinbed.workloads.http.params import HttpParams
@@ -29,7 +30,8 @@ class Client:
     host: str
     numbers: Numbers
     cautions: Sequence[Caution]
-    requests: pa.Table | None = None
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    """``requests``, or ``latencies``."""
 
 
 def read(params: HttpParams, artifacts: Path) -> Extracted:
@@ -39,10 +41,14 @@ def read(params: HttpParams, artifacts: Path) -> Extracted:
         raise FileNotFoundError(f"no {params.tool}.txt in {artifacts}")
     read_client = _wrk_client if params.tool == "wrk" else _ab_client
     clients = [read_client(params, file.parent) for file in files]
-    tables = [client.requests for client in clients if client.requests is not None]
+    if any(latencies.NAME in client.tables for client in clients):
+        # One way for all, so that no request is counted in two.
+        histograms = [ab_requests.read(file.with_name("ab.tsv"), file.parent.name, most=0) for file in files]
+        clients = [replace(client, tables=each) for client, each in zip(clients, histograms, strict=True)]
+    names = dict.fromkeys(name for client in clients for name in client.tables)
     return Extracted(
         list(values([(client.host, client.numbers) for client in clients], UNITS, together)),
-        {"requests": _concatenated(tables)} if tables else {},
+        {name: _concatenated([client.tables[name] for client in clients if name in client.tables]) for name in names},
         [*(caution for client in clients for caution in client.cautions), *_warm_up(params, files)],
     )
 
@@ -68,14 +74,7 @@ def _ab_client(params: HttpParams, folder: Path) -> Client:
     if done == params.max_requests and taken is not None and taken < CLEARLY_EARLY * params.duration:
         detail = f"{done} requests after {taken:g} s of {params.duration:g} s{_of(folder.name)}"
         cautions.insert(0, Caution(Kind.REQUEST_CAP, detail))
-    return Client(folder.name, numbers, cautions, _requests(folder))
-
-
-def _requests(folder: Path) -> pa.Table:
-    import pyarrow as pa
-
-    table = _core.ab_requests((folder / "ab.tsv").read_bytes())
-    return table.add_column(0, "host", pa.array([folder.name] * table.num_rows, pa.string()))
+    return Client(folder.name, numbers, cautions, ab_requests.read(folder / "ab.tsv", folder.name))
 
 
 def _wrk_client(params: HttpParams, folder: Path) -> Client:

@@ -1,0 +1,75 @@
+"""Runs of very many requests: tables with a row each become histograms and a series, which are small whatever the number.
+
+What is kept answers what ``analyse tails`` and ``analyse steady`` ask; what single requests were (their packets, statuses,
+addresses) is in the artifacts alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from twinbed.readers import latencies
+from twinbed.results.extract.pace import CLIENT, answered
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ANSWERS = "answers"
+
+
+def condensed(tables: Sequence[tuple[str, pa.Table]], most: int = latencies.MOST_ROWS) -> list[tuple[str, pa.Table]]:
+    """The tables, in which ``exchanges`` of more than ``most`` rows are ``latencies`` and ``answers``, and ``requests`` are
+    ``latencies``, as of files made elsewhere."""
+    kept: list[tuple[str, pa.Table]] = []
+    for name, table in tables:
+        if name == "exchanges" and table.num_rows > most:
+            kept += [(latencies.NAME, each) for each in _histograms(table)]
+            kept += [(ANSWERS, each) for each in _series(table)]
+        elif name == "requests" and table.num_rows > most:
+            kept += [(latencies.NAME, each) for each in _of_requests(table)]
+        else:
+            kept.append((name, table))
+    return kept
+
+
+def _of_requests(table: pa.Table) -> Iterator[pa.Table]:
+    import numpy as np
+    import pyarrow.compute as pc
+
+    from twinbed.statistics.histogram import Histogram
+
+    for host in table["host"].unique().to_pylist():
+        own = table.filter(pc.equal(table["host"], host))["total_s"]
+        known = own.drop_null()
+        yield latencies.rows("requests", host, Histogram.of(np.asarray(known)), len(own) - len(known))
+
+
+def _histograms(table: pa.Table) -> Iterator[pa.Table]:
+    import numpy as np
+    import pyarrow.compute as pc
+
+    from twinbed.statistics.histogram import Histogram
+
+    of_clients = table.filter(pc.starts_with(table["link"], CLIENT))
+    whole = pc.and_(pc.fill_null(of_clients["complete"], False), pc.is_valid(of_clients["duration_s"]))
+    for link in of_clients["link"].unique().to_pylist():
+        own = pc.equal(of_clients["link"], link)
+        times = of_clients.filter(pc.and_(own, whole))["duration_s"]
+        unanswered = pc.sum(own).as_py() - len(times)
+        yield latencies.rows("exchanges", link, Histogram.of(np.asarray(times)), unanswered)
+
+
+def _series(table: pa.Table) -> Iterator[pa.Table]:
+    """Answers in equal parts of the run: start_s from the first request, seconds, answers."""
+    import pyarrow as pa
+
+    from twinbed.statistics.steady import rates_of_answers
+
+    own = answered(table)
+    found = rates_of_answers(own["start_ns"].to_numpy(), own["duration_s"].to_numpy())
+    if found is not None:
+        seconds = found.seconds / len(found.rates)
+        starts = [at * seconds for at in range(len(found.rates))]
+        answers = [round(rate * seconds) for rate in found.rates]
+        yield pa.table({"start_s": starts, "seconds": [seconds] * len(starts), "answers": pa.array(answers, pa.int64())})
