@@ -113,9 +113,9 @@ def test_the_error_is_that_of_an_autoregression(seed: int) -> None:
         level = 0.6 * level + noise.normal()
         values.append(level)
     about = np.array(values) - np.mean(values)
-    products = np.correlate(about, about, "full")[99:110] / 100
+    products = np.correlate(about, about, "full")[99:120] / 100
     spectra: dict[float, float] = {}
-    for order in range(11):
+    for order in range(21):
         weights = linalg.solve_toeplitz(products[:order], products[1 : order + 1]) if order else np.empty(0)
         noise_left = products[0] - weights @ products[1 : order + 1]
         spectra[100 * math.log(noise_left) + 2 * order] = noise_left * 100 / (99 - order) / (1 - weights.sum()) ** 2
