@@ -67,27 +67,56 @@ class Sections:
     """By their paths: ``background``, or of several ``background.KIND``."""
 
 
+Only = Mapping[str, Mapping[str, Sequence[Scalar]]]
+"""Testbed -> factor -> the levels that it is measured at, where those are not all."""
+
+
 def cells(
-    factors: Sequence[Factor], exclude: Sequence[Mapping[str, Scalar]], sections: Sections, problems: list[Problem]
+    factors: Sequence[Factor],
+    exclude: Sequence[Mapping[str, Scalar]],
+    only: Only,
+    sections: Sections,
+    problems: list[Problem],
 ) -> tuple[Cell, ...]:
     """All cells, in the order of the file, the last factor varying fastest. What is wrong is appended to ``problems``.
 
-    ``exclude`` maps factor names to levels; a cell that has all levels of one of them is left out.
+    ``exclude`` maps factor names to levels; a cell that has all levels of one of them is left out. Factors that were drawn
+    together vary together.
     """
-    count = math.prod(len(factor.levels) for factor in factors)
+    axes = _axes(factors)
+    count = math.prod(len(axis) for axis in axes)
     if count > MAX_CELLS:
         problems.append(Problem.at(factors[-1].place, "factors", f"make {count} cells", f"at most {MAX_CELLS}"))
         return ()
     resolver = _Resolver(factors, sections, problems)
     resolved: list[Cell] = []
-    for combination in itertools.product(*(factor.levels for factor in factors)):
-        chosen = {factor.name: level for factor, level in zip(factors, combination, strict=True)}
+    for combination in itertools.product(*axes):
+        levels = {name: level for part in combination for name, level in part.items()}
+        chosen = {factor.name: levels[factor.name] for factor in factors}
         if any(all(chosen[name] is level for name, level in entry.items()) for entry in exclude):
+            continue
+        if any(chosen[name] not in kept for name, kept in only.get(str(chosen[TESTBED].value), {}).items()):
             continue
         cell = resolver.cell(chosen)
         if cell is not None:
             resolved.append(cell)
     return tuple(resolved)
+
+
+def _axes(factors: Sequence[Factor]) -> list[list[dict[str, Scalar]]]:
+    """What varies on its own: a factor, or all that were drawn together; of each its levels by factor."""
+    axes = []
+    for factor in factors:
+        if not factor.together:
+            axes.append([{factor.name: level} for level in factor.levels])
+    of_hypercube = [factor for factor in factors if factor.together]
+    if of_hypercube:
+        # Whole numbers may be drawn together more than once.
+        draws = dict.fromkeys(zip(*(factor.levels for factor in of_hypercube), strict=True))
+        at = sum(not factor.together for factor in factors[: factors.index(of_hypercube[0])])
+        names = [factor.name for factor in of_hypercube]
+        axes.insert(at, [dict(zip(names, draw, strict=True)) for draw in draws])
+    return axes
 
 
 class _Resolver:

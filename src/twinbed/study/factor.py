@@ -7,7 +7,7 @@ A setting is named by its own name where only one has it, or by its dotted path,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pydantic import BaseModel
@@ -17,10 +17,13 @@ from twinbed.model.topology import Link, Topology
 from twinbed.study.document import Entries, Items, Node, Scalar, is_absent
 from twinbed.study.params import Path, shown
 from twinbed.study.problem import Position, Problem, listed, nearest
+from twinbed.study.sample import SAMPLES, is_sample, read_count, read_sample
 
 TESTBED = "testbed"
 INSTRUMENTS = "instruments"
 NO_INSTRUMENTS = "none"
+HYPERCUBE = "hypercube"
+"""Factors whose levels are drawn together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +49,18 @@ class Factor:
     place: Position
     setting: Setting | None
     levels: tuple[Scalar, ...]
+    drawn: bool = False
+    """Whether the levels were drawn."""
+    together: bool = False
+    """Whether they are one hypercube with those of the others of which this is true: the n-th of each make a combination."""
 
     @property
     def target(self) -> str:
         return self.name if self.setting is None else self.setting.path
 
     def values(self) -> tuple[Level, ...]:
-        return tuple(level.value for level in self.levels)
+        """The levels as written, each once."""
+        return tuple(level.value for level in dict.fromkeys(self.levels))
 
 
 def settings(
@@ -71,27 +79,46 @@ def settings(
     return {setting.path: setting for setting in every}
 
 
-def read_factors(node: Node | None, known: Mapping[str, Setting], problems: list[Problem]) -> list[Factor]:
-    """The factors of the ``factors`` section, in its order; a wrong one is left out."""
+def read_factors(node: Node | None, known: Mapping[str, Setting], seed: int, problems: list[Problem]) -> list[Factor]:
+    """The factors of the ``factors`` section, in its order; a wrong one is left out. ``seed`` is of levels that are drawn."""
     if node is None or is_absent(node):
         return []
     if not isinstance(node, Entries):
         problems.append(Problem.at(node.place, "factors", "is not a mapping", "a mapping of factors to lists of levels"))
         return []
     factors: dict[str, Factor] = {}
-    for name, value in node.entries.items():
-        place = node.keys[name]
+    for name, place, value, samples in _written(node, problems):
         target = _target(name, place, known, problems)
-        levels = _levels(name, value, problems)
+        levels = _levels(name, value, seed, samples, problems)
         if target is None or levels is None:
             continue
-        factor = Factor(name, place, known.get(target), levels)
+        factor = Factor(name, place, known.get(target), levels, is_sample(value), samples is not None)
         if target in factors:
             other = factors[target].name
             problems.append(Problem.at(place, f"factors.{name}", f"is the same setting as the factor {other!r}"))
         else:
             factors[target] = factor
     return list(factors.values())
+
+
+def _written(node: Entries, problems: list[Problem]) -> Iterator[tuple[str, Position, Node, int | None]]:
+    """Each factor's name, place and levels; of a hypercube's the number of draws too."""
+    for name, value in node.entries.items():
+        if name != HYPERCUBE:
+            yield name, node.keys[name], value, None
+            continue
+        key = f"factors.{HYPERCUBE}"
+        example = "such as {samples: 40, payload: {log_uniform: [500B, 16MiB]}, rate: {log_uniform: [10mbit, 1gbit]}}"
+        if not isinstance(value, Entries):
+            problems.append(Problem.at(value.place, key, "is not a mapping", f"factors that are drawn together, {example}"))
+            continue
+        samples = read_count(key, value, problems)
+        own = {factor: of for factor, of in value.entries.items() if factor != SAMPLES}
+        for factor, of in own.items():
+            if not is_sample(of):
+                problems.append(Problem.at(of.place, f"{key}.{factor}", "does not say from what it is drawn", example))
+            elif samples is not None:
+                yield factor, value.keys[factor], of, samples
 
 
 def match_level(node: Node, factor: Factor) -> Scalar | None:
@@ -124,8 +151,11 @@ def _target(name: str, place: Position, known: Mapping[str, Setting], problems: 
     return None
 
 
-def _levels(name: str, node: Node, problems: list[Problem]) -> tuple[Scalar, ...] | None:
+def _levels(name: str, node: Node, seed: int, samples: int | None, problems: list[Problem]) -> tuple[Scalar, ...] | None:
     key = f"factors.{name}"
+    if isinstance(node, Entries) and name not in {TESTBED, INSTRUMENTS}:
+        drawn = read_sample(name, node, seed, samples, problems)
+        return None if drawn is None else tuple(drawn)
     if not isinstance(node, Items):
         value: object = node.value if isinstance(node, Scalar) else {}
         example = (

@@ -11,9 +11,10 @@ from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentP
 from twinbed.model.result import Pairing
 from twinbed.model.run import Level
 from twinbed.study.catalogue import Catalogue
-from twinbed.study.cell import Cell, M, Sections, cells
+from twinbed.study.cell import Cell, M, Only, Sections, cells
 from twinbed.study.document import Entries, Items, Node, Scalar, is_absent
 from twinbed.study.factor import (
+    HYPERCUBE,
     INSTRUMENTS,
     NO_INSTRUMENTS,
     TESTBED,
@@ -27,7 +28,8 @@ from twinbed.study.params import Section, shown
 from twinbed.study.pivot import TABLES, Pivot, PivotReader
 from twinbed.study.problem import Position, Problem, listed, nearest
 from twinbed.study.profile import Profile
-from twinbed.study.sections import SectionReader
+from twinbed.study.sample import subset
+from twinbed.study.sections import ONLY, ONLY_EXAMPLE, SectionReader
 from twinbed.study.study import Head, Order, Study, pairing, seed_of
 from twinbed.study.until import read_until
 
@@ -83,7 +85,8 @@ class StudyReader:
         backgrounds = self.sections.backgrounds()
         topology = self.sections.topology()
         instruments = self.sections.instruments()
-        factors = self.factors(testbeds, workload, backgrounds, instruments)
+        seed = 0 if head is None else seed_of(head.study) if head.seed is None else head.seed
+        factors = self.factors(testbeds, workload, backgrounds, instruments, seed)
         self.check_instruments_factor(factors, instruments)
         excused = self.excused(factors)
         sections = Sections(
@@ -95,7 +98,7 @@ class StudyReader:
         )
         self.check_sections(sections, factors)
         exclude = self.exclude(factors)
-        resolved = cells(factors, exclude, sections, self.problems)
+        resolved = cells(factors, exclude, self.only(factors, seed), sections, self.problems)
         if not testbeds:
             return None
         if exclude and not resolved and not self.problems:
@@ -121,7 +124,7 @@ class StudyReader:
             until=until,
             order=head.order,
             comparison=head.comparison or pairing(head.order, replicates if until is None else until.least),
-            seed=seed_of(head.study) if head.seed is None else head.seed,
+            seed=seed,
             margin=head.margin,
             confidence=head.confidence,
             tables=tables,
@@ -150,6 +153,7 @@ class StudyReader:
         workload: Section[WorkloadParams] | None,
         backgrounds: Mapping[str, Section[BackgroundParams]],
         instruments: dict[str, Section[InstrumentParams]],
+        seed: int,
     ) -> list[Factor]:
         node = self.root.entries.get("factors")
         drivers = [section.model for section in testbeds.values()]
@@ -157,7 +161,7 @@ class StudyReader:
         models |= self.instruments_in_levels(node)
         loads = {path: section.model for path, section in backgrounds.items()}
         known = settings(None if workload is None else workload.model, loads, drivers, models)
-        factors = read_factors(node, known, self.problems)
+        factors = read_factors(node, known, seed, self.problems)
         if any(factor.name == TESTBED for factor in factors):
             self.check_testbed_factor(factors)
             return factors
@@ -214,7 +218,9 @@ class StudyReader:
     def excused(self, factors: Sequence[Factor]) -> frozenset[str]:
         """The last names of factors that are written but wrong: what they were to set is not missing as well."""
         node = self.root.entries.get("factors")
-        written = node.entries if isinstance(node, Entries) else {}
+        written = dict(node.entries) if isinstance(node, Entries) else {}
+        hypercube = written.pop(HYPERCUBE, None)
+        written |= hypercube.entries if isinstance(hypercube, Entries) else {}
         right = {factor.name for factor in factors}
         return frozenset(name.rpartition(".")[2] for name in written if name not in right)
 
@@ -275,6 +281,45 @@ class StudyReader:
             if len(entry) == len(item.entries):
                 excluded.append(entry)
         return excluded
+
+    def only(self, factors: Sequence[Factor], seed: int) -> Only:
+        """What testbeds are measured at, where ``only`` says less than everything."""
+        by_name = {factor.target: factor for factor in factors} | {factor.name: factor for factor in factors}
+        names = [factor.name for factor in factors if factor.name != TESTBED]
+        wrong = self.excused(factors)
+        kept: dict[str, dict[str, Sequence[Scalar]]] = {}
+        for testbed, node in self.sections.only.items():
+            key = f"testbeds.{testbed}.{ONLY}"
+            if not isinstance(node, Entries):
+                self.problem(node.place, key, "is not a mapping", f"factors and their levels, {ONLY_EXAMPLE}")
+                continue
+            for name, value in node.entries.items():
+                factor = by_name.get(name)
+                if factor is None and name.rpartition(".")[2] in wrong:
+                    continue
+                if factor is None or factor.name == TESTBED:
+                    self.problem(node.keys[name], f"{key}.{name}", "is not a factor", listed(names), nearest(name, names))
+                    continue
+                levels = self.only_levels(f"{key}.{name}", value, factor, seed)
+                if levels is not None:
+                    kept.setdefault(testbed, {})[factor.name] = levels
+        return kept
+
+    def only_levels(self, key: str, node: Node, factor: Factor, seed: int) -> Sequence[Scalar] | None:
+        if isinstance(node, Items):
+            levels = [match_level(item, factor) for item in node.items]
+            for item, level in zip(node.items, levels, strict=True):
+                if level is None:
+                    known = listed([_text(each.value) for each in factor.levels[:20]])
+                    self.problem(item.place, key, f"is not a level of {factor.name}", known)
+            return None if None in levels else [level for level in levels if level is not None]
+        given = node.entries.get("random") if isinstance(node, Entries) and len(node.entries) == 1 else None
+        count = given.value if isinstance(given, Scalar) else None
+        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= len(factor.levels):
+            allowed = f"a list of levels, or {{random: N}} with N from 1 to {len(factor.levels)}"
+            self.problem(node.place, key, f"does not say at which levels of {factor.name}", allowed)
+            return None
+        return subset(seed, factor.name, factor.levels, count, drawn=factor.drawn)
 
     def reference(self, factors: Sequence[Factor], testbeds: Mapping[str, Section[DriverParams]]) -> tuple[str, str]:
         names = [str(level.value) for factor in factors if factor.name == TESTBED for level in factor.levels]

@@ -17,6 +17,9 @@ from twinbed.study.problem import Position, Problem, listed, nearest
 
 M = TypeVar("M", bound=BaseModel)
 _TESTBED_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}", re.ASCII)
+ONLY = "only"
+"""The key of a testbed that is not measured everywhere."""
+ONLY_EXAMPLE = "such as {payload: {random: 20}} or {payload: [500B, 1MiB]}"
 _TESTBED_NAME_ALLOWED = "letters, digits, '_' and '-', beginning with a letter or digit, at most 32"
 
 
@@ -34,6 +37,8 @@ class SectionReader:
         self.root = root
         self.catalogue = catalogue
         self.problems = problems
+        self.only: dict[str, Node] = {}
+        """Testbed -> what it says of where it is measured."""
 
     def problem(self, place: Position, key: str, message: str, allowed: str = "", near: str | None = None) -> None:
         self.problems.append(Problem.at(place, key, message, allowed, near))
@@ -50,10 +55,19 @@ class SectionReader:
         for name, value in node.entries.items():
             if not _TESTBED_NAME.fullmatch(name):
                 self.problem(node.keys[name], f"testbeds.{name}", "is not a name for a testbed", _TESTBED_NAME_ALLOWED)
-            section = self._choice(f"testbeds.{name}", value, "driver", self.catalogue.drivers)
+            section = self._choice(f"testbeds.{name}", self._without_only(name, value), "driver", self.catalogue.drivers)
             if section is not None:
                 sections[name] = section
         return sections
+
+    def _without_only(self, name: str, node: Node) -> Node:
+        """The settings of a testbed's driver."""
+        if not isinstance(node, Entries) or ONLY not in node.entries:
+            return node
+        self.only[name] = node.entries[ONLY]
+        entries, keys = dict(node.entries), dict(node.keys)
+        del entries[ONLY], keys[ONLY]
+        return Entries(entries, keys, node.place)
 
     def workload(self) -> Section[WorkloadParams] | None:
         node = self.root.entries.get("workload")

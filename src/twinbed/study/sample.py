@@ -1,0 +1,191 @@
+"""Levels that are drawn, not listed: ``payload: {log_uniform: [500B, 16MiB], samples: 50}``.
+
+Draws are those of van der Corput's sequence in base 2, shuffled and scrambled by nested uniform permutations (Owen 1995, in
+Monte Carlo and Quasi-Monte Carlo Methods, 299; independent for each factor as in Burley 2020, J. Comput. Graph. Tech. 9(4):1).
+Each draw on its own is uniform; of the first 2^m each of 2^m equal parts of the range has one, so that several factors that
+are drawn together are a Latin hypercube; and a study that asks for more keeps those that it had.  They hang on the study's seed
+and the factor's name alone: SHA-256 decides each digit, so that they are the same in every version of every library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from twinbed.model.run import Level
+from twinbed.model.units import QuantityError, format_duration, format_size, magnitude
+from twinbed.study.document import Entries, Items, Node, Scalar
+from twinbed.study.params import shown
+from twinbed.study.problem import Problem, listed, nearest
+
+SAMPLES = "samples"
+MOST = 10_000
+DIGITS = 40
+"""Of a draw, in base 2."""
+PLACES = 4
+"""Digits that numbers, rates and times are drawn to; sizes to the byte."""
+TRIES = 4
+"""Draws for each level that is asked for, before there are too few different ones."""
+EXAMPLE = "such as {log_uniform: [500B, 16MiB], samples: 50}"
+
+
+def uniform(seed: int, name: str, index: int) -> float:
+    """The draw of this index, from 0 up to but not including 1."""
+    place = 0
+    for digit in reversed(range(DIGITS)):
+        above = index >> digit + 1
+        place |= ((index >> digit & 1) ^ _flips(seed, name, "place", digit, above)) << digit
+    value = 0.0
+    for digit in range(DIGITS):
+        below = place & (1 << digit) - 1
+        value += ((place >> digit & 1) ^ _flips(seed, name, "digit", digit, below)) / 2 ** (digit + 1)
+    return value
+
+
+def _flips(*what: object) -> int:
+    return hashlib.sha256(json.dumps(what, separators=(",", ":")).encode()).digest()[0] & 1
+
+
+def is_sample(node: Node) -> bool:
+    """Whether a factor's levels are drawn."""
+    return isinstance(node, Entries)
+
+
+def read_sample(name: str, node: Entries, seed: int, together: int | None, problems: list[Problem]) -> list[Scalar] | None:
+    """The drawn levels, different ones; None where the node does not say how. ``together`` is how many factors that are drawn
+    together have of each, where levels may come again."""
+    key = f"factors.{name}"
+    for other, place in node.keys.items():
+        if other not in _KINDS and (other != SAMPLES or together is not None):
+            near = nearest(other, _KINDS)
+            problems.append(Problem.at(place, f"{key}.{other}", "is not a way to draw levels", listed(_KINDS), near))
+            return None
+    kinds = [kind for kind in node.entries if kind in _KINDS]
+    if len(kinds) != 1:
+        allowed = f"one of {listed(_KINDS)}; {EXAMPLE}"
+        problems.append(Problem.at(node.place, key, "does not say from what its levels are drawn", allowed))
+        return None
+    samples = read_count(key, node, problems) if together is None else together
+    within = node.entries[kinds[0]]
+    if samples is None:
+        return None
+    try:
+        draw = _KINDS[kinds[0]](_values(within))
+    except QuantityError as error:
+        problems.append(Problem.at(within.place, f"{key}.{kinds[0]}", error.message, error.allowed))
+        return None
+    known: dict[tuple[type, Level], Scalar] = {}
+    levels: list[Scalar] = []
+    for index in range(TRIES * samples):
+        value = draw(uniform(seed, name, index))
+        new = (type(value), value) not in known
+        level = known.setdefault((type(value), value), Scalar(value, node.place))
+        if new or together is not None:
+            levels.append(level)
+        if len(levels) == samples:
+            return levels
+    problems.append(Problem.at(node.place, key, f"has no {samples} different levels", "fewer samples, or a wider range"))
+    return None
+
+
+def read_count(key: str, node: Entries, problems: list[Problem]) -> int | None:
+    """How many levels are drawn."""
+    given = node.entries.get(SAMPLES)
+    allowed = f"a whole number from 1 to {MOST:,}; {EXAMPLE}"
+    if given is None:
+        problems.append(Problem.at(node.place, f"{key}.{SAMPLES}", "is required: how many levels are drawn", allowed))
+        return None
+    value = given.value if isinstance(given, Scalar) else None
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST:
+        problems.append(Problem.at(given.place, f"{key}.{SAMPLES}", f"{shown(value)} is not a number of levels", allowed))
+        return None
+    return value
+
+
+Draw = Callable[[float], Level]
+
+
+def _values(node: Node) -> list[Level]:
+    if not isinstance(node, Items) or not all(isinstance(item, Scalar) for item in node.items):
+        raise QuantityError("is not a list", "a list of levels, or of the range's two ends")
+    return [item.value for item in node.items if isinstance(item, Scalar)]
+
+
+def _ends(values: Sequence[Level]) -> tuple[float, float, Callable[[float], Level]]:
+    """The least and the greatest, in base units, and how a value between them is written."""
+    if len(values) != 2:
+        raise QuantityError("is not a range", "the least and the greatest")
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        low, high = (float(value) for value in values if isinstance(value, int | float))
+        write: Callable[[float], Level] = _rounded
+    else:
+        sizes = [magnitude(str(value)) for value in values]
+        units = {size[0] for size in sizes if size is not None}
+        if None in sizes or len(units) != 1:
+            raise QuantityError("is not a range", "two numbers, sizes, rates or durations")
+        low, high = (size[1] for size in sizes if size is not None)
+        write = _WRITTEN[units.pop()]
+    if not low < high:
+        raise QuantityError("is not a range", "the least first, and the greatest")
+    return low, high, write
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{PLACES}g}")
+
+
+_WRITTEN: Mapping[str, Callable[[float], Level]] = {
+    "bytes": lambda value: format_size(round(value)),
+    "bit/s": lambda value: f"{round(_rounded(value))}bit",
+    "s": lambda value: format_duration(_rounded(value)),
+}
+
+
+def _uniform(values: Sequence[Level]) -> Draw:
+    low, high, write = _ends(values)
+    return lambda at: write(low + at * (high - low))
+
+
+def _log_uniform(values: Sequence[Level]) -> Draw:
+    low, high, write = _ends(values)
+    if low <= 0:
+        raise QuantityError("has no logarithm", "a range above 0")
+    return lambda at: write(low * math.exp(at * math.log(high / low)))
+
+
+def _integers(values: Sequence[Level]) -> Draw:
+    ends = [value for value in values if isinstance(value, int) and not isinstance(value, bool)]
+    if len(ends) != 2 or len(values) != 2 or not ends[0] < ends[1]:
+        raise QuantityError("is not a range of whole numbers", "the least and the greatest, such as [1, 64]")
+    low, high = ends
+    return lambda at: low + math.floor(at * (high - low + 1))
+
+
+def _choice(values: Sequence[Level]) -> Draw:
+    if not values:
+        raise QuantityError("has no levels", "a list of levels")
+    return lambda at: values[math.floor(at * len(values))]
+
+
+_KINDS: Mapping[str, Callable[[Sequence[Level]], Draw]] = {
+    "log_uniform": _log_uniform,
+    "uniform": _uniform,
+    "integers": _integers,
+    "choice": _choice,
+}
+
+
+def subset(seed: int, name: str, levels: Sequence[Scalar], count: int, *, drawn: bool) -> list[Scalar]:
+    """So many of a factor's levels, at random, in their order: of levels that were drawn the first ones, which are as random as
+    any and spread evenly; of listed ones those of the least hashes.  Asking for more keeps those that there were."""
+    if drawn:
+        return list(levels[:count])
+
+    def rank(level: Scalar) -> bytes:
+        text = json.dumps([seed, "only", name, level.value], separators=(",", ":"))
+        return hashlib.sha256(text.encode()).digest()
+
+    chosen = sorted(levels, key=rank)[:count]
+    return [level for level in levels if level in chosen]
