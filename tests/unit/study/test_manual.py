@@ -44,8 +44,10 @@ def test_the_wrong_example_is_told_what_the_manual_says() -> None:
 
 
 def test_the_counts_of_cells_are_as_the_manual_says() -> None:
-    twelve = next(text for text in EXAMPLES if "16MiB" in text)
+    twelve = next(text for text in EXAMPLES if "payload: [500B, 1MiB, 16MiB]" in text)
     assert len(load(completed(twelve), "x.yaml", registry.catalogue()).cells) == 12
+    forty = next(text for text in EXAMPLES if "hypercube" in text)
+    assert len(load(completed(forty), "x.yaml", registry.catalogue()).cells) == 40
     three = next(text for text in EXAMPLES if "nic: [null" in text)
     assert len(load(completed(three), "x.yaml", registry.catalogue()).cells) == 3
 
