@@ -20,6 +20,7 @@ TABLES = {
     "exchanges": "a row an HTTP request and its response in the captures (docs/packets.md)",
     "facts": "a row a fact of a run's passport",
     "flows": "a row a TCP connection of the captures, with tcptrace's statistics (docs/flows.md)",
+    "interrupts": "a row a line of interrupts of a kernel, over all CPUs",
     "intervals": "a row an interval of iperf3's reports, and end",
     "kernel_log": "a row a line of a host's kernel log",
     "losses": "a row a place where packets may be lost on their way, and how many were there (docs/coverage.md)",
@@ -95,6 +96,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "difference": "last less first",
         "seconds": "between the two",
     },
+    "interrupts": {"line": "its chip and what handles it, or the architecture's label", "count": "how many came"},
     "losses": {"pair": "the pair of hosts", "stage": "the place", "packets": "how many"},
     "segment_sizes": {
         "least_payload_bytes": "the range's lower end",
