@@ -121,10 +121,9 @@ def _events(tables: Tables) -> Iterator[tuple[str, str, float | None, bool]]:
         # A switch's end of a link is named after the host.
         device = ".".join(role(part) if part in hosts else part for part in (row["device"] or "").split("."))
         name = " ".join(part for part in (row["source"], row["event"], device) if part)
-        of_one = {**row, "mean_s": row["seconds"] / row["count"] if row["seconds"] is not None and row["count"] else None}
         for column, grows in _OF_EVENTS.items():
             if column == "count" or row["source"] == TIMED:
-                yield f"{name} {column.removesuffix('_s')}@{role(row['host'])}", row["run"], of_one[column], grows
+                yield f"{name} {column.removesuffix('_s')}@{role(row['host'])}", row["run"], row[column], grows
 
 
 def _together(values: list[float | None], adds_up: bool) -> float | None:
