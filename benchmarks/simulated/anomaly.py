@@ -7,13 +7,12 @@ with two or all of these; rare ones; the response under other names; and levels 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from twinbed.statistics.anomaly import Measure, Runs, moving
+from twinbed.statistics.anomaly import Given, Measure, Runs, moving
 
 METRICS = 188
 """As the LDRD report's Table 3.2."""
@@ -43,18 +42,18 @@ class Anomaly:
     """The share of the other metrics' variance that all have in common."""
     tested: tuple[int, ...] = field(default=tuple(SHARES))
 
-    def study(self, seed: int) -> tuple[Runs, dict[str, tuple[Measure, Sequence[float | None]]]]:
+    def study(self, seed: int) -> tuple[Runs, dict[str, Given]]:
         chance = np.random.default_rng(seed)
         n = np.repeat(np.array(self.tested), self.replicates)
         rate = ALONE * np.array([SHARES[each] for each in n]) * np.exp(chance.normal(0, SPREAD, len(n)))
         work = rate * n * SECONDS
         shared = chance.normal(size=len(n))
-        metrics: dict[str, tuple[Measure, Sequence[float | None]]] = {}
+        metrics: dict[str, Given] = {}
         if self.correlation is not None:
-            metrics[PLANTED] = (Measure.PER_WORK, self._planted(chance, rate).tolist())
+            metrics[PLANTED] = Given(Measure.PER_WORK, self._planted(chance, rate).tolist())
         for at in range(self.of_n):
             y = np.log(n) * chance.uniform(0.05, 0.5) * chance.choice((-1, 1)) + chance.normal(0, 0.05, len(n))
-            metrics[f"of N {at}"] = (Measure.PER_WORK, np.exp(y).tolist())
+            metrics[f"of N {at}"] = Given(Measure.PER_WORK, np.exp(y).tolist())
         for at in range(METRICS - len(metrics)):
             kind = KINDS[at % len(KINDS)]
             noise = math.sqrt(self.common) * shared + math.sqrt(1 - self.common) * chance.normal(size=len(n))
@@ -72,24 +71,22 @@ class Anomaly:
         return np.exp(0.3 * y)
 
 
-def _null(
-    kind: str, chance: np.random.Generator, noise: Floats, n: Floats, rate: Floats, work: Floats
-) -> tuple[Measure, Sequence[float | None]]:
+def _null(kind: str, chance: np.random.Generator, noise: Floats, n: Floats, rate: Floats, work: Floats) -> Given:
     spread = math.exp(chance.uniform(math.log(0.002), math.log(0.3)))
     parts = {"work": work, "time": np.full(len(n), ALONE * SECONDS), "pairs": ALONE * SECONDS * n}
     of = {"work and time": ("work", "time"), "all three": ("work", "time", "pairs")}.get(kind, (kind,))
     if kind == "level":
-        return Measure.LEVEL, (5 + noise).tolist()
+        return Given(Measure.LEVEL, (5 + noise).tolist())
     if kind == "response":
         form = chance.choice((-1, 1)) * np.log(rate if chance.random() < 0.5 else work)
-        return Measure.LEVEL, np.exp(form + chance.normal(0, 0.03 * SPREAD, len(n))).tolist()
+        return Given(Measure.LEVEL, np.exp(form + chance.normal(0, 0.03 * SPREAD, len(n))).tolist())
     if kind == "rare":
         mean = math.exp(chance.uniform(math.log(0.5), math.log(50)))
         counts = chance.poisson(mean * work / work.mean())
-        return Measure.PER_WORK, (counts / work).tolist()
+        return Given(Measure.PER_WORK, (counts / work).tolist())
     shares = chance.dirichlet(np.ones(len(of)))
     counts = sum(share * parts[part] for share, part in zip(shares, of, strict=True)) * np.exp(spread * noise)
-    return Measure.PER_WORK, (counts / work).tolist()
+    return Given(Measure.PER_WORK, (counts / work).tolist())
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,9 @@ This is fitted by least squares of relative residuals under these bounds (Lawson
 columns, over all subsets of them). What is left, y divided by the fit, is compared with the rate by rank correlations: a
 count that any such mix explains is left without one, whatever its parts. Benjamini and Hochberg's correction (1995) limits
 the expected share of false ones among those named. A metric whose logarithm is that of the rate, of the work or of the
-inverse of either, but for a constant and a tenth of its spread, is the response in another form and not tested.
+inverse of either, but for a constant and a tenth of its spread, is the response in another form and not tested; nor is what
+the workload itself reports and orders the runs as the rate does, nor a count that differs from one of the work or of the time
+alone by less.
 
 A correlation is not a cause. What changes with N for a reason of its own moves with a rate that changes with N: the
 correlation at equal N, of ranks less their mean at each N, tells the two apart where runs at equal N differ enough.
@@ -28,6 +30,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import combinations
 from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,10 +46,13 @@ LEAST = 2
 """Runs at each N."""
 ANOTHER_FORM = 0.1
 """The response in another form: its logarithm is the rate's but for this share of the latter's standard deviation."""
+SAME_ORDER = 0.95
+"""What the workload reports beside its rate (percentiles of the time of the same requests) is the rate in another form where
+its rank correlation with it is as large."""
 FEWEST = 5
 """Runs with both values, so that a fit of three parts leaves something."""
-EVEN = 1e-6
-"""What differs from run to run by less, relatively, does not vary."""
+EVEN = 0.01
+"""What varies by less, as a share of how the rate varies (standard deviations of logarithms), does not vary."""
 
 
 class Measure(StrEnum):
@@ -58,11 +64,23 @@ class Measure(StrEnum):
     """Neither grows with the work nor with the time: a share, a size."""
 
 
+class Given(NamedTuple):
+    """A metric, run by run."""
+
+    measure: Measure
+    values: Sequence[float | None]
+    """None is a value that a run does not have."""
+    reported: bool = False
+    """Whether it is the workload's own report, as the rate is."""
+
+
 class Form(StrEnum):
     """The response under other names."""
 
     RATE = "the rate in another form"
     WORK = "the work done in another form"
+    GOES_WITH_WORK = "it goes with the work alone"
+    GOES_WITH_TIME = "it goes with the time alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,15 +177,15 @@ def _ratio(values: Sequence[float], single: Sequence[float], alpha: float) -> tu
     return ratio, interval, float(stdtr(df, -difference / error))
 
 
-def moving(runs: Runs, metrics: Mapping[str, tuple[Measure, Sequence[float | None]]], alpha: float = 0.05) -> list[Moving]:
-    """Compares metrics with the rate of a pair, run by run; None is a value that a run does not have. Those that are named come
+def moving(runs: Runs, metrics: Mapping[str, Given], alpha: float = 0.05) -> list[Moving]:
+    """Compares metrics with the rate of a pair, run by run. Those that are named come
     first, then the largest |rho|.
 
     Raises ValueError for rates or work that are not above 0.
     """
     if min(*runs.rates, *runs.work) <= 0:
         raise ValueError("a rate of 0, expected above 0")
-    rows = [_compared(name, runs, measure, values) for name, (measure, values) in metrics.items()]
+    rows = [_compared(name, runs, *given) for name, given in metrics.items()]
     p_values = [row.spearman.p_value for row in rows if row.spearman]
     shares, strict = iter(benjamini_hochberg(p_values)), iter(holm(p_values))
     judged = [_judged(row, next(shares), next(strict), alpha) if row.spearman else row for row in rows]
@@ -178,23 +196,26 @@ def _judged(row: Moving, adjusted: float, adjusted_holm: float, alpha: float) ->
     return replace(row, adjusted=adjusted, adjusted_holm=adjusted_holm, moves=adjusted <= alpha)
 
 
-def _compared(name: str, runs: Runs, measure: Measure, values: Sequence[float | None]) -> Moving:
+def _compared(name: str, runs: Runs, measure: Measure, values: Sequence[float | None], reported: bool) -> Moving:
     both = [at for at, value in enumerate(values) if value is not None]
     y = np.array([value for value in values if value is not None])
     rate, work = np.asarray(runs.rates, dtype=np.float64)[both], np.asarray(runs.work, dtype=np.float64)[both]
     n = np.asarray(runs.n)[both]
     untested = Moving(name, len(both), None, None, None, None, None, None, None, None, False)
-    if len(both) < FEWEST or np.ptp(y) <= EVEN * np.abs(y).max() or np.ptp(rate) == 0:
+    if len(both) < FEWEST or np.ptp(y) == 0 or np.ptp(rate) == 0:
         return untested
     as_is = spearman(y.tolist(), rate.tolist())
-    if form := _form(y, rate, work):
+    form = _form(measure, y, rate, work)
+    if form is None and reported and as_is is not None and abs(as_is.value) >= SAME_ORDER:
+        form = Form.RATE
+    if form:
         return replace(untested, per_work=as_is, form=form)
     shares = None
     if measure is Measure.PER_WORK and y.min() >= 0:
         parts = np.column_stack([np.ones(len(y)), 1 / work, n / work])
         fit, shares = _explained(y, parts)
         y = y / fit
-        if np.ptp(y) <= EVEN * np.abs(y).max():
+        if np.std(y) <= EVEN * np.std(np.log(rate)):
             return replace(untested, per_work=as_is, shares=shares)
     x, left = rate.tolist(), y.tolist()
     return replace(
@@ -213,9 +234,14 @@ def _slope(x: Floats, y: Floats) -> float:
     return float(apart @ y / (apart @ apart))
 
 
-def _form(y: Floats, rate: Floats, work: Floats) -> Form | None:
+def _form(measure: Measure, y: Floats, rate: Floats, work: Floats) -> Form | None:
     if y.min() <= 0:
         return None
+    per_work = measure is Measure.PER_WORK
+    if per_work and np.std(np.log(y)) <= EVEN * np.std(np.log(rate)):
+        return Form.GOES_WITH_WORK
+    if per_work and np.std(np.log(y) + np.log(work)) <= ANOTHER_FORM * np.std(np.log(rate)):
+        return Form.GOES_WITH_TIME
     for form, of in ((Form.RATE, rate), (Form.WORK, work)):
         spread = float(np.std(np.log(of)))
         if any(np.std(np.log(y) - sign * np.log(of)) <= ANOTHER_FORM * spread for sign in (1, -1)):
@@ -262,6 +288,7 @@ def _at_equal_n(rate: Floats, y: Floats, n: NDArray[np.int_]) -> Correlation | N
     if scale == 0 or df < 1:
         return None
     rho = max(-1.0, min(1.0, float(one @ two) / scale))
-    if abs(rho) == 1:
-        return Correlation(rho, 0.0)
-    return Correlation(rho, 2 * float(stdtr(df, -abs(rho) * math.sqrt(df / (1 - rho * rho)))))
+    # All orders within the strata are equally likely: no p-value is less than that of two of them.
+    least = 2 * math.exp(-sum(math.lgamma(float(np.sum(n == level)) + 1) for level in levels))
+    p_value = 2 * float(stdtr(df, -abs(rho) * math.sqrt(df / (1 - rho * rho)))) if abs(rho) < 1 else 0.0
+    return Correlation(rho, max(least, p_value))

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import nnls
 from scipy.stats import rankdata, t
 
-from twinbed.statistics.anomaly import Form, Measure, Moving, Runs, _at_equal_n, _bounded, moving
+from twinbed.statistics.anomaly import Form, Given, Measure, Moving, Runs, _at_equal_n, _bounded, moving
 
 SHARES = {1: 1.0, 2: 1.1, 4: 1.05}
 N = np.repeat(list(SHARES), 12)
@@ -19,7 +19,7 @@ COUNT = np.exp(CHANCE.normal(0, 0.01, len(N)))
 
 
 def named(**counts: np.ndarray) -> dict[str, Moving]:
-    return {row.metric: row for row in moving(RUNS, {name: (Measure.PER_WORK, y.tolist()) for name, y in counts.items()})}
+    return {row.metric: row for row in moving(RUNS, {name: Given(Measure.PER_WORK, y.tolist()) for name, y in counts.items()})}
 
 
 @pytest.mark.parametrize(
@@ -64,16 +64,16 @@ def test_a_count_that_falls_steeper_than_time_explains_is_named() -> None:
     ],
 )
 def test_the_response_in_another_form_is_not_tested(values: np.ndarray, form: Form | None) -> None:
-    (row,) = moving(RUNS, {"value": (Measure.LEVEL, values.tolist())})
+    (row,) = moving(RUNS, {"value": Given(Measure.LEVEL, values.tolist())})
     assert row.form is form and (row.spearman is None) == (form is not None) and row.moves == (form is None)
 
 
 def test_levels_are_compared_as_they_are_and_what_does_not_vary_is_not() -> None:
-    metrics: dict[str, tuple[Measure, list[float | None]]] = {
-        "level": (Measure.LEVEL, (-RATE + 3).tolist()),
-        "constant": (Measure.LEVEL, [3.0] * len(N)),
-        "absent": (Measure.PER_WORK, [None] * len(N)),
-        "few": (Measure.PER_WORK, [1.0, 2.0, 3.0, 4.0] + [None] * (len(N) - 4)),
+    metrics: dict[str, Given] = {
+        "level": Given(Measure.LEVEL, (-RATE + 3).tolist()),
+        "constant": Given(Measure.LEVEL, [3.0] * len(N)),
+        "absent": Given(Measure.PER_WORK, [None] * len(N)),
+        "few": Given(Measure.PER_WORK, [1.0, 2.0, 3.0, 4.0] + [None] * (len(N) - 4)),
     }
     rows = {row.metric: row for row in moving(RUNS, metrics)}
     assert rows["level"].spearman is not None and rows["level"].spearman.value == pytest.approx(-1)
@@ -85,9 +85,9 @@ def test_named_come_first_and_then_the_strongest() -> None:
     rows = moving(
         RUNS,
         {
-            "noise": (Measure.LEVEL, CHANCE.normal(size=len(N)).tolist()),
-            "weak": (Measure.LEVEL, (RATE + CHANCE.normal(0, 30, len(N))).tolist()),
-            "strong": (Measure.LEVEL, (RATE + CHANCE.normal(0, 3, len(N))).tolist()),
+            "noise": Given(Measure.LEVEL, CHANCE.normal(size=len(N)).tolist()),
+            "weak": Given(Measure.LEVEL, (RATE + CHANCE.normal(0, 30, len(N))).tolist()),
+            "strong": Given(Measure.LEVEL, (RATE + CHANCE.normal(0, 8, len(N))).tolist()),
         },
     )
     assert [row.metric for row in rows] == ["strong", "weak", "noise"]
@@ -113,6 +113,32 @@ def test_correlation_at_equal_n_is_that_of_ranks_in_a_regression_with_a_constant
     error = np.sqrt(squares[0] / df * np.linalg.inv(dummies.T @ dummies)[0, 0])
     found = _at_equal_n(RATE, y, N)
     assert found is not None and found.p_value == pytest.approx(2 * t.sf(abs(solved[0] / error), df), rel=1e-9)
+
+
+def test_no_p_value_at_equal_n_is_below_that_of_two_of_all_orders() -> None:
+    """Three and four runs in order: (3! 4!) / 2 such as these."""
+    n, rate = np.array([1, 1, 1, 2, 2, 2, 2]), np.array([1.0, 2, 3, 11, 12, 13, 14])
+    found = _at_equal_n(rate, -(rate**2), n)
+    assert found is not None and (found.value, found.p_value) == (-1, pytest.approx(2 / (6 * 24)))
+
+
+@pytest.mark.parametrize(
+    ("y", "form"),
+    [
+        (10 + np.log(RATE) * 1e-4, Form.GOES_WITH_WORK),
+        (5 / (RATE * N) * np.exp(CHANCE.normal(0, 0.001, len(N))), Form.GOES_WITH_TIME),
+        (5 / RATE, Form.RATE),
+        (10 * COUNT, None),
+    ],
+)
+def test_a_count_of_the_work_or_of_the_time_alone_is_not_tested(y: np.ndarray, form: Form | None) -> None:
+    assert named(count=y)["count"].form is form
+
+
+@pytest.mark.parametrize(("reported", "form"), [(True, Form.RATE), (False, None)])
+def test_what_the_workload_reports_and_orders_runs_as_the_rate_does_is_the_rate(reported: bool, form: Form | None) -> None:
+    (row,) = moving(RUNS, {"p99": Given(Measure.PER_WORK, (RATE**-0.5 + 1).tolist(), reported)})
+    assert row.form is form
 
 
 def test_rates_of_nothing_are_an_error() -> None:

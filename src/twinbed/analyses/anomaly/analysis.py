@@ -20,7 +20,7 @@ from twinbed.model.json import Json
 from twinbed.model.tables import Tables
 from twinbed.observations.frame import of_tables
 from twinbed.observations.numbered import ALONE, Numbered, each_by_itself, numbered
-from twinbed.statistics.anomaly import LEAST, Faster, Moving, Runs, faster, moving
+from twinbed.statistics.anomaly import LEAST, Faster, Given, Moving, Runs, faster, moving
 
 
 class AnomalyParams(BaseModel):
@@ -85,8 +85,11 @@ def _moving(group: Numbered, others: Mapping[str, Candidate], largest: int, para
     rows = [row for row, n in enumerate(group.n) if n <= largest and group.values[row] > 0]
     works = _work(group, params)
     runs = Runs([group.values[row] for row in rows], [group.n[row] for row in rows], [works[row] for row in rows])
-    metrics = {name: (each.measure, [each.by_run.get(group.runs[row]) for row in rows]) for name, each in others.items()}
-    there = {name: given for name, given in metrics.items() if any(value is not None for value in given[1])}
+    metrics = {
+        name: Given(each.measure, [each.by_run.get(group.runs[row]) for row in rows], each.reported)
+        for name, each in others.items()
+    }
+    there = {name: given for name, given in metrics.items() if any(value is not None for value in given.values)}
     return moving(runs, there, params.alpha)
 
 

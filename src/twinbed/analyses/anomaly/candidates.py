@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import fmean
+from typing import TypeAlias
 
 from twinbed.metrics.counters import CPU_BUSY, CPU_IDLE, CPU_STEAL, RATES
 from twinbed.metrics.derived import unit_of_work
+from twinbed.metrics.events import METRICS
+from twinbed.metrics.metric import Layer
 from twinbed.model.tables import Tables
 from twinbed.statistics.anomaly import Measure
 
@@ -28,14 +31,23 @@ COUNTED = {
 _NUMBER = re.compile(r"\d+$")
 _OF_EVENTS = {"count": True, "seconds": True, "least_s": False, "mean_s": False, "most_s": False}
 """Columns of ``events``, and whether they grow with the work."""
+OF_EVENTS = frozenset(metric.name for metric in METRICS)
+"""Sums over the rows of ``events``."""
 TIMED = "kvm"
 """The source whose events have a duration."""
 
 
-@dataclass(slots=True)
+_Key: TypeAlias = tuple[str, str, str]
+"""Metric, role, direction."""
+_ByRun: TypeAlias = Mapping[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     measure: Measure
-    by_run: dict[str, float | None] = field(default_factory=dict)
+    reported: bool
+    """Whether it is of the application layer, as the response is."""
+    by_run: _ByRun
     """None where one of the places has no value."""
 
 
@@ -47,8 +59,11 @@ def candidates(tables: Tables, response: str, work_rates: Mapping[str, float]) -
     twins = {f"{name}_per_{unit_of_work(work)}": name for work in works for name in names}
     by_work = {twin: name for twin, name in twins.items() if twin in names}
     left_out = {response, *by_work.values(), *(rate for rate, count in COUNTED.items() if count in names)}
-    parts: dict[str, dict[str, list[float | None]]] = {}
-    forms: dict[str, tuple[Measure, bool]] = {}
+    if tables.table("events").num_rows:
+        left_out |= {twin for twin, name in by_work.items() if name in OF_EVENTS}
+    parts: dict[_Key, dict[str, list[float | None]]] = {}
+    forms: dict[_Key, tuple[Measure, bool]] = {}
+    reported = {(each.metric, role(each.host), each.direction) for each in values if each.layer == Layer.APPLICATION}
     for each in values:
         if each.metric in left_out:
             continue
@@ -59,20 +74,33 @@ def candidates(tables: Tables, response: str, work_rates: Mapping[str, float]) -
         elif each.metric not in by_work:
             adds_up = False
             measure = Measure.PER_WORK if each.unit == "s" or "/" in each.unit else Measure.LEVEL
-        name = "@".join(part for part in (each.metric, role(each.host), each.direction) if part)
-        forms[name] = measure, adds_up
-        parts.setdefault(name, {}).setdefault(each.run, []).append(value)
+        key = each.metric, role(each.host), each.direction
+        forms[key] = measure, adds_up
+        parts.setdefault(key, {}).setdefault(each.run, []).append(value)
     done = _work_done(values, works)
-    for name, run, value, adds_up in _events(tables):
+    for key, run, value, adds_up in _events(tables):
         of_run = done.get(run)
         if adds_up:
             value = value / of_run if value is not None and of_run else None
-        forms[name] = Measure.PER_WORK if adds_up else Measure.LEVEL, adds_up
-        parts.setdefault(name, {}).setdefault(run, []).append(value)
+        forms[key] = Measure.PER_WORK if adds_up else Measure.LEVEL, adds_up
+        parts.setdefault(key, {}).setdefault(run, []).append(value)
+    found = {key: {run: _together(of, forms[key][1]) for run, of in by_run.items()} for key, by_run in parts.items()}
     return {
-        name: Candidate(forms[name][0], {run: _together(of, forms[name][1]) for run, of in by_run.items()})
-        for name, by_run in parts.items()
+        "@".join(part for part in key if part): Candidate(forms[key][0], key in reported, by_run)
+        for key, by_run in _of_whole_runs(found).items()
     }
+
+
+def _of_whole_runs(found: Mapping[_Key, _ByRun]) -> dict[_Key, _ByRun]:
+    """With one pair a metric of the workload is the whole run's; with several some are the clients' alone. Such are one."""
+    merged = dict(found)
+    for key, by_run in found.items():
+        metric, at, direction = key
+        whole = merged.get((metric, "", direction))
+        if at and whole is not None and by_run.keys() - whole.keys():
+            merged[metric, "", direction] = {**by_run, **whole}
+            del merged[key]
+    return merged
 
 
 def role(host: str) -> str:
@@ -87,13 +115,14 @@ class _Row:
     host: str
     direction: str
     unit: str
+    layer: str
     value: float | None
 
 
 def _rows(tables: Tables) -> Iterator[_Row]:
     table = tables.table("metrics")
     if table.num_rows:
-        columns = (table[name].to_pylist() for name in ("run", "metric", "host", "direction", "unit", "value"))
+        columns = (table[name].to_pylist() for name in ("run", "metric", "host", "direction", "unit", "layer", "value"))
         yield from (_Row(*row) for row in zip(*columns, strict=True))
 
 
@@ -108,11 +137,11 @@ def _work_done(values: list[_Row], works: set[str]) -> dict[str, float]:
     return {**sums, **whole}
 
 
-def _events(tables: Tables) -> Iterator[tuple[str, str, float | None, bool]]:
-    """(name, run, value, whether it grows with the work)."""
+def _events(tables: Tables) -> Iterator[tuple[_Key, str, float | None, bool]]:
+    """(key, run, value, whether it grows with the work)."""
     interrupts = tables.table("interrupts")
     for row in interrupts.to_pylist():
-        yield f"interrupts {row['line']}@{role(row['host'])}", row["run"], row["count"], True
+        yield (f"interrupts {row['line']}", role(row["host"]), ""), row["run"], row["count"], True
     table = tables.table("events")
     if not table.num_rows:
         return
@@ -123,7 +152,7 @@ def _events(tables: Tables) -> Iterator[tuple[str, str, float | None, bool]]:
         name = " ".join(part for part in (row["source"], row["event"], device) if part)
         for column, grows in _OF_EVENTS.items():
             if column == "count" or row["source"] == TIMED:
-                yield f"{name} {column.removesuffix('_s')}@{role(row['host'])}", row["run"], row[column], grows
+                yield (f"{name} {column.removesuffix('_s')}", role(row["host"]), ""), row["run"], row[column], grows
 
 
 def _together(values: list[float | None], adds_up: bool) -> float | None:

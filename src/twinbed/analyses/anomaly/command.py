@@ -53,10 +53,11 @@ def _text(anomalies: Anomalies) -> Iterator[str]:
     counters = [row for row in anomalies.counters if row["moves"]]
     tested = sum(row["spearman"] is not None for row in anomalies.counters)
     yield f"\n{len(counters)} of {tested} other metrics move with the rate up to there, beyond what goes with work and time"
-    yield table_text([{name: value for name, value in row.items() if name not in DETAILS} for row in counters[:MOST]])
+    if counters:
+        yield table_text([{name: value for name, value in row.items() if name not in DETAILS} for row in counters[:MOST]])
     if len(counters) > MOST:
         yield f"... and {len(counters) - MOST} more: --format csv --table counters"
     if forms := sum(row["not_tested"] is not None for row in anomalies.counters):
-        yield f"{forms} are the rate or the work done in another form, and not tested."
+        yield f"{forms} are the rate, the work or the time in another form, and not tested."
     if counters and all(row["p_at_equal_n"] is None or row["p_at_equal_n"] > LIKELY for row in counters):
         yield "None of them moves with the rate at equal N: what changes with N for a reason of its own looks the same."

@@ -11,6 +11,7 @@ from twinbed.analyses.anomaly.candidates import candidates
 from twinbed.statistics.anomaly import Measure
 
 RATES = {"r": 400.0}
+HALVES = {"client1": 0.2, "client2": 0.4}
 
 
 class Few:
@@ -18,7 +19,7 @@ class Few:
 
     def __init__(self, metrics: list[tuple[str, str, str, float | None]], **tables: list[dict[str, Any]]) -> None:
         rows = [
-            {"run": "r", "metric": metric, "host": host, "direction": "", "unit": unit, "value": value}
+            {"run": "r", "metric": metric, "host": host, "direction": "", "unit": unit, "layer": "host", "value": value}
             for metric, host, unit, value in metrics
         ]
         self.tables = {"metrics": rows, **tables}
@@ -63,6 +64,24 @@ def test_hosts_of_a_role_are_summed_where_they_count_and_averaged_where_not() ->
     assert values["rtt@client"] == (Measure.PER_WORK, pytest.approx(0.2))
     assert values["drops_per_request@server"] == (Measure.PER_WORK, None)
     assert not {"cpu_busy_share@client", "cpu_seconds@client"} & set(values)
+
+
+def test_what_is_the_whole_runs_with_one_pair_and_the_clients_with_several_is_one() -> None:
+    few = Few([*WORK, ("connect_time_max", "", "s", 0.1)])
+    of_one = few.tables["metrics"][-1] = few.tables["metrics"][-1] | {"layer": "application"}
+    few.tables["metrics"] += [of_one | {"run": "two", "host": host, "value": value} for host, value in HALVES.items()]
+    of = candidates(few, "requests_per_second", RATES)  # type: ignore[arg-type]
+    assert of["connect_time_max"].by_run == {"r": 0.1, "two": pytest.approx(0.3)} and "connect_time_max@client" not in of
+    assert (of["connect_time_max"].reported, of["packets_per_request"].reported) == (True, False)
+
+
+def test_sums_of_events_are_left_out_where_their_rows_are_there() -> None:
+    sums = [("netif_rx_events", "machine", "1", 10.0), ("netif_rx_events_per_request", "machine", "1/request", 0.01)]
+    assert "netif_rx_events_per_request@machine" in found(Few(WORK + sums))
+    row = {"run": "r", "host": "machine", "source": "net", "event": "netif_rx", "device": "eth2", "count": 10.0}
+    events = [row | dict.fromkeys(("seconds", "least_s", "mean_s", "most_s"))]
+    values = found(Few(WORK + sums, events=events))
+    assert "netif_rx_events_per_request@machine" not in values and values["net netif_rx eth2 count@machine"][1] == 0.01
 
 
 def test_rates_and_shares_of_time_are_divided_by_the_work_in_a_second_where_their_counts_are_not_there() -> None:
