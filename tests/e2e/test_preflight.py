@@ -304,8 +304,8 @@ def test_events_that_a_kernel_lacks_are_named_with_what_it_said_and_are_never_re
         machine = SimpleNamespace(artifacts=str(tmp_path), start=lambda argv: Trying(), read=lambda path: text.encode())
         return cast(Lab, SimpleNamespace(machine=machine))
 
-    counted = "twinbed-events 1\ncounted net netif_rx\n"
-    whole = preflight._events(lab(counted + "counted kvm vmexit\nend\n"))
+    counted = "twinbed-events 1\ncounted net netif_rx 9 1\n"
+    whole = preflight._events(lab(counted + "counted kvm vmexit 9 1\nend\n"))
     assert (whole.works, whole.found) == (True, "counted in a trial lab: netif_rx, vmexit")
     refused = "".join(f"refused kvm {kind} cannot attach to kvm_entry: No such file\n" for kind in ("vmexit", "mmio"))
     partly = preflight._events(lab(f"{counted}{refused}end\n"))

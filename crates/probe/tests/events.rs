@@ -98,8 +98,6 @@ fn packets_are_counted_by_device_at_each_tracepoint() {
     let dropped = lines.iter().find(|line| line[0] == "hits" && line[1] == "kfree_skb").unwrap();
     assert!(dropped[2].parse::<u64>().unwrap() >= PACKETS);
     assert_eq!((fact(&lines, "lost"), fact(&lines, "windows")), (0, 1));
-    let whole = fact(&lines, "end_ns") - fact(&lines, "start_ns");
-    assert!(fact(&lines, "attached_ns") <= whole);
     assert_eq!(lines.last().unwrap(), &["end"]);
 }
 
@@ -111,8 +109,10 @@ fn a_share_of_the_time_is_attached_in_windows_at_random_moments() {
     let lines = probe.stop();
     // Three periods are over, and the fourth's window may have begun; a busy machine misses some.
     assert!((1..=4).contains(&fact(&lines, "windows")));
-    let attached = fact(&lines, "attached_ns");
-    assert!(attached > 0 && attached < fact(&lines, "end_ns") - fact(&lines, "start_ns"));
+    let whole = fact(&lines, "end_ns") - fact(&lines, "start_ns");
+    let spans = lines.iter().filter(|line| line[0] == "counted").map(|line| line[3].parse::<u64>().unwrap());
+    let spans: Vec<_> = spans.collect();
+    assert!(spans.len() >= 6 && spans.iter().all(|span| 0 < *span && *span < whole), "{spans:?} of {whole}");
 }
 
 #[test]

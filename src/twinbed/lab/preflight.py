@@ -261,7 +261,7 @@ def _events(lab: Lab) -> Check:
         lines = lab.machine.read(file).decode(errors="replace").splitlines()
     except HostError as error:
         return Check("kernel events", False, str(error).replace("\n", " "), required=False)
-    counted = [line.rpartition(" ")[2] for line in lines if line.startswith("counted ")]
+    counted = [line.split(" ")[2] for line in lines if line.startswith("counted ")]
     refused: dict[str, list[str]] = {}
     works = True
     for line in lines:

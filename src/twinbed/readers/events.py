@@ -34,9 +34,8 @@ class Place:
     """The machine or a host with a kernel of its own."""
 
     name: str
-    scale: float | None
-    """The time from the first to the last moment, over that in which hits were counted; None where none were."""
-    windows: int
+    scales: Mapping[str, float | None]
+    """Tracepoint, or kind of KVM's -> all hits over those seen, as estimated; None where nothing could be seen."""
     hits: Mapping[str, Mapping[str, int]]
     """Tracepoint -> device -> hits; a tracepoint that the kernel refused is not there."""
     lasted: Mapping[str, Lasted]
@@ -48,20 +47,23 @@ class Place:
     def values(self) -> Iterator[Value]:
         for tracepoint, metric in HITS.items():
             counted = self.hits.get(tracepoint)
-            yield Value(metric.name, None if counted is None else self._scaled(sum(counted.values())), metric.unit, self.name)
+            total = None if counted is None else self._scaled(tracepoint, sum(counted.values()))
+            yield Value(metric.name, total, metric.unit, self.name)
         for kind, metric in ACCESSES.items():
             of = self.lasted.get(kind)
-            yield Value(metric.name, None if of is None else self._scaled(of.hits), metric.unit, self.name)
-            yield Value(SECONDS[kind].name, self._seconds(of), SECONDS[kind].unit, self.name)
+            yield Value(metric.name, None if of is None else self._scaled(kind, of.hits), metric.unit, self.name)
+            yield Value(SECONDS[kind].name, self._seconds(kind), SECONDS[kind].unit, self.name)
 
-    def _scaled(self, hits: float) -> float | None:
-        return None if self.scale is None else hits * self.scale
+    def _scaled(self, event: str, hits: float) -> float | None:
+        scale = self.scales[event]
+        return None if scale is None else hits * scale
 
-    def _seconds(self, of: Lasted | None) -> float | None:
+    def _seconds(self, kind: str) -> float | None:
         """Of all hits, by the mean of those whose time is known."""
+        of = self.lasted.get(kind)
         if of is None or (of.hits and not of.timed):
             return None
-        return self._scaled(of.hits * of.seconds / of.timed if of.timed else 0.0)
+        return self._scaled(kind, of.hits * of.seconds / of.timed if of.timed else 0.0)
 
     def table(self) -> pa.Table:
         """host, source, event, device, hits, count, seconds, least_s, mean_s, most_s. Null is not known."""
@@ -80,12 +82,12 @@ class Place:
                 yield {"host": self.name, "source": "net", "event": tracepoint}
             for device, hits in self.hits.get(tracepoint, {}).items():
                 of_device = {"source": "net", "event": tracepoint, "device": device or None}
-                yield {"host": self.name, **of_device, "hits": hits, "count": self._scaled(hits)}
+                yield {"host": self.name, **of_device, "hits": hits, "count": self._scaled(tracepoint, hits)}
         for kind in ACCESSES:
             of = self.lasted.get(kind)
-            row = {"host": self.name, "source": "kvm", "event": kind, "seconds": self._seconds(of)}
+            row = {"host": self.name, "source": "kvm", "event": kind, "seconds": self._seconds(kind)}
             if of is not None:
-                row |= {"hits": of.hits, "count": self._scaled(of.hits)}
+                row |= {"hits": of.hits, "count": self._scaled(kind, of.hits)}
             if of is not None and of.timed:
                 row |= {"least_s": of.least_s, "mean_s": of.seconds / of.timed, "most_s": of.most_s}
             yield row
@@ -103,13 +105,15 @@ def read_place(file: Path) -> Place:
     if not lines or lines[0] != HEAD or lines[-1] != "end":
         raise ValueError(f"{file.name} is not whole: it begins with {HEAD!r} and ends with 'end'")
     facts: dict[str, str] = {}
+    spans: dict[str, tuple[int, int]] = {}
     hits: dict[str, dict[str, int]] = {}
     lasted: dict[str, Lasted] = {}
     refused: dict[str, str] = {}
     for line in lines[1:-1]:
         word, _, rest = line.partition(" ")
         if word == "counted":
-            source, _, event = rest.partition(" ")
+            source, event, ns, softirqs = rest.split(" ")
+            spans[event] = int(ns), int(softirqs)
             if source == "net":
                 hits[event] = {}
         elif word == "refused":
@@ -125,7 +129,15 @@ def read_place(file: Path) -> Place:
             lasted[kind] = Lasted(count, timed, *(NANOSECOND_S * each for each in (total, least, most)))
         else:
             facts[word] = rest
-    attached = int(facts["attached_ns"])
-    scale = (int(facts["end_ns"]) - int(facts["start_ns"])) / attached if attached > 0 else None
+    whole = int(facts["end_ns"]) - int(facts["start_ns"]), int(facts["softirqs"])
+    scales = {event: 1.0 if float(facts["share"]) == 1 else _scale(span, whole, event in hits) for event, span in spans.items()}
     missed = None if facts["missed"] == "-" else int(facts["missed"])
-    return Place(file.parent.name, scale, int(facts["windows"]), hits, lasted, refused, int(facts["lost"]), missed)
+    return Place(file.parent.name, scales, hits, lasted, refused, int(facts["lost"]), missed)
+
+
+def _scale(span: tuple[int, int], whole: tuple[int, int], of_packets: bool) -> float | None:
+    """By softirqs that received packets, for what happens to packets; by time for the rest, and where no packets came."""
+    ns, softirqs = span
+    if of_packets and softirqs > 0:
+        return whole[1] / softirqs
+    return whole[0] / ns if ns > 0 else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -16,32 +17,33 @@ from twinbed.model.caution import Kind
 
 MACHINE_FILE = """twinbed-events 1
 kernel 6.1.0
+share 0.2
 start_ns 1000000000
 end_ns 11000000000
-attached_ns 2000000000
+softirqs 6000
 windows 10
-counted net net_dev_queue
-counted net net_dev_xmit
-counted net netif_rx
+counted net net_dev_queue 2000000000 1200
+counted net net_dev_xmit 2000000000 1200
+counted net netif_rx 2000000000 1200
 refused net netif_receive_skb this kernel has no tracepoint netif_receive_skb
-counted net napi_poll
-counted net kfree_skb
+counted net napi_poll 2000000000 1200
+counted net kfree_skb 2000000000 1200
 hits kfree_skb 7 NOWHERE
 hits net_dev_queue 100 eth0
 hits net_dev_queue 300 eth0
 hits net_dev_queue 20 p.client 1
 hits net_dev_xmit 60 p.client 1
-counted kvm vmexit
+counted kvm vmexit 2500000000 1500
 lasted vmexit 40 40 80000 1000 5000
-counted kvm mmio
+counted kvm mmio 2500000000 1500
 lasted mmio 10 5 10000 1500 3000
-counted kvm ioport
+counted kvm ioport 2500000000 1500
 lasted ioport 3 0 0 0 0
 lost 0
 missed 0
 end
 """.replace("NOWHERE", "")
-"""Ten seconds, two of them counted: totals are five times what was seen."""
+"""A fifth of the softirqs is in windows, so there are five times the hits seen; of KVM it is ten seconds over 2.5."""
 
 
 @pytest.fixture
@@ -80,11 +82,11 @@ def test_values_are_what_was_seen_of_the_whole_time(extracted: Extracted) -> Non
         "netif_receive_skb_events": None,  # refused: not known, and not none
         "napi_poll_events": 0,
         "kfree_skb_events": 5 * 7,
-        "kvm_exit_events": 5 * 40,
-        "kvm_exit_seconds": pytest.approx(5 * 80e-6),
-        "kvm_mmio_events": 5 * 10,
-        "kvm_mmio_seconds": pytest.approx(5 * 10 * 2e-6),  # ten at a mean of the five that were timed
-        "kvm_port_events": 5 * 3,
+        "kvm_exit_events": 4 * 40,
+        "kvm_exit_seconds": pytest.approx(4 * 80e-6),
+        "kvm_mmio_events": 4 * 10,
+        "kvm_mmio_seconds": pytest.approx(4 * 10 * 2e-6),  # ten at a mean of the five that were timed
+        "kvm_port_events": 4 * 3,
         "kvm_port_seconds": None,  # they happened, and none was timed
     }
     assert set(values) == {metric.name for metric in METRICS}
@@ -110,9 +112,21 @@ def test_the_table_has_a_row_a_device_and_what_is_not_known_is_null(extracted: E
     assert [rows["ioport", None][name] for name in ("hits", "seconds", "least_s", "mean_s")] == [3, None, None, None]
 
 
-def test_a_run_too_short_for_a_window_has_hits_and_no_values(tmp_path: Path) -> None:
-    text = MACHINE_FILE.replace("attached_ns 2000000000", "attached_ns 0").replace("windows 10", "windows 0")
+def test_a_run_too_short_for_a_window_has_no_values(tmp_path: Path) -> None:
+    text = re.sub(r"(counted \S+ \S+) \d+ \d+", r"\1 0 0", MACHINE_FILE)
     assert {value.value for value in extract(tmp_path, text).values} == {None}
+
+
+def test_where_no_packets_were_received_hits_are_of_the_time(tmp_path: Path) -> None:
+    """Ten seconds over two, as sending alone makes no softirqs."""
+    text = MACHINE_FILE.replace(" 2000000000 1200", " 2000000000 0")
+    values = {value.metric: value.value for value in extract(tmp_path, text).values}
+    assert values["net_dev_xmit_events"] == 5 * 60
+
+
+def test_with_all_of_the_time_counts_are_what_was_seen(tmp_path: Path) -> None:
+    values = {value.metric: value.value for value in extract(tmp_path, MACHINE_FILE.replace("share 0.2", "share 1")).values}
+    assert (values["net_dev_queue_events"], values["kvm_exit_events"]) == (420, 40)
 
 
 def test_where_kvm_is_not_there_its_values_are_missing(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@
 
 use std::os::fd::OwnedFd;
 
+use super::moment::Moment;
 use crate::bpf::assembler::{Assembler, Label};
 use crate::bpf::instruction::{
     Condition, Function, Instruction, Operand, Operation, Register, Width, R0, R1, R2, R3, R4, R6, R7, R8, STACK,
@@ -75,6 +76,9 @@ pub struct Timing {
     threads: Map,
     programs: Vec<(&'static str, Program)>,
     links: Vec<OwnedFd>,
+    since: Moment,
+    /// For how long the programs were attached, all in all.
+    pub attached: Moment,
 }
 
 impl Timing {
@@ -96,7 +100,8 @@ impl Timing {
             program.attach(tracepoint)?;
             programs.push((tracepoint, program));
         }
-        Ok(Timing { totals, threads, programs, links: Vec::new() })
+        let never = Moment::default();
+        Ok(Timing { totals, threads, programs, links: Vec::new(), since: never, attached: never })
     }
 
     /// Forgets what had begun when the programs were detached last: its end was not seen.
@@ -106,13 +111,15 @@ impl Timing {
         for thread in begun {
             self.threads.delete(&thread).tried(|| "empty a BPF map")?;
         }
-        self.links =
-            self.programs.iter().map(|(tracepoint, program)| program.attach(tracepoint)).collect::<Outcome<_>>()?;
+        let attach = || self.programs.iter().map(|(tracepoint, program)| program.attach(tracepoint)).collect();
+        let (since, links): (Moment, Outcome<Vec<_>>) = Moment::of(attach);
+        (self.since, self.links) = (since, links?);
         Ok(())
     }
 
     pub fn detach(&mut self) {
-        self.links.clear();
+        let (until, ()) = Moment::of(|| self.links.clear());
+        self.attached += until - self.since;
     }
 
     /// Once detached: of each kind in the order of `KINDS`, and how often a program was not run.
@@ -303,7 +310,14 @@ mod tests {
         wait();
         entry.run(&[0]);
         entry.run(&[0]);
-        let timing = Timing { totals, threads, programs: Vec::new(), links: Vec::new() };
+        let timing = Timing {
+            totals,
+            threads,
+            programs: Vec::new(),
+            links: Vec::new(),
+            since: Moment::default(),
+            attached: Moment::default(),
+        };
         let (found, _) = timing.totals().unwrap();
         assert_eq!(found.iter().map(|total| (total.hits, total.count)).collect::<Vec<_>>(), [(4, 4), (4, 3), (1, 1)]);
         const WAITED: u64 = 20_000_000;

@@ -5,6 +5,7 @@
 //! for a share of the time alone: one window in each period, at a time in it that is drawn at random.
 
 mod kvm;
+mod moment;
 mod net;
 mod output;
 
@@ -15,6 +16,7 @@ use crate::bpf::kernel;
 use crate::failure::{Failure, Outcome, Tried};
 use crate::stop::Stop;
 use crate::sys;
+use moment::Moment;
 use output::Time;
 
 const PERIOD_NS: i64 = sys::NS_PER_S;
@@ -32,61 +34,61 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
     let mut net = net::Counting::load();
     let mut kvm = kvm::Timing::load();
     let always = share == 1.0;
-    let window_ns = (PERIOD_NS as f64 * share) as i64;
-    let mut time = Time { start_ns: sys::monotonic_ns(), ..Time::default() };
-    let mut attached_at = if always { Some(attach(&mut net, &mut kvm)?) } else { None };
+    let mut time = Time { start: Moment::now(), end: Moment::default(), share, windows: 0 };
+    if always {
+        attach(&mut net, &mut kvm, &mut time)?;
+    }
     let mut stdout = io::stdout();
     let written = stdout.write_all(b"ready\n").and_then(|()| stdout.flush());
     written.tried(|| "write to standard output")?;
     if always {
         stop.wait().tried(|| "wait for a signal")?;
+        detach(&mut net, &mut kvm)?;
     } else {
-        let mut period = time.start_ns;
-        loop {
-            let begin = period + random_below(PERIOD_NS - window_ns)?;
-            if stop.wait_until(begin) {
-                break;
-            }
-            attached_at = Some(attach(&mut net, &mut kvm)?);
-            if stop.wait_until(begin + window_ns) {
-                break;
-            }
-            detach(&mut net, &mut kvm, &mut time, &mut attached_at)?;
-            // A period that was missed is left out, not made up for.
-            let late = sys::monotonic_ns() - period;
-            period += PERIOD_NS * (late / PERIOD_NS).max(1);
-        }
+        in_windows(&stop, (PERIOD_NS as f64 * share) as i64, &mut net, &mut kvm, &mut time)?;
     }
-    detach(&mut net, &mut kvm, &mut time, &mut attached_at)?;
-    time.end_ns = sys::monotonic_ns();
+    time.end = Moment::now();
     let text = output::text(&time, &net, &kvm)?;
     std::fs::write(&out, text).tried(|| format!("write {out}"))
 }
 
-/// The middle of the time that it takes.
-fn attach(net: &mut net::Counting, kvm: &mut Outcome<kvm::Timing>) -> Outcome<i64> {
-    let begun = sys::monotonic_ns();
-    net.attach()?;
-    if let Ok(kvm) = kvm {
-        kvm.attach()?;
-    }
-    Ok(i64::midpoint(begun, sys::monotonic_ns()))
-}
-
-fn detach(
+/// Until told to stop.
+fn in_windows(
+    stop: &Stop,
+    window_ns: i64,
     net: &mut net::Counting,
     kvm: &mut Outcome<kvm::Timing>,
     time: &mut Time,
-    attached_at: &mut Option<i64>,
 ) -> Outcome<()> {
-    let Some(since) = attached_at.take() else { return Ok(()) };
-    let begun = sys::monotonic_ns();
+    let mut period = time.start.ns;
+    loop {
+        let begin = period + random_below(PERIOD_NS - window_ns)?;
+        if stop.wait_until(begin) {
+            return Ok(());
+        }
+        attach(net, kvm, time)?;
+        let stopped = stop.wait_until(begin + window_ns);
+        detach(net, kvm)?;
+        if stopped {
+            return Ok(());
+        }
+        // A period that was missed is left out, not made up for.
+        let late = sys::monotonic_ns() - period;
+        period += PERIOD_NS * (late / PERIOD_NS).max(1);
+    }
+}
+
+fn attach(net: &mut net::Counting, kvm: &mut Outcome<kvm::Timing>, time: &mut Time) -> Outcome<()> {
+    time.windows += 1;
+    net.attach()?;
+    kvm.as_mut().map_or(Ok(()), kvm::Timing::attach)
+}
+
+fn detach(net: &mut net::Counting, kvm: &mut Outcome<kvm::Timing>) -> Outcome<()> {
     net.detach();
     if let Ok(kvm) = kvm {
         kvm.detach();
     }
-    time.attached_ns += i64::midpoint(begun, sys::monotonic_ns()) - since;
-    time.windows += 1;
     kernel::settle()
 }
 

@@ -5,6 +5,7 @@
 
 use std::os::fd::OwnedFd;
 
+use super::moment::Moment;
 use crate::bpf::assembler::Assembler;
 use crate::bpf::instruction::{Condition, Function, Instruction, Operand, Width, R0, R1, R2, R3, R4, R6, STACK};
 use crate::bpf::kernel::{Map, MapKind, Program};
@@ -48,9 +49,12 @@ const ONLY_KEY: [u8; 4] = [0; 4];
 pub struct Counting {
     devices: Outcome<(Map, Map)>,
     programs: Vec<Program>,
-    links: Vec<OwnedFd>,
+    /// Of each program, with the moment since which it is attached.
+    links: Vec<(Moment, OwnedFd)>,
+    /// For how long each program was attached, all in all.
+    attached: Vec<Moment>,
     /// Of each tracepoint, whether it is counted.
-    pub tried: Vec<(&'static str, Outcome<()>)>,
+    tried: Vec<(&'static str, Outcome<()>)>,
 }
 
 /// What was counted.
@@ -69,7 +73,8 @@ impl Counting {
     pub fn load() -> Counting {
         let devices = Map::new(MapKind::HashOfProcessors, 8, VALUE_BYTES, DEVICES)
             .and_then(|devices| Ok((devices, Map::new(MapKind::Array, 4, 8, 1)?)));
-        let mut counting = Counting { devices, programs: Vec::new(), links: Vec::new(), tried: Vec::new() };
+        let mut counting =
+            Counting { devices, programs: Vec::new(), links: Vec::new(), attached: Vec::new(), tried: Vec::new() };
         let types = Types::of_kernel();
         for (at, (tracepoint, device)) in TRACEPOINTS.into_iter().enumerate() {
             let outcome = counting.load_one(at, tracepoint, device, &types);
@@ -85,16 +90,32 @@ impl Counting {
         let program = Program::load_reading(&instructions, types.tracepoint(tracepoint)?)?;
         program.attach_reading()?;
         self.programs.push(program);
+        self.attached.push(Moment::default());
         Ok(())
     }
 
     pub fn attach(&mut self) -> Outcome<()> {
-        self.links = self.programs.iter().map(Program::attach_reading).collect::<Outcome<_>>()?;
+        for program in &self.programs {
+            let (since, link) = Moment::of(|| program.attach_reading());
+            self.links.push((since, link?));
+        }
         Ok(())
     }
 
     pub fn detach(&mut self) {
-        self.links.clear();
+        for ((since, link), attached) in self.links.drain(..).zip(&mut self.attached) {
+            let (until, ()) = Moment::of(|| drop(link));
+            *attached += until - since;
+        }
+    }
+
+    /// Each tracepoint with the time for which it was attached, or why it was not.
+    pub fn tracepoints(&self) -> impl Iterator<Item = (&'static str, Result<Moment, &Failure>)> {
+        let mut attached = self.attached.iter();
+        self.tried.iter().map(move |(tracepoint, outcome)| match outcome {
+            Ok(()) => (*tracepoint, Ok(attached.next().copied().unwrap_or_default())),
+            Err(failure) => (*tracepoint, Err(failure)),
+        })
     }
 
     /// Once detached.

@@ -3,17 +3,17 @@
 use std::fmt::Write;
 
 use super::kvm::{Timing, KINDS};
+use super::moment::Moment;
 use super::net::Counting;
 use crate::failure::Outcome;
 use crate::sys;
 
-#[derive(Default)]
 pub struct Time {
-    pub start_ns: i64,
-    pub end_ns: i64,
-    /// Of this, so much with the programs attached.
-    pub attached_ns: i64,
-    /// In so many pieces.
+    pub start: Moment,
+    pub end: Moment,
+    /// Of this time programs were attached for about so much.
+    pub share: f64,
+    /// In so many pieces of it programs were attached.
     pub windows: u64,
 }
 
@@ -25,13 +25,16 @@ pub fn text(time: &Time, net: &Counting, kvm: &Outcome<Timing>) -> Outcome<Strin
     };
     line(format_args!("twinbed-events 1"));
     line(format_args!("kernel {}", sys::identity().1));
-    line(format_args!("start_ns {}", time.start_ns));
-    line(format_args!("end_ns {}", time.end_ns));
-    line(format_args!("attached_ns {}", time.attached_ns));
+    line(format_args!("share {}", time.share));
+    line(format_args!("start_ns {}", time.start.ns));
+    line(format_args!("end_ns {}", time.end.ns));
+    line(format_args!("softirqs {}", (time.end - time.start).softirqs));
     line(format_args!("windows {}", time.windows));
-    for (tracepoint, outcome) in &net.tried {
+    for (tracepoint, outcome) in net.tracepoints() {
         match outcome {
-            Ok(()) => line(format_args!("counted net {tracepoint}")),
+            Ok(attached) => {
+                line(format_args!("counted net {tracepoint} {} {}", attached.ns, attached.softirqs));
+            }
             Err(failure) => line(format_args!("refused net {tracepoint} {}", one_line(&failure.message))),
         }
     }
@@ -48,7 +51,7 @@ pub fn text(time: &Time, net: &Counting, kvm: &Outcome<Timing>) -> Outcome<Strin
             let (totals, of_kvm) = timing.totals()?;
             missed = missed.zip(of_kvm).map(|(one, other)| one + other);
             for (kind, total) in KINDS.iter().zip(totals) {
-                line(format_args!("counted kvm {kind}"));
+                line(format_args!("counted kvm {kind} {} {}", timing.attached.ns, timing.attached.softirqs));
                 let (least, most) = (total.least_ns, total.most_ns);
                 line(format_args!("lasted {kind} {} {} {} {least} {most}", total.hits, total.count, total.sum_ns));
             }
