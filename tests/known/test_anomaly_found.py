@@ -28,12 +28,12 @@ def test_where_nothing_is_planted_few_studies_name_any() -> None:
 
 
 def test_what_correlates_with_the_rate_as_it_is_would_have_been_named() -> None:
-    """Counts that go with the time, divided by the work, all follow the rate; of the study's counts none else is as close."""
+    """Counts that go with the time of each pair, divided by the work, are the inverse of the rate but for their noise."""
     runs, metrics = Anomaly("none", 10, None).study(1)
     rows = {row.metric: row for row in moving(runs, metrics)}
-    of_time = [row for name, row in rows.items() if name.startswith("time ")]
-    close = [row for row in of_time if row.per_work is not None and row.per_work.p_value < 0.001]
-    assert len(close) > len(of_time) / 2 and not any(row.moves for row in of_time)
+    of_pairs = [row for name, row in rows.items() if name.startswith("pairs ")]
+    close = [row for row in of_pairs if row.per_work is not None and row.per_work.p_value < 0.001]
+    assert len(close) > len(of_pairs) / 2 and not any(row.moves for row in of_pairs)
     assert NAME not in rows
 
 

@@ -7,8 +7,9 @@ device, hits, count, seconds, least_s, mean_s, most_s) for the analysis ``anomal
 ``vmexit`` (all exits), ``mmio``, ``ioport``.
 
 A program costs 45 ns a hit and a packet makes ten hits on its way through a switch, so the programs are attached for a share
-of the time (``share``): one window a second, at a random moment. ``hits`` are those seen; ``count`` and ``seconds`` are what
-they are of the whole time. ``share: 1`` counts all of them, exactly.
+of the time (``share``): one window a second, at a random moment. ``hits`` are those seen; ``count`` and ``seconds`` are
+estimates of the whole time: of packets by the softirqs that received packets, in windows and in all, of KVM by time.
+``share: 1`` counts all of them, exactly.
 
 Limits: the machine's events are those of all that runs on it. Devices of one name in several network namespaces (``eth0`` of
 each container) are one; kfree_skb has no device. Where the kernel has no such tracepoint (KVM is not loaded) or refuses
