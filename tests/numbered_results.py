@@ -31,8 +31,9 @@ def planted(folder: Path) -> Path:
         return {
             "requests": requests,
             "requests_per_second": rate * levels["pairs"],
-            "packets": round(requests * (20 - rate / 10) * math.exp(noise.gauss(0, 0.001))),
-            "bytes": requests * 1200,
+            # More of them a request where a pair is faster; bytes go with the work, and packets are half of the time alone.
+            "packets": round((requests * 5 + 50 * PAIRS[-1]) * math.exp(noise.gauss(0, 0.001))),
+            "bytes": round(requests * 12 * rate**2 * math.exp(noise.gauss(0, 0.001))),
         }
 
     return write_study(folder, ["slow", "fast"], {"pairs": PAIRS}, 8, respond)

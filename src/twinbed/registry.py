@@ -14,6 +14,7 @@ from twinbed.contracts.format import Format
 from twinbed.contracts.plugins import AnyAnalysis, AnyWorkload, Plugins
 from twinbed.imports.workload import Imported
 from twinbed.instruments.counters import counters
+from twinbed.instruments.events import events
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
 from twinbed.instruments.syscalls import syscalls
@@ -60,7 +61,7 @@ PLUGINS = Registry(
         )
     },
     workloads={workload.name: workload for workload in (http, iperf3, planted)},
-    instruments={instrument.name: instrument for instrument in (packets, counters, syscalls, latency)},
+    instruments={instrument.name: instrument for instrument in (packets, counters, events, syscalls, latency)},
     backgrounds={background.name: background for background in (stress, traffic)},
 )
 

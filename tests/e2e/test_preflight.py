@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from click.testing import CliRunner
@@ -17,11 +18,13 @@ from tests.conftest import lab_remains, stays
 from twinbed.cli.check import command
 from twinbed.contracts.check import Check
 from twinbed.hosts.error import HostError
+from twinbed.hosts.lab import Lab
 from twinbed.image import Image
 from twinbed.image.failure import ImageFailed
 from twinbed.instruments.latency import LatencyParams
 from twinbed.instruments.packets import PacketsParams
 from twinbed.lab import matrix, preflight
+from twinbed.metrics.events import NET
 from twinbed.registry import PLUGINS
 from twinbed.testbeds import container as container_module
 
@@ -289,6 +292,34 @@ def test_a_machine_that_cannot_count_system_calls(tmp_path: Path) -> None:
         check = preflight._system_calls(lab, required)  # type: ignore[arg-type]
         assert (check.works, check.required) == (False, required)
         assert "no way to see" in check.found and "qemu" in check.mend and "strace" in check.mend
+
+
+def test_events_that_a_kernel_lacks_are_named_with_what_it_said_and_are_never_required(tmp_path: Path) -> None:
+    class Trying:
+        def says(self, what: bytes, limit_s: float) -> None: ...
+        def signal(self, number: int) -> None: ...
+        def wait(self, limit_s: float) -> None: ...
+
+    def lab(text: str) -> Lab:
+        machine = SimpleNamespace(artifacts=str(tmp_path), start=lambda argv: Trying(), read=lambda path: text.encode())
+        return cast(Lab, SimpleNamespace(machine=machine))
+
+    counted = "twinbed-events 1\ncounted net netif_rx 9 1\n"
+    whole = preflight._events(lab(counted + "counted kvm vmexit 9 1\nend\n"))
+    assert (whole.works, whole.found) == (True, "counted in a trial lab: netif_rx, vmexit")
+    refused = "".join(f"refused kvm {kind} cannot attach to kvm_entry: No such file\n" for kind in ("vmexit", "mmio"))
+    partly = preflight._events(lab(f"{counted}{refused}end\n"))
+    assert (partly.works, partly.required) == (True, False)
+    assert partly.found == "counted in a trial lab: netif_rx; null: vmexit, mmio (cannot attach to kvm_entry: No such file)"
+    nothing = preflight._events(lab("twinbed-events 1\nrefused net netif_rx cannot load: Operation not permitted\nend\n"))
+    assert (nothing.works, nothing.required) == (False, False) and nothing.mend
+    assert nothing.found == "counted in a trial lab: none; null: netif_rx (cannot load: Operation not permitted)"
+
+
+def test_events_are_counted_in_a_trial_lab(probe: Path, leaves_nothing: None) -> None:
+    """Of this kernel those of networking, whatever it has of KVM."""
+    check = {check.what: check for check in preflight._lab(True, False)}["kernel events"]
+    assert all(tracepoint in check.found.partition("; null")[0] for tracepoint in NET)
 
 
 def test_programs_that_instruments_need_are_looked_for_in_the_image(image: Image) -> None:

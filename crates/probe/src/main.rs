@@ -2,10 +2,12 @@
 
 mod agent;
 mod arguments;
+mod bpf;
 mod clock;
 mod command;
 mod container;
 mod counters;
+mod events;
 mod exec;
 mod failure;
 mod files;
@@ -39,7 +41,7 @@ use arguments::Arguments;
 use failure::{complain, Failure, Outcome, Tried};
 
 const USAGE: &str =
-    "usage: twinbed-probe agent|mailbox|lab|container|lease|init|reach|clock|counters|syscalls|version [arguments]";
+    "usage: twinbed-probe agent|mailbox|lab|container|lease|init|reach|clock|counters|events|syscalls|version [arguments]";
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
@@ -69,6 +71,7 @@ fn run(subcommand: &str, arguments: Arguments) -> Outcome<()> {
         "clock" => clock::main(arguments),
         "reach" => reach::main(arguments),
         "counters" => counters::main(arguments),
+        "events" => events::main(arguments),
         "syscalls" => syscalls::main(arguments),
         "version" => {
             arguments.finish()?;

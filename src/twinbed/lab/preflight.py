@@ -208,6 +208,7 @@ def _lab(captures: bool, system_calls: bool) -> list[Check]:
             _try(lab, "TBF", ["tc", "-batch", "-"], shaping.plan("v1", Link(rate=10**9, shaper="tbf")), "sch_tbf"),
             _capture(lab, captures),
             _system_calls(lab, system_calls),
+            _events(lab),
         ]
 
 
@@ -247,6 +248,31 @@ def _system_calls(lab: Lab, required: bool) -> Check:
         return Check("system calls", False, str(error).replace("\n", " "), advice, required)
     method = next((line.partition(" ")[2] for line in header if line.startswith("method ")), "an unknown method")
     return Check("system calls", True, f"counted by {method} in a trial lab", required=required)
+
+
+def _events(lab: Lab) -> Check:
+    """Counting the kernel's events. What is refused is null in results, so that it is never required."""
+    file = f"{lab.machine.artifacts}/trial.events"
+    program = lab.machine.start(["twinbed-probe", "events", "--out", file, "--share", "1"])
+    try:
+        program.says(b"ready", 5.0)
+        program.signal(15)
+        program.wait(5.0)
+        lines = lab.machine.read(file).decode(errors="replace").splitlines()
+    except HostError as error:
+        return Check("kernel events", False, str(error).replace("\n", " "), required=False)
+    counted = [line.split(" ")[2] for line in lines if line.startswith("counted ")]
+    refused: dict[str, list[str]] = {}
+    works = True
+    for line in lines:
+        if line.startswith("refused "):
+            _, source, event, reason = line.split(" ", 3)
+            refused.setdefault(reason, []).append(event)
+            works &= source == "kvm"  # which no machine without guests needs
+    status = f"counted in a trial lab: {', '.join(counted) or 'none'}"
+    why = "".join(f"; null: {', '.join(events)} ({reason})" for reason, events in refused.items())
+    mend = "a kernel of 5.8 or newer with BTF" if os.geteuid() == 0 else "run as root"
+    return Check("kernel events", works, status + why, "" if works else mend, required=False)
 
 
 def _cgroups() -> Check:

@@ -19,6 +19,10 @@ class Kind(Enum):
         "system calls were lost before they were counted",
         "raise the instrument's states (count) or buffer (trace), or count instead of tracing",
     )
+    EVENTS_LOST = (
+        "events of the kernel were lost before they were counted",
+        "counts by device are too small by as many; where there are many devices, the largest counts hold all the same",
+    )
     SLOW_TRACING = (
         "system calls were seen by a slower method than the best there is",
         "the reason is in the detail; hosts that are seen by different methods are slowed down differently",

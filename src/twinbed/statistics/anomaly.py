@@ -1,28 +1,86 @@
-"""Is each of several simultaneous pairs faster than one pair alone, at which N, and which counters move with the rate?
+"""Is each of several simultaneous pairs faster than one pair alone, at which N, and what moves with the rate?
 
-The LDRD report's Table 3.1 raises the question: at some N > 1 the rate of a pair is above that of a single pair.  Each N is
+The LDRD report's Table 3.1 raises the question: at some N > 1 the rate of a pair is above that of a single pair. Each N is
 compared with N = 1 by Welch's one-sided t (1947) of logarithms, with Holm's correction over all tested N, so that a mark is
-wrong in at most alpha of studies. Each counter of its Table 3.2, up to 188, is compared with the rate of a pair over the same
-runs by rank correlations. Benjamini and Hochberg's correction limits the expected share of false ones among the named counters.
-A correlation is not a cause.
+wrong in at most alpha of studies.
+
+Its Table 3.2 has 188 counters. Every count grows with the work done, and the work done is the rate: so a count that says
+nothing new correlates with the rate. Let R be the work of all pairs in a second, N the pairs, and y a count divided by the
+work. A count of which a part goes with the work, a part with the time and a part with the time of each pair has
+
+    y = a + b / R + c N / R,   a, b, c >= 0.
+
+This is fitted by least squares of relative residuals under these bounds (Lawson and Hanson 1974, chapter 23; of three
+columns, over all subsets of them). What is left, y divided by the fit, is compared with the rate by rank correlations: a
+count that any such mix explains is left without one, whatever its parts. Benjamini and Hochberg's correction (1995) limits
+the expected share of false ones among those named. A metric whose logarithm is that of the rate, of the work or of the
+inverse of either, but for a constant and a tenth of its spread, is the response in another form and not tested; nor is what
+the workload itself reports and orders the runs as the rate does, nor a count that differs from one of the work or of the time
+alone by less.
+
+A correlation is not a cause. What changes with N for a reason of its own moves with a rate that changes with N: the
+correlation at equal N, of ranks less their mean at each N, tells the two apart where runs at equal N differ enough.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import combinations
 from statistics import fmean
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.moments import logarithms, variance, welch_df
 from twinbed.statistics.multiplicity import benjamini_hochberg, holm
-from twinbed.statistics.rank_correlation import Correlation, kendall, spearman
+from twinbed.statistics.rank_correlation import Correlation, kendall, midranks, spearman
 
+Floats = NDArray[np.float64]
 LEAST = 2
 """Runs at each N."""
+ANOTHER_FORM = 0.1
+"""The response in another form: its logarithm is the rate's but for this share of the latter's standard deviation."""
+SAME_ORDER = 0.95
+"""What the workload reports beside its rate (percentiles of the time of the same requests) is the rate in another form where
+its rank correlation with it is as large."""
+FEWEST = 5
+"""Runs with both values, so that a fit of three parts leaves something."""
+EVEN = 0.01
+"""What varies by less, as a share of how the rate varies (standard deviations of logarithms), does not vary."""
+
+
+class Measure(StrEnum):
+    """What a value is, which decides what explains it."""
+
+    PER_WORK = "per work"
+    """A count or a time divided by the work done, or the time of a unit of work."""
+    LEVEL = "level"
+    """Neither grows with the work nor with the time: a share, a size."""
+
+
+class Given(NamedTuple):
+    """A metric, run by run."""
+
+    measure: Measure
+    values: Sequence[float | None]
+    """None is a value that a run does not have."""
+    reported: bool = False
+    """Whether it is the workload's own report, as the rate is."""
+
+
+class Form(StrEnum):
+    """The response under other names."""
+
+    RATE = "the rate in another form"
+    WORK = "the work done in another form"
+    GOES_WITH_WORK = "it goes with the work alone"
+    GOES_WITH_TIME = "it goes with the time alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +100,51 @@ class Faster:
 
 
 @dataclass(frozen=True, slots=True)
-class Moving:
-    """One counter over the runs."""
+class Shares:
+    """The parts of a fitted count, of its sum over the runs; their sum is 1."""
 
-    counter: str
+    work: float
+    time: float
+    pairs: float
+    """Of what goes with the time of each pair."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """One metric over the runs."""
+
+    metric: str
     runs: int
     """The number of runs that have both values."""
+    per_work: Correlation | None
+    """Spearman's, of the values as they are and the rate."""
+    shares: Shares | None
+    """Of what is divided by work."""
     spearman: Correlation | None
-    """None where the counter or the rate does not vary, or fewer than three runs have both."""
+    """Of what work and time leave unexplained. None where nothing varies, fewer than FEWEST runs have both, or it is the
+    response in another form."""
     kendall: Correlation | None
+    at_equal_n: Correlation | None
+    """As ``spearman``, of ranks less their mean at each N."""
+    elasticity: float | None
+    """By how many per cent it changes beyond work and time where the rate changes by one: the slope of logarithms."""
     adjusted: float | None
-    """Spearman's p-value after Benjamini and Hochberg, over all counters that vary."""
+    """Spearman's p-value after Benjamini and Hochberg, over all metrics that are tested."""
     adjusted_holm: float | None
     moves: bool
+    form: Form | None = None
+    """Why it is not tested."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The runs of one combination of levels, entry by entry."""
+
+    rates: Sequence[float]
+    """Of a pair."""
+    n: Sequence[int]
+    work: Sequence[float]
+    """Of all pairs in a second, above 0, in any unit."""
 
 
 def faster(rates: Mapping[int, Sequence[float]], alpha: float = 0.05) -> list[Faster]:
@@ -87,22 +177,118 @@ def _ratio(values: Sequence[float], single: Sequence[float], alpha: float) -> tu
     return ratio, interval, float(stdtr(df, -difference / error))
 
 
-def moving(rates: Sequence[float], counters: Mapping[str, Sequence[float | None]], alpha: float = 0.05) -> list[Moving]:
-    """Correlates counters with the rate of a pair, run by run; None is a counter that a run does not have. The largest |rho|
-    first."""
-    correlations = {name: _correlations(rates, values) for name, values in counters.items()}
-    varying = [name for name, (_runs, rho, _tau) in correlations.items() if rho is not None]
-    p_values = [rho.p_value for _runs, rho, _tau in correlations.values() if rho is not None]
-    shares = dict(zip(varying, benjamini_hochberg(p_values), strict=True))
-    strict = dict(zip(varying, holm(p_values), strict=True))
-    rows = [
-        Moving(name, runs, rho, tau, shares.get(name), strict.get(name), name in shares and shares[name] <= alpha)
-        for name, (runs, rho, tau) in correlations.items()
-    ]
-    return sorted(rows, key=lambda row: (-abs(row.spearman.value) if row.spearman else 1.0, row.counter))
+def moving(runs: Runs, metrics: Mapping[str, Given], alpha: float = 0.05) -> list[Moving]:
+    """Compares metrics with the rate of a pair, run by run. Those that are named come
+    first, then the largest |rho|.
+
+    Raises ValueError for rates or work that are not above 0.
+    """
+    if min(*runs.rates, *runs.work) <= 0:
+        raise ValueError("a rate of 0, expected above 0")
+    rows = [_compared(name, runs, *given) for name, given in metrics.items()]
+    p_values = [row.spearman.p_value for row in rows if row.spearman]
+    shares, strict = iter(benjamini_hochberg(p_values)), iter(holm(p_values))
+    judged = [_judged(row, next(shares), next(strict), alpha) if row.spearman else row for row in rows]
+    return sorted(judged, key=lambda row: (not row.moves, -abs(row.spearman.value) if row.spearman else 1.0, row.metric))
 
 
-def _correlations(rates: Sequence[float], values: Sequence[float | None]) -> tuple[int, Correlation | None, Correlation | None]:
-    both = [(rate, value) for rate, value in zip(rates, values, strict=True) if value is not None]
-    x, y = [rate for rate, _value in both], [value for _rate, value in both]
-    return len(both), spearman(x, y), kendall(x, y)
+def _judged(row: Moving, adjusted: float, adjusted_holm: float, alpha: float) -> Moving:
+    return replace(row, adjusted=adjusted, adjusted_holm=adjusted_holm, moves=adjusted <= alpha)
+
+
+def _compared(name: str, runs: Runs, measure: Measure, values: Sequence[float | None], reported: bool) -> Moving:
+    both = [at for at, value in enumerate(values) if value is not None]
+    y = np.array([value for value in values if value is not None])
+    rate, work = np.asarray(runs.rates, dtype=np.float64)[both], np.asarray(runs.work, dtype=np.float64)[both]
+    n = np.asarray(runs.n)[both]
+    untested = Moving(name, len(both), None, None, None, None, None, None, None, None, False)
+    if len(both) < FEWEST or np.ptp(y) == 0 or np.ptp(rate) == 0:
+        return untested
+    as_is = spearman(y.tolist(), rate.tolist())
+    form = _form(measure, y, rate, work)
+    if form is None and reported and as_is is not None and abs(as_is.value) >= SAME_ORDER:
+        form = Form.RATE
+    if form:
+        return replace(untested, per_work=as_is, form=form)
+    shares = None
+    if measure is Measure.PER_WORK and y.min() >= 0:
+        parts = np.column_stack([np.ones(len(y)), 1 / work, n / work])
+        fit, shares = _explained(y, parts)
+        y = y / fit
+        if np.std(y) <= EVEN * np.std(np.log(rate)):
+            return replace(untested, per_work=as_is, shares=shares)
+    x, left = rate.tolist(), y.tolist()
+    return replace(
+        untested,
+        per_work=as_is,
+        shares=shares,
+        spearman=spearman(x, left),
+        kendall=kendall(x, left),
+        at_equal_n=_at_equal_n(rate, y, n),
+        elasticity=_slope(np.log(rate), np.log(y)) if y.min() > 0 else None,
+    )
+
+
+def _slope(x: Floats, y: Floats) -> float:
+    apart = x - x.mean()
+    return float(apart @ y / (apart @ apart))
+
+
+def _form(measure: Measure, y: Floats, rate: Floats, work: Floats) -> Form | None:
+    if y.min() <= 0:
+        return None
+    per_work = measure is Measure.PER_WORK
+    if per_work and np.std(np.log(y)) <= EVEN * np.std(np.log(rate)):
+        return Form.GOES_WITH_WORK
+    if per_work and np.std(np.log(y) + np.log(work)) <= ANOTHER_FORM * np.std(np.log(rate)):
+        return Form.GOES_WITH_TIME
+    for form, of in ((Form.RATE, rate), (Form.WORK, work)):
+        spread = float(np.std(np.log(of)))
+        if any(np.std(np.log(y) - sign * np.log(of)) <= ANOTHER_FORM * spread for sign in (1, -1)):
+            return form
+    return None
+
+
+def _explained(y: Floats, parts: Floats) -> tuple[Floats, Shares]:
+    """The fit, above 0, and the parts' shares of it."""
+    fit = np.full(len(y), y.mean())
+    coefficients = np.zeros(parts.shape[1])
+    for _ in range(2):  # the first is not weighted; the second has the weights that relative residuals need
+        coefficients = _bounded(parts / fit[:, None], y / fit)
+        fit = parts @ coefficients
+    sums = coefficients * parts.sum(axis=0)
+    work, time, pairs = (sums / sums.sum()).tolist()
+    return fit, Shares(work, time, pairs)
+
+
+def _bounded(columns: Floats, y: Floats) -> Floats:
+    """Least squares with coefficients of at least 0, of a few columns of numbers above 0: the best subset whose own least
+    squares are all above 0."""
+    best, least = np.zeros(columns.shape[1]), math.inf
+    for size in range(1, columns.shape[1] + 1):
+        for chosen in combinations(range(columns.shape[1]), size):
+            some = columns[:, chosen]
+            scale = np.linalg.norm(some, axis=0)
+            solved, _squares, rank, _values = np.linalg.lstsq(some / scale, y, rcond=None)
+            squares = float(np.sum((y - some / scale @ solved) ** 2))
+            if rank == size and solved.min() > 0 and squares < least:
+                best, least = np.zeros(columns.shape[1]), squares
+                best[list(chosen)] = solved / scale
+    return best
+
+
+def _at_equal_n(rate: Floats, y: Floats, n: NDArray[np.int_]) -> Correlation | None:
+    """Spearman's rho within strata: ranks less their mean at each N, by Student's t with a degree less for each N."""
+    one, two = np.zeros(len(y)), np.zeros(len(y))
+    levels = np.unique(n)
+    for level in levels:
+        of = n == level
+        one[of], two[of] = (midranks(each[of].tolist()) - (of.sum() + 1) / 2 for each in (rate, y))
+    scale, df = math.sqrt(float(one @ one) * float(two @ two)), len(y) - len(levels) - 1
+    if scale == 0 or df < 1:
+        return None
+    rho = max(-1.0, min(1.0, float(one @ two) / scale))
+    # All orders within the strata are equally likely: no p-value is less than that of two of them.
+    least = 2 * math.exp(-sum(math.lgamma(float(np.sum(n == level)) + 1) for level in levels))
+    p_value = 2 * float(stdtr(df, -abs(rho) * math.sqrt(df / (1 - rho * rho)))) if abs(rho) < 1 else 0.0
+    return Correlation(rho, max(least, p_value))

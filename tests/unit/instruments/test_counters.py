@@ -411,3 +411,19 @@ def test_every_value_is_declared_in_its_unit_and_given_once(tmp_path):
 
 def test_every_setting_says_what_it_is():
     assert all(field.description for field in CountersParams.model_fields.values())
+
+
+def test_interrupts_are_given_by_line_and_name_over_all_cpus(tmp_path: Path) -> None:
+    """24: 40 and 80 more on the two CPUs; LOC: 7 each; ERR has one number for all, and none came."""
+    write(
+        tmp_path,
+        MACHINE,
+        {**NOTHING, "/proc/interrupts": interrupts(10, 100)},
+        {**NOTHING, "/proc/interrupts": interrupts(50, 107)},
+    )
+    write(tmp_path, "client", {"/proc/interrupts": interrupts(1, 1)}, {"/proc/interrupts": interrupts(2, 2)})
+    assert extract(tmp_path).tables["interrupts"].to_pylist() == [
+        {"host": MACHINE, "line": "PCI-MSI 1-edge eth0-rx", "count": 120.0},
+        {"host": MACHINE, "line": "LOC", "count": 14.0},
+        {"host": MACHINE, "line": "ERR", "count": 0.0},
+    ]

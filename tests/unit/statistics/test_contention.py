@@ -1,4 +1,4 @@
-"""Curvature, inflections and their order; the detector of contended runs; what moves with an anomaly. On planted data."""
+"""Curvature, inflections and their order; the detector of contended runs; a pair faster than alone. On planted data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from twinbed.statistics.anomaly import faster, moving
+from twinbed.statistics.anomaly import faster
 from twinbed.statistics.contention import Runs, detect, kinds
 from twinbed.statistics.curvature import Inflection, inflections, order, scaled, second_difference
 from twinbed.statistics.detector import Detector
@@ -173,23 +173,6 @@ def test_where_nothing_is_faster_marks_are_wrong_in_at_most_five_percent() -> No
         rates = {n: np.exp(chance.normal(6, 0.05, 5)).tolist() for n in (1, 2, 4, 8)}
         wrong += any(each.faster for each in faster(rates))
     assert wrong <= 0.05 * 400 + 3 * (0.05 * 0.95 * 400) ** 0.5
-
-
-def test_of_188_counters_those_that_move_are_named() -> None:
-    chance = np.random.default_rng(5)
-    rates = chance.normal(100, 5, 40)
-    counters = {f"noise_{at:03}": chance.normal(size=40).tolist() for at in range(180)}
-    counters |= {f"moves_{at}": (rates * (-1) ** at + chance.normal(0, 2, 40)).tolist() for at in range(5)}
-    counters |= {"constant": [3.0] * 40, "absent": [None] * 40, "sparse": [None] * 30 + rates[30:].tolist()}
-    rows = moving(rates.tolist(), counters)
-    assert len(rows) == 188
-    named = {each.counter for each in rows if each.moves}
-    assert {f"moves_{at}" for at in range(5)} | {"sparse"} <= named and len(named) <= 8
-    by_name = {each.counter: each for each in rows}
-    assert by_name["constant"].spearman is None and by_name["constant"].adjusted is None
-    assert (by_name["absent"].runs, by_name["sparse"].runs) == (0, 10)
-    assert rows[0].counter == "sparse" and rows[0].spearman is not None and rows[0].spearman.value == 1
-    assert by_name["moves_1"].spearman is not None and by_name["moves_1"].spearman.value < 0
 
 
 @pytest.mark.parametrize(

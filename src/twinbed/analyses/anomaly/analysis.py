@@ -1,9 +1,9 @@
-"""The analysis ``anomaly``: at which N is a pair faster than alone, and which counters move with it.
+"""The analysis ``anomaly``: at which N is a pair faster than alone, and what moves with its rate beyond the work done?
 
-In: runs with N, their rate, and every other metric.  Out, for each combination of the other levels: ``faster`` compares each N
-with N = 1 (the marks of the LDRD report's Table 3.1).  Where any N is faster, ``counters`` has the rank correlations of every
-other metric with the rate, over the runs from N = 1 to the largest such N (its Table 3.2).  Limits and sources:
-twinbed.statistics.anomaly.
+In: runs with N, their rate, and every other metric and event. Out, for each combination of the other levels: ``faster``
+compares each N with N = 1 (the marks of the LDRD report's Table 3.1). Where any N is faster, ``counters`` has the rank
+correlations of every other metric, beyond what work and time explain, with the rate, over the runs from N = 1 to the largest
+such N (its Table 3.2). Limits and sources: twinbed.statistics.anomaly.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from twinbed.analyses.anomaly.candidates import Candidate, candidates
 from twinbed.analyses.anomaly.result import Anomalies
 from twinbed.contracts.analysis import Analysis, Row
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import Json
 from twinbed.model.tables import Tables
 from twinbed.observations.frame import of_tables
-from twinbed.observations.numbered import ALONE, Numbered, each_by_itself, measured, numbered
-from twinbed.statistics.anomaly import LEAST, Faster, Moving, faster, moving
+from twinbed.observations.numbered import ALONE, Numbered, each_by_itself, numbered
+from twinbed.statistics.anomaly import LEAST, Faster, Given, Moving, Runs, faster, moving
 
 
 class AnomalyParams(BaseModel):
@@ -45,8 +46,6 @@ class AnomalyAnalysis(Analysis[AnomalyParams, Anomalies]):
     def run(self, source: Tables, params: AnomalyParams | None = None) -> Anomalies:
         params = params or AnomalyParams()
         frame = of_tables(source, params.response, params.host, params.direction)
-        others = measured(source)
-        others.pop(frame.response, None)
         groups, refused = each_by_itself(
             numbered(frame, params.over, per_pair=params.per_pair), lambda group: (group, _faster(group, params))
         )
@@ -54,9 +53,12 @@ class AnomalyAnalysis(Analysis[AnomalyParams, Anomalies]):
         if alone := sum(len(group.n) - sum(map(len, group.enough(LEAST, 1).values())) for group, _ in groups):
             left_out[ALONE] = alone
         counters: list[dict[str, Json]] = []
-        for group, tested in groups:
-            if largest := max((one.n for one in tested if one.faster), default=0):
-                counters += [_counter(group, one) for one in _moving(group, others, largest, params.alpha)]
+        largest_of = [(group, max((one.n for one in tested if one.faster), default=0)) for group, tested in groups]
+        anomalous = [(group, largest) for group, largest in largest_of if largest]
+        works = {run: work for group, _ in anomalous for run, work in zip(group.runs, _work(group, params), strict=True)}
+        others = candidates(source, frame.response.partition("@")[0], works) if anomalous else {}
+        for group, largest in anomalous:
+            counters += [_counter(group, one) for one in _moving(group, others, largest, params)]
         marks = tuple(_mark(group, one) for group, tested in groups for one in tested)
         return Anomalies(marks, tuple(counters), frame.cautions, left_out)
 
@@ -74,11 +76,21 @@ def _faster(group: Numbered, params: AnomalyParams) -> list[Faster]:
         ) from error
 
 
-def _moving(group: Numbered, others: Mapping[str, Mapping[str, float]], largest: int, alpha: float) -> list[Moving]:
-    rows = [row for row, n in enumerate(group.n) if n <= largest]
-    rates = [group.values[row] for row in rows]
-    counters = {name: [by_run.get(group.runs[row]) for row in rows] for name, by_run in others.items()}
-    return moving(rates, counters, alpha)
+def _work(group: Numbered, params: AnomalyParams) -> list[float]:
+    """Of all pairs in a second."""
+    return [value * (n if params.per_pair else 1) for value, n in zip(group.values, group.n, strict=True)]
+
+
+def _moving(group: Numbered, others: Mapping[str, Candidate], largest: int, params: AnomalyParams) -> list[Moving]:
+    rows = [row for row, n in enumerate(group.n) if n <= largest and group.values[row] > 0]
+    works = _work(group, params)
+    runs = Runs([group.values[row] for row in rows], [group.n[row] for row in rows], [works[row] for row in rows])
+    metrics = {
+        name: Given(each.measure, [each.by_run.get(group.runs[row]) for row in rows], each.reported)
+        for name, each in others.items()
+    }
+    there = {name: given for name, given in metrics.items() if any(value is not None for value in given.values)}
+    return moving(runs, there, params.alpha)
 
 
 def _mark(group: Numbered, one: Faster) -> dict[str, Json]:
@@ -97,15 +109,23 @@ def _mark(group: Numbered, one: Faster) -> dict[str, Json]:
 def _counter(group: Numbered, one: Moving) -> dict[str, Json]:
     return {
         **group.levels,
-        "counter": one.counter,
+        "counter": one.metric,
         "runs": one.runs,
         "spearman": one.spearman.value if one.spearman else None,
         "p_spearman": one.spearman.p_value if one.spearman else None,
         "kendall": one.kendall.value if one.kendall else None,
         "p_kendall": one.kendall.p_value if one.kendall else None,
+        "spearman_at_equal_n": one.at_equal_n.value if one.at_equal_n else None,
+        "p_at_equal_n": one.at_equal_n.p_value if one.at_equal_n else None,
+        "elasticity": one.elasticity,
+        "spearman_as_measured": one.per_work.value if one.per_work else None,
+        "share_of_work": one.shares.work if one.shares else None,
+        "share_of_time": one.shares.time if one.shares else None,
+        "share_of_pairs_time": one.shares.pairs if one.shares else None,
         "p_benjamini_hochberg": one.adjusted,
         "p_holm": one.adjusted_holm,
         "moves": one.moves,
+        "not_tested": one.form.value if one.form else None,
     }
 
 

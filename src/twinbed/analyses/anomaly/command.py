@@ -15,17 +15,21 @@ from twinbed.observations.options import Given, Request, options, table_text
 
 MOST = 20
 """The text shows so many counters."""
+LIKELY = 0.05
+DETAILS = {"kendall", "p_kendall", "p_spearman", "p_holm", "p_at_equal_n", "spearman_as_measured", "moves", "not_tested"}
+"""Columns of the tables that the text leaves out."""
 
 
 @click.command(
-    name="anomaly", epilog="docs/capacity.md says what is tested. A counter that moves with a rate need not cause it."
+    name="anomaly", epilog="docs/capacity.md says what is tested. A metric that moves with a rate need not cause it."
 )
 @click.argument("source", metavar="RESULTS", type=click.Path(path_type=Path))
 @click.option("--alpha", type=click.FloatRange(0, 0.5, True, True), default=0.05, show_default=True, help="Of tests.")
 @options(("faster", "counters"), whole=False)
 @click.pass_obj
 def command(inputs: Inputs, /, alpha: float, **given: Unpack[Given]) -> int:
-    """Is a pair faster among several than alone, at which N, and which of the other metrics move with its rate?
+    """Is a pair faster among several than alone, at which N, and which of the other metrics move with its rate
+    beyond what goes with the work done and with time?
 
     \b
     twinbed analyse anomaly results/
@@ -43,11 +47,17 @@ def command(inputs: Inputs, /, alpha: float, **given: Unpack[Given]) -> int:
 def _text(anomalies: Anomalies) -> Iterator[str]:
     yield "A pair among N against a pair alone"
     yield table_text(anomalies.faster)
-    counters = [row for row in anomalies.counters if row["moves"]]
     if not any(row["faster"] for row in anomalies.faster):
         yield "\nNowhere is a pair shown to be faster than alone."
         return
-    yield f"\n{len(counters)} of {len(anomalies.counters)} other metrics move with the rate up to there"
-    yield table_text(counters[:MOST])
+    counters = [row for row in anomalies.counters if row["moves"]]
+    tested = sum(row["spearman"] is not None for row in anomalies.counters)
+    yield f"\n{len(counters)} of {tested} other metrics move with the rate up to there, beyond what goes with work and time"
+    if counters:
+        yield table_text([{name: value for name, value in row.items() if name not in DETAILS} for row in counters[:MOST]])
     if len(counters) > MOST:
         yield f"... and {len(counters) - MOST} more: --format csv --table counters"
+    if forms := sum(row["not_tested"] is not None for row in anomalies.counters):
+        yield f"{forms} are the rate, the work or the time in another form, and not tested."
+    if counters and all(row["p_at_equal_n"] is None or row["p_at_equal_n"] > LIKELY for row in counters):
+        yield "None of them moves with the rate at equal N: what changes with N for a reason of its own looks the same."

@@ -3,7 +3,7 @@
 Runs ``twinbed-probe counters`` everywhere. Gives differences from the first to the last snapshot, never values since boot:
 CPU time by state, interrupts, softirqs, context switches, the time that tasks waited for a CPU, page faults, pressure, KVM's
 exits, TCP's and the NICs' counters; rates that show a machine's load; and the tables ``counters`` (every counter that moved,
-every gauge and setting), ``kernel_log``, and ``losses`` (where datagrams were lost).
+every gauge and setting), ``interrupts`` (each line's count), ``kernel_log``, and ``losses`` (where datagrams were lost).
 
 Containers share the machine's kernel. For a host without a kernel of its own, only what its network namespace owns counts:
 NICs and TCP. Network interfaces are those that the testbed named, or all but ``lo`` where it named none; their counts are
@@ -29,7 +29,7 @@ from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import MACHINE, Target
 from twinbed.metrics.counters import METRICS
 from twinbed.model.units import Duration
-from twinbed.readers.counters import losses
+from twinbed.readers.counters import interrupts, losses
 from twinbed.readers.counters.cautions import log_cautions, place_cautions
 from twinbed.readers.counters.place import Place, read_place
 
@@ -84,6 +84,7 @@ class Counters(Instrument[CountersParams]):
             [*(value for place in places for value in place.values()), *losses.values(ledgers)],
             {
                 "counters": pa.concat_tables([place.moved() for place in places]),
+                "interrupts": interrupts.table(places),
                 "kernel_log": pa.concat_tables([place.log_rows() for place in places]),
                 **({"losses": losses.table(ledgers)} if ledgers else {}),
             },

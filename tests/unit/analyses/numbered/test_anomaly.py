@@ -8,6 +8,8 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
 from numbered_results import RATE, small
 from synthetic_results import write_study
 from twinbed.contracts import exit_codes as codes
@@ -19,11 +21,17 @@ def test_anomaly_of_planted_results(shown, results):
     data = json.loads(out)
     assert [(row["testbed"], row["n"]) for row in data["faster"] if row["faster"]] == [("slow", 2), ("slow", 4)]
     counters = {row["counter"]: row for row in data["counters"]}
-    assert counters["packets_per_request"]["moves"] and counters["packets_per_request"]["spearman"] < -0.8
+    assert [name for name, row in counters.items() if row["moves"]] == ["bytes_per_request"]
+    assert counters["bytes_per_request"]["spearman"] > 0.8 and abs(counters["bytes_per_request"]["elasticity"] - 2) < 0.1
+    # Of a part that goes with the work and one with the time; for each request it falls as the rate rises.
+    assert counters["packets_per_request"]["spearman_as_measured"] < -0.3
+    # 2000 of 7400, 12,800 and 23,000, each by its requests: 1.85, 0.93 and 0.48 of 6.85, 5.93 and 5.48.
+    assert counters["packets_per_request"]["share_of_time"] == pytest.approx(0.185, abs=0.01)
+    assert counters["requests"]["not_tested"] == "the work done in another form"
     assert {row["testbed"] for row in data["counters"]} == {"slow"}
-    assert "requests_per_second" not in counters
+    assert not {"requests_per_second", "packets", "bytes"} & set(counters)
     _, out, _ = shown("anomaly", results, "--response", "requests_per_second")
-    assert "other metrics move with the rate up to there" in out
+    assert "1 of 2 other metrics move with the rate up to there, beyond what goes with work and time" in out
 
 
 def test_anomaly_where_there_is_none(shown, tmp_path):

@@ -1,9 +1,9 @@
 //! Part of the programs: admitting a thread that is in scope.
 
-use super::assembler::{Assembler, Label};
-use super::instruction::{Condition, Function, Operand, Operation, Width, R0, R1, R2, R3, R4, R7, STACK};
 use super::layout::{stack, thread, KEPT};
 use super::plan::Plan;
+use crate::bpf::assembler::{Assembler, Label};
+use crate::bpf::instruction::{Condition, Function, Operand, Operation, Width, R0, R1, R2, R3, R4, R7, STACK};
 use crate::syscalls::options::Times;
 use crate::syscalls::scope::Within;
 

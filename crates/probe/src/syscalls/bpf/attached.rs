@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use super::kernel::{self, Map, MapKind, Program};
 use super::layout;
 use super::plan::{Plan, Purpose, Scope};
+use crate::bpf::kernel::{self, Map, MapKind, Program};
 use crate::failure::{Outcome, Tried};
 use crate::syscalls::options::Options;
 use crate::syscalls::scope::Within;

@@ -5,10 +5,10 @@
 //! came after it last, and these are tried first: in most programs nine calls of ten then need no key. Cells of ended streams
 //! are given to others. Only the stream's own thread and its other cells know a cell's number.
 
-use super::assembler::{Assembler, Label};
-use super::instruction::{Condition, Function, Operand, Operation, Width, R0, R1, R2, R3, R4, R9, STACK};
-use super::kernel::Map;
 use super::layout::{cell, next, stack, thread, transition, KEPT};
+use crate::bpf::assembler::{Assembler, Label};
+use crate::bpf::instruction::{Condition, Function, Operand, Operation, Width, R0, R1, R2, R3, R4, R9, STACK};
+use crate::bpf::kernel::Map;
 
 use Condition::{Equal, Greater, NotEqual, SignedLess};
 use Operand::Number;

@@ -7,9 +7,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::attached::Attached;
 use super::cells::Cells;
-use super::kernel::{Map, MapKind};
 use super::layout::{self, about, cell, cell_from_bytes, stream, thread, transition, Identity, Transition};
 use super::plan::Purpose;
+use crate::bpf::kernel::{Map, MapKind};
 use crate::failure::{Failure, Outcome, Tried};
 use crate::syscalls::call::{Cell, History, Part, Stream, StreamNumber};
 use crate::syscalls::count_file::{CountFile, Counted};

@@ -1,10 +1,10 @@
 //! Parts of the programs: finishing a call, by adding it to its transition (count) or to the thread's chunk (trace).
 
-use super::assembler::{Assembler, Label};
 use super::cells::Cells;
-use super::instruction::{Condition, Function, Operand, Operation, Register, Width, R0, R1, R2, R3, R4, R9};
 use super::layout::{call, cell, thread, KEPT};
 use super::plan::{Plan, Purpose};
+use crate::bpf::assembler::{Assembler, Label};
+use crate::bpf::instruction::{Condition, Function, Operand, Operation, Register, Width, R0, R1, R2, R3, R4, R9};
 use crate::syscalls::options::Times;
 
 use Condition::{Equal, Greater, SignedGreater, SignedLess};
@@ -190,10 +190,10 @@ fn add_square(code: &mut Assembler, time: Register) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::instruction::R6;
-    use super::super::interpreter::Machine;
     use super::super::layout::cell_from_bytes;
     use super::*;
+    use crate::bpf::instruction::R6;
+    use crate::bpf::interpreter::Machine;
 
     #[test]
     fn squares_add_up_exactly() {

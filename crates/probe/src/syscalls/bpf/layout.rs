@@ -1,7 +1,7 @@
 //! Where things lie: in the keys and values of the maps, which the BPF programs and this process share, and on the programs'
 //! own stack.
 
-use super::instruction::{Register, R8};
+use crate::bpf::instruction::{Register, R8};
 use crate::syscalls::call::{Cell, History, Part, NAME_BYTES};
 
 /// The address of what is kept of the thread, in every program.

@@ -1,7 +1,7 @@
 //! What the programs are to do, and the maps that they do it with.
 
 use super::cells::Cells;
-use super::kernel::Map;
+use crate::bpf::kernel::Map;
 use crate::syscalls::options::Times;
 use crate::syscalls::scope::Within;
 

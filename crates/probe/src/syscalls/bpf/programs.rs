@@ -5,12 +5,12 @@
 //! its own calls touch what is kept of it, so nothing here is locked. The programs have no loops, and at most some three
 //! hundred instructions each.
 
-use super::assembler::{Assembler, Label};
 use super::finishing::Ending;
-use super::instruction::{Condition, Function, Instruction, Operand, Operation, Width, R0, R1, R2, R6, R7, STACK};
 use super::layout::{stack, thread, KEPT};
 use super::plan::{Plan, Purpose};
 use super::sampling::draw;
+use crate::bpf::assembler::{Assembler, Label};
+use crate::bpf::instruction::{Condition, Function, Instruction, Operand, Operation, Width, R0, R1, R2, R6, R7, STACK};
 use crate::syscalls::call::LARGEST_NUMBER;
 use crate::syscalls::options::Times;
 

@@ -1,8 +1,8 @@
 //! Part of a count's programs: the random choice of the calls that are timed.
 
-use super::assembler::{Assembler, Label};
-use super::instruction::{Condition, Operand, Operation, Width, R1, R2};
 use super::layout::{thread, KEPT};
+use crate::bpf::assembler::{Assembler, Label};
+use crate::bpf::instruction::{Condition, Operand, Operation, Width, R1, R2};
 use crate::syscalls::options::SAMPLED_ONE_IN;
 
 use Condition::NotEqual;
@@ -24,9 +24,9 @@ pub fn draw(code: &mut Assembler, unlucky: Label) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::instruction::R0;
-    use super::super::interpreter::Machine;
     use super::*;
+    use crate::bpf::instruction::R0;
+    use crate::bpf::interpreter::Machine;
 
     /// Which of so many calls of a thread are timed.
     fn drawn(seed: u64, calls: usize) -> Vec<usize> {

@@ -1,9 +1,9 @@
 //! Parts of the programs: beginning and ending a thread's streams.
 
-use super::assembler::Assembler;
-use super::instruction::{Condition, Function, Operand, Width, R0, R1, R2, R3, R4, STACK};
 use super::layout::{about, stack, stream, thread, KEPT};
 use super::plan::{Plan, Purpose};
+use crate::bpf::assembler::Assembler;
+use crate::bpf::instruction::{Condition, Function, Operand, Width, R0, R1, R2, R3, R4, STACK};
 
 use Condition::{Equal, NotEqual};
 use Operand::Number;

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use super::attached::Attached;
-use super::kernel::{Map, MapKind};
 use super::layout::{self, call, thread, Identity};
 use super::plan::Purpose;
 use super::ring::Ring;
+use crate::bpf::kernel::{Map, MapKind};
 use crate::failure::{Outcome, Tried};
 use crate::syscalls::call::{Call, Exit, Stream, StreamNumber};
 use crate::syscalls::header::Header;

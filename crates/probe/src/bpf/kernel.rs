@@ -16,9 +16,18 @@ const MAP_DELETE: i32 = 3;
 const PROGRAM_LOAD: i32 = 5;
 const RAW_TRACEPOINT_OPEN: i32 = 17;
 const MAP_LOOKUP_BATCH: i32 = 24;
+const OBJECT_INFO: i32 = 15;
 const PROGRAM_TYPE_RAW_TRACEPOINT: u32 = 17;
-/// None of the functions that the programs call is reserved for GPL programs.
+const PROGRAM_TYPE_TRACING: u32 = 26;
+const ATTACH_TYPE_RAW_TRACEPOINT: u32 = 23;
+/// Of programs that call no function that is reserved for GPL programs, and read no memory of the kernel.
 const LICENCE: &CStr = c"Apache-2.0";
+/// Linux lets only programs under a licence compatible with the GPL read its memory. Those of ours that do are offered under
+/// the MIT licence and version 2 of the GPL, besides Apache-2.0.
+const READING_LICENCE: &CStr = c"Dual MIT/GPL";
+/// Where `struct bpf_prog_info` has the number of runs that were left out, and its bytes up to there.
+const MISSED_AT: usize = 208;
+const INFO_BYTES: usize = MISSED_AT + 8;
 /// Entries read from a map at once.
 const BATCH: usize = 2048;
 
@@ -27,6 +36,9 @@ const BATCH: usize = 2048;
 pub enum MapKind {
     Hash = 1,
     Array = 2,
+    /// A value for each processor.
+    HashOfProcessors = 5,
+    ArrayOfProcessors = 6,
     CgroupArray = 8,
     /// Without keys: what was put in last comes out first.
     Stack = 23,
@@ -77,6 +89,21 @@ struct LoadProgram {
     log: u64,
     kernel_version: u32,
     flags: u32,
+    name: [u8; 16],
+    _device: u32,
+    attach_type: u32,
+    _debug: [u32; 9],
+    /// The type of the tracepoint, among the kernel's.
+    attach_to: u32,
+    _object: u32,
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct ObjectInfo {
+    object: u32,
+    bytes: u32,
+    info: u64,
 }
 
 #[repr(C)]
@@ -102,6 +129,7 @@ pub struct Map {
     fd: OwnedFd,
     kind: MapKind,
     key_bytes: usize,
+    /// As this process reads and writes them: of all processors, one behind the other.
     value_bytes: usize,
 }
 
@@ -111,6 +139,10 @@ impl Map {
         let mut attributes =
             CreateMap { kind: kind as u32, key_bytes: sizes.0, value_bytes: sizes.1, entries, flags: 0 };
         let fd = bpf(MAP_CREATE, &mut attributes).tried(|| "make a BPF map")?;
+        let value_bytes = match kind {
+            MapKind::HashOfProcessors | MapKind::ArrayOfProcessors => value_bytes.next_multiple_of(8) * processors()?,
+            _ => value_bytes,
+        };
         Ok(Map { fd: owned(fd), kind, key_bytes, value_bytes })
     }
 
@@ -186,12 +218,31 @@ impl Map {
 pub struct Program(OwnedFd);
 
 impl Program {
+    /// A program that gets a tracepoint's arguments as numbers.
     pub fn load(instructions: &[Instruction]) -> Outcome<Program> {
+        Program::load_as(instructions, PROGRAM_TYPE_RAW_TRACEPOINT, LICENCE, 0, 0)
+    }
+
+    /// A program that may read what the arguments of its tracepoint point to. `tracepoint` is its type's number.
+    pub fn load_reading(instructions: &[Instruction], tracepoint: u32) -> Outcome<Program> {
+        let kind = PROGRAM_TYPE_TRACING;
+        Program::load_as(instructions, kind, READING_LICENCE, ATTACH_TYPE_RAW_TRACEPOINT, tracepoint)
+    }
+
+    fn load_as(
+        instructions: &[Instruction],
+        kind: u32,
+        licence: &CStr,
+        attach_type: u32,
+        attach_to: u32,
+    ) -> Outcome<Program> {
         let mut attributes = LoadProgram {
-            kind: PROGRAM_TYPE_RAW_TRACEPOINT,
+            kind,
             instruction_count: instructions.len() as u32,
             instructions: instructions.as_ptr() as u64,
-            licence: LICENCE.as_ptr() as u64,
+            licence: licence.as_ptr() as u64,
+            attach_type,
+            attach_to,
             ..LoadProgram::default()
         };
         let error = match bpf(PROGRAM_LOAD, &mut attributes) {
@@ -221,6 +272,56 @@ impl Program {
             .map(owned)
             .tried(|| format!("attach to the raw tracepoint {tracepoint}"))
     }
+
+    /// Attaches one that was loaded for its tracepoint.
+    pub fn attach_reading(&self) -> Outcome<OwnedFd> {
+        let mut attributes = OpenRawTracepoint { name: 0, program: self.0.as_raw_fd() as u32, _none: 0 };
+        bpf(RAW_TRACEPOINT_OPEN, &mut attributes).map(owned).tried(|| "attach to a tracepoint")
+    }
+
+    /// Runs a program that gets numbers, once, in this thread.
+    #[cfg(test)]
+    pub fn run(&self, arguments: &[u64]) {
+        const PROGRAM_RUN: i32 = 10;
+        #[repr(C)]
+        #[derive(Default)]
+        struct Run {
+            program: u32,
+            _result: u32,
+            _data: [u64; 3],
+            _repeat: [u32; 2],
+            arguments_bytes: u32,
+            _out_bytes: u32,
+            arguments: u64,
+            _out: [u64; 3],
+        }
+        let mut run = Run {
+            program: self.0.as_raw_fd() as u32,
+            arguments_bytes: size_of_val(arguments) as u32,
+            arguments: arguments.as_ptr() as u64,
+            ..Run::default()
+        };
+        bpf(PROGRAM_RUN, &mut run).unwrap();
+    }
+
+    /// How often the program was not run, as it interrupted itself on a processor. `None`: the kernel does not say (before
+    /// Linux 5.12).
+    pub fn missed(&self) -> Option<u64> {
+        let mut info = [0u8; INFO_BYTES];
+        let mut attributes =
+            ObjectInfo { object: self.0.as_raw_fd() as u32, bytes: INFO_BYTES as u32, info: info.as_mut_ptr() as u64 };
+        bpf(OBJECT_INFO, &mut attributes).ok()?;
+        let all = attributes.bytes as usize == INFO_BYTES;
+        all.then(|| info[MISSED_AT..].try_into().map_or(0, u64::from_ne_bytes))
+    }
+}
+
+/// As many as the kernel keeps values for: `0-3` are four.
+fn processors() -> Outcome<usize> {
+    const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
+    let text = std::fs::read_to_string(POSSIBLE).tried(|| format!("read {POSSIBLE}"))?;
+    let last = text.trim().rsplit(['-', ',']).next().and_then(|last| last.parse::<usize>().ok());
+    last.map(|last| last + 1).ok_or_else(|| Failure::new(format!("{POSSIBLE} has no number: {text}")))
 }
 
 /// Waits until no processor is inside a program that was just detached.
