@@ -115,7 +115,8 @@ def test_a_testbed_may_be_given_for_all_files() -> None:
 
 def test_groups_of_regular_expressions_are_numbers_where_they_look_like_it() -> None:
     regex = compile_regex(r"(?P<testbed>\w+)/(?P<a>[^-]+)-(?P<b>[^-]+)-(?P<c>[^-]+)(-(?P<d>x))?")
-    assert regex.assign("kvm/10-0.5-007").levels == {"a": 10, "b": 0.5, "c": "007", "d": None}
+    assert regex.assign("kvm/10-0.5-02").levels == {"a": 10, "b": 0.5, "c": 2, "d": None}
+    assert regex.assign("kvm/02.50-0x2-v2").levels == {"a": 2.5, "b": "0x2", "c": "v2", "d": None}
     with pytest.raises(ImportRefused, match="is not one: missing"):
         compile_regex("(?P<testbed>")
     with pytest.raises(ImportRefused, match="does not say which testbed"):
