@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from twinbed.contracts.format import Format, FormatError, Measurement, RunKey
+from twinbed.imports.layout.fences import opened_fence
 from twinbed.imports.layout.names import shown
 from twinbed.imports.layout.run_key import ImportRefused
 from twinbed.imports.text.also import also_holds, closed, others_in
@@ -179,8 +180,12 @@ def _below(root: str, paths: Sequence[str]) -> Iterator[list[tuple[File, Scanned
 
 @contextmanager
 def opened(path: str) -> Iterator[tuple[int, os.stat_result]]:
-    """A regular file's descriptor. Raises OSError for anything else, which it neither waits for nor reads."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    """The descriptor of a regular file, or of a fence in one. Raises OSError for anything else, which it neither
+    waits for nor reads."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except NotADirectoryError:
+        descriptor = opened_fence(path)
     try:
         about = os.fstat(descriptor)
         if not stat.S_ISREG(about.st_mode):
