@@ -73,6 +73,16 @@ class Results:
         names = dict.fromkeys([*(self._store.outline.data.get("factors") or ()), *there])
         return tuple(name for name in names if name in there and name != "testbed")
 
+    def column_of(self, factor: str) -> str:
+        """The column that has a factor's levels, the same in all tables: its name, or ``factor:NAME`` where values have one of
+        that name which is another thing, such as ``direction``."""
+        return f"factor:{factor}" if factor in self._own_columns else factor
+
+    @cached_property
+    def _own_columns(self) -> frozenset[str]:
+        tables = (name for name in ("runs", "metrics") if name in self.tables())
+        return frozenset(column for name in tables for column in self._store.table(name).column_names)
+
     def cautions(self) -> tuple[Caution, ...]:
         """About the folder itself; those of runs are the table ``cautions``, those of verdicts come with ``compare``."""
         return self._store.cautions
@@ -132,7 +142,9 @@ class Results:
         analysis = registry.analysis("compare")
         result = analysis.run(store, analysis.params(margin=margin, confidence=confidence, sessions=sessions))
         rows = analysis.tables(result)["comparisons"]
-        return pa.Table.from_pylist([row for row in rows if row["headline"] or not headlines])
+        table = pa.Table.from_pylist([row for row in rows if row["headline"] or not headlines])
+        names = {f"factor:{factor}": self.column_of(factor) for factor in self.factors if factor not in table.column_names}
+        return table.rename_columns([names.get(name, name) for name in table.column_names])
 
     def _with_levels(self, table: pa.Table) -> pa.Table:
         import pyarrow as pa
@@ -146,7 +158,7 @@ class Results:
         at = table.column_names.index("run") + 1
         taken = set(table.column_names)
         for name in reversed(self.factors):
-            column = f"factor:{name}" if name in taken else name
+            column = f"factor:{name}" if name in taken else self.column_of(name)
             levels = [None if record is None else record.levels.get(name) for record in of_rows]
             table = table.add_column(at, column, _column(levels))
         if "testbed" not in taken:

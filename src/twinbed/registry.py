@@ -70,6 +70,7 @@ PLUGINS = Registry(
 def formats() -> Mapping[str, Format]:
     """Every format by its name. Imported only when asked for: few results were made elsewhere."""
     from twinbed.imports.formats.ab import ab_csv, ab_text, ab_tsv
+    from twinbed.imports.formats.bpftrace import bpftrace
     from twinbed.imports.formats.capture import capture
     from twinbed.imports.formats.dmesg import dmesg
     from twinbed.imports.formats.ethtool_features import ethtool_features
@@ -91,6 +92,7 @@ def formats() -> Mapping[str, Format]:
     from twinbed.imports.formats.powstream import powstream
     from twinbed.imports.formats.proc_snapshot import proc_snapshot
     from twinbed.imports.formats.siege import siege
+    from twinbed.imports.formats.siege_log import siege_log
     from twinbed.imports.formats.sockperf import sockperf
     from twinbed.imports.formats.strace import strace
     from twinbed.imports.formats.strace_summary import strace_summary
@@ -104,6 +106,7 @@ def formats() -> Mapping[str, Format]:
     from twinbed.imports.formats.wrk import wrk, wrk2
     from twinbed.imports.formats.zeek_conn_json import zeek_conn_json
     from twinbed.imports.formats.zeek_conn_tsv import zeek_conn_tsv
+    from twinbed.imports.formats.zeromq import zeromq_perf
 
     every: Sequence[Format] = (
         iperf3_json,
@@ -115,6 +118,7 @@ def formats() -> Mapping[str, Format]:
         wrk2,
         hey,
         siege,
+        siege_log,
         h2load,
         ping,
         irtt_json,
@@ -122,6 +126,7 @@ def formats() -> Mapping[str, Format]:
         powstream,
         netperf,
         sockperf,
+        zeromq_perf,
         flent,
         tcptrace_text,
         tcptrace_csv,
@@ -136,6 +141,7 @@ def formats() -> Mapping[str, Format]:
         perf_script,
         trace_cmd,
         sysdig,
+        bpftrace,
         vmstat,
         mpstat_json,
         proc_snapshot,

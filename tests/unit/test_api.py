@@ -54,7 +54,7 @@ def test_another_reference_turns_ratios_round(http: Path, capsys: pytest.Capture
     found = tb.open(str(http))
 
     def ratio(rows: pa.Table) -> float:
-        (row,) = [row for row in rows.to_pylist() if row["metric"] == "requests_per_second" and row["factor:payload"] == "500B"]
+        (row,) = [row for row in rows.to_pylist() if row["metric"] == "requests_per_second" and row["payload"] == "500B"]
         number: float = row["ratio"]
         return number
 
@@ -68,6 +68,19 @@ def test_another_reference_turns_ratios_round(http: Path, capsys: pytest.Capture
     with pytest.raises(tb.TwinbedError, match="no run has a factor 'day'"):
         found.compare(sessions="day")
     assert run(["compare", str(http), "--reference", "e1000"]) == 2
+
+
+def test_a_factor_has_one_column_in_all_tables(tmp_path: Path) -> None:
+    """``direction`` is a column of values too, ``parallel`` is none."""
+    respond = planted_response({"a": 1.0, "b": 0.7}, 0.02, 1)
+    tmp_path = write_study(tmp_path / "study", ["a", "b"], {"direction": ["up", "down"], "parallel": [1, 2]}, 3, respond)
+    found = tb.open(tmp_path)
+    assert (found.column_of("direction"), found.column_of("parallel")) == ("factor:direction", "parallel")
+    for table in (found.runs(), found.metrics(), found.compare("a")):
+        assert set(table["factor:direction"].to_pylist()) == {"up", "down"}
+        assert {str(level) for level in table["parallel"].to_pylist()} == {"1", "2"}
+        assert "factor:parallel" not in table.column_names
+    assert set(found.metrics()["direction"].to_pylist()) == {""}
 
 
 def test_levels_of_several_kinds_are_text(tmp_path: Path) -> None:

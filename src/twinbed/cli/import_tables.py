@@ -10,8 +10,8 @@ from typing import NotRequired, TypedDict
 
 import click
 
-from twinbed.imports.gaps import CellCount, cell_counts, gaps, uneven
-from twinbed.imports.layout.names import shown
+from twinbed.imports.gaps import CellCount, apart, cell_counts, gaps, uneven
+from twinbed.imports.layout.names import by_shape, natural, shown
 from twinbed.imports.runs import Outcome, State
 from twinbed.imports.study import About
 from twinbed.imports.survey import Survey
@@ -56,6 +56,8 @@ class ImportData(TypedDict):
     cells: list[Cell]
     gaps: list[dict[str, Level]] | None
     """Cells without any run; None where there are too many to look."""
+    apart: list[str]
+    """Testbeds that have no cell in common with the reference."""
     numbered: list[str]
     conflicts: list[str]
     doubts: list[str]
@@ -74,12 +76,13 @@ def as_data(survey: Survey, about: About) -> ImportData:
     plan = survey.plan
     testbeds = [name for name in about.testbeds if name in plan.testbeds()]
     testbeds += [name for name in plan.testbeds() if name not in testbeds]
+    reference = about.reference_of(testbeds)[0] if testbeds else None
     lacking = gaps(plan.runs, testbeds, plan.factors())
     counts = plan.counts()
     bad = [each for each in plan.outcomes if each.state in (State.REFUSED, State.PARTLY)]
     return {
         "testbeds": testbeds,
-        "reference": about.reference_of(testbeds)[0] if testbeds else None,
+        "reference": reference,
         "factors": {name: list(levels) for name, levels in plan.factors().items()},
         "runs": len(plan.runs),
         "failed_runs": sum(run.reason is not None for run in plan.runs),
@@ -90,6 +93,7 @@ def as_data(survey: Survey, about: About) -> ImportData:
             for each in cell_counts(plan.runs)
         ],
         "gaps": lacking,
+        "apart": apart(plan.runs, reference) if reference is not None else [],
         "numbered": [shown(each) for each in plan.numbered],
         "conflicts": [shown(each) for each in plan.conflicts],
         "doubts": [shown(each) for each in plan.cautions],
@@ -143,6 +147,10 @@ def _lines(survey: Survey, data: ImportData, dry: bool) -> Iterator[str]:
         yield f"formats    {', '.join(f'{count} {name}' for name, count in data['formats'].items())}"
         yield f"cells      {len(data['cells'])}, of which {len(data['cells']) - len(short)} have {usual} complete runs or more"
     yield from _some("cells with fewer complete runs", [_short_cell(each) for each in short])
+    yield from _some(
+        f"testbeds that share no cell with the reference, {data['reference']}: nothing of theirs can be compared with it",
+        [_apart(name, data) for name in data["apart"]],
+    )
     if data["gaps"] is None:
         yield "gaps: not looked for, the full cross of all levels has too many cells"
     else:
@@ -151,11 +159,13 @@ def _lines(survey: Survey, data: ImportData, dry: bool) -> Iterator[str]:
     yield from _some("conflicts", data["conflicts"])
     yield from _some("doubts", data["doubts"])
     yield from _some("numbered as replicates", data["numbered"])
-    for state in (State.REFUSED, State.PARTLY, State.COPY, State.IGNORED):
+    for state in (State.REFUSED, State.PARTLY, State.COPY):
         yield from _some(
             str(state), [f"{shown(each.path)}: {shown(each.reason)}" for each in plan.outcomes if each.state is state]
         )
-    yield from _some("left out", [f"{shown(each.path)} {each.reason}" for each in survey.left])
+    ignored = [(each.path, f": {each.reason}") for each in plan.outcomes if each.state is State.IGNORED]
+    for title, files in (("ignored", ignored), ("left out", [(each.path, f" {each.reason}") for each in survey.left])):
+        yield from _some(title, [shown(text) for text in by_shape(files)], len(files))
     yield from _some("changed", data.get("runs_changed", []))
 
 
@@ -194,10 +204,25 @@ def _format(each: Outcome) -> str:
     return each.candidate.scanned.format or "unknown" if each.candidate is not None else ""
 
 
-def _some(title: str, texts: Sequence[str]) -> Iterator[str]:
-    """A heading with their number, and the first of them."""
+def _apart(testbed: str, data: ImportData) -> str:
+    """The factors by which its cells differ from all of the reference's, with the levels of both."""
+    of: dict[str, list[dict[str, Level]]] = {name: [] for name in (testbed, str(data["reference"]))}
+    for cell in data["cells"]:
+        if cell["testbed"] in of:
+            of[cell["testbed"]].append(cell["levels"])
+    levels = {factor: [{level_text(each[factor]) for each in cells} for cells in of.values()] for factor in data["factors"]}
+    differing = {factor: sets for factor, sets in levels.items() if not sets[0] & sets[1]}
+    detail = ", ".join(
+        f"{factor} is {_short(sorted(own, key=natural), 3)} here, {_short(sorted(reference, key=natural), 3)} there"
+        for factor, (own, reference) in differing.items()
+    )
+    return f"{testbed}: {detail or 'no combination of levels is in both'}"
+
+
+def _some(title: str, texts: Sequence[str], count: int | None = None) -> Iterator[str]:
+    """A heading with their number, or that of what they sum up, and the first of them."""
     if texts:
-        yield f"{title} ({len(texts)}):"
+        yield f"{title} ({len(texts) if count is None else count}):"
         yield from (f"  {text}" for text in texts[:MOST_LINES])
         if len(texts) > MOST_LINES:
             yield f"  and {len(texts) - MOST_LINES} more; --format json has all"

@@ -107,7 +107,8 @@ class Source(Protocol):
         ...
 
     def text(self) -> str:
-        """All of it as text: UTF-8 or UTF-16 by its mark, other bytes replaced, line ends as ``\\n``, no terminal colours."""
+        """All of it as text: UTF-8 or UTF-16 by its mark, other bytes replaced, line ends as ``\\n``, no terminal colours, no
+        ``[STDOUT]`` before lines."""
         ...
 
 

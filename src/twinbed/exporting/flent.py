@@ -69,7 +69,7 @@ def write(results: Results, folder: Path, on_progress: Callable[[int, int], None
     names = Names()
     rows = []
     for number, run in enumerate(runs, start=1):
-        levels = {factor: run[factor] for factor in results.factors}
+        levels = {factor: run[results.column_of(factor)] for factor in results.factors}
         name = names.of(" ".join([run["testbed"], cell_title(levels), f"#{run['replicate'] + 1}"]))
         rows.append((f"{name}.flent.gz", run["run"], run["testbed"], *map(level_text, levels.values()), run["replicate"]))
         data = document(run, results.factors, of_run[run["run"]], f"{name}.flent.gz")

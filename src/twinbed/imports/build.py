@@ -163,7 +163,7 @@ def _place(folder: Path, scanned: ScannedFile, where: Path, link: bool) -> None:
     where.parent.mkdir(exist_ok=True)
     source = os.path.join(os.path.realpath(folder), scanned.path)  # noqa: PTH118 -- its name may be no text
     try:
-        if link:
+        if link and os.path.isfile(source):  # noqa: PTH113 -- a fence of a Markdown file is none
             os.link(os.path.realpath(source), where)
             _unchanged(scanned, where.stat())
             return

@@ -47,6 +47,15 @@ def gaps(
     return [cell for cell in _cross(testbeds, factors) if (str(cell["testbed"]), _key(cell, "testbed")) not in have]
 
 
+def apart(runs: Sequence[Made], reference: str) -> list[str]:
+    """The testbeds that have no cell in common with the reference: nothing of them can be compared with it."""
+    cells: dict[str, set[str]] = {}
+    for run in runs:
+        cells.setdefault(run.testbed, set()).add(_key(run.levels))
+    own = cells.get(reference, set())
+    return [testbed for testbed, keys in cells.items() if testbed != reference and not keys & own]
+
+
 def uneven(counts: Sequence[CellCount]) -> tuple[int, list[CellCount]]:
     """The commonest number of complete runs, and the cells that have fewer."""
     usual = Counter(each.runs - each.failed for each in counts).most_common(1)[0][0] if counts else 0

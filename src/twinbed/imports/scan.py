@@ -13,10 +13,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, RunKey
+from twinbed.contracts.format import Format, FormatError, Measurement, RunKey
+from twinbed.imports.layout.fences import opened_fence
 from twinbed.imports.layout.names import shown
 from twinbed.imports.layout.run_key import ImportRefused
-from twinbed.imports.text.source import File, why_a_bomb
+from twinbed.imports.text.also import also_holds, closed, others_in
+from twinbed.imports.text.flaws import one_line_each
+from twinbed.imports.text.source import HEAD_BYTES, File, why_a_bomb
 from twinbed.model.caution import Kind
 from twinbed.model.json import Document
 
@@ -47,7 +50,7 @@ class Piece:
     """What is kept of one measurement in a file until its run is made."""
 
     diagnostics: tuple[str, ...]
-    """The first, and in how many."""
+    """The first, those that differ in a number alone as one."""
     flaw_count: int
     cautions: tuple[str, ...]
     facts: Mapping[str, Fact]
@@ -144,16 +147,15 @@ def _scan(root: str, wanted: ScanRequest, formats: Mapping[str, Format]) -> Scan
                 kind, _, reason = _kind(file, wanted, formats)
                 return ScannedFile(wanted.path, "", size, mtime, kind, reason=reason)
             digest = _hash(descriptor)
-            kind, others, reason = _kind(file, wanted, formats)
+            kind, head_kinds, reason = _kind(file, wanted, formats)
             reason = reason or next(filter(None, (why_a_bomb(each.path) for each in (file, *file.then))), "")
             if reason:
                 return ScannedFile(wanted.path, digest, size, mtime, kind, reason=reason, then=then)
             try:
                 measurements = formats[kind].read(file, wanted.options)
-                measurements = [
-                    *measurements[:-1],
-                    replace(measurements[-1], diagnostics=[*measurements[-1].diagnostics, *_unread(others)]),
-                ]
+                others = {} if wanted.format else _others(file, kind, head_kinds, formats)
+                first = measurements[0]
+                measurements = [replace(first, diagnostics=[*also_holds(others), *first.diagnostics]), *measurements[1:]]
                 _check(measurements, {**{metric.name: metric.unit for metric in formats[kind].metrics}, **wanted.units})
             except FormatError as error:
                 return ScannedFile(wanted.path, digest, size, mtime, kind, reason=shown(str(error)), then=then)
@@ -178,8 +180,12 @@ def _below(root: str, paths: Sequence[str]) -> Iterator[list[tuple[File, Scanned
 
 @contextmanager
 def opened(path: str) -> Iterator[tuple[int, os.stat_result]]:
-    """A regular file's descriptor. Raises OSError for anything else, which it neither waits for nor reads."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    """The descriptor of a regular file, or of a fence in one. Raises OSError for anything else, which it neither
+    waits for nor reads."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except NotADirectoryError:
+        descriptor = opened_fence(path)
     try:
         about = os.fstat(descriptor)
         if not stat.S_ISREG(about.st_mode):
@@ -221,11 +227,23 @@ def _kind(file: File, wanted: ScanRequest, formats: Mapping[str, Format]) -> tup
     return kinds[0], kinds[1:], ""
 
 
-def _unread(others: Sequence[str]) -> Iterator[Diagnostic]:
-    if others:
-        yield Diagnostic(
-            f"nothing is read of what it has of {', '.join(others)}: part the file, or name a format in a manifest"
-        )
+def _others(file: File, kind: str, head_kinds: Sequence[str], formats: Mapping[str, Format]) -> dict[str, int]:
+    """The kinds of other programs that wrote into a text, with the lines where they begin: in its first bytes and its last."""
+    head = file.head()
+    others = others_in(head, head_kinds, formats)
+    if not file.in_memory or b"\0" in head:
+        return others
+    whole = file.text().encode()
+    if head.lstrip()[:1] in (b"{", b"[") and closed(whole):
+        return others
+    rest = [name for name in formats if name != kind and name not in others]
+    if head.lstrip()[:1] in (b"{", b"["):
+        others |= others_in(head, rest, formats)
+    if len(whole) > HEAD_BYTES:
+        at = whole.find(b"\n", len(whole) - HEAD_BYTES) + 1
+        rest = [name for name in rest if name not in others]
+        others |= others_in(whole[at:], rest, formats, whole.count(b"\n", 0, at))
+    return others
 
 
 def _check(measurements: Sequence[Measurement], units: Mapping[str, str]) -> None:
@@ -242,10 +260,10 @@ def _piece(measurement: Measurement) -> Piece:
     cautions = [caution.detail for caution in measurement.cautions if caution.kind is Kind.UNREADABLE]
     if measurement.values and all(value.value is None for value in measurement.values) and not measurement.tables:
         cautions.append(f"{'' if measurement.run_key is None else f'{measurement.run_key}: '}none of its values could be read")
-    diagnostics = [diagnostic for diagnostic in measurement.diagnostics if not diagnostic.harmless]
+    flaws = one_line_each([diagnostic for diagnostic in measurement.diagnostics if not diagnostic.harmless])
     return Piece(
-        diagnostics=tuple(shown(str(diagnostic)) for diagnostic in diagnostics[:3]),
-        flaw_count=len(diagnostics),
+        diagnostics=tuple(shown(text) for text in flaws[:3]),
+        flaw_count=len(flaws),
         harmless=tuple(shown(str(diagnostic)) for diagnostic in measurement.diagnostics if diagnostic.harmless)[:1],
         cautions=tuple(shown(text) for text in cautions[:3]),
         facts=dict(measurement.facts),

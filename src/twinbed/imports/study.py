@@ -15,12 +15,12 @@ from twinbed.imports.runs import Made
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.json import Document, Json
 from twinbed.model.members import list_at, object_at, text_at
-from twinbed.model.record import Record, Settings
+from twinbed.model.record import IMPORTED, Record, Settings
 from twinbed.model.run import Level, Status
 from twinbed.model.topology import Link, Topology
 from twinbed.study.study import FORMAT
 
-KIND = "imported"
+KIND = IMPORTED
 """The kind of the workload and of testbeds that were measured elsewhere."""
 PHASE = "import"
 """The phase that a run fails in none of whose files can be read."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from twinbed.contracts.format import Format
+from twinbed.imports.layout.fences import Fence, fences_of, is_markdown
 from twinbed.imports.layout.infer_pattern import propose
 from twinbed.imports.layout.manifest import Listed
 from twinbed.imports.layout.names import shown
@@ -19,6 +21,7 @@ from twinbed.imports.plan import plan
 from twinbed.imports.runs import Candidate, Outcome, Plan, State
 from twinbed.imports.scan import ScannedFile, ScanRequest, scan_files
 from twinbed.imports.snapshots import together
+from twinbed.imports.text.source import HEAD_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +57,13 @@ def survey(
         left_text = f"; {len(left)} are left out, such as {shown(left[0].path)}, which {left[0].reason}" if left else ""
         raise ImportRefused(f"{shown(str(request.folder))} holds no files{left_text}")
     paths = [entry.path for entry in entries]
+    fences = _fences(request.folder, paths)
     if request.assigner is None:
-        raise _how(paths)
+        raise _how(_outputs(paths, fences, formats))
     assigner = request.assigner(paths)
     file_key, unknown = _file_keys(assigner, paths, request.limited)
     sizes = _sizes(entries)
+    paths, unknown = _with_fences(paths, fences, file_key, unknown, assigner, request.limited)
     below, changed = together(file_key, lambda requests: scan_files(request.folder, requests, formats, sizes))
     file_key |= changed
     read_below = {path for paths in below.values() for path in paths}
@@ -101,6 +106,52 @@ def _file_keys(assigner: Assigner, paths: Sequence[str], limited: bool) -> tuple
             except NotAssigned as error:
                 unknown[path] = str(error)
     return keys, unknown
+
+
+def _fences(folder: Path, paths: Sequence[str]) -> dict[str, tuple[Fence, ...]]:
+    """The fences of each Markdown file that has any."""
+    found = {path: fences_of(os.path.realpath(folder / path)) for path in paths if is_markdown(path)}
+    return {path: fences for path, fences in found.items() if fences}
+
+
+def _outputs(paths: Sequence[str], fences: Mapping[str, Sequence[Fence]], formats: Mapping[str, Format]) -> list[str]:
+    """The paths, and instead of a Markdown file those of its fences in which a program's output is."""
+    outputs: list[str] = []
+    for path in paths:
+        heads = {f"{path}/{fence.path}": fence.text.encode()[:HEAD_BYTES] for fence in fences.get(path, ())}
+        below = [name for name, head in heads.items() if any(each.recognises(head) for each in formats.values())]
+        outputs += below or [path]
+    return outputs
+
+
+def _with_fences(
+    paths: Sequence[str],
+    fences: Mapping[str, Sequence[Fence]],
+    file_key: dict[str, FileKey],
+    unknown: dict[str, str],
+    assigner: Assigner,
+    limited: bool,
+) -> tuple[list[str], dict[str, str]]:
+    """Paths with those of fences that are known, in the place of Markdown files that are not; and what is not known.
+
+    ``file_key`` is given those of the fences. A Markdown file that is known itself is one file."""
+    every: list[str] = []
+    reasons = dict(unknown)
+    for path in paths:
+        if path not in unknown or path not in fences:
+            every.append(path)
+            continue
+        below = [f"{path}/{fence.path}" for fence in fences[path]]
+        keys, others = _file_keys(assigner, below, limited)
+        file_key |= keys
+        if keys:
+            del reasons[path]
+            every += below
+            reasons |= others
+        else:
+            every.append(path)
+            reasons[path] += f"; nor do its {len(below)} fences, such as {below[0]}"
+    return every, reasons
 
 
 def _sizes(entries: Sequence[Entry]) -> dict[str, int]:

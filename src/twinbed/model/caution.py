@@ -82,6 +82,11 @@ class Kind(Enum):
         "goodput above what the link can carry",
         "the shaper counts no preamble, gap or checksum of frames, and lets its burst through: take it for the link's limit",
     )
+    ABOVE_GIVEN_RATE = (
+        "goodput above what the link can carry, by the rate that was given of it",
+        "see whether the rate (bits a second, not bytes) and the MTU are those of the link that the traffic took, and whether "
+        "its ends were on two machines at all",
+    )
     LINK_NOT_FILLED = (
         "the link check could not fill a link",
         "that the link is no faster than asked was seen only up to the figure in the detail; that it is as fast was not",

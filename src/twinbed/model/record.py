@@ -15,6 +15,8 @@ from twinbed.model.json import Document, document, documents, integer, number, t
 from twinbed.model.run import Level, Status
 
 FORMAT = 1
+IMPORTED = "imported"
+"""The kind of testbeds of runs that were measured elsewhere."""
 _KINDS: Mapping[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("id", "cell"), str),
     **dict.fromkeys(("replicate", "block", "position"), int),

@@ -282,3 +282,42 @@ def test_lines_of_a_log_beside_a_document_cost_nothing(tmp_path: Path, capsys: p
     (folder / "host_3.log").write_text(torn[len(torn) // 2 :] + torn)
     found = data(capsys, "import", folder, "--dry-run", "--pattern", "{testbed}_{replicate:int}.log", code=1)
     assert found["files"]["partly read"] == 1, "what is left of a document is no line of a log"
+
+
+def test_what_a_pattern_leaves_out_is_summed_up_by_shape(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = (Path(__file__).parents[2] / "golden" / "formats" / "iperf3-json" / "tcp" / "input.json").read_text()
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "host_1.txt").write_text(report)
+    for size in (64, 1400):
+        for run_ in range(1, 8):
+            (folder / f"docker_bridge_c2c-udp_pktsize-{size}_{run_}.txt").write_text("nothing")
+    (folder / "notes.txt").write_text("of mine")
+    pattern = "host_{replicate:int}.txt"
+    text = output(capsys, "import", folder, "--dry-run", "--testbed", "host", "--pattern", pattern)
+    assert (
+        "ignored (15):\n"
+        f"  14 files like docker_bridge_c2c-udp_pktsize-{{int}}_{{int}}.txt: does not match {pattern}\n"
+        f"  notes.txt: does not match {pattern}\n"
+    ) in text
+    listed = data(capsys, "import", folder, "--dry-run", "--testbed", "host", "--pattern", pattern)
+    assert len(listed["outcomes"]) == 16, "all are in the data"
+
+
+def test_a_testbed_that_shares_no_cell_with_the_reference_is_said_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = (Path(__file__).parents[2] / "golden" / "formats" / "iperf3-json" / "tcp" / "input.json").read_text()
+    folder = tmp_path / "in"
+    folder.mkdir()
+    names = ["host_send_1", "host_recv_2", "nat_send_1", "overlay_send_8", "overlay_recv_16", "graft_send_2"]
+    for index, name in enumerate(names):
+        (folder / f"{name}.txt").write_text(report.replace("\n", "\n" + " " * index))
+    asked = ("import", folder, "-o", tmp_path / "out", "--pattern", "{testbed}_{way}_{size:int}.txt")
+    text = output(capsys, *asked)
+    assert (
+        "testbeds that share no cell with the reference, host: nothing of theirs can be compared with it (2):\n"
+        "  graft: no combination of levels is in both\n"
+        "  overlay: size is 8, 16 here, 1, 2 there\n"
+    ) in text
+    assert data(capsys, *asked)["apart"] == ["graft", "overlay"]

@@ -115,7 +115,8 @@ def test_a_testbed_may_be_given_for_all_files() -> None:
 
 def test_groups_of_regular_expressions_are_numbers_where_they_look_like_it() -> None:
     regex = compile_regex(r"(?P<testbed>\w+)/(?P<a>[^-]+)-(?P<b>[^-]+)-(?P<c>[^-]+)(-(?P<d>x))?")
-    assert regex.assign("kvm/10-0.5-007").levels == {"a": 10, "b": 0.5, "c": "007", "d": None}
+    assert regex.assign("kvm/10-0.5-02").levels == {"a": 10, "b": 0.5, "c": 2, "d": None}
+    assert regex.assign("kvm/02.50-0x2-v2").levels == {"a": 2.5, "b": "0x2", "c": "v2", "d": None}
     with pytest.raises(ImportRefused, match="is not one: missing"):
         compile_regex("(?P<testbed>")
     with pytest.raises(ImportRefused, match="does not say which testbed"):
@@ -172,6 +173,42 @@ def test_a_pattern_is_proposed_from_what_varies() -> None:
     runs = propose([f"{kind}/run{number}/client1.json" for kind in ("e1000", "virtio") for number in (1, 2, 3)])
     assert runs is not None
     assert runs.pattern == "{testbed}/run{replicate:int}/client1.json"
+
+
+@pytest.mark.parametrize("bridges", [("bridge", "nat"), ("bridge", "none")])
+def test_the_pattern_that_is_proposed_fits_all_that_fit(bridges: tuple[str, ...]) -> None:
+    """A testbed of two words beside one of one: the commonest shape alone has 1,800 of 3,000 files, and 2,760 fit."""
+    ways = [("recv", 1), ("recv", 10), ("send", 1), ("send", 10), ("recv", 20), ("send", 20)]
+    docker = [
+        f"docker_{bridge}_{peer}_{way}_parallel-{streams}_{run}.txt"
+        for bridge in bridges
+        for peer in ("c2c", "c2h", "h2c")
+        for way, streams in ways
+        for run in range(1, 51)
+    ]
+    host = [
+        f"host_{peer}_{way}_parallel-{streams}_{run}.txt"
+        for peer in ("h2h", "srv")
+        for way, streams in ways
+        for run in range(80)
+    ]
+    other = [f"docker_bridge_c2c-udp_pktsize-{size}_{run}.txt" for size in (64, 512, 1400, 9000) for run in range(60)]
+    assert (len(docker), len(host), len(other)) == (1800, 960, 240)
+    proposal = propose([*docker, *other, *host])
+    assert proposal is not None
+    assert proposal.pattern == "{testbed}_{factor}_{direction}_parallel-{parallel:int}_{replicate:int}.txt"
+    assert proposal.matches == 2760
+    compiled = compile_pattern(proposal.pattern)
+    assert {compiled.assign(path).testbed for path in docker + host} == {f"docker_{bridge}" for bridge in bridges} | {"host"}
+    with pytest.raises(NotAssigned):
+        compiled.assign(other[0])
+
+
+def test_a_pattern_that_says_less_is_not_proposed_because_it_fits_more() -> None:
+    paths = [f"{name}_{way}_{run}.txt" for name in ("kvm", "host") for way in ("send", "recv") for run in range(10)]
+    proposal = propose([*paths, *(f"host_{run}.txt" for run in range(9)), *(f"note{index}.txt" for index in range(9))])
+    assert proposal is not None
+    assert (proposal.pattern, proposal.matches) == ("{testbed}_{direction}_{replicate:int}.txt", 40)
 
 
 @pytest.mark.parametrize(

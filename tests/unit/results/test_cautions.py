@@ -10,8 +10,9 @@ from twinbed.metrics.metric import Value
 from twinbed.results.extract.cautions import above_link_rate
 
 
-def record(**topology: object) -> SimpleNamespace:
-    return SimpleNamespace(id="r", settings={"topology": {"link": {"rate": 10**9}, **topology}})
+def record(kind: str = "container", **topology: object) -> SimpleNamespace:
+    settings = {"testbed": {"kind": kind}, "topology": {"link": {"rate": 10**9}, **topology}}
+    return SimpleNamespace(id="r", settings=settings)
 
 
 @pytest.mark.parametrize(
@@ -34,3 +35,9 @@ def test_goodput_above_it_is_a_caution(topology: dict, value: Value, cautions: i
 def test_the_caution_tells_a_wires_limit_from_the_shapers() -> None:
     [caution] = above_link_rate(record(), [Value("goodput", 951.6e6, "bit/s")])
     assert caution.detail == "951.6 Mbit/s over links that carry 941.5 (956.4 as the shaper counts)"
+
+
+def test_nothing_is_said_of_a_shaper_where_there_is_none() -> None:
+    [caution] = above_link_rate(record("imported"), [Value("goodput", 951.6e6, "bit/s")])
+    assert caution.detail == "951.6 Mbit/s over links that carry 941.5"
+    assert "shaper" not in caution.kind.meaning + caution.kind.advice

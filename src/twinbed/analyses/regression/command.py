@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from twinbed.analyses.regression.result import Regression
 
 STYLES = ("text", "json", "csv", "latex", "html")
+_PAIR = re.compile(r"[A-Za-z_]\w*\s*=\s*[^=]+")
 SUFFIXES = {".json": "json", ".csv": "csv", ".tex": "latex", ".html": "html"}
 
 
@@ -112,6 +115,12 @@ def _pairs(option: str, given: Sequence[str]) -> Iterator[tuple[str, str]]:
         name, equals, value = each.partition("=")
         if not equals or not name or not value:
             raise TwinbedError(f"{option}: {each!r} is not NAME=VALUE", advice=f"such as {option} nic=e1000")
+        several = [part.strip() for part in each.split(",")]
+        if len(several) > 1 and all(_PAIR.fullmatch(part) for part in several):
+            raise TwinbedError(
+                f"{option}: {each!r} has several of NAME=VALUE",
+                advice="give each its own: " + " ".join(f"{option} {shlex.quote(part)}" for part in several),
+            )
         yield name.strip(), value.strip()
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from twinbed.imports.layout.run_key import SNAPSHOTS
+from twinbed.imports.layout.pattern import compile_pattern
+from twinbed.imports.layout.run_key import SNAPSHOTS, FileKey, NotAssigned
 from twinbed.imports.text.levels import is_plain
 
 _PARTS = re.compile(r"([/_\-.=, ]+)")
@@ -35,30 +38,80 @@ _RUNS = (
 )
 """Words before the number of a replicate."""
 MOST_PATHS = 5000
+"""Paths that are looked at; of more, some from all over them."""
+MOST_SHAPES = 8
+"""Shapes of which each gives a pattern to try, those that most paths have."""
+LEAST_SHARE = 0.02
+"""Of all paths that have a shape; a pattern for fewer, such as notes beside the measurements, may fit all and say nothing."""
+_TWO_WORDS = re.compile(r"\{testbed\}[_\-.]\{factor\}")
+"""Where a testbed's second word may have become a field of its own."""
+Shape: TypeAlias = tuple[str, ...]
+"""What separates the words of a path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A pattern and how many of the paths have its shape."""
+    """A pattern and how many of the paths it fits."""
 
     pattern: str
     matches: int
 
 
 def propose(paths: Sequence[str]) -> Proposal | None:
-    """A pattern for the commonest shape of path. None where fewer than two paths share one or nothing varies."""
-    shapes: dict[tuple[str, ...], list[list[str]]] = {}
-    for path in paths[:MOST_PATHS]:
-        if is_plain(path):
-            parts = _split(path)
-            shapes.setdefault(tuple(parts[1::2]), []).append(parts)
-    if not shapes:
+    """The pattern that fits most of the paths. None where fewer than two paths share a shape or nothing varies.
+
+    Each common shape gives a pattern of the paths that have it, and one of all paths that end in it, as their first word may
+    hold more separators.  Patterns that say less than that of the commonest shape do are left out, though they fit more.
+    """
+    plain = [path for path in paths[:: -(-len(paths) // MOST_PATHS) or 1] if is_plain(path)]
+    shapes: dict[Shape, list[list[str]]] = {}
+    for path in plain:
+        parts = _split(path)
+        shapes.setdefault(tuple(parts[1::2]), []).append(parts)
+    common = sorted(shapes.values(), key=len, reverse=True)[:MOST_SHAPES]
+    common = [rows for rows in common if len(rows) >= 2 and len(rows) >= LEAST_SHARE * len(plain)]
+    if not common or _pattern(common[0]) is None:
         return None
-    rows = max(shapes.values(), key=len)
+    texts = [text for rows in common for group in (rows, _ending_so(rows, shapes)) if (text := _pattern(group)) is not None]
+    least = _field_count(texts[0]) - (_TWO_WORDS.search(texts[0]) is not None)
+    fits = {text: _fits(text, plain) for text in texts if _field_count(text) >= least}
+    best = max(fits, key=lambda text: (fits[text], _field_count(text)))
+    return Proposal(best, _fits(best, paths))
+
+
+def _field_count(text: str) -> int:
+    return text.replace("{{", "").count("{")
+
+
+def _fits(text: str, paths: Sequence[str]) -> int:
+    pattern = compile_pattern(text, FileKey("" if "{testbed}" in text else "any", {}))
+    count = 0
+    for path in paths:
+        with contextlib.suppress(NotAssigned):
+            pattern.assign(path)
+            count += 1
+    return count
+
+
+def _pattern(rows: Sequence[Sequence[str]]) -> str | None:
     columns = [sorted({row[index] for row in rows}) for index in range(len(rows[0]))]
-    if len(rows) < 2 or all(len(values) == 1 for values in columns):
+    if all(len(values) == 1 for values in columns):
         return None
-    return Proposal("".join(_fields(*_joined(columns, rows))), len(rows))
+    return "".join(_fields(*_joined(columns, rows)))
+
+
+def _ending_so(rows: Sequence[Sequence[str]], shapes: Mapping[Shape, Sequence[list[str]]]) -> list[list[str]]:
+    """The paths whose last separators are those of ``rows``, with what comes before them in their first word."""
+    shape = tuple(rows[0][1::2])
+    ending: list[list[str]] = []
+    for other, members in shapes.items():
+        extra = len(other) - len(shape)
+        if extra < 0 or other[extra:] != shape or any("/" in separator for separator in other[:extra]):
+            continue
+        for parts in members:
+            first, rest = parts[: 2 * extra + 1], parts[2 * extra + 1 :]
+            ending.append(["".join(first).replace("\0", ""), *rest])
+    return ending
 
 
 def _split(path: str) -> list[str]:

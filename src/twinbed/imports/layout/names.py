@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from twinbed.model.run import Level
@@ -23,6 +24,23 @@ def _escaped(character: str) -> str:
     if 0xDC80 <= code <= 0xDCFF:
         return f"\\x{code - 0xDC00:02x}"
     return character.encode("unicode_escape", "backslashreplace").decode()
+
+
+def by_shape(files: Iterable[tuple[str, str]]) -> list[str]:
+    """Paths, each with what is said of it, as one line for all that differ in their numbers alone."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for path, text in files:
+        groups.setdefault((_PARTS.sub("0", path), text), []).append(path)
+    return [
+        (paths[0] if len(paths) == 1 else f"{len(paths)} files like {_shape(paths)}") + text
+        for (_, text), paths in groups.items()
+    ]
+
+
+def _shape(paths: list[str]) -> str:
+    """What all of them have, with ``{int}`` for the numbers in which they differ."""
+    columns = zip(*(_PARTS.split(path) for path in paths), strict=True)
+    return "".join(column[0] if len(set(column)) == 1 else "{int}" for column in columns)
 
 
 def natural(text: str) -> NaturalKey:

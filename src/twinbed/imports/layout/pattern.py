@@ -23,7 +23,7 @@ from itertools import pairwise
 
 from twinbed.imports.layout.names import shown
 from twinbed.imports.layout.run_key import FileKey, ImportRefused, NotAssigned, snapshot_of
-from twinbed.imports.text.levels import RESERVED, is_plain, number_or_text, replicate_of
+from twinbed.imports.text.levels import RESERVED, is_plain, padded_number_or_text, replicate_of
 from twinbed.model.run import Level
 from twinbed.study.problem import listed, nearest
 
@@ -98,7 +98,7 @@ class Pattern:
         if name in RESERVED:
             return text
         if kind is None:
-            return number_or_text(text)
+            return padded_number_or_text(text)
         if kind == "word":
             return text
         return int(text) if kind == "int" else float(text)

@@ -12,6 +12,7 @@ MOST_TEXT = 200
 """Characters of a level: it heads a column."""
 _WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
 _DECIMAL = re.compile(r"-?(0|[1-9]\d{0,17})\.\d{1,17}")
+_PADDED = re.compile(r"(-?)0+(\d{1,18}(?:\.\d{1,17})?)")
 _EXPONENT = re.compile(r"-?\d(\.\d{1,17})?[eE][+-]\d{2}")
 """As C, Python and R write what is small or large. Without a sign it may be anything, such as a commit's name."""
 
@@ -26,6 +27,12 @@ def number_or_text(text: str) -> Level:
     if _WHOLE.fullmatch(text):
         return int(text)
     return float(text) if _DECIMAL.fullmatch(text) or _EXPONENT.fullmatch(text) else text
+
+
+def padded_number_or_text(text: str) -> Level:
+    """The same of a word of a path, where numbers have zeros before them so that names sort: ``02`` is 2."""
+    padded = _PADDED.fullmatch(text)
+    return number_or_text(padded[1] + padded[2] if padded is not None else text)
 
 
 def replicate_of(text: str) -> str | None:

@@ -33,6 +33,9 @@ UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)")
 """Colours, and what else a terminal acts on: script(1) keeps it."""
 _TERMINAL_BYTES = re.compile(_TERMINAL.pattern.encode())
+_STREAM = re.compile(r"^\[(?:STDOUT|STDERR|stdout|stderr)\] ?", re.MULTILINE)
+"""What runners of other programs write before each line of theirs."""
+_STREAM_BYTES = re.compile(_STREAM.pattern.encode(), re.MULTILINE)
 
 
 @dataclass
@@ -48,12 +51,15 @@ class File:
 
     def head(self) -> bytes:
         """As the protocol says, of a text as ``text`` has it: in UTF-8 without a mark, line ends alike, no colours. Empty where
-        the file is damaged at its start. Raises FormatError where it cannot be opened."""
+        the file is damaged at its start; no ``[STDOUT]`` before lines. Raises FormatError where it cannot be opened."""
         try:
             head = self._read(HEAD_BYTES)[0].removeprefix(codecs.BOM_UTF8)
             if head.startswith(UTF_16):
                 head = head[: len(head) & ~1].decode("utf-16", errors="replace").encode()
-            return head if b"\0" in head else _TERMINAL_BYTES.sub(b"", head).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            if b"\0" in head:
+                return head
+            head = _TERMINAL_BYTES.sub(b"", head).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            return _STREAM_BYTES.sub(b"", head) if b"[std" in head[:_PART_BYTES].lower() else head
         except FormatError as error:
             if isinstance(error.__cause__, FileNotFoundError | PermissionError):
                 raise
@@ -68,7 +74,13 @@ class File:
             text = whole.decode("utf-16", errors="replace")
         else:
             text = whole.decode("utf-8-sig", errors="replace")
-        return _TERMINAL.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+        text = _TERMINAL.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+        return _STREAM.sub("", text) if "[std" in text[:_PART_BYTES].lower() else text
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether all of it was read as one text or content, not as a stream by its path."""
+        return "_whole" in self.__dict__
 
     @cached_property
     def _whole(self) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from twinbed.metrics.metric import Value
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.record import Record
+from twinbed.model.record import IMPORTED, Record
 from twinbed.model.topology import Topology
 from twinbed.statistics.physics import Accounting, Path, tcp_goodput
 
@@ -23,8 +23,8 @@ def above_link_rate(record: Record, values: Iterable[Value]) -> Iterator[Caution
     for value in values:
         links = 1 if value.host else topology.pairs
         if value.metric == "goodput" and value.value is not None and value.value > most * links:
-            detail = (
-                f"{value.value / 1e6:.1f} Mbit/s over links that carry {most * links / 1e6:.1f}"
-                f" ({shaped * links / 1e6:.1f} as the shaper counts)"
-            )
-            yield Caution(Kind.ABOVE_LINK_RATE, detail, record.id)
+            detail = f"{value.value / 1e6:.1f} Mbit/s over links that carry {most * links / 1e6:.1f}"
+            if record.settings["testbed"]["kind"] == IMPORTED:
+                yield Caution(Kind.ABOVE_GIVEN_RATE, detail, record.id)  # no shaper of ours is there, and none is known of
+            else:
+                yield Caution(Kind.ABOVE_LINK_RATE, f"{detail} ({shaped * links / 1e6:.1f} as the shaper counts)", record.id)

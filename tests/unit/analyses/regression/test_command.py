@@ -332,6 +332,10 @@ def test_a_row_alone_in_its_combination_is_said(tmp_path: Path) -> None:
         (["--formula", "rate ~ load", "--effect", "load=1:1"], "no change in this model"),
         (["--formula", "rate ~ nic * load", "--effect", "nic"], "the effect of nic depends on load"),
         (["--formula", "rate ~ nic * load", "--effect", "nic", "--at", "load=x"], "load is a number, and 'x' is none"),
+        (
+            ["--formula", "rate ~ nic * load", "--effect", "nic", "--at", "load=1,streams = 2"],
+            "give each its own: --at load=1 --at 'streams = 2'",
+        ),
         (["--formula", "rate ~ nic * load", "--effect", "nic=xen", "--at", "load=1"], "nic has no level 'xen'"),
         (["--formula", "rate ~ nic + load", "--effect", "nic", "--at", "load=1"], "no effect that is asked for depends on it"),
         (["--formula", "rate ~ nic", "--random", "rack"], "has no column 'rack'"),

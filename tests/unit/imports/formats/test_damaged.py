@@ -72,7 +72,7 @@ def test_damage(case: Case, tmp_path: Path, data: st.DataObject) -> None:
         assert str(error)
         return
     assert found
-    declared = {metric.name: metric.unit for metric in each.metrics}
+    declared = {metric.name: metric.unit for metric in each.metrics} | dict.fromkeys(case.options.get("keys", {}).values(), "1")
     for measurement in found:
         if measurement.run_key is not None and measurement.run_key.known:
             assert all(str(each).isprintable() for each in (measurement.run_key.testbed, *measurement.run_key.levels.values()))
