@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.params import PluginParams
@@ -21,6 +21,7 @@ from twinbed.contracts.workload import Described
 from twinbed.metrics.derived import FAIRNESS, declared
 from twinbed.metrics.metric import MOST, Metric, Value, computable
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.drawn import Drawn
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import Document, Json, integer, text
 from twinbed.model.record import Record
@@ -91,26 +92,33 @@ def extractions(record: Record, plugins: Readers) -> Sequence[Extraction]:
     if workload is None:
         return [Extraction("workload", kind)]
     about = described(workload, settings)
-    others = [("instrument", each) for each in record.settings["instruments"].values()]
-    others += [("background load", each) for each in record.settings.get("background", {}).values()]
+    others = [("instrument", each, record.drawn.get(name)) for name, each in record.settings["instruments"].items()]
+    others += [("background load", each, None) for each in record.settings.get("background", {}).values()]
     return [
         Extraction("workload", workload.name, about, partial(_parse, workload, settings)),
-        *(_accompanying(what, plugins.accompanying.get(text(each["kind"])), each, about) for what, each in others),
+        *(
+            _accompanying(what, plugins.accompanying.get(text(each["kind"])), each, about, drawn)
+            for what, each, drawn in others
+        ),
     ]
 
 
-def _accompanying(what: str, plugin: Measuring | None, settings: Document, about: Described) -> Extraction:
+def _accompanying(what: str, plugin: Measuring | None, settings: Document, about: Described, drawn: Drawn | None) -> Extraction:
     if plugin is None:
         return Extraction(what, str(settings["kind"]))
-    return Extraction(what, plugin.name, replace(about, metrics=plugin.metrics), partial(_extract, plugin, settings))
+    return Extraction(what, plugin.name, replace(about, metrics=plugin.metrics), partial(_extract, plugin, settings, drawn))
 
 
 def _parse(workload: AnyWorkload, settings: Document, artifacts: Path) -> Extracted:
     return workload.parse(_params(workload, settings), artifacts)
 
 
-def _extract(plugin: Measuring, settings: Document, artifacts: Path) -> Extracted:
-    return plugin.extract(_params(plugin, settings), artifacts)
+def _extract(plugin: Measuring, settings: Document, drawn: Drawn | None, artifacts: Path) -> Extracted:
+    extracted = plugin.extract(_params(plugin, settings), artifacts)
+    if drawn is None or len(drawn.pairs) == drawn.of:
+        return extracted
+    # Hosts are drawn for instruments alone.
+    return cast(AnyInstrument, plugin).of_all(extracted, drawn)
 
 
 def read_run(
