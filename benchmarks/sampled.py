@@ -1,11 +1,12 @@
 """How often the interval of a total over drawn hosts holds it: prints the table of docs/packets.md.
 
-python -m benchmarks.sampled        half a minute
+python -m benchmarks.sampled        two minutes
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 
 from benchmarks.simulated.sampled import POPULATIONS, SIZES, coverage
 
@@ -27,4 +28,4 @@ def table(runs: int) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=RUNS, help="simulated runs for each number")
-    print(table(parser.parse_args().runs), end="")
+    sys.stdout.write(table(parser.parse_args().runs))

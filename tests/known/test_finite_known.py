@@ -41,7 +41,7 @@ def test_the_petition_of_cochrans_book() -> None:
     freedom is 1.2991 (R: qt(0.9, 49)) instead."""
     sheets = [signatures for signatures, count in SIGNATURES.items() for _ in range(count)]
     assert len(sheets) == 50
-    found = total(sheets, 676, 0.8)
+    found = total(sheets, 676, level=0.8)
     assert round(found.estimate) == 19_888
     assert found.low is not None and found.high is not None
     half = (21_669 - 18_107) / 2 * 1.2991 / 1.28

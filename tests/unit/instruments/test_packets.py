@@ -285,8 +285,8 @@ def of_clients(metric: str, numbers_of: dict[str, float | None], direction: str 
 DRAWN = Drawn((("client2", "server2"), ("client5", "server5"), ("client7", "server7")), 12, seed=1)
 
 
-def said_of_all(values: list[Value], drawn: Drawn = DRAWN) -> dict[tuple[str, str, str], Value]:
-    found = packets.of_all(Extracted(values), drawn).values
+def said_of_all(values: list[Value], work: dict[str, float] | None = None) -> dict[tuple[str, str, str], Value]:
+    found = packets.of_all(DRAWN, Extracted(values), work or {}).values
     return {(value.metric, value.host, value.direction): value for value in found}
 
 
@@ -320,7 +320,7 @@ def test_means_are_those_of_the_sample_and_the_largest_is_not_known():
 def test_a_sample_is_a_caution_with_its_size_and_what_it_leaves_open():
     values = of_clients("packets", {"client2": 10, "client5": 20, "client7": 60})
     values += of_clients("retransmitted_segments", {"client2": 0, "client5": 0, "client7": 0})
-    (caution,) = packets.of_all(Extracted(values), DRAWN).cautions
+    (caution,) = packets.of_all(DRAWN, Extracted(values), {}).cautions
     assert caution.kind is Kind.SAMPLED
     assert caution.detail == (
         "3 of 12 pairs; 95% intervals: packets 360 (90 to 1043.02), retransmitted_segments 0 (all drawn alike: no interval)"
@@ -342,3 +342,16 @@ def test_links_of_hosts_that_were_not_drawn_are_not_captured():
     assert {command.argv[2] for command in started} == {"c2", "s2", "c5", "s5", "c7", "s7"}
     on_host = Target("client3", {"eth0": "client3"}, own_kernel=True, captures=True)
     assert packets.plan(PacketsParams(), on_host.narrowed(DRAWN.hosts)) == []
+
+
+def test_sums_follow_the_work_of_all_clients_where_it_is_known():
+    """Captured pairs do half of what others do, and 12 packets a request: Horvitz and Thompson's total is half of the truth."""
+    asked = {f"client{i}": 100.0 if f"client{i}" in {"client2", "client5", "client7"} else 200.0 for i in range(1, 13)}
+    values = of_clients("packets", {"client2": 1190, "client5": 1200, "client7": 1210})
+    found = said_of_all(values, asked)["packets", "", ""]
+    assert found.value == 12 * sum(asked.values())
+    # By hand: variance 100; (2100 - 300)/300 * 4.302653 * sqrt(3 * 12 / (12 - 3) * 100)
+    assert found.high - found.value == pytest.approx(516.32, abs=0.01)
+    assert said_of_all(values, {**asked, "client9": 0})["packets", "", ""].value == 12 * 1900
+    del asked["client9"]
+    assert said_of_all(values, asked)["packets", "", ""].value == 12 * 1200, "the work of one is not known"

@@ -21,7 +21,7 @@ acknowledgements that the receiver never sent, because it got segments joined, s
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -135,8 +135,8 @@ class Packets(Instrument[PacketsParams]):
             cautions.append(Caution(Kind.CAPTURED_AT_HOSTS, ", ".join(at_hosts)))
         return Extracted(values, {name: _joined(parts) for name, parts in tables.items()}, cautions)
 
-    def of_all(self, extracted: Extracted, drawn: Drawn) -> Extracted:
-        values = list(sample.of_all(extracted.values, drawn))
+    def of_all(self, drawn: Drawn, extracted: Extracted, work: Mapping[str, float]) -> Extracted:
+        values = list(sample.of_all(extracted.values, drawn, work))
         return replace(extracted, values=values, cautions=[*extracted.cautions, sample.caution(values, drawn)])
 
 

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from twinbed.metrics.metric import Value
 from twinbed.metrics.packets import LARGEST, SUMS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.drawn import Drawn
-from twinbed.statistics.finite import total
+from twinbed.statistics.finite import Work, total
 
 LEVEL = 0.95
 _NAMED = ("packets", "bytes", "retransmitted_segments")
 
 
-def of_all(values: Sequence[Value], drawn: Drawn) -> Iterator[Value]:
+def of_all(values: Sequence[Value], drawn: Drawn, work: Mapping[str, float]) -> Iterator[Value]:
     """The values, with those of the run as a whole said of all its pairs: sums are estimated from the clients that were drawn,
-    means and shares stay those of the sample, and what is the most on any link is not known."""
+    means and shares stay those of the sample, and what is the most on any link is not known.
+
+    ``work``: client -> the work that it did, by which sums are estimated where it is known of all: a capture slows the pairs
+    that it is on, so that they do less than the others, while what a piece of work takes is the same.
+    """
     clients = [client for client, _ in drawn.pairs]
+    known = len(work) == drawn.of and all(work.get(client, 0) > 0 for client in clients)
+    of_drawn = Work([work[client] for client in clients], math.fsum(work.values())) if known else None
     of_client = {(value.metric, value.direction, value.host): value.value for value in values}
     for value in values:
         if value.host:
@@ -26,17 +33,18 @@ def of_all(values: Sequence[Value], drawn: Drawn) -> Iterator[Value]:
         elif value.metric in LARGEST:
             yield replace(value, value=None)
         elif value.metric in SUMS:
-            yield _estimated(value, [of_client.get((value.metric, value.direction, client)) for client in clients], drawn.of)
+            of_clients = [of_client.get((value.metric, value.direction, client)) for client in clients]
+            yield _estimated(value, of_clients, drawn.of, of_drawn)
         else:
             yield value
 
 
-def _estimated(value: Value, of_clients: Sequence[float | None], of: int) -> Value:
+def _estimated(value: Value, of_clients: Sequence[float | None], of: int, work: Work | None) -> Value:
     """Missing where one of the sample is: those that are there were not drawn at random."""
     known = [each for each in of_clients if each is not None]
     if not known or len(known) < len(of_clients):
         return replace(value, value=None)
-    estimate = total(known, of, LEVEL)
+    estimate = total(known, of, work, LEVEL)
     return replace(value, value=estimate.estimate, low=estimate.low, high=estimate.high)
 
 

@@ -75,6 +75,8 @@ class Extraction:
     """None where this twinbed has none of that name."""
     read: Callable[[Path], Extracted] = lambda artifacts: Extracted(())
     """Reads the run's artifacts. Raises what ``UNREADABLE`` lists where they cannot be read."""
+    of_all: Callable[[Extracted, Mapping[str, float]], Extracted] = lambda extracted, work: extracted
+    """What was read of the hosts that were drawn, said of all, by the work of each client."""
 
 
 Outcome = Callable[[], Extracted]
@@ -106,19 +108,19 @@ def extractions(record: Record, plugins: Readers) -> Sequence[Extraction]:
 def _accompanying(what: str, plugin: Measuring | None, settings: Document, about: Described, drawn: Drawn | None) -> Extraction:
     if plugin is None:
         return Extraction(what, str(settings["kind"]))
-    return Extraction(what, plugin.name, replace(about, metrics=plugin.metrics), partial(_extract, plugin, settings, drawn))
+    known = Extraction(what, plugin.name, replace(about, metrics=plugin.metrics), partial(_extract, plugin, settings))
+    if drawn is None or len(drawn.pairs) == drawn.of:
+        return known
+    # Hosts are drawn for instruments alone.
+    return replace(known, of_all=partial(cast(AnyInstrument, plugin).of_all, drawn))
 
 
 def _parse(workload: AnyWorkload, settings: Document, artifacts: Path) -> Extracted:
     return workload.parse(_params(workload, settings), artifacts)
 
 
-def _extract(plugin: Measuring, settings: Document, drawn: Drawn | None, artifacts: Path) -> Extracted:
-    extracted = plugin.extract(_params(plugin, settings), artifacts)
-    if drawn is None or len(drawn.pairs) == drawn.of:
-        return extracted
-    # Hosts are drawn for instruments alone.
-    return cast(AnyInstrument, plugin).of_all(extracted, drawn)
+def _extract(plugin: Measuring, settings: Document, artifacts: Path) -> Extracted:
+    return plugin.extract(_params(plugin, settings), artifacts)
 
 
 def read_run(
@@ -142,21 +144,33 @@ def read_run(
                 Caution(Kind.UNREADABLE, f"{artifact['path']} {there}, {artifact['bytes']} were recorded", record.id)
             )
     work: float | None = None
+    of_each: Mapping[str, float] = {}
     for extraction, outcome in zip(extractions, outcomes, strict=True):
         if extraction.about is None:
             detail = f"this twinbed has no {extraction.what} {extraction.name}"
             rows.cautions.append(Caution(Kind.UNREADABLE, detail, record.id))
         elif extraction.what == "workload":
             work = _add(rows, extraction.name, extraction.about, outcome, folder, None)
+            of_each = _work_of_each(rows, extraction.about.work)
             of_clients = [value for value, _ in rows.values]
             pairs = integer(record.settings["topology"].get("pairs", 1))
             rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, extraction.about.rate, pairs))
         else:
-            _add(rows, extraction.name, extraction.about, outcome, folder, work)
+            _add(rows, extraction.name, extraction.about, _said_of_all(extraction, outcome, of_each), folder, work)
     _without_nonsense(rows)
     rows.cautions.extend(above_link_rate(record, [value for value, _ in rows.values]))
     rows.cautions.extend(stalled(record, rows.tables))
     return rows
+
+
+def _said_of_all(extraction: Extraction, outcome: Outcome, work: Mapping[str, float]) -> Outcome:
+    return lambda: extraction.of_all(outcome(), work)
+
+
+def _work_of_each(rows: RunRows, work: str) -> Mapping[str, float]:
+    """Host -> the work that was done from it, of those of which it is known."""
+    there = [value for value, _ in rows.values if value.metric == work and value.host and not value.direction]
+    return {value.host: value.value for value in there if value.value is not None}
 
 
 def _params(plugin: AnyWorkload | Measuring, settings: Document) -> PluginParams:
