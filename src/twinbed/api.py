@@ -103,7 +103,8 @@ class Results:
         return self.table("runs").drop_columns(["levels", "key"])
 
     def metrics(self, *names: str) -> pa.Table:
-        """A row a measured value: run, levels, host, direction, metric, unit, layer, scale, headline, description, value.
+        """A row a measured value: run, levels, host, direction, metric, unit, layer, scale, headline, description, value;
+        ``low`` and ``high`` of a total that was estimated from a sample of the hosts.
         ``names``: those metrics alone. Raises TwinbedError for a metric that there is not."""
         import pyarrow as pa
         import pyarrow.compute as pc

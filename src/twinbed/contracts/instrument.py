@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -12,6 +12,7 @@ from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import Target
 from twinbed.metrics.metric import Metric
+from twinbed.model.drawn import Drawn
 
 P = TypeVar("P", bound=InstrumentParams, contravariant=True)
 
@@ -38,3 +39,8 @@ class Instrument(Protocol[P]):
     def extract(self, params: P, artifacts: Path) -> Extracted:
         """``artifacts`` has a folder for each place. Raises ValueError or OSError where nothing can be read."""
         ...
+
+    def of_all(self, drawn: Drawn, extracted: Extracted, work: Mapping[str, float]) -> Extracted:
+        """What was read of the hosts that were drawn, with what it says of all; asked where some were left out. ``work`` maps
+        clients to the work that they did, of which the workload itself tells for all."""
+        return extracted

@@ -85,8 +85,12 @@ class InstrumentParams(PluginParams):
         """What it adds to a run."""
         return 0.0
 
+    def share_of_hosts(self) -> float | None:
+        """The share of a run's pairs that it is put on, drawn at random; None: all."""
+        return None
+
     def estimate_bytes(self, link_rate: int) -> float:
-        """Bytes written for each host's link per second of workload; ``link_rate`` in bit/s."""
+        """Bytes written for each link that it is put on per second of workload; ``link_rate`` in bit/s."""
         return 8192.0
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 MACHINE = "machine"
 """The name of the place where a testbed's switches, taps and shapers are: the machine that carries the lab."""
@@ -33,6 +33,10 @@ class Target:
     """On a server: its clients, with their addresses. Drivers leave both to the lab, which knows the topology."""
     captures: bool = False
     """Whether links are captured here: on the machines that have the hosts' links, or where they are not ours on the hosts."""
+
+    def narrowed(self, hosts: Container[str]) -> Target:
+        """The place with the links of these hosts alone."""
+        return replace(self, interfaces={interface: host for interface, host in self.interfaces.items() if host in hosts})
 
 
 @dataclass(frozen=True, slots=True)

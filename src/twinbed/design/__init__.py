@@ -2,6 +2,7 @@
 
 from twinbed.design.interim import interim_blocks
 from twinbed.design.order import runs
+from twinbed.design.sample import drawn
 from twinbed.design.time import Expense, expense, run_expense
 
-__all__ = ["Expense", "expense", "interim_blocks", "run_expense", "runs"]
+__all__ = ["Expense", "drawn", "expense", "interim_blocks", "run_expense", "runs"]

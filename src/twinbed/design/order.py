@@ -31,7 +31,7 @@ def runs(study: Study) -> tuple[Run, ...]:
         if study.order is Order.RANDOM:
             planned.sort(key=lambda item: _rank(study.seed, 0, item[1], item[0]))
     ordered = tuple(
-        cell.run(replicate=replicate, block=block, position=position)
+        cell.run(replicate=replicate, block=block, position=position, seed=study.seed)
         for position, (cell, replicate, block) in enumerate(planned)
     )
     ids = {run.id for run in ordered}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from twinbed.model.drawn import size
 from twinbed.study.run import Run
 
 UNSHAPED_RATE = 10_000_000_000
@@ -30,10 +31,12 @@ def run_expense(run: Run) -> Expense:
     seconds = run.testbed.params.estimate_seconds() + workload_s
     seconds += sum(choice.params.estimate_seconds() for choice in run.accompanying())
     rate = run.topology.link.rate or UNSHAPED_RATE
-    clients, links = run.topology.pairs, 2 * run.topology.pairs
+    clients = run.topology.pairs
     per_second = clients * run.workload.params.estimate_bytes(rate)
     for choice in run.instruments.values():
-        per_second += links * choice.params.estimate_bytes(rate)
+        share = choice.params.share_of_hosts()
+        pairs = clients if share is None else size(share, clients)
+        per_second += 2 * pairs * choice.params.estimate_bytes(rate)
     return Expense(seconds, round(per_second * workload_s))
 
 

@@ -68,6 +68,8 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "description": "what was measured",
         "margin": "of an interval scale: how far apart is still equivalent, in the unit",
         "value": "in the unit; missing where it could not be measured",
+        "low": "of a total that was estimated from a sample of the hosts: the lower end of its 95 % interval (docs/packets.md)",
+        "high": "the upper end of that interval",
     },
     "cautions": {"kind": "which reason", "detail": "what was found", "subject": "what it is about"},
     "facts": {"place": "the host, or what else it is of", "fact": "its name", "value": "as text"},

@@ -19,12 +19,14 @@ from twinbed.contracts.command import Command
 from twinbed.contracts.place import MACHINE, Places, Target
 from twinbed.contracts.plugins import Plugins
 from twinbed.contracts.site import Site
+from twinbed.design import drawn
 from twinbed.hosts.error import HostError
 from twinbed.hosts.stage import Stage, Started, all_at_once, placed, to_its_end
 from twinbed.lab.timed_phases import TimedPhases
 from twinbed.lab.watch import Watch
 from twinbed.links.layout import layout
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.drawn import Drawn
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.run import Phase
 from twinbed.study.run import Run
@@ -53,6 +55,8 @@ class Outcome:
     cautions: list[Caution] = field(default_factory=list)
     lab: str = ""
     start_skew_s: float | None = None
+    drawn: Mapping[str, Drawn] = field(default_factory=dict)
+    """Instrument -> the hosts that it is put on, of one that is not put on all."""
 
 
 class _AtExit(Protocol):
@@ -87,6 +91,7 @@ def execute(
     driver = plugins.drivers[run.testbed.kind]
     workload = plugins.workloads[run.workload.kind]
     phases = TimedPhases(outcome.phases, on_phase)
+    outcome.drawn = drawn(run)
     troubles: list[str] = []
     try:
         with contextlib.ExitStack() as stack:
@@ -133,8 +138,8 @@ def execute(
             targets = asked_by(bed, pairs)
             measures = [
                 command
-                for choice in run.instruments.values()
-                for target in targets
+                for name, choice in run.instruments.items()
+                for target in of_instrument(targets, outcome.drawn.get(name))
                 for command in plugins.instruments[choice.kind].plan(choice.params, target)
             ]
             with phases.timed(Phase.INSTRUMENT, _together(measures)):
@@ -209,6 +214,12 @@ def asked_by(bed: Bed, pairs: Sequence[tuple[str, str, str]]) -> list[Target]:
         )
         for target in bed.targets
     ]
+
+
+def of_instrument(targets: Sequence[Target], drawn: Drawn | None) -> Sequence[Target]:
+    """The targets as an instrument gets them: with the links of the hosts that were drawn for it, of one that is not put on
+    all."""
+    return targets if drawn is None else [target.narrowed(drawn.hosts) for target in targets]
 
 
 def _together(commands: Sequence[Command]) -> float:

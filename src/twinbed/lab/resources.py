@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from twinbed.contracts.check import Check
 from twinbed.contracts.command import PROGRAM_BYTES, PROGRAM_TASKS, Command
 from twinbed.contracts.params import DriverParams
 from twinbed.contracts.place import Places, Target
 from twinbed.contracts.plugins import Plugins
+from twinbed.design import drawn
 from twinbed.hosts.resources import DESCRIPTORS, MEMORY, TASKS, Limit
+from twinbed.lab.execution import of_instrument
 from twinbed.links.layout import Layout, layout
 from twinbed.model.run import level_text
 from twinbed.model.topology import Topology
@@ -136,8 +138,9 @@ def _commands(
     work = plugins.workloads[run.workload.kind].plan(run.workload.params, pairs)
     yield from (*work.servers, *work.clients)
     targets = list(_targets(plan, kinds, pairs))
-    for choice in run.instruments.values():
-        for target in targets:
+    samples = drawn(replace(run, topology=topology))
+    for name, choice in run.instruments.items():
+        for target in of_instrument(targets, samples.get(name)):
             yield from plugins.instruments[choice.kind].plan(choice.params, target)
     places = Places(list(plan.machines), pairs, bystanders)
     for load in run.backgrounds.values():

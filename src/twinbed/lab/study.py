@@ -129,6 +129,7 @@ def _one(run: Run, plugins: Plugins, folder: Folder, installed: Installed, liste
             twinbed=twinbed.__version__,
             lab=outcome.lab,
             start_skew_s=outcome.start_skew_s,
+            drawn=outcome.drawn,
         )
         folder.finish(unfinished, record, [asdict(item) for item in outcome.applied], _passport(outcome, installed.image))
     except BaseException:

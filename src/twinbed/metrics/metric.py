@@ -63,6 +63,9 @@ class Value:
     """The host it was measured on; empty for the run as a whole, ``machine`` for the machine that carries the lab."""
     direction: str = ""
     """``client_to_server``, ``server_to_client``, or empty where it has none."""
+    low: float | None = None
+    """Of a value that was estimated from a sample of the hosts: the ends of its 95 % interval."""
+    high: float | None = None
 
 
 def computable(largest: float) -> bool:

@@ -66,6 +66,12 @@ STREAMS: Mapping[str, tuple[str, str]] = {
 }
 """At the receiver's link; only of runs that have such streams."""
 
+PATH_SUMS = frozenset({"path_lost_packets", "path_split_packets", "path_merged_packets"})
+SUMS = PATH_SUMS | COUNTED.keys() | {"connections", "incomplete_connections", "link_goodput"}
+"""What of the run is a sum over the clients' links, and over all of them can be estimated from a sample of them."""
+LARGEST = frozenset({"max_segment_bytes", "reordering_extent_max", "max_in_flight"})
+"""What of the run is the most on any link, of which a sample says nothing but that it is no less."""
+
 HEADLINES = frozenset({"packets", "bytes"})
 
 

@@ -119,6 +119,10 @@ class Kind(Enum):
         "a link went down while the run lasted",
         "distrust this run; look at cables, ports and the kernel log in its folder",
     )
+    SAMPLED = (
+        "totals over all hosts were estimated from hosts drawn at random",
+        "the interval in the detail is what the draw alone leaves open: for a narrower one ask for a larger share of the hosts",
+    )
     FEW_REPLICATES = (
         "too few replicates for an interval that means much",
         "raise replicates; `twinbed plan` says what it costs",

@@ -7,10 +7,11 @@ A results folder holds ``study.yaml`` (the file as given), ``study.json`` (resol
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import NotRequired, TypedDict, cast
 
 from twinbed.model.caution import Caution
+from twinbed.model.drawn import Drawn
 from twinbed.model.json import Document, document, documents, integer, number, text
 from twinbed.model.run import Level, Status
 
@@ -74,10 +75,15 @@ class Record:
     lab: str
     start_skew_s: float | None = None
     """Between the first and the last client's start."""
+    drawn: Mapping[str, Drawn] = field(default_factory=dict)
+    """Instrument -> the hosts that it was put on, of one that was not put on all."""
 
     def to_json(self) -> Document:
         data = asdict(self)
         data["cautions"] = [caution.to_json() for caution in self.cautions]
+        data["drawn"] = {name: drawn.to_json() for name, drawn in self.drawn.items()}
+        if not self.drawn:
+            del data["drawn"]
         return {"format": FORMAT, **data}
 
     @classmethod
@@ -116,4 +122,5 @@ class Record:
             twinbed=text(fields["twinbed"]),
             lab=text(fields["lab"]),
             start_skew_s=None if skew is None else number(skew),
+            drawn={name: Drawn.from_json(document(each)) for name, each in document(fields.get("drawn", {})).items()},
         )

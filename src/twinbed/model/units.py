@@ -40,6 +40,7 @@ DURATION_UNITS: Mapping[str, Decimal] = {
 
 SIZE_ALLOWED = "a size such as 500B, 64KiB (2^10), 1MiB (2^20), 1MB (10^6), or a plain number of bytes"
 RATE_ALLOWED = "a rate such as 10kbit, 100mbit, 1gbit, 1Gbit/s, or a plain number of bits per second"
+SAMPLE_ALLOWED = "all, or a share of them drawn at random such as random 10 %"
 DURATION_ALLOWED = "a duration such as 5us, 100ms, 90s, 2m, 1h, or a plain number of seconds"
 SHARE_ALLOWED = "a share between 0 and 1 such as 0.1 or 10%"
 
@@ -82,6 +83,22 @@ def parse_share(value: object) -> float:
     if share > 1:
         raise QuantityError(f"{value!r} is more than 1", SHARE_ALLOWED)
     return share
+
+
+def parse_sample(value: object) -> str:
+    """``all``, or ``random 10%`` in the shortest text that says so. Raises QuantityError."""
+    words = value.split(maxsplit=1) if isinstance(value, str) else []
+    if words == ["all"]:
+        return "all"
+    if len(words) != 2 or words[0] != "random":
+        raise QuantityError(f"{value!r} does not say which hosts", SAMPLE_ALLOWED)
+    try:
+        share = parse_share(words[1])
+    except QuantityError as error:
+        raise QuantityError(error.message, SAMPLE_ALLOWED) from error
+    if not share:
+        raise QuantityError(f"{value!r} draws no host", SAMPLE_ALLOWED)
+    return f"random {format_share(share)}"
 
 
 @lru_cache(4096)
@@ -149,5 +166,7 @@ Rate: TypeAlias = Annotated[int, BeforeValidator(parse_rate)]
 """Bits per second."""
 Duration: TypeAlias = Annotated[float, BeforeValidator(parse_duration)]
 """Seconds."""
+Sample: TypeAlias = Annotated[str, BeforeValidator(parse_sample)]
+"""Of hosts: ``all``, or ``random`` and a share."""
 Share: TypeAlias = Annotated[float, BeforeValidator(parse_share)]
 """A fraction of one."""

@@ -40,7 +40,7 @@ class Cell:
         """All that runs besides the workload: instruments and background loads."""
         return (*self.instruments.values(), *self.backgrounds.values())
 
-    def run(self, *, replicate: int, block: int, position: int) -> Run:
+    def run(self, *, replicate: int, block: int, position: int, seed: int = 0) -> Run:
         return Run(
             levels=self.levels,
             replicate=replicate,
@@ -52,6 +52,7 @@ class Cell:
             workload=self.workload,
             instruments=self.instruments,
             backgrounds=self.backgrounds,
+            seed=seed,
         )
 
 

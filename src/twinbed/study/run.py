@@ -10,6 +10,7 @@ from typing import Generic, NotRequired, TypedDict, TypeVar, Unpack
 
 from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams, PluginParams, WorkloadParams
 from twinbed.model.caution import Caution
+from twinbed.model.drawn import Drawn
 from twinbed.model.json import Document
 from twinbed.model.record import Artifact, Record, Settings
 from twinbed.model.run import Level, Status
@@ -31,6 +32,7 @@ class Ended(TypedDict):
     twinbed: str
     lab: str
     start_skew_s: NotRequired[float | None]
+    drawn: NotRequired[Mapping[str, Drawn]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class Run:
     instruments: Mapping[str, Choice[InstrumentParams]]
     backgrounds: Mapping[str, Choice[BackgroundParams]] = field(default_factory=dict)
     """Kind -> background load."""
+    seed: int = 0
+    """The study's: no part of what the run is, but of which hosts are drawn for it."""
 
     def settings(self) -> Settings:
         """Everything that the run depends on except its replicate, as JSON data. Without a background load it is not named."""

@@ -13,7 +13,10 @@ from twinbed.contracts.command import Ready
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.place import MACHINE, Target
 from twinbed.instruments.packets import PacketsParams, packets
+from twinbed.metrics.metric import Value
+from twinbed.metrics.packets import EXCHANGES, LARGEST, MEASURED, PATHS, STREAMS, SUMS
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.drawn import Drawn
 from twinbed.readers.tcpdump import QUIET_ANSWERS, ended, has_drained
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "packets"
@@ -272,3 +275,83 @@ def test_what_is_lost_of_one_way_traffic_counts(case):
             content = with_packet(content, frame, 10 + number)
         path.write_bytes(content)
     assert numbers(extracted(case), "", C2S)["path_lost_packets"] == 1
+
+
+def of_clients(metric: str, numbers_of: dict[str, float | None], direction: str = "") -> list[Value]:
+    run = Value(metric, 1.0, "1", "", direction)
+    return [run, *(Value(metric, number, "1", host, direction) for host, number in numbers_of.items())]
+
+
+DRAWN = Drawn((("client2", "server2"), ("client5", "server5"), ("client7", "server7")), 12, seed=1)
+
+
+def said_of_all(values: list[Value], work: dict[str, float] | None = None) -> dict[tuple[str, str, str], Value]:
+    found = packets.of_all(DRAWN, Extracted(values), work or {}).values
+    return {(value.metric, value.host, value.direction): value for value in found}
+
+
+def test_sums_over_drawn_links_are_estimated_for_all_of_them():
+    """By hand: qt(0.975, 2) is 4.302653; 12 * sqrt((1 - 3/12) * 700 / 3) is 158.745, with a variance of 10,000 it is 600."""
+    values = of_clients("packets", {"client2": 10, "server2": 11, "client5": 20, "client7": 60})
+    values += of_clients("packets", {"client2": 100, "client5": 200, "client7": 300}, C2S)
+    found = said_of_all(values)
+    both = found["packets", "", ""]
+    assert both.value == 12 * 30 and both.high == pytest.approx(360 + 683.02, abs=0.01)
+    assert both.low == 90, "what was seen is there at least"
+    one_way = found["packets", "", C2S]
+    assert (one_way.value, one_way.high) == (2400, pytest.approx(2400 + 2581.59, abs=0.01))
+    assert found["packets", "client5", ""] == values[3], "what was measured on a link stays"
+
+
+def test_a_sum_is_missing_where_a_drawn_link_is():
+    found = said_of_all(of_clients("packets", {"client2": 10, "client5": None, "client7": 60}))
+    assert found["packets", "", ""].value is found["packets", "", ""].low is None
+    assert said_of_all(of_clients("packets", {"client2": 10}))["packets", "", ""].value is None
+
+
+def test_means_are_those_of_the_sample_and_the_largest_is_not_known():
+    values = of_clients("rtt", {"client2": 0.1, "client5": 0.2, "client7": 0.3}, C2S)
+    values += of_clients("max_in_flight", {"client2": 1, "client5": 2, "client7": 3}, C2S)
+    found = said_of_all(values)
+    assert (found["rtt", "", C2S].value, found["rtt", "", C2S].low) == (1.0, None)
+    assert found["max_in_flight", "", C2S].value is None and found["max_in_flight", "client7", C2S].value == 3
+
+
+def test_a_sample_is_a_caution_with_its_size_and_what_it_leaves_open():
+    values = of_clients("packets", {"client2": 10, "client5": 20, "client7": 60})
+    values += of_clients("retransmitted_segments", {"client2": 0, "client5": 0, "client7": 0})
+    (caution,) = packets.of_all(DRAWN, Extracted(values), {}).cautions
+    assert caution.kind is Kind.SAMPLED
+    assert caution.detail == (
+        "3 of 12 pairs; 95% intervals: packets 360 (90 to 1043.02), retransmitted_segments 0 (all drawn alike: no interval)"
+    )
+
+
+def test_every_metric_of_the_run_is_a_sum_a_mean_or_the_most():
+    """Each is in one of the groups, and what is summed over links is what the packets of one link add to."""
+    means = {*MEASURED, *EXCHANGES, *PATHS, *STREAMS} - LARGEST - SUMS
+    of_files = {"other_packets", "captured_packets", "capture_drops"}
+    assert not SUMS & LARGEST and {metric.name for metric in packets.metrics} == SUMS | LARGEST | means | of_files
+    assert {metric.name for metric in packets.metrics if metric.extensive} <= SUMS
+
+
+def test_links_of_hosts_that_were_not_drawn_are_not_captured():
+    links = {f"{side[0]}{i}": f"{side}{i}" for i in range(1, 9) for side in ("client", "server")}
+    machine = Target(MACHINE, links, captures=True)
+    started = packets.plan(PacketsParams(hosts="random 10 %"), machine.narrowed(DRAWN.hosts))
+    assert {command.argv[2] for command in started} == {"c2", "s2", "c5", "s5", "c7", "s7"}
+    on_host = Target("client3", {"eth0": "client3"}, own_kernel=True, captures=True)
+    assert packets.plan(PacketsParams(), on_host.narrowed(DRAWN.hosts)) == []
+
+
+def test_sums_follow_the_work_of_all_clients_where_it_is_known():
+    """Captured pairs do half of what others do, and 12 packets a request: Horvitz and Thompson's total is half of the truth."""
+    asked = {f"client{i}": 100.0 if f"client{i}" in {"client2", "client5", "client7"} else 200.0 for i in range(1, 13)}
+    values = of_clients("packets", {"client2": 1190, "client5": 1200, "client7": 1210})
+    found = said_of_all(values, asked)["packets", "", ""]
+    assert found.value == 12 * sum(asked.values())
+    # By hand: variance 100; (2100 - 300)/300 * 4.302653 * sqrt(3 * 12 / (12 - 3) * 100)
+    assert found.high - found.value == pytest.approx(516.32, abs=0.01)
+    assert said_of_all(values, {**asked, "client9": 0})["packets", "", ""].value == 12 * 1900
+    del asked["client9"]
+    assert said_of_all(values, asked)["packets", "", ""].value == 12 * 1200, "the work of one is not known"

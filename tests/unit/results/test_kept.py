@@ -108,7 +108,11 @@ def test_extraction_gives_the_tables_of_the_archive(tmp_path: Path) -> None:
     names = {path.name for path in (tmp_path / "unpacked" / "tables").iterdir()}
     assert {path.name for path in Path(FOLDER, "tables").iterdir() if path.is_dir()} == names
     for name in sorted(names - {"cautions"}):
-        assert by_run(new.table(name)).equals(by_run(old.table(name))), name
+        read = new.table(name)
+        if name == "metrics":
+            assert {*read["low"].to_pylist(), *read["high"].to_pylist()} == {None}, "no host was left out"
+            read = read.drop_columns(["low", "high"])
+        assert by_run(read).equals(by_run(old.table(name))), name
     known = pc.field("kind") != STALL
     assert by_run(new.table("cautions").filter(known)).equals(by_run(old.table("cautions")))
     [stall] = new.table("cautions").filter(~known).to_pylist()

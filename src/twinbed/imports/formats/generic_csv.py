@@ -120,6 +120,11 @@ def _number(asked: CsvOptions, column: str, row: Mapping[str, str], line: int, d
         return None
     if is_missing(text):
         return None
+    if column in asked.words:
+        place = asked.worded(column, text)
+        if place is None:
+            diagnostics.append(Diagnostic(f"{column} is none of its words: {text.strip()[:40]}", line))
+        return place
     if asked.decimal == ",":
         text = "no number" if "." in text else text.replace(",", ".", 1)
     number = real(text)

@@ -89,7 +89,7 @@ class GenericJson(Format):
         for line, item in _items(source.text(), named):
             diagnostics = [item] if isinstance(item, Diagnostic) else []
             row = None if isinstance(item, Diagnostic) else item
-            numbers = {path: _number(row, path, line, diagnostics) for path in named.paths}
+            numbers = {path: _number(named, row, path, line, diagnostics) for path in named.paths}
             facts = {fact: each for path, fact in named.facts.items() if (each := _fact(row, path)) is not None}
             key_cells = {path: cell for path in named.key_places() if not isinstance(cell := _at(row, path), _Nowhere)}
             rows.append(Row(numbers, facts, diagnostics, named.of(key_cells, line, diagnostics)))
@@ -134,13 +134,18 @@ def _at(item: Json, path: str) -> Json | _Nowhere:
     return value
 
 
-def _number(item: Json, path: str, line: int | None, diagnostics: list[Diagnostic]) -> float | None:
+def _number(named: JsonOptions, item: Json, path: str, line: int | None, diagnostics: list[Diagnostic]) -> float | None:
     if item is None:
         return None
     value = _at(item, path)
     if value is None or (isinstance(value, str) and is_missing(value)):
         return None
-    number = real(value.strip()) if isinstance(value, str) else of_json(value)
+    if path in named.words and isinstance(value, str):
+        place = named.worded(path, value)
+        if place is None:
+            diagnostics.append(Diagnostic(f"{path} leads to none of its words: {value.strip()[:40]}", line))
+        return place
+    number = None if path in named.words else real(value.strip()) if isinstance(value, str) else of_json(value)
     if number is None:
         reason = "leads nowhere" if value is _NOWHERE else f"leads to no number: {str(value)[:40]}"
         diagnostics.append(Diagnostic(f"{path} {reason}", line))

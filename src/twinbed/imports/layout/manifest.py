@@ -17,6 +17,7 @@ from twinbed.imports.layout.run_key import Assigner, FileKey, FirstOf, ImportRef
 from twinbed.imports.text.column_mapping import row_keys_of
 from twinbed.imports.text.levels import RESERVED, is_plain, number_or_text, replicate_of
 from twinbed.imports.workload import OwnMetric
+from twinbed.metrics.metric import Scale
 from twinbed.model.run import Level
 from twinbed.model.units import Rate
 from twinbed.study.document import Entries, Node, parse, place_of, plain
@@ -59,6 +60,7 @@ class Files(_Strict):
             snapshot=self.snapshot,
             within=self._within(),
         )
+        self._words_have_a_scale()
         if self.pattern is not None:
             return compile_pattern(self.pattern, fixed)
         return compile_regex(self.regex or "", fixed)
@@ -75,6 +77,19 @@ class Files(_Strict):
                 f"the entry gives {both[0]}, and so do its options from the file itself", advice="one of the two"
             )
         return within
+
+    def _words_have_a_scale(self) -> None:
+        """Raises ImportRefused where words are of a metric whose values would be taken for numbers."""
+        words, *named = (self.options.get(key) for key in ("words", "columns", "paths"))
+        places = {place: metric for each in named if isinstance(each, dict) for place, metric in each.items()}
+        scales = {metric.name: metric.scale for metric in self.metrics}
+        for place in words if isinstance(words, dict) else ():
+            metric = places.get(place)
+            if metric is not None and scales.get(str(metric)) not in (Scale.NOMINAL, Scale.ORDINAL):
+                raise ImportRefused(
+                    f"{place} holds words, and {metric} is not declared as what words can be",
+                    advice=f"below metrics: {{name: {metric}, scale: ordinal}} for words with an order, nominal for names",
+                )
 
 
 class LinkFacts(_Strict):

@@ -59,6 +59,10 @@ class ColumnMapping(RowKeys):
     units: dict[str, str | Factor] = Field(
         {}, description="the unit of a column or path; those that are not named: plain numbers"
     )
+    words: dict[str, list[str]] = Field(
+        {},
+        description="the words of a column or path that holds words, in their order: a value is the place of its word, from 0",
+    )
     facts: dict[str, str] = Field({}, description="columns or paths that say something of the circumstances, and its name")
     rows: Rows = Field("each", description="each: every row is a measurement; mean: the mean over the rows of a run is one")
 
@@ -70,6 +74,13 @@ class ColumnMapping(RowKeys):
             if isinstance(unit, str) and unit not in UNITS:
                 known = ", ".join(UNITS)
                 raise ValueError(f"the unit {unit} of {place} is not known; known: {known}; or give a factor and a unit")
+        for place, words in self.words.items():
+            if place not in self.places():
+                raise ValueError(f"words names {place}, which is not read")
+            if len({word.strip() for word in words}) < max(len(words), 2) or any(is_missing(word) for word in words):
+                raise ValueError(f"words of {place}: at least two, each once, and none that says that nothing is there")
+            if place in self.units or self.rows == "mean":
+                raise ValueError(f"{place} holds words, which have no unit and no mean")
         metrics = list(self.places().values())
         if len(set(metrics)) < len(metrics):
             raise ValueError("two of them are the same metric")
@@ -80,6 +91,11 @@ class ColumnMapping(RowKeys):
     @abstractmethod
     def places(self) -> Mapping[str, str]:
         """Column or path -> metric."""
+
+    def worded(self, place: str, text: str) -> float | None:
+        """The place of a word among those of its column, from 0; None where it is none of them."""
+        words = [word.strip() for word in self.words[place]]
+        return float(words.index(text.strip())) if text.strip() in words else None
 
     def conversion(self, place: str) -> tuple[float, str]:
         unit = self.units.get(place, "1")

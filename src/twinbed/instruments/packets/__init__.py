@@ -7,6 +7,8 @@ retransmissions, bytes in flight and so on over the link's connections; for the 
 clients' links, so that a packet that crosses the switch counts once; and, where both links of a client and its server are
 captured, what happened to each packet on the way.
 
+With ``hosts: random 10 %`` the links of some pairs alone are captured, drawn for each run, and its totals are estimates.
+
 Tables: ``connections`` (as Zeek's log), ``flows`` (tcptrace's statistics), ``packetisation``, ``segment_sizes``,
 ``exchanges`` (HTTP) and ``streams`` (UDP) by link, and ``paths``.
 
@@ -19,12 +21,13 @@ acknowledgements that the receiver never sent, because it got segments joined, s
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from twinbed.contracts.command import Command
 from twinbed.contracts.extracted import Extracted
@@ -34,9 +37,10 @@ from twinbed.contracts.place import BACKGROUND_PORTS, PROBE_PORT, Target
 from twinbed.metrics.metric import Value
 from twinbed.metrics.packets import METRICS
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.units import Size
+from twinbed.model.drawn import Drawn
+from twinbed.model.units import Sample, Size, parse_share
 from twinbed.readers import tcpdump
-from twinbed.readers.packets import link, path
+from twinbed.readers.packets import link, path, sample
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,6 +69,20 @@ class PacketsParams(InstrumentParams):
     buffer: Size = Field(
         64 * 2**20, ge=2**20, le=2**31 - 2**10, description="kernel buffer of each capture; larger loses less in bursts"
     )
+
+    hosts: Sample = Field(
+        "all",
+        description="all, or random and a share such as random 10 %: links of pairs that are drawn for each run, two at least;"
+        " totals over all hosts are then estimated, with an interval",
+    )
+
+    @model_serializer(mode="wrap")
+    def _of_all_as_ever(self, plain: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """Without what is no sample: a run that there is keeps its identity."""
+        return {name: value for name, value in plain(self).items() if (name, value) != ("hosts", "all")}
+
+    def share_of_hosts(self) -> float | None:
+        return None if self.hosts == "all" else parse_share(self.hosts.removeprefix("random "))
 
     def estimate_seconds(self) -> float:
         return 0.2
@@ -116,6 +134,10 @@ class Packets(Instrument[PacketsParams]):
         if at_hosts := [file.stem for file in files if file.parent.name == file.stem]:
             cautions.append(Caution(Kind.CAPTURED_AT_HOSTS, ", ".join(at_hosts)))
         return Extracted(values, {name: _joined(parts) for name, parts in tables.items()}, cautions)
+
+    def of_all(self, drawn: Drawn, extracted: Extracted, work: Mapping[str, float]) -> Extracted:
+        values = list(sample.of_all(extracted.values, drawn, work))
+        return replace(extracted, values=values, cautions=[*extracted.cautions, sample.caution(values, drawn)])
 
 
 def _read(files: Sequence[Path]) -> list[link.Capture]:

@@ -32,8 +32,8 @@ def derive(values: Iterable[Value], metrics: Mapping[str, Metric], work: str, do
         if not metric.extensive or metric.name == work:
             continue
         derived = per_work(metric, work)
-        ratio = value.value / done if value.value is not None and done else None
-        yield Value(derived.name, ratio, derived.unit, value.host, value.direction)
+        ratio, low, high = (each / done if each is not None and done else None for each in (value.value, value.low, value.high))
+        yield Value(derived.name, ratio, derived.unit, value.host, value.direction, low, high)
 
 
 def fairness(values: Sequence[Value], rate: str, pairs: int) -> Iterator[Value]:

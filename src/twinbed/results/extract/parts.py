@@ -4,7 +4,7 @@ A part is one file of the same name in several folders below ``tables``; the one
 the part count.  Files appear by rename, so that whoever reads while this writes sees whole parts only.
 
 runs: run, cell, testbed, levels (JSON), replicate, block, position, status, failed_phase, reason, started_s, key
-metrics: run, host, direction, metric, unit, layer, scale, headline, description, margin, value
+metrics: run, host, direction, metric, unit, layer, scale, headline, description, margin, value, low, high
 cautions: run, kind, detail, subject.  facts: run, place, fact, value.  applied: run, subject, setting, asked, found, source
 Every other folder is a table of a plugin, with the column ``run`` put before its own.
 """
@@ -41,6 +41,8 @@ METRICS = pa.schema(
         ("description", _TEXT),
         ("margin", pa.float64()),
         ("value", pa.float64()),
+        ("low", pa.float64()),
+        ("high", pa.float64()),
     ]
 )
 CAUTIONS = pa.schema([(name, _TEXT) for name in ("run", "kind", "detail", "subject")])
@@ -146,6 +148,8 @@ def _metric(rows: RunRows, value: Value, metric: Metric) -> Sequence[object]:
         metric.description,
         metric.margin,
         finite(value.value),
+        finite(value.low),
+        finite(value.high),
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.params import PluginParams
@@ -21,6 +21,7 @@ from twinbed.contracts.workload import Described
 from twinbed.metrics.derived import FAIRNESS, declared
 from twinbed.metrics.metric import MOST, Metric, Value, computable
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.drawn import Drawn
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import Document, Json, integer, text
 from twinbed.model.record import Record
@@ -76,6 +77,8 @@ class Extraction:
     """None where this twinbed has none of that name."""
     read: Callable[[Path], Extracted] = lambda artifacts: Extracted(())
     """Reads the run's artifacts. Raises what ``UNREADABLE`` lists where they cannot be read."""
+    of_all: Callable[[Extracted, Mapping[str, float]], Extracted] = lambda extracted, work: extracted
+    """What was read of the hosts that were drawn, said of all, by the work of each client."""
 
 
 Outcome = Callable[[], Extracted]
@@ -93,18 +96,25 @@ def extractions(record: Record, plugins: Readers) -> Sequence[Extraction]:
     if workload is None:
         return [Extraction("workload", kind)]
     about = described(workload, settings)
-    others = [("instrument", each) for each in record.settings["instruments"].values()]
-    others += [("background load", each) for each in record.settings.get("background", {}).values()]
+    others = [("instrument", each, record.drawn.get(name)) for name, each in record.settings["instruments"].items()]
+    others += [("background load", each, None) for each in record.settings.get("background", {}).values()]
     return [
         Extraction("workload", workload.name, about, partial(_parse, workload, settings)),
-        *(_accompanying(what, plugins.accompanying.get(text(each["kind"])), each, about) for what, each in others),
+        *(
+            _accompanying(what, plugins.accompanying.get(text(each["kind"])), each, about, drawn)
+            for what, each, drawn in others
+        ),
     ]
 
 
-def _accompanying(what: str, plugin: Measuring | None, settings: Document, about: Described) -> Extraction:
+def _accompanying(what: str, plugin: Measuring | None, settings: Document, about: Described, drawn: Drawn | None) -> Extraction:
     if plugin is None:
         return Extraction(what, str(settings["kind"]))
-    return Extraction(what, plugin.name, replace(about, metrics=plugin.metrics), partial(_extract, plugin, settings))
+    known = Extraction(what, plugin.name, replace(about, metrics=plugin.metrics), partial(_extract, plugin, settings))
+    if drawn is None or len(drawn.pairs) == drawn.of:
+        return known
+    # Hosts are drawn for instruments alone.
+    return replace(known, of_all=partial(cast(AnyInstrument, plugin).of_all, drawn))
 
 
 def _parse(workload: AnyWorkload, settings: Document, artifacts: Path) -> Extracted:
@@ -136,17 +146,19 @@ def read_run(
                 Caution(Kind.UNREADABLE, f"{artifact['path']} {there}, {artifact['bytes']} were recorded", record.id)
             )
     work: float | None = None
+    of_each: Mapping[str, float] = {}
     for extraction, outcome in zip(extractions, outcomes, strict=True):
         if extraction.about is None:
             detail = f"this twinbed has no {extraction.what} {extraction.name}"
             rows.cautions.append(Caution(Kind.UNREADABLE, detail, record.id))
         elif extraction.what == "workload":
             work = _add(rows, extraction.name, extraction.about, outcome, folder, None)
+            of_each = _work_of_each(rows, extraction.about.work)
             of_clients = [value for value, _ in rows.values]
             pairs = integer(record.settings["topology"].get("pairs", 1))
             rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, extraction.about.rate, pairs))
         else:
-            _add(rows, extraction.name, extraction.about, outcome, folder, work)
+            _add(rows, extraction.name, extraction.about, _said_of_all(extraction, outcome, of_each), folder, work)
     values, cautions = pace(record.id, rows.tables)
     rows.values.extend(values)
     rows.cautions.extend(cautions)
@@ -154,6 +166,16 @@ def read_run(
     _without_nonsense(rows)
     rows.cautions.extend(above_link_rate(record, [value for value, _ in rows.values]))
     return rows
+
+
+def _said_of_all(extraction: Extraction, outcome: Outcome, work: Mapping[str, float]) -> Outcome:
+    return lambda: extraction.of_all(outcome(), work)
+
+
+def _work_of_each(rows: RunRows, work: str) -> Mapping[str, float]:
+    """Host -> the work that was done from it, of those of which it is known."""
+    there = [value for value, _ in rows.values if value.metric == work and value.host and not value.direction]
+    return {value.host: value.value for value in there if value.value is not None}
 
 
 def _params(plugin: AnyWorkload | Measuring, settings: Document) -> PluginParams:

@@ -1,0 +1,47 @@
+"""Which pairs of hosts an instrument was put on, where it was not all of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from twinbed.model.json import Document, Json, documents, integer, text
+
+LEAST = 2
+"""One pair alone would say nothing about how far pairs differ, and so nothing about how far off a total may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A simple random sample of the pairs of a run, without replacement."""
+
+    pairs: Sequence[tuple[str, str]]
+    """(client, server) of each that was drawn, in the order of the topology."""
+    of: int
+    """How many pairs there were."""
+    seed: int
+    """The study's."""
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        return frozenset(host for pair in self.pairs for host in pair)
+
+    def to_json(self) -> Document:
+        pairs: list[Json] = [{"client": client, "server": server} for client, server in self.pairs]
+        return {"pairs": pairs, "of": self.of, "seed": self.seed}
+
+    @classmethod
+    def from_json(cls, data: Document) -> Drawn:
+        """Raises ValueError, KeyError or TypeError where the data are of another kind."""
+        pairs = tuple((text(each["client"]), text(each["server"])) for each in documents(data["pairs"]))
+        drawn = cls(pairs, integer(data["of"]), integer(data["seed"]))
+        if not 0 < len(set(pairs)) == len(pairs) <= drawn.of:
+            raise ValueError(f"{len(pairs)} pairs were drawn of {drawn.of}")
+        return drawn
+
+
+def size(share: float, of: int) -> int:
+    """How many pairs a share of them is: rounded up, at least two where there are two."""
+    return min(of, max(LEAST, math.ceil(Fraction(str(share)) * of)))
