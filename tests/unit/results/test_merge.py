@@ -32,8 +32,9 @@ def study(
 
 
 def verdicts(path: str) -> dict[tuple[str, ...], str]:
-    rows = [row for row in tb.open(path).compare().to_pylist() if row["metric"] == "requests_per_second"]
-    factors = [name for name in (rows[0] if rows else {}) if name.startswith("factor:")]
+    opened = tb.open(path)
+    rows = [row for row in opened.compare().to_pylist() if row["metric"] == "requests_per_second"]
+    factors = sorted(opened.column_of(factor) for factor in opened.factors)
     return {(row["testbed"], *(str(row[factor]) for factor in factors)): row["verdict"] for row in rows}
 
 
