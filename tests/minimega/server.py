@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any
 
 from minimega import recording
@@ -46,6 +47,9 @@ class ServerCommands(MachineCommands):
             raise Refused(f"unknown namespace `{name}`")
         for vm in space.vms.values():
             self._end(vm)
+        for listener in space.tunnels:
+            listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
         if self.active == name:
             self.active = "minimega"
 

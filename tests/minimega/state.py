@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ class GuestMaker(Protocol):
 
     def boot(self, name: str, data: Mapping[str, Any], folder: Path) -> None: ...
     def run(self, name: str, argv: list[str]) -> tuple[bytes, bytes]: ...
-    def background(self, name: str, argv: list[str]) -> None: ...
+    def tunnel(self, name: str, host: str, port: str, stream: socket.socket) -> None: ...
     def read(self, name: str, path: str) -> bytes: ...
     def write(self, name: str, path: str, content: bytes) -> None: ...
     def end(self, name: str) -> None: ...
@@ -56,6 +57,7 @@ class Namespace:
     captures: dict[str, str] = field(default_factory=dict)
     affinity: str = "disabled"
     bridges: dict[str, str] = field(default_factory=dict)
+    tunnels: list[socket.socket] = field(default_factory=list)
 
 
 class Refused(Exception):

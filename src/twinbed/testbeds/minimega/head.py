@@ -24,6 +24,11 @@ class Head:
     destination: str | None
     socket: CommandSocket
 
+    @property
+    def node(self) -> str:
+        """minimega's name of this node. Raises HostError where it does not answer."""
+        return self.socket.ask("version").first.host
+
     def file(self, name: str) -> str:
         """Path of a file in minimega's files folder."""
         return f"{self.base}/{FILES}/{name}"

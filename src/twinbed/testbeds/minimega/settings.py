@@ -47,7 +47,7 @@ class MinimegaSettings(HostSettings):
     control: Literal["auto", "virtio-serial", "cc"] = Field(
         "auto",
         description="how guests are talked to once their client has started the agent: a virtio-serial port of its own, or"
-        " minimega's cc alone, which is slower; auto: the port, and cc where there is none",
+        " a tunnel of minimega's cc; auto: the port, and cc where there is none",
     )
     guest_files: str = Field("/tmp/miniccc/files", description="where the client in the guests puts files that it is sent")
     capture: Literal["on", "off"] = Field("off", description="on: minimega captures every guest's packets at its tap")
