@@ -73,6 +73,15 @@ class Guests(ABC):
     @abstractmethod
     def _joined(self, folder: Path, data: Mapping[str, Any], running: Running) -> None: ...
 
+    def pid(self, folder: Path) -> int:
+        """The process that has files of the guest's folder, as the node sees it."""
+        of_guest = f"{folder}/".encode()
+        for cmdline in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                if of_guest in cmdline.read_bytes():
+                    return int(cmdline.parent.name)
+        raise AssertionError(f"no process has files of {folder}")
+
     def run(self, name: str, argv: list[str]) -> tuple[bytes, bytes]:
         try:
             done = self._hosts[name].run(argv, check=False, limit_s=60.0)
