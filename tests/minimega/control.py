@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import threading
 import time
 from typing import Any
@@ -25,11 +27,31 @@ class ControlCommands(State):
     def _do_clear_cc_filter(self, space: Namespace) -> None:
         space.filter = ""
 
+    def _do_cc_tunnel(self, space: Namespace, which: str, port: str, host: str, to: str) -> dict[str, Any]:
+        """Every node is asked. The one that has the guest listens, minimega on all of its addresses, and goes on alone."""
+        vm = next((vm for vm in space.vms.values() if which in (vm.name, vm.data["UUID"])), None)
+        each = {node: {"Error": f"vm not found: {which}"} for node in self.nodes}
+        if vm is not None:
+            each[vm.data["Host"]] = dict(recording.TUNNEL_MADE)
+            listener = socket.socket()
+            try:
+                listener.bind(("127.0.0.1", int(port)))
+            except OSError:
+                return {"Nodes": each | {vm.data["Host"]: {"Error": f"listen tcp :{port}: bind: address already in use"}}}
+            listener.listen()
+            space.tunnels.append(listener)
+            threading.Thread(target=self._accept_for, args=(vm.name, listener, host, to), daemon=True).start()
+        return {"Nodes": each}
+
+    def _accept_for(self, name: str, listener: socket.socket, host: str, to: str) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                stream = listener.accept()[0]
+                assert self.guests is not None
+                threading.Thread(target=self.guests.tunnel, args=(name, host, to, stream), daemon=True).start()
+
     def _do_cc_exec(self, space: Namespace, *words: str) -> dict[str, Any]:
         return self._queue(space, "exec", words)
-
-    def _do_cc_background(self, space: Namespace, *words: str) -> dict[str, Any]:
-        return self._queue(space, "background", words)
 
     def _do_cc_send(self, space: Namespace, *words: str) -> dict[str, Any]:
         return self._queue(space, "send", words)
@@ -70,9 +92,7 @@ class ControlCommands(State):
         if queued.kind == "exec":
             said = self.guests.run(vm.name, queued.words)
             return {name: text for name, text in zip(("stdout", "stderr"), said, strict=True) if text}
-        if queued.kind == "background":
-            self.guests.background(vm.name, queued.words)
-        elif queued.kind == "send":
+        if queued.kind == "send":
             name = queued.words[0]
             self.guests.write(vm.name, f"/tmp/miniccc/files/{name}", (self.files / name).read_bytes())
         else:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from twinbed.hosts.agent import AgentHost, Running, accept, listen
-from twinbed.hosts.connection import Connection
+from twinbed.hosts.connection import STDIN, Connection
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab
 from twinbed.image import Image
@@ -24,6 +24,23 @@ from twinbed.testbeds.qemu.command_line import EMULATED_ARGUMENTS, KERNEL_ARGUME
 
 SWITCH = "mega_bridge"
 _LIMIT_S = 40.0
+_BESIDE = "agent --connect /tmp/miniccc/port"
+
+
+class _Dialled(Running):
+    """Its input goes on after the first bytes, and its output is passed on."""
+
+    sent = 0
+
+    def send(self, kind: int, payload: Any) -> None:
+        if kind != STDIN or payload:
+            super().send(kind, payload)
+
+    def pass_on(self, stream: socket.socket) -> bool:
+        """Whether the program has ended."""
+        stream.sendall(self.stdout[self.sent :])
+        self.sent = len(self.stdout)
+        return self.ended
 
 
 class Guests(ABC):
@@ -56,6 +73,15 @@ class Guests(ABC):
     @abstractmethod
     def _joined(self, folder: Path, data: Mapping[str, Any], running: Running) -> None: ...
 
+    def pid(self, folder: Path) -> int:
+        """The process that has files of the guest's folder, as the node sees it."""
+        of_guest = f"{folder}/".encode()
+        for cmdline in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                if of_guest in cmdline.read_bytes():
+                    return int(cmdline.parent.name)
+        raise AssertionError(f"no process has files of {folder}")
+
     def run(self, name: str, argv: list[str]) -> tuple[bytes, bytes]:
         try:
             done = self._hosts[name].run(argv, check=False, limit_s=60.0)
@@ -63,9 +89,21 @@ class Guests(ABC):
             return b"", f"{error}\n".encode()
         return done.stdout, done.stderr
 
-    def background(self, name: str, argv: list[str]) -> None:
-        with contextlib.suppress(HostError):
-            self._hosts[name].start(argv).started()
+    def tunnel(self, name: str, host: str, port: str, stream: socket.socket) -> None:
+        """One connection. minimega does not tell the guest that the other side has ended it."""
+        dial = f"exec 3<>/dev/tcp/{host}/{port} 4<&0 || exit 1; cat <&4 >&3 & cat <&3; kill $!"
+        with stream, contextlib.suppress(OSError, HostError):
+            request = {"env": None, "cwd": None, "cpus": None, "start_at_monotonic_s": None}
+            program = _Dialled(self._hosts[name].connection, ["bash", "-c", dial], request, stream.recv(1 << 16))
+
+            def to_guest() -> None:
+                with contextlib.suppress(OSError, HostError):
+                    while data := stream.recv(1 << 16):
+                        program.send(STDIN, data)
+
+            threading.Thread(target=to_guest, daemon=True).start()
+            program.until(lambda: program.pass_on(stream), 3600.0)
+            stream.shutdown(socket.SHUT_RDWR)
 
     def read(self, name: str, path: str) -> bytes:
         return self._hosts[name].read(path)
@@ -127,10 +165,8 @@ class Containers(Guests):
         batch = f"link add {tap} type veth {peer}\nlink set {tap} master {SWITCH} up\n"
         self._lab.machine.run(["ip", "-batch", "-"], stdin=batch.encode())
 
-    def background(self, name: str, argv: list[str]) -> None:
-        if argv[1:3] == ["agent", "--port"]:
-            argv = [argv[0], "agent", "--connect", "/tmp/miniccc/port"]
-        super().background(name, argv)
+    def run(self, name: str, argv: list[str]) -> tuple[bytes, bytes]:
+        return super().run(name, [word.replace("agent --port twinbed.minimega", _BESIDE) for word in argv])
 
 
 class Machines(Guests):

@@ -86,6 +86,7 @@ class MachineCommands(State):
     def _boot(self, vm: Vm) -> None:
         if self.guests is not None:
             self.guests.boot(vm.name, vm.data, self.base / str(vm.data["ID"]))
+            vm.row["pid"] = str(self.guests.pid(self.base / str(vm.data["ID"])))
         vm.connected = self.boots
 
     def _end(self, vm: Vm) -> None:
@@ -127,13 +128,6 @@ class MachineCommands(State):
 
     def _do_vlans_add(self, space: Namespace, alias: str, vlan: str) -> None:
         space.vlans[alias] = int(vlan)
-
-    def _do_optimize(self, space: Namespace) -> dict[str, Any]:
-        row = ["disabled", "disabled", space.affinity]
-        return {"Header": recording.header("namespace lab1 optimize"), "Tabular": [row]}
-
-    def _do_optimize_affinity(self, space: Namespace, value: str) -> None:
-        space.affinity = "enabled" if value == "true" else "disabled"
 
     def _do_capture(self, space: Namespace) -> dict[str, Any]:
         rows = [["mega_bridge", "pcap", nic, "", "", path] for nic, path in space.captures.items()]

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+TUNNEL_MADE: dict[str, Any] = {"Response": "", "Header": None, "Tabular": None, "Error": "", "Data": None}
+"""What minimega 3.1.0 answered to `namespace tt cc tunnel g 4444 127.0.0.1 7000`, but for the node's name."""
 TRANSCRIPT = Path(__file__).with_name("transcript.jsonl")
 
 

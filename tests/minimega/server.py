@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
 from typing import Any
 
 from minimega import recording
@@ -21,6 +23,14 @@ class ServerCommands(MachineCommands):
 
     def _do_mesh_send_all_file(self, _: Namespace, *words: str) -> None:
         raise Refused(f"file not found: {words[-1]}")
+
+    def _do_mesh_send(self, _: Namespace, node: str, shell: str, *argv: str) -> dict[str, Any]:
+        """The other nodes are this machine too."""
+        if node not in self.nodes or shell != "shell":
+            raise Refused(f"no such client {node}, or not `shell`")
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        answered = {"Response": done.stdout, "Error": done.stderr if done.returncode else ""}
+        return {"Nodes": {node: answered}}
 
     def _do_ns_add_hosts(self, _: Namespace, hosts: str) -> None:
         if unknown := set(hosts.split(",")) - set(self.nodes):
@@ -46,6 +56,9 @@ class ServerCommands(MachineCommands):
             raise Refused(f"unknown namespace `{name}`")
         for vm in space.vms.values():
             self._end(vm)
+        for listener in space.tunnels:
+            listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
         if self.active == name:
             self.active = "minimega"
 

@@ -41,7 +41,6 @@ def test_what_is_sent_is_what_the_recorded_server_took() -> None:
         *(
             ("vm", "kill", "all"),
             ("vm", "flush"),
-            ("optimize",),
             ("cc", "exec", "uname", "-a"),
             ("cc", "recv", "/proc/net/netstat"),
         ),

@@ -99,16 +99,6 @@ def test_a_kernel_without_netem_says_so_itself(server: StandIn, site: Callable[.
     assert "Specified qdisc kind is unknown" in fails(server, site, Topology(link=Link(delay=0.01)))
 
 
-def test_affinity_that_cannot_be_set(server: StandIn, site: Callable[..., Site]) -> None:
-    """Recorded: it fails as a whole where one CPU cannot be set."""
-    server.faults.append(
-        Fault("optimize affinity true", "error", recording.answer("namespace lab1 optimize affinity true")["Error"])
-    )
-    said = fails(server, site, cpus="auto")
-    assert "failed to set pid 103's affinity" in said
-    assert "use cpus: none" in said
-
-
 @pytest.mark.parametrize("text", ["vm config memory", "vm launch kvm client", "vm start", "vm info", "cc clients", "cc filter"])
 @pytest.mark.parametrize("kind", ["error", "half", "garbage"])
 def test_a_fault_anywhere_ends_in_its_own_text(server: StandIn, site: Callable[..., Site], text: str, kind: str) -> None:
@@ -137,6 +127,7 @@ def test_the_recorded_qos_column() -> None:
         ({"disk": "/d", "append": "quiet"}, "append is the command line of a kernel"),
         ({"kernel": "/k", "append": " "}, "append is empty"),
         ({"type": "container", "filesystem": "/f", "control": "virtio-serial"}, "control must be auto or cc"),
+        ({"type": "container", "filesystem": "/f", "cpus": "auto"}, "cpus: auto pins QEMU's threads, and containers have none"),
     ],
 )
 def test_settings_that_do_not_go_together(settings: dict[str, Any], says: str) -> None:

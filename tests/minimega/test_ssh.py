@@ -69,8 +69,9 @@ def test_a_machine_that_is_not_there() -> None:
         pass
 
 
-def test_a_bed_behind_ssh(real: StandIn, head: str, site: Callable[..., Site]) -> None:
-    params = DRIVER.params(base=str(real.base), head=head, kernel="/opt/k", control="virtio-serial")
+@pytest.mark.parametrize("control", ["virtio-serial", "cc"])
+def test_a_bed_behind_ssh(real: StandIn, head: str, site: Callable[..., Site], control: str) -> None:
+    params = DRIVER.params(base=str(real.base), head=head, kernel="/opt/k", control=control)
     with DRIVER.up(params, Topology(), site()) as bed:
         assert bed.hosts["client"].run(["hostname"]).text.strip() == "client"
         assert [item for item in bed.applied if not item.agrees] == []

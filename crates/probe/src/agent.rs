@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{self, BufReader, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
@@ -18,7 +18,8 @@ use crate::inbox::Inbox;
 use crate::program::Program;
 use crate::request::{self, Clocks, Hello, Nothing};
 use crate::session::{in_thread, Channel, Ending, Session};
-use crate::{listening, port, sys};
+use crate::sys::Forked;
+use crate::{listening, loopback, port, sys};
 
 const WRITE_INBOX_BYTES: usize = 8 << 20;
 
@@ -26,20 +27,56 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
     let fd = arguments.value("--fd")?;
     let path = arguments.value("--connect")?;
     let name = arguments.value("--port")?;
+    let loopback = arguments.value("--loopback")?;
+    let key = arguments.value("--key")?;
     let stdio = arguments.flag("--stdio");
+    let mut detached = arguments.flag("--detached");
     arguments.finish()?;
-    let (input, output) = match (fd, path, name, stdio) {
-        (Some(fd), None, None, false) => both(adopt(&fd)?)?,
-        (None, Some(path), None, false) => both(connect(&path)?)?,
-        (None, None, Some(name), false) => both(port::open(&name)?)?,
-        (None, None, None, true) => (
+    let (input, output) = match (fd, path, name, (loopback, key), stdio) {
+        (Some(fd), None, None, (None, None), false) => both(adopt(&fd)?)?,
+        (None, Some(path), None, (None, None), false) => both(connect(&path)?)?,
+        (None, None, Some(name), (None, None), false) => {
+            let port = port::found(&name)?;
+            if std::mem::take(&mut detached) {
+                detach()?;
+            }
+            both(port::await_host(port)?)?
+        }
+        (None, None, None, (Some(port), Some(key)), false) => {
+            let listener = loopback::listen(number("--loopback", &port)?)?;
+            if std::mem::take(&mut detached) {
+                detach()?;
+            }
+            both(loopback::accept(&listener, key.as_bytes())?)?
+        }
+        (None, None, None, (None, None), true) => (
             sys::take_standard(0).tried(|| "take standard input")?,
             sys::take_standard(1).tried(|| "take standard output")?,
         ),
-        _ => return Err(Failure::new("agent takes exactly one of --fd N, --connect PATH, --port NAME, --stdio")),
+        _ => return Err(Failure::new(
+            "agent takes exactly one of --fd N, --connect PATH, --port NAME, --loopback PORT with --key KEY, --stdio",
+        )),
     };
+    if detached {
+        detach()?;
+    }
     let Err(failure) = serve(input, output, Ending::Exit);
     Err(failure)
+}
+
+/// Goes on in a session of its own, without the standard streams, when it has said its version: who started it waits for no
+/// more.
+fn detach() -> Outcome<()> {
+    writeln!(io::stdout(), "{}", env!("CARGO_PKG_VERSION")).tried(|| "write to standard output")?;
+    if let Forked::Parent(_) = sys::fork().tried(|| "fork")? {
+        sys::exit_now(0);
+    }
+    // SAFETY: no memory is involved.
+    unsafe { libc::setsid() };
+    for fd in 0..3 {
+        sys::take_standard(fd).tried(|| "leave the standard streams")?;
+    }
+    Ok(())
 }
 
 pub fn adopt(fd: &str) -> Outcome<File> {

@@ -18,7 +18,7 @@ mod lab;
 mod lease;
 mod leased_host;
 mod listening;
-mod mailbox;
+mod loopback;
 mod mount_points;
 mod mounts;
 mod port;
@@ -41,7 +41,7 @@ use arguments::Arguments;
 use failure::{complain, Failure, Outcome, Tried};
 
 const USAGE: &str =
-    "usage: twinbed-probe agent|mailbox|lab|container|lease|init|reach|clock|counters|events|syscalls|version [arguments]";
+    "usage: twinbed-probe agent|lab|container|lease|init|reach|clock|counters|events|syscalls|version [arguments]";
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
@@ -63,7 +63,6 @@ fn main() -> ExitCode {
 fn run(subcommand: &str, arguments: Arguments) -> Outcome<()> {
     match subcommand {
         "agent" => agent::main(arguments),
-        "mailbox" => mailbox::main(arguments),
         "lab" => lab::main(arguments),
         "container" => container::main(arguments),
         "lease" => lease::main(arguments),

@@ -17,6 +17,11 @@ const POLL: Duration = Duration::from_millis(1);
 
 /// Opens the port, and waits without limit until the host side is open too.
 pub fn open(name: &str) -> Outcome<File> {
+    await_host(found(name)?)
+}
+
+/// The port, opened. Waits a while until it is there.
+pub fn found(name: &str) -> Outcome<File> {
     let start = Instant::now();
     let path = loop {
         if let Some(path) = find(name) {
@@ -27,10 +32,13 @@ pub fn open(name: &str) -> Outcome<File> {
         }
         thread::sleep(POLL);
     };
-    let port = File::options().read(true).write(true).open(&path).tried(|| format!("open {}", path.display()))?;
+    File::options().read(true).write(true).open(&path).tried(|| format!("open {}", path.display()))
+}
+
+pub fn await_host(port: File) -> Outcome<File> {
     loop {
         let mut entry = [sys::poll_entry(port.as_raw_fd(), libc::POLLOUT)];
-        sys::poll(&mut entry, Some(0)).tried(|| format!("poll {}", path.display()))?;
+        sys::poll(&mut entry, Some(0)).tried(|| "poll a virtio-serial port")?;
         if entry[0].revents & libc::POLLHUP == 0 {
             return Ok(port);
         }

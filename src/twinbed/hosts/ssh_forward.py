@@ -62,6 +62,11 @@ def get(destination: str, path: str, *, limit_s: float = 120.0) -> bytes:
     return _run(destination, f"cat {shlex.quote(path)}", None, limit_s)
 
 
+def run(destination: str, script: str, *, limit_s: float = 60.0) -> str:
+    """What a script of the shell there prints. Raises HostError where it fails."""
+    return _run(destination, script, None, limit_s).decode(errors="replace")
+
+
 def digest(destination: str, path: str, *, limit_s: float = 60.0) -> str | None:
     """SHA-256 of a file there; None where it cannot be read."""
     done = process.run([*SSH, destination, f"sha256sum < {shlex.quote(path)}"], limit_s=limit_s, check=False)

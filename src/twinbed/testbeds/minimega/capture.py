@@ -19,7 +19,7 @@ _HELD_BACK_S = 1.5
 @contextlib.contextmanager
 def captured(own: Space, guests: Mapping[str, Machine], to: Path) -> Iterator[list[Applied]]:
     """Capture while the block runs. minimega keeps 1600 bytes of a packet, on the node that runs the guest."""
-    here = own.head.socket.ask("version").first.host
+    here = own.head.node
     if elsewhere := [f"{name} on {machine.node}" for name, machine in guests.items() if machine.node != here]:
         where = ", ".join(elsewhere)
         raise HostError(f"minimega: captures are fetched from the head node ({here}) only, not of {where}; use capture: off")

@@ -61,41 +61,30 @@ class Control:
 
     def run(self, guest: Guest, *argv: str, limit_s: float) -> Mapping[str, str]:
         """Run a program to its end. Gives its output, by ``stdout`` and ``stderr``. minimega keeps commands of one guest in
-        order: the next waits for this one."""
-        return self._answered(guest, ("exec", *argv), limit_s)
-
-    def background(self, guest: Guest, *argv: str, limit_s: float) -> None:
-        """Start a program that stays."""
-        self._answered(guest, ("background", *argv), limit_s)
-
-    def send(self, guest: Guest, file: str, then: tuple[str, ...], limit_s: float) -> Mapping[str, str]:
-        """Bring a file of minimega's files folder into the guest's, under the same name, and run a program there: a client
-        takes commands in their order, so when that has responded the file is there. Gives what the program said."""
-        number = self._queued(guest, ("send", file))
-        try:
-            return self.run(guest, *then, limit_s=limit_s)
-        finally:
-            self._forget(number)
+        order: the next waits for this one. A client sends its responses together, every 5 s."""
+        words = ("exec", *argv)
+        with self._kept(guest, words) as number:
+            self._until_responded(guest, number, _what(words), limit_s)
+            return self._parts(guest, number)
 
     @contextlib.contextmanager
-    def received(self, guest: Guest, path: str, arrived: Callable[[int], bool], limit_s: float) -> Iterator[int]:
-        """Bring a file of the guest into minimega's folder of responses; gives the number that it is under while the block
-        runs. ``arrived`` says whether it is there: the recorded server had a file before it counted its response."""
-        number = self._queued(guest, ("recv", path))
+    def sent_and_run(self, guest: Guest, file: str, *argv: str) -> Iterator[Callable[[], Mapping[str, str] | None]]:
+        """Brings a file of minimega's files folder into the guest's, under the same name, and runs a program there: a client
+        takes commands in their order. Gives, while the block runs, what the program has said; None until its response."""
+        with self._kept(guest, ("send", file)), self._kept(guest, ("exec", *argv)) as number:
+
+            def output() -> Mapping[str, str] | None:
+                return self._parts(guest, number) if self._responded(guest, number) else None
+
+            yield output
+
+    @contextlib.contextmanager
+    def _kept(self, guest: Guest, words: tuple[str, ...]) -> Iterator[int]:
+        number = self._queued(guest, words)
         try:
-            self._until_responded(guest, number, f"cc recv {path}", limit_s, arrived)
             yield number
         finally:
             self._forget(number)
-
-    def _answered(self, guest: Guest, words: tuple[str, ...], limit_s: float) -> Mapping[str, str]:
-        number = self._queued(guest, words)
-        try:
-            self._until_responded(guest, number, _what(words), limit_s)
-            answer = self._parts(guest, number)
-        finally:
-            self._forget(number)
-        return answer
 
     def _queued(self, guest: Guest, words: tuple[str, ...]) -> int:
         with self._filter:
@@ -115,15 +104,14 @@ class Control:
         texts = parts(entry.text if entry else "", number)
         return {file: text for (command, uuid, file), text in texts.items() if (command, uuid) == (number, guest.uuid.lower())}
 
-    def _until_responded(
-        self, guest: Guest, number: int, what: str, limit_s: float, arrived: Callable[[int], bool] = lambda _: False
-    ) -> None:
+    def _responded(self, guest: Guest, number: int) -> bool:
+        answer = self._socket.ask("cc", "commands").of(guest.node)
+        row = next((row for row in (answer.rows if answer else ()) if row["id"] == str(number)), None)
+        return row is not None and row["responses"] not in ("", "0")
+
+    def _until_responded(self, guest: Guest, number: int, what: str, limit_s: float) -> None:
         deadline, step = time.monotonic() + limit_s, _FIRST_STEP_S
-        while not arrived(number):
-            answer = self._socket.ask("cc", "commands").of(guest.node)
-            row = next((row for row in (answer.rows if answer else ()) if row["id"] == str(number)), None)
-            if row is not None and row["responses"] not in ("", "0"):
-                return
+        while not self._responded(guest, number):
             if time.monotonic() > deadline:
                 here = "still" if guest.uuid.lower() in self.clients() else "no longer"
                 raise LimitExceeded(

@@ -17,7 +17,7 @@ from twinbed.hosts.passport import content, describe
 from twinbed.links import network
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.topology import Topology
-from twinbed.testbeds.minimega import configure, launch, shaping, space
+from twinbed.testbeds.minimega import configure, launch, pinning, shaping, space
 from twinbed.testbeds.minimega.capture import captured
 from twinbed.testbeds.minimega.control import Control
 from twinbed.testbeds.minimega.head import Head, open_head
@@ -79,7 +79,10 @@ class Minimega(Driver[MinimegaSettings]):
             for guest in guests:
                 for words in shaping.commands(topology.link):
                     own.socket.ask("qos", "add", guest.name, "0", *words)
-            applied += _pin(own.socket, params)
+            cautions: list[Caution] = []
+            if params.cpus == "auto":
+                pinned, cautions = pinning.pin(head, machine_of, guests, params.vcpus)
+                applied += pinned
 
             def enter(guest: Wanted) -> tuple[AgentHost, str, list[Applied], dict[str, Fact]]:
                 inside = contextlib.ExitStack()
@@ -116,7 +119,7 @@ class Minimega(Driver[MinimegaSettings]):
                     MACHINE: _cluster(head, own.socket, params),
                     **{host.name: facts for host, _, _, facts in answers},
                 },
-                cautions=_cautions(params, hosts),
+                cautions=cautions + _cautions(params, hosts),
                 lab=own.id,
             )
 
@@ -151,18 +154,6 @@ def _network(own: Space, params: MinimegaSettings, topology: Topology) -> tuple[
     for node in params.nodes[:2]:
         applied.append(Applied(node, f"{topology.trunk} tunnel of {bridge}", True, tunnels.get(node), "ns run bridge"))
     return bridge, applied
-
-
-def _pin(socket: CommandSocket, params: MinimegaSettings) -> list[Applied]:
-    if params.cpus == "auto":
-        try:
-            socket.ask("optimize", "affinity", "true")
-        except HostError as error:
-            raise HostError(f"{error}; minimega cannot pin these guests here: use cpus: none") from None
-    rows = socket.ask("optimize").rows
-    asked = "enabled" if params.cpus == "auto" else None
-    words = {"true": "enabled", "false": "disabled"}
-    return [Applied(row["host"], "affinity", asked, words.get(row["affinity"], row["affinity"]), "optimize") for row in rows]
 
 
 def _facts(machine: Machine) -> Facts:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from twinbed.hosts import ssh_forward
+from twinbed.hosts import process, ssh_forward
 from twinbed.hosts.error import HostError
 from twinbed.testbeds.minimega.socket import CommandSocket
 
@@ -23,6 +23,11 @@ class Head:
     base: str
     destination: str | None
     socket: CommandSocket
+
+    @property
+    def node(self) -> str:
+        """minimega's name of this node. Raises HostError where it does not answer."""
+        return self.socket.ask("version").first.host
 
     def file(self, name: str) -> str:
         """Path of a file in minimega's files folder."""
@@ -56,6 +61,18 @@ class Head:
             return Path(path).read_bytes()
         except OSError as error:
             raise HostError(f"minimega: {path} cannot be read: {error.strerror}") from None
+
+    def run(self, node: str, script: str) -> str:
+        """What a shell script without dollar signs prints on a node: on this one, through SSH, or by minimega's own ``shell``,
+        which expands variables itself. Raises HostError where it fails."""
+        if node != self.node:
+            return self.socket.ask("mesh", "send", node, "shell", "sh", "-c", script).first.text
+        if self.destination:
+            return ssh_forward.run(self.destination, script)
+        try:
+            return process.run(["sh", "-c", script]).text
+        except process.ProcessFailed as error:
+            raise HostError(f"{node}: {error}") from None
 
     def digest(self, path: str) -> str | None:
         """SHA-256 of a file; None where it cannot be read."""

@@ -1,33 +1,38 @@
 """From a guest with minimega's client in it to a host like all others: twinbed's program is sent there and started as an agent.
 
 The agent's control stream is a virtio-serial port of its own, where the guest has one and its node is within reach, else a
-mailbox that ``cc exec`` carries.  What is done with the host afterwards is the same, byte for byte.
+TCP stream that ``cc tunnel`` carries to the guest's loopback.  What is done with the host afterwards is the same, byte for
+byte.
 """
 
 from __future__ import annotations
 
 import contextlib
-import shutil
+import secrets
+import shlex
 import socket
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from twinbed.hosts.agent import PROBE, AgentHost
 from twinbed.hosts.connection import Connection
-from twinbed.hosts.error import HostError
+from twinbed.hosts.error import HostError, HostLost, LimitExceeded
+from twinbed.testbeds.minimega import tunnel
 from twinbed.testbeds.minimega.control import Control, Guest
 from twinbed.testbeds.minimega.head import Head
 from twinbed.testbeds.minimega.machine import Machine
-from twinbed.testbeds.minimega.mailbox import Mailbox
 from twinbed.testbeds.minimega.space import Space
 
 PORT = "twinbed.minimega"
 ARTIFACTS = "/run/twinbed"
 PROGRAMS = "/run/twinbed-programs"
-_COMMAND_LIMIT_S = 60.0
-_GREETING_LIMIT_S = 20.0
+_PORT_LIMIT_S = 30.0
+"""A probe waits 10 s for a port to appear, and its response comes with the client's next heartbeat."""
+_TUNNEL_LIMIT_S = 60.0
+_STEP_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -39,111 +44,114 @@ class Entered:
     """The reason for it: for cc, why it is not the port."""
 
 
-@dataclass(frozen=True)
-class MailboxHost(AgentHost):
-    """Reached through ``cc exec``; files come by ``cc recv`` where minimega's folder of responses is on this machine."""
-
-    control: Control | None = None
-    guest: Guest | None = None
-    responses: Path = field(default_factory=Path)
-
-    def fetch(self, path: str, to: Path, *, limit_s: float = 120.0) -> int:
-        if self.control is None or self.guest is None or not self.responses.is_dir():
-            return super().fetch(path, to, limit_s=limit_s)
-        folder, uuid = self.responses, self.guest.uuid
-
-        def received(number: int) -> Path:
-            return folder / str(number) / uuid / path.lstrip("/")
-
-        size = int(self.run(["wc", "-c", path]).text.split()[0])
-        with self.control.received(self.guest, path, lambda number: _size(received(number)) == size, limit_s) as number:
-            if _size(received(number)) == size:
-                shutil.copyfile(received(number), to)
-                return size
-        return super().fetch(path, to, limit_s=limit_s)
-
-
-def _size(path: Path) -> int | None:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return None
-
-
 @contextlib.contextmanager
 def entered(space: Space, control: Control, machine: Machine, how: str, guest_files: str) -> Iterator[Entered]:
     """The guest as a host, while the block runs. ``how``: auto, virtio-serial or cc."""
     guest = Guest(machine.name, machine.uuid, machine.node)
-    program = f"{guest_files}/{space.probe}"
-    _brought(control, guest, space.probe, program)
+    agent = _Agent(space, control, guest, f"{guest_files}/{space.probe}")
     with contextlib.ExitStack() as stack:
         way, why, connection = "cc", "as asked", None
         if how != "cc":
             try:
-                connection = stack.enter_context(_over_port(space.head, control, guest, machine, program))
+                connection = stack.enter_context(agent.over_port(machine))
                 way, why = "virtio-serial", "the agent's greeting"
             except HostError as error:
                 if how == "virtio-serial":
                     raise
                 why = f"no virtio-serial: {error}"
-        if connection is not None:
-            host = AgentHost(guest.name, connection, ARTIFACTS, bin=PROGRAMS)
-        else:
-            connection = stack.enter_context(_over_mailbox(control, guest, program))
-            responses = Path(space.head.file(space.name)) / "miniccc_responses"
-            near = space.head.destination is None
-            host = MailboxHost(
-                guest.name,
-                connection,
-                ARTIFACTS,
-                bin=PROGRAMS,
-                control=control,
-                guest=guest,
-                responses=responses if near else Path(),
-            )
-        _furnish(host, program)
+        if connection is None:
+            connection = stack.enter_context(agent.over_tunnel())
+        host = AgentHost(guest.name, connection, ARTIFACTS, bin=PROGRAMS)
+        host.run(["mkdir", "-p", ARTIFACTS, PROGRAMS])
+        host.run(["ln", "-sf", agent.program, f"{PROGRAMS}/{PROBE}"])
         yield Entered(host, way, why)
 
 
-def _brought(control: Control, guest: Guest, file: str, program: str) -> None:
-    """Raises HostError unless twinbed's program is in the guest, and runs there."""
-    version = (program, "version")
-    output = control.send(guest, file, version, _COMMAND_LIMIT_S)
-    if not output.get("stdout", "").strip():
-        changed = control.run(guest, "chmod", "755", program, limit_s=_COMMAND_LIMIT_S)
-        output = {**control.run(guest, *version, limit_s=_COMMAND_LIMIT_S), "chmod": changed.get("stderr", "")}
-    if not output.get("stdout", "").strip():
-        why = " ".join(output.values()).strip() or "it says nothing"
-        raise HostError(
-            f"{guest.name}: {program} does not run there: {why}; is guest_files where its client puts what it is sent?"
-        )
+@dataclass(frozen=True, slots=True)
+class _Agent:
+    """twinbed's program in a guest: sent and started with one command, as a response takes up to 5 s."""
 
+    space: Space
+    control: Control
+    guest: Guest
+    program: str
 
-def _furnish(host: AgentHost, program: str) -> None:
-    """The folders that programs of a run are promised."""
-    host.run(["mkdir", "-p", ARTIFACTS, PROGRAMS])
-    host.run(["ln", "-sf", program, f"{PROGRAMS}/{PROBE}"])
+    @contextlib.contextmanager
+    def over_port(self, machine: Machine) -> Iterator[Connection]:
+        """minimega gives each port of a guest a Unix socket in the guest's folder on its node."""
+        head, name = self.space.head, self.guest.name
+        if PORT not in str(machine.data.get("VirtioPorts")):
+            raise HostError(f"{name}: it has no port {PORT}")
+        folder = f"{head.base}/{machine.data['ID']}"
+        with contextlib.ExitStack() as stack:
+            near = stack.enter_context(head.near(f"{folder}/{_socket_name(head, folder)}"))
+            stream = socket.socket(socket.AF_UNIX)
+            try:
+                stream.connect(str(near))
+            except OSError as error:
+                stream.close()
+                raise HostError(f"{name}: {folder}: the socket of port {PORT}: {error.strerror}") from None
+            connection = Connection(name, stream)
+            stack.callback(connection.close)
+            with self._started("--port", PORT) as failure:
+                self._greeted(connection, failure, time.monotonic() + _PORT_LIMIT_S)
+            yield connection
 
+    @contextlib.contextmanager
+    def over_tunnel(self) -> Iterator[Connection]:
+        key = secrets.token_hex(16)
+        port = tunnel.opened(self.space.socket, self.guest)
+        with tunnel.reached(self.space.head, self.guest, port) as (family, address):
+            deadline = time.monotonic() + _TUNNEL_LIMIT_S
+            with self._started("--loopback", str(tunnel.GUEST_PORT), "--key", key) as failure:
+                while True:
+                    connection = Connection(self.guest.name, tunnel.connect(family, address, key))
+                    try:
+                        self._greeted(connection, failure, deadline)
+                        break
+                    except HostError as error:
+                        connection.close()
+                        # The client closes what it cannot connect: the agent does not listen yet, or never will.
+                        if not isinstance(error, HostLost) or time.monotonic() > deadline:
+                            raise
+                        if (why := failure()) is not None:
+                            raise why from None
+                        time.sleep(_STEP_S)
+            try:
+                yield connection
+            finally:
+                connection.close()
 
-@contextlib.contextmanager
-def _over_port(head: Head, control: Control, guest: Guest, machine: Machine, program: str) -> Iterator[Connection]:
-    """minimega gives each port of a guest a Unix socket in the guest's folder on its node."""
-    if PORT not in str(machine.data.get("VirtioPorts")):
-        raise HostError(f"{guest.name}: it has no port {PORT}")
-    folder = f"{head.base}/{machine.data['ID']}"
-    with contextlib.ExitStack() as stack:
-        near = stack.enter_context(head.near(f"{folder}/{_socket_name(head, folder)}"))
-        stream = socket.socket(socket.AF_UNIX)
-        try:
-            stream.connect(str(near))
-        except OSError as error:
-            stream.close()
-            raise HostError(f"{guest.name}: {folder}: the socket of port {PORT}: {error.strerror}") from None
-        connection = Connection(guest.name, stream)
-        stack.callback(connection.close)
-        control.background(guest, program, "agent", "--port", PORT, limit_s=_COMMAND_LIMIT_S)
-        connection.hello(_GREETING_LIMIT_S)
-        yield connection
+    @contextlib.contextmanager
+    def _started(self, *way: str) -> Iterator[Callable[[], HostError | None]]:
+        """Gives what says why there is no agent; None as long as there may be one."""
+        words = shlex.join((self.program, "agent", *way, "--detached"))
+        start = f"chmod 755 {shlex.quote(self.program)}; exec {words}"
+        with self.control.sent_and_run(self.guest, self.space.probe, "sh", "-c", start) as output:
+
+            def failure() -> HostError | None:
+                said = output()
+                if said is None or said.get("stdout", "").strip():
+                    return None
+                why = said.get("stderr", "").strip() or "it says nothing"
+                return HostError(
+                    f"{self.guest.name}: {self.program} does not run there: {why}; is guest_files where its client puts what"
+                    " it is sent?"
+                )
+
+            yield failure
+
+    def _greeted(self, connection: Connection, failure: Callable[[], HostError | None], deadline: float) -> None:
+        """Raises HostLost where the stream ends, HostError where the agent has said why it is not there, LimitExceeded."""
+        while True:
+            try:
+                connection.hello(_STEP_S)
+                return
+            except LimitExceeded:
+                if (why := failure()) is not None:
+                    raise why from None
+                if time.monotonic() > deadline:
+                    raise
 
 
 def _socket_name(head: Head, folder: str) -> str:
@@ -154,21 +162,3 @@ def _socket_name(head: Head, folder: str) -> str:
             if len(sockets) == 1:
                 return sockets[0]
     return "virtio-serial0"
-
-
-@contextlib.contextmanager
-def _over_mailbox(control: Control, guest: Guest, program: str) -> Iterator[Connection]:
-    path = f"{program}.socket"
-    control.background(guest, program, "mailbox", "serve", path, limit_s=_COMMAND_LIMIT_S)
-    mailbox = Mailbox(control, guest, program, path)
-    connection = Connection(guest.name, mailbox.stream)
-    try:
-        connection.hello(_COMMAND_LIMIT_S)
-        yield connection
-    except HostError as error:
-        if mailbox.failure is not None and mailbox.failure is not error:
-            raise HostError(f"{error}: {mailbox.failure}") from None
-        raise
-    finally:
-        connection.close()
-        mailbox.close()

@@ -15,7 +15,7 @@ Name = r"^[A-Za-z][A-Za-z0-9_.-]*$"
 
 class MinimegaSettings(HostSettings):
     cpus: Literal["auto", "none"] = Field(
-        "none", description="auto: minimega's `optimize affinity` pins guests to CPUs; none leaves them to the scheduler"
+        "none", description="auto: pins each guest's QEMU to CPUs of its node; none leaves it to the scheduler"
     )
     base: str = Field("/tmp/minimega", description="minimega's base folder: its command socket and files folder are in it")
     head: str | None = Field(
@@ -47,7 +47,7 @@ class MinimegaSettings(HostSettings):
     control: Literal["auto", "virtio-serial", "cc"] = Field(
         "auto",
         description="how guests are talked to once their client has started the agent: a virtio-serial port of its own, or"
-        " minimega's cc alone, which is slower; auto: the port, and cc where there is none",
+        " a tunnel of minimega's cc; auto: the port, and cc where there is none",
     )
     guest_files: str = Field("/tmp/miniccc/files", description="where the client in the guests puts files that it is sent")
     capture: Literal["on", "off"] = Field("off", description="on: minimega captures every guest's packets at its tap")
@@ -71,6 +71,8 @@ class MinimegaSettings(HostSettings):
             raise ValueError("type container needs filesystem")
         if self.type == "container" and self.control == "virtio-serial":
             raise ValueError("containers have no virtio-serial ports: control must be auto or cc")
+        if self.type == "container" and self.cpus == "auto":
+            raise ValueError("cpus: auto pins QEMU's threads, and containers have none: use cpus: none")
         if self.initrd is not None and self.kernel is None:
             raise ValueError("initrd needs a kernel")
         if self.append is not None and not self.append.split():

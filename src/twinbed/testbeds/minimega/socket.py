@@ -192,11 +192,14 @@ class CommandSocket:
             line = f"namespace {self.namespace} {line}"
         return literally(line) if literal else line
 
-    def ask(self, *words: str, literal: bool = False, limit_s: float = COMMAND_LIMIT_S) -> Answer:
-        """Raises MinimegaError where minimega refuses, HostLost where it goes away, LimitExceeded after ``limit_s``."""
+    def ask(self, *words: str, literal: bool = False, node: str | None = None, limit_s: float = COMMAND_LIMIT_S) -> Answer:
+        """``node``: the one whose answer counts, where all are asked but the command is about what one of them has.
+
+        Raises MinimegaError where minimega refuses, HostLost where it goes away, LimitExceeded after ``limit_s``.
+        """
         line = self.command(*words, literal=literal)
         try:
-            return _understood(line, self._exchange(line, limit_s))
+            return _understood(line, self._exchange(line, limit_s), node)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise HostError(f"minimega: `{_short(line)}`: its answer cannot be understood: {error!r}") from None
 
@@ -228,12 +231,14 @@ class CommandSocket:
         return answer
 
 
-def _understood(line: str, parts: Sequence[Part]) -> Answer:
+def _understood(line: str, parts: Sequence[Part], node: str | None = None) -> Answer:
     entries, refusals = [], []
     for part in parts:
         if part.get("Status"):
             continue  # how far a long command has come
         for one in part.get("Resp") or ():
+            if node is not None and one.get("Host") != node:
+                continue
             if one.get("Error"):
                 refusals.append(f"{one.get('Host', '?')}: {str(one['Error']).strip()}")
             header = one.get("Header") or ()
@@ -241,6 +246,8 @@ def _understood(line: str, parts: Sequence[Part]) -> Answer:
             entries.append(Entry(one.get("Host", ""), one.get("Response") or "", rows, one.get("Data")))
     if refusals:
         raise MinimegaError(f"minimega: `{_short(line)}`: {'; '.join(refusals)}")
+    if node is not None and not entries:
+        raise MinimegaError(f"minimega: `{_short(line)}`: node {node} has not answered")
     return Answer(tuple(entries))
 
 
