@@ -7,8 +7,9 @@ reference with both its intervals over the band of the margin.  Each mark carrie
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -23,6 +24,10 @@ WIDTH = 268
 
 
 LABELS = 84
+"""Width of the labels of testbeds at least."""
+LABEL_GAP = 8
+CHARACTER = 6.5
+"""Width of a character of labels in the widest of the fonts that pages have: what a label takes is not known here."""
 
 
 ROW = 24
@@ -92,8 +97,17 @@ def _attribute(text: str) -> str:
     return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
 
 
-def panels(each: list[Spec]) -> Spec:
+def panels(each: list[Spec], between: int | None = None) -> Spec:
+    """Panels below each other. ``between``: pixels from one's field to the next's, with what is written between them; where
+    it is given, those of two plots stand level."""
+    if between is not None:
+        return {**panels(each), "bounds": "flush", "spacing": between}
     return {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", "vconcat": each, "config": CONFIG}
+
+
+def label_width(names: Iterable[str], most: int) -> int:
+    """The width in which labels are whole, from LABELS to ``most``."""
+    return max(LABELS, min(most, LABEL_GAP + math.ceil(CHARACTER * max(map(len, names), default=0))))
 
 
 def testbed_axis(names: Sequence[str], labels: int = LABELS) -> Spec:
@@ -102,7 +116,7 @@ def testbed_axis(names: Sequence[str], labels: int = LABELS) -> Spec:
         "ticks": False,
         "minExtent": labels,
         "maxExtent": labels,
-        "labelLimit": labels - 8,
+        "labelLimit": labels - LABEL_GAP,
         "labelColor": INK,
     }
     return {"field": "testbed", "type": "nominal", "sort": list(names), "axis": {**axis, "labelFontSize": 12, "grid": False}}

@@ -19,6 +19,8 @@ FARTHEST = 100.0
 MOST = 40
 """Lines; what decides is first."""
 LABEL = 46
+"""Width of the labels; longer ones take more as long as LEAST_SCALE is left for the picture."""
+LEAST_SCALE = 40
 NEAR = 5.0
 """A picture that spans less has its ticks at the margin's edges and halves."""
 
@@ -47,19 +49,20 @@ def forest(comparisons: Sequence[Comparison], width: int) -> Iterator[Text]:
     if not rows:
         return
     low, high = span(rows)
-    size = width - LABEL - 3
+    labels = [f"  {cell_title(each.cell)} {each.testbed}" if each.cell else f"  {each.testbed}" for each in rows[:MOST]]
+    room = max(LABEL, min(max(map(len, labels)), width - LEAST_SCALE - 3))
+    size = width - room - 3
     scale = _Scale(low, high, size)
     first = rows[0]
-    yield Text(f"{'ratio to ' + first.reference:<{LABEL}}   {scale.ticks(first.margin)}", "dim")
+    yield Text(f"{'ratio to ' + first.reference:<{room}}   {scale.ticks(first.margin)}", "dim")
     before = ""
-    for each in rows[:MOST]:
+    for each, label in zip(rows, labels, strict=False):
         metric = metric_title(each.metric, each.host, each.direction)
         if metric != before:
             yield Text(metric, "underline")
             before = metric
-        label = f"  {cell_title(each.cell)} {each.testbed}" if each.cell else f"  {each.testbed}"
-        shown = label if len(label) <= LABEL else f"{label[: LABEL - 1]}…"
-        line = Text(f"{shown:<{LABEL}} ")
+        shown = label if len(label) <= room else f"{label[: room - 1]}…"
+        line = Text(f"{shown:<{room}} ")
         line.append(SYMBOLS[each.verdict], STYLES[each.verdict])
         line.append(" ")
         line.append_text(scale.line(each))

@@ -19,27 +19,32 @@ from twinbed.render.plots import (
     EQUIVALENT,
     INCONCLUSIVE,
     INK,
-    LABELS,
     MOST_CELLS,
     MUTED,
     ROW,
-    WIDTH,
     Spec,
+    label_width,
     panels,
     testbed_axis,
 )
 from twinbed.render.quantities import UnitScale, plus_minus, ratio, share, unit_scale
 from twinbed.render.words import cell_title, metric_title
 
-FOREST_LABELS = 190
-"""Width of the labels of a cell and a testbed."""
-FOREST_WIDTH = 560
+FOREST = 750
+"""Width of the picture of all headlines with its labels, of a cell and a testbed, which take FOREST_LABELS at most."""
+FOREST_LABELS = 420
+PAIR = 440
+"""Width of one of the two charts that stand side by side, with its labels, which take PAIR_LABELS at most."""
+PAIR_LABELS = 220
+BETWEEN = 66
+"""Pixels between the panels of such charts, for the scale of one and the title of the next."""
 VERDICTS = [str(verdict) for verdict in Verdict]
 
 
 def distribution(comparisons: Sequence[Comparison]) -> Spec:
     """Replicates, means and intervals of the mean of one metric: the reference and every testbed, a panel a cell."""
-    return panels([_distribution_panel(rows) for rows in _by_cell(comparisons)])
+    labels = _pair_labels(comparisons)
+    return panels([_distribution_panel(rows, labels) for rows in _by_cell(comparisons)], BETWEEN)
 
 
 def ratios(comparisons: Sequence[Comparison]) -> Spec:
@@ -47,7 +52,13 @@ def ratios(comparisons: Sequence[Comparison]) -> Spec:
     bounds = [bound for each in comparisons for bound in _bounds(each) if bound > 0]
     margin = comparisons[0].margin
     low, high = min([1 / (1 + 1.6 * margin), *bounds]), max([1 + 1.6 * margin, *bounds])
-    return panels([_ratio_panel(rows, low / 1.03, high * 1.03) for rows in _by_cell(comparisons)])
+    labels = _pair_labels(comparisons)
+    return panels([_ratio_panel(rows, (low / 1.03, high * 1.03), labels) for rows in _by_cell(comparisons)], BETWEEN)
+
+
+def _pair_labels(comparisons: Sequence[Comparison]) -> int:
+    """The width of labels of both charts of a row."""
+    return label_width([f"{comparisons[0].reference} (ref)", *(each.testbed for each in comparisons)], PAIR_LABELS)
 
 
 def forest(comparisons: Sequence[Comparison]) -> Spec:
@@ -59,10 +70,11 @@ def forest(comparisons: Sequence[Comparison]) -> Spec:
         label = " ".join([*([cell_title(each.cell)] if each.cell else []), each.testbed])
         of_metric.setdefault(metric_title(each.metric, each.host, each.direction), []).append((label, each))
     domain = (low / 1.03, high * 1.03)
+    labels = label_width((label for rows in of_metric.values() for label, _ in rows), FOREST_LABELS)
     last = list(of_metric)[-1]
     return panels(
         [
-            _over_band(title, rows, domain, labels=FOREST_LABELS, width=FOREST_WIDTH, with_scale=title == last)
+            _over_band(title, rows, domain, labels=labels, width=FOREST - labels, with_scale=title == last)
             for title, rows in of_metric.items()
         ]
     )
@@ -79,16 +91,16 @@ def _by_cell(comparisons: Sequence[Comparison]) -> list[list[Comparison]]:
     return list(cells.values())[:MOST_CELLS]
 
 
-def _panel(title: str, rows: int, layers: list[Spec], width: int = WIDTH) -> Spec:
+def _panel(title: str, rows: int, layers: list[Spec], width: int) -> Spec:
     return {"title": title, "width": width, "height": ROW * rows, "layer": layers}
 
 
-def _distribution_panel(rows: Sequence[Comparison]) -> Spec:
+def _distribution_panel(rows: Sequence[Comparison], labels: int) -> Spec:
     first = rows[0]
     estimates = [(f"{first.reference} (ref)", first.reference_estimate), *((each.testbed, each.estimate) for each in rows)]
     scale = unit_scale(first.unit, [value for _name, estimate in estimates for value in estimate.values])
     names = [name for name, _found in estimates]
-    y = testbed_axis(names)
+    y = testbed_axis(names, labels)
     x_axis = {"title": scale.unit or " ", "tickCount": 4, "format": ",~r", "titleAnchor": "end", "titlePadding": 2}
     x = {
         "type": "quantitative",
@@ -122,7 +134,7 @@ def _distribution_panel(rows: Sequence[Comparison]) -> Spec:
             "encoding": {"y": y, "x": {**x, "field": "mean"}, "description": {"field": "said"}},
         },
     ]
-    return _panel(cell_title(first.cell), len(names), layers)
+    return _panel(cell_title(first.cell), len(names), layers, PAIR - labels)
 
 
 def _domain(estimates: Sequence[Estimate], scale: UnitScale) -> list[float]:
@@ -152,9 +164,11 @@ def _bounds(each: Comparison) -> list[float]:
     return [each.ratio] if each.ratio else []
 
 
-def _ratio_panel(rows: Sequence[Comparison], low: float, high: float) -> Spec:
+def _ratio_panel(rows: Sequence[Comparison], domain: tuple[float, float], labels: int) -> Spec:
     """One cell, with the reference."""
-    return _over_band(cell_title(rows[0].cell), [(each.testbed, each) for each in rows], (low, high), beside_reference=True)
+    of_testbeds = [(each.testbed, each) for each in rows]
+    title = cell_title(rows[0].cell)
+    return _over_band(title, of_testbeds, domain, beside_reference=True, labels=labels, width=PAIR - labels)
 
 
 def _over_band(
@@ -163,8 +177,8 @@ def _over_band(
     domain: tuple[float, float],
     *,
     beside_reference: bool = False,
-    labels: int = LABELS,
-    width: int = WIDTH,
+    labels: int,
+    width: int,
     with_scale: bool = True,
 ) -> Spec:
     """Labelled ratios with their intervals. Without ``with_scale`` numbers stand below another panel of the same domain."""

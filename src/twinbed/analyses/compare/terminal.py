@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from rich.console import Console
@@ -12,7 +13,7 @@ from rich.text import Text
 from twinbed.analyses.compare.forest import STYLES, forest
 from twinbed.analyses.compare.grid import mean
 from twinbed.analyses.compare.measured import measured
-from twinbed.analyses.compare.result import OTHER_SETTINGS, Comparison, Comparisons, Pooled
+from twinbed.analyses.compare.result import OTHER_SETTINGS, Comparison, Comparisons, Estimate, Pooled
 from twinbed.analyses.compare.words import (
     RULE,
     SYMBOLS,
@@ -27,15 +28,30 @@ from twinbed.analyses.compare.words import (
     summaries,
 )
 from twinbed.model.result import Verdict
-from twinbed.render.quantities import share, unit_scale
+from twinbed.render.quantities import UnitScale, share, unit_scale
 from twinbed.render.words import LAYERS, cell_title, interim_sentence, metric_title, other_settings, p_text, times
 
 WITHIN_RULE = {True: "yes", False: "no", None: "–"}
 
 
 CELL, TESTBED, MEAN, COUNT, RATIO, WITHIN = 14, 12, 24, 3, 22, 4
-"""Widths of the columns; the verdict comes last. The column of cells takes what a wider terminal leaves, to a limit."""
+"""Widths of the columns; the verdict comes last. Those of testbeds and ratios are wider where a text is; that of means is then
+as narrow as its texts let it. The column of cells takes what a wider terminal leaves, to a limit."""
 WIDEST_CELL = 44
+LINE = 85
+"""Characters of a line without its cell, of columns as wide as they usually are."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Widths:
+    cell: int
+    testbed: int
+    mean: int
+    of: int
+
+    @property
+    def before_verdict(self) -> int:
+        return self.cell + self.testbed + self.mean + COUNT + self.of + WITHIN + 6
 
 
 def verdict_table(result: Comparisons, console: Console, comparisons: Sequence[Comparison] | None = None) -> None:
@@ -80,12 +96,18 @@ def _measured(console: Console, result: Comparisons) -> None:
     for metric in measured(result):
         _print(console, metric.metric, "underline")
         width = max(CELL, *(len(cell) for cell, *_ in metric.rows))
+        wide = max(TESTBED, *(len(testbed) for _, testbed, *_ in metric.rows))
         for cell, testbed, text, count in metric.rows:
-            _print(console, f"{cell:<{width}} {testbed:<{TESTBED}} {text:>{MEAN}} {count:>{COUNT}}")
+            _print(console, f"{cell:<{width}} {testbed:<{wide}} {text:>{MEAN}} {count:>{COUNT}}")
 
 
 def _print(console: Console, text: str, style: str = "") -> None:
     console.print(Text(text, style), highlight=False)
+
+
+def _print_row(console: Console, text: str, style: str = "") -> None:
+    """One line, as long as it is: columns stay columns."""
+    console.print(Text(text, style), highlight=False, soft_wrap=True)
 
 
 def _legend(shown: Sequence[Comparison]) -> str:
@@ -101,13 +123,37 @@ def _legend(shown: Sequence[Comparison]) -> str:
     )
 
 
+def _widths(console: Console, comparisons: Sequence[Comparison], pooled: Sequence[Pooled]) -> _Widths:
+    """Widths in which every text of a layer's table fits."""
+    shown = {(each.metric, each.host, each.direction) for each in comparisons}
+    of_pooled = [pooled_text(each) for each in pooled if (each.metric, each.host, each.direction) in shown]
+    testbed = max(TESTBED, *(len(name) for each in comparisons for name in (each.testbed, each.reference)))
+    of = max(RATIO, *map(len, [*(held(each) for each in comparisons), *of_pooled]))
+    means = MEAN
+    if testbed > TESTBED or of > RATIO:
+        rows = (list(of_cell) for _cell, of_cell in groupby(comparisons, key=lambda each: (each.metric, cell_title(each.cell))))
+        texts = [mean(estimate, _scale(row)) for row in rows for estimate in _estimates(row)]
+        means = max(len("geometric mean"), *map(len, texts))
+    rest = LINE + testbed - TESTBED + of - RATIO + means - MEAN
+    return _Widths(max(CELL, min(WIDEST_CELL, console.width - rest)), testbed, means, of)
+
+
+def _estimates(rows: Sequence[Comparison]) -> list[Estimate]:
+    return [rows[0].reference_estimate, *(each.estimate for each in rows)]
+
+
+def _scale(rows: Sequence[Comparison]) -> UnitScale:
+    """The unit of a cell's means."""
+    return unit_scale(rows[0].unit, [value for each in rows for value in (each.estimate.mean, each.reference_estimate.mean)])
+
+
 def _layer(console: Console, layer: str, comparisons: Sequence[Comparison], pooled: Sequence[Pooled]) -> None:
-    width = max(CELL, min(WIDEST_CELL, console.width - 85))
+    width = _widths(console, comparisons, pooled)
     level = next((each.ratio_interval.level for each in comparisons if each.ratio_interval), 0.9)
     within = f"in {share(comparisons[0].margin)}".replace(" %", "%")
     _print(console, LAYERS.get(layer, layer), "bold")
     heads = ("cell", "testbed", "mean", "n", f"ratio [{share(round(level, 4))} interval]", within[-WITHIN - 2 :], "verdict")
-    _print(console, _row(width, *heads), "dim")
+    _print_row(console, _row(width, *heads), "dim")
     for (metric, host, direction), of_metric in groupby(comparisons, key=lambda each: (each.metric, each.host, each.direction)):
         _print(console, metric_title(metric, host, direction), "underline")
         reasons_shown: set[str] = set()
@@ -116,32 +162,35 @@ def _layer(console: Console, layer: str, comparisons: Sequence[Comparison], pool
         for each in pooled:
             if (each.metric, each.host, each.direction) == (metric, host, direction):
                 name = f"all {each.cells} cells"
-                _print(console, _row(width, name, each.testbed, "geometric mean", "", pooled_text(each), ""))
+                _print_row(console, _row(width, name, each.testbed, "geometric mean", "", pooled_text(each), ""))
                 if not each.agree:
-                    _print(console, f"{'':<{width}}   {disagreement(each)}", "dim")
+                    _print(console, f"{'':<{width.cell}}   {disagreement(each)}", "dim")
     console.print()
 
 
 def _spreads(console: Console, comparisons: Sequence[Comparison]) -> None:
     """Standard deviations as shares of the mean, how many times the reference's, and whether that is shown."""
-    width = max(CELL, min(WIDEST_CELL, console.width - 82))
+    testbed = max(TESTBED, *(len(each.testbed) for each in comparisons))
+    width = max(CELL, min(WIDEST_CELL, console.width - 82 - testbed + TESTBED))
     level = next((each.spread.interval.level for each in comparisons if each.spread and each.spread.interval), 0.95)
     _print(console, f"Spread: how many times as much as {comparisons[0].reference} it varies", "bold")
     heads = ("cell", "testbed", "sd", "ref sd", f"times [{share(round(level, 4))} interval]", "p (Holm)")
-    _print(console, _spread_row(width, *heads, "shown"), "dim")
+    _print_row(console, _spread_row(width, testbed, *heads, "shown"), "dim")
     reasons_shown: set[str] = set()
     for key, of_metric in groupby(comparisons, key=lambda each: (each.metric, each.host, each.direction)):
         _print(console, metric_title(*key), "underline")
         for _cell, of_cell in groupby(of_metric, key=lambda each: cell_title(each.cell)):
-            _spread_lines(console, width, list(of_cell), reasons_shown)
+            _spread_lines(console, width, testbed, list(of_cell), reasons_shown)
     console.print()
 
 
-def _spread_row(width: int, cell: str, testbed: str, own: str, reference: str, of: str, p_value: str, words: str) -> str:
-    return f"{cell:<{width}} {testbed:<{TESTBED}} {own:>8} {reference:>8} {of:<23} {p_value:<8} {words}".rstrip()
+def _spread_row(
+    width: int, testbed_width: int, cell: str, testbed: str, own: str, reference: str, of: str, p_value: str, words: str
+) -> str:
+    return f"{cell:<{width}} {testbed:<{testbed_width}} {own:>8} {reference:>8} {of:<23} {p_value:<8} {words}".rstrip()
 
 
-def _spread_lines(console: Console, width: int, rows: Sequence[Comparison], reasons_shown: set[str]) -> None:
+def _spread_lines(console: Console, width: int, testbed: int, rows: Sequence[Comparison], reasons_shown: set[str]) -> None:
     """One cell; ``reasons_shown`` holds the reasons that were given already."""
     names = textwrap.wrap(cell_title(rows[0].cell), width, subsequent_indent=" ")
     for each in rows:
@@ -153,8 +202,8 @@ def _spread_lines(console: Console, width: int, rows: Sequence[Comparison], reas
         of = f"{times(spread.ratio)}{bounds}" if spread.ratio and not hardly_varies(each) else "–"
         shown = ("less" if spread.ratio is not None and spread.ratio < 1 else "more") if spread.differs else ""
         own, reference = deviation(each, each.estimate), deviation(each, each.reference_estimate)
-        line = _spread_row(width, _take(names), each.testbed, own, reference, of, p_text(spread.p_value), shown)
-        _print(console, line, "bold" if spread.differs else "")
+        line = _spread_row(width, testbed, _take(names), each.testbed, own, reference, of, p_text(spread.p_value), shown)
+        _print_row(console, line, "bold" if spread.differs else "")
         if reason and reason not in reasons_shown:
             reasons_shown.add(reason)
             _print(console, f"{_take(names):<{width}}   {reason}", "dim")
@@ -162,26 +211,26 @@ def _spread_lines(console: Console, width: int, rows: Sequence[Comparison], reas
         _print(console, name)
 
 
-def _row(width: int, cell: str, testbed: str, mean: str, n: str, of: str, within: str, verdict: str = "") -> str:
+def _row(width: _Widths, cell: str, testbed: str, mean: str, n: str, of: str, within: str, verdict: str = "") -> str:
     columns = (
-        f"{cell:<{width}}",
-        f"{testbed:<{TESTBED}}",
-        f"{mean:>{MEAN}}",
+        f"{cell:<{width.cell}}",
+        f"{testbed:<{width.testbed}}",
+        f"{mean:>{width.mean}}",
         f"{n:>{COUNT}}",
-        f"{of:<{RATIO}}",
+        f"{of:<{width.of}}",
         f"{within:<{WITHIN}}",
     )
     return " ".join((*columns, verdict)).rstrip()
 
 
-def _cell_rows(console: Console, width: int, rows: Sequence[Comparison], reasons_shown: set[str]) -> None:
+def _cell_rows(console: Console, width: _Widths, rows: Sequence[Comparison], reasons_shown: set[str]) -> None:
     """``reasons_shown`` holds the reasons that were given for this metric already."""
     first = rows[0]
-    scale = unit_scale(first.unit, [value for each in rows for value in (each.estimate.mean, each.reference_estimate.mean)])
+    scale = _scale(rows)
     # A cell's name may be longer than its column; its lines then run down beside the testbeds.
-    names = textwrap.wrap(cell_title(first.cell), width, subsequent_indent=" ")
+    names = textwrap.wrap(cell_title(first.cell), width.cell, subsequent_indent=" ")
     reference, itself = first.reference_estimate, "1" if first.effect is None else ""
-    _print(console, _row(width, _take(names), first.reference, mean(reference, scale), str(reference.n), itself, ""))
+    _print_row(console, _row(width, _take(names), first.reference, mean(reference, scale), str(reference.n), itself, ""))
     for each in rows:
         line = _row(
             width,
@@ -193,11 +242,11 @@ def _cell_rows(console: Console, width: int, rows: Sequence[Comparison], reasons
             WITHIN_RULE[each.within_rule] + ("*" if each.intervals_overlap else ""),
         )
         verdict = Text(f"{SYMBOLS[each.verdict]} {each.verdict}", STYLES[each.verdict])
-        gap = " " * max(1, width + TESTBED + MEAN + COUNT + RATIO + WITHIN + 6 - len(line))
+        gap = " " * max(1, width.before_verdict - len(line))
         console.print(Text.assemble(line, gap, verdict), highlight=False, soft_wrap=True)
         reason = explanation(each)
         if each.verdict is Verdict.INCONCLUSIVE and reason not in reasons_shown:
-            _print(console, f"{_take(names):<{width}}   {reason}", "dim")
+            _print(console, f"{_take(names):<{width.cell}}   {reason}", "dim")
             reasons_shown.add(reason)
     for name in names:
         _print(console, name)

@@ -1,0 +1,101 @@
+"""Labels are whole while there is room, charts of a row stand level, and columns of the text table align."""
+
+from __future__ import annotations
+
+import io
+import re
+from xml.etree import ElementTree
+
+import pytest
+import vl_convert
+from rich.console import Console
+
+from synthetic_results import planted_response, write_study
+from twinbed import registry
+from twinbed.analyses.compare.plots import distribution, forest, ratios
+from twinbed.analyses.compare.result import Comparison, Comparisons
+from twinbed.analyses.compare.terminal import verdict_table
+from twinbed.render.words import cell_title
+from twinbed.results.extract import extract
+
+LONG = "docker_bridge_with-portmap"
+FACTORS = {"direction": ["receive", "send"], "parallel": ["1", "10"]}
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Comparisons:
+    folder = tmp_path_factory.mktemp("long")
+    respond = planted_response({"host": 1.0, LONG: 0.7, "nat": 0.9}, 0.02, 1)
+    write_study(folder / "study", ["host", LONG, "nat"], FACTORS, 5, respond)
+    compare = registry.analysis("compare")
+    found: Comparisons = compare.run(extract(folder / "study", registry.PLUGINS.read, {}), compare.params())
+    return found
+
+
+def rows(result: Comparisons) -> list[Comparison]:
+    return [each for each in result.comparisons if each.metric == "requests_per_second"]
+
+
+def printed(result: Comparisons, width: int) -> list[str]:
+    text = io.StringIO()
+    verdict_table(result, Console(file=text, width=width), rows(result))
+    return text.getvalue().splitlines()
+
+
+def test_labels_are_whole_in_charts(result: Comparisons) -> None:
+    of_metric = rows(result)
+    labels = [f"direction {way}, parallel {streams} {LONG}" for way in FACTORS["direction"] for streams in FACTORS["parallel"]]
+    drawn = vl_convert.vegalite_to_svg(forest(of_metric))
+    assert all(f">{label}<" in drawn for label in labels)
+    for spec in (distribution(of_metric), ratios(of_metric)):
+        drawn = vl_convert.vegalite_to_svg(spec)
+        assert drawn.count(f">{LONG}<") == 4
+        assert "…" not in drawn
+
+
+def heights(drawn: str, texts: set[str]) -> list[float]:
+    """Where texts stand: the vertical parts of all moves of the groups that they are in."""
+    found: list[float] = []
+
+    def walk(element: ElementTree.Element, above: float) -> None:
+        move = re.match(r"translate\([-\d.]+,\s*([-\d.]+)\)", element.get("transform", ""))
+        here = above + (float(move[1]) if move else 0.0)
+        if element.text in texts:
+            found.append(here)
+        for child in element:
+            walk(child, here)
+
+    walk(ElementTree.fromstring(drawn), 0.0)
+    return found
+
+
+def test_the_two_charts_of_a_row_stand_level(result: Comparisons) -> None:
+    """The scales below the panels have other numbers and titles, and a band fills the panels of one alone."""
+    of_metric = rows(result)
+    titles = {cell_title(each.cell) for each in of_metric}
+    left, right = (heights(vl_convert.vegalite_to_svg(spec(of_metric)), titles) for spec in (distribution, ratios))
+    assert len(left) == len(titles) == 4
+    assert left == pytest.approx(right, abs=0.01)
+
+
+def test_labels_of_the_picture_of_characters_are_whole_on_a_wide_terminal(result: Comparisons) -> None:
+    wide = "\n".join(printed(result, 160))
+    assert f"  direction receive, parallel 10 {LONG} ≠" in wide
+    assert "…" not in wide
+    narrow = printed(result, 80)
+    assert max(len(line) for line in narrow if "●" in line) <= 80, "a picture is never wider than the terminal"
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_columns_of_the_table_align(result: Comparisons, width: int) -> None:
+    lines = printed(result, width)
+    head = next(line for line in lines if line.lstrip().startswith("cell "))
+    at = {name: head.index(name) for name in ("testbed", " ratio [")}
+    table = [line for line in lines if "±" in line or "geometric mean" in line]
+    assert len(table) == 4 * 3 + 2
+    for line in table:
+        assert re.match(rf"(?:host|nat|{LONG})\s", line[at["testbed"] :]), line
+        assert line[at["testbed"] - 1] == " "
+        assert re.match(r" (?:1$|\d)", line[at[" ratio ["] :]), line
+    ends = {line.index(" 5 ", at["testbed"]) for line in table if "±" in line}
+    assert len(ends) == 1
