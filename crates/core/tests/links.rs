@@ -53,15 +53,15 @@ fn every_link_header() {
         let capture = under(&header, link);
         assert_eq!(lengths(&capture), [140 + header.len() as u64, 140, 100], "link type {link}, {header:?}");
         let Capture { summary, log_summary, .. } = capture;
-        assert_eq!((summary.non_ip_packets, log_summary.non_ip_packets), (0, 0));
+        assert!(summary.not_ip.is_empty() && log_summary.not_ip.is_empty());
         assert!(summary.skipped.is_empty() && summary.notes.is_empty());
         assert!(log_summary.skipped.is_empty() && log_summary.notes.is_empty());
     }
     let arp = under(&ethernet(&[8, 6]), 1);
-    assert_eq!((arp.summary.non_ip_packets, arp.log_summary.non_ip_packets), (1, 1));
-    let wifi = under(&[], 105);
-    for skipped in [wifi.summary.skipped, wifi.log_summary.skipped] {
-        assert_eq!(skipped.get("link_type_not_read"), Some(&1));
+    assert_eq!((arp.summary.not_ip.get("arp"), arp.log_summary.not_ip.get("arp")), (Some(&1), Some(&1)));
+    let zigbee = under(&[], 195);
+    for skipped in [zigbee.summary.skipped, zigbee.log_summary.skipped] {
+        assert_eq!(skipped.get("link_type_ieee802_15_4_not_read"), Some(&1));
     }
 }
 

@@ -98,10 +98,13 @@ fn ppp_in_all_its_forms() {
     pppoe.extend([0x88, 0x64, 0x11, 0, 0, 1, 0, 51, 0, 0x21]);
     assert_eq!(payload_bytes(&one([&pppoe, ip(&frame)].concat(), ETHERNET, false)), 9);
     let lcp = one(vec![0xff, 3, 0xc0, 0x21, 1], 9, false);
-    assert_eq!((lcp.summary.non_ip_packets, lcp.log_summary.non_ip_packets), (1, 1));
+    assert_eq!(
+        (lcp.summary.not_ip.get("ppp_control"), lcp.log_summary.not_ip.get("ppp_control")),
+        (Some(&1), Some(&1))
+    );
     for cut in 0..3 {
         let capture = one(vec![0xff, 3, 0][..cut].to_vec(), 9, false);
-        assert_eq!(capture.summary.skipped.values().sum::<u64>() + capture.summary.non_ip_packets, 1);
+        assert_eq!(capture.summary.skipped.values().sum::<u64>() + capture.summary.not_ip.values().sum::<u64>(), 1);
     }
 }
 

@@ -5,6 +5,7 @@
 A file's name says version, byte order, and which of a record's two lengths comes first.
 """
 
+import re
 import struct
 import subprocess
 import sys
@@ -32,7 +33,7 @@ def records(data: bytes) -> list[tuple[int, int, int, bytes]]:
 
 def main() -> None:
     source = records(Path(sys.argv[1]).read_bytes())
-    with open("expected.tsv", "w") as expected:
+    with Path("expected.tsv").open("w") as expected:
         for name, (major, minor, order, original_first) in FILES.items():
             file = struct.pack(f"{order}IHHiIII", 0xA1B2C3D4, major, minor, 0, 0, SNAPLEN, 1)
             for seconds, fraction, original, data in source:
@@ -42,15 +43,12 @@ def main() -> None:
             # -e says the original length; a packet's hexadecimal dump (-xx) has the captured bytes.
             command = ["tcpdump", "-r", name, "-nn", "-e", "-xx", "-tt"]
             text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-            for line in text.splitlines():
-                if line.startswith("\t"):
-                    captured += sum(len(word) // 2 for word in line.split(":", 1)[1].split())
-                    continue
-                if line != text.splitlines()[0]:
-                    expected.write(f"{name}\t{time}\t{original}\t{captured}\n")
-                time, captured = line.split(" ", 1)[0], 0
+            # A packet is a line and, under it, its dump, which is indented.
+            for packet in re.split(r"\n(?=\S)", text.rstrip("\n")):
+                line, *dump = packet.split("\n")
+                captured = sum(len(word) // 2 for row in dump for word in row.split(":", 1)[1].split())
                 original = line.split("length ", 1)[1].split(":", 1)[0]
-            expected.write(f"{name}\t{time}\t{original}\t{captured}\n")
+                expected.write(f"{name}\t{line.split(' ', 1)[0]}\t{original}\t{captured}\n")
 
 
 main()
