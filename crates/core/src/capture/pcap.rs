@@ -51,30 +51,31 @@ pub(super) struct Pcap {
     link: LinkType,
 }
 
+/// Whether a file that begins so is a pcap file.
+pub(super) fn is_magic(start: [u8; 4]) -> bool {
+    byte_order(start).is_some()
+}
+
+/// The magic number, and whether it is in big-endian order.
+fn byte_order(start: [u8; 4]) -> Option<(u32, bool)> {
+    let known = |value: &u32| matches!(*value, MICROSECONDS | NANOSECONDS | MODIFIED);
+    let little = Some(u32::from_le_bytes(start)).filter(known).map(|number| (number, false));
+    little.or_else(|| Some(u32::from_be_bytes(start)).filter(known).map(|number| (number, true)))
+}
+
 impl Pcap {
     /// Reads the file header; `None` while fewer than its 24 bytes are there.
     pub(super) fn open(input: &[u8]) -> Result<Option<Self>> {
         let magic = [input[0], input[1], input[2], input[3]];
-        let known = |value| matches!(value, MICROSECONDS | NANOSECONDS | MODIFIED);
-        let (number, big_endian) = match (u32::from_le_bytes(magic), u32::from_be_bytes(magic)) {
-            (little, _) if known(little) => (little, false),
-            (_, big) if known(big) => (big, true),
-            _ => {
-                return Err(Error::Value {
-                    layer: "capture file",
-                    offset: 0,
-                    field: "magic number",
-                    found: format!(
-                        "{:02x} {:02x} {:02x} {:02x}, which looks like {}",
-                        magic[0],
-                        magic[1],
-                        magic[2],
-                        magic[3],
-                        likeness(input)
-                    ),
-                    expected: "that of pcap (a1b2c3d4, a1b23c4d, either byte order) or pcapng (0a0d0d0a)".into(),
-                })
-            }
+        let Some((number, big_endian)) = byte_order(magic) else {
+            let [a, b, c, d] = magic;
+            return Err(Error::Value {
+                layer: "capture file",
+                offset: 0,
+                field: "magic number",
+                found: format!("{a:02x} {b:02x} {c:02x} {d:02x}, which looks like {}", likeness(input)),
+                expected: "that of pcap (a1b2c3d4, a1b23c4d, either byte order) or pcapng (0a0d0d0a)".into(),
+            });
         };
         if input.len() < FILE_HEADER_BYTES {
             return Ok(None);
