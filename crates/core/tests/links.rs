@@ -156,3 +156,20 @@ fn lengths_beyond_the_frame_are_noted() {
         assert_eq!(notes.get("ip_length_above_frame_length"), Some(&1));
     }
 }
+
+/// A snap length in the file's header cuts nothing that a record holds, and an MSS has 16 bits without a sign: tcptrace says
+/// 258 bytes truncated and an MSS of 4294967255 here (docs/flows.md).
+#[test]
+fn records_longer_than_the_snap_length_and_a_large_mss() {
+    let packets = made::segments(&[
+        tcp(true, "S", 1, 0, 0).mss(65495),
+        tcp(false, "SA", 1, 2, 0).mss(40000),
+        tcp(true, "AP", 2, 2, 300),
+    ]);
+    let mut file = pcap(&packets, false, false, 1);
+    file[16..20].copy_from_slice(&96u32.to_le_bytes());
+    let capture = engines::read(&file);
+    let row = &capture.flows[0];
+    assert_eq!((row.a.mss_requested, row.b.mss_requested), (Some(65495), Some(40000)));
+    assert_eq!((row.a.actual_data_bytes, row.a.truncated_data, row.a.truncated_packets), (300, 0, 0));
+}

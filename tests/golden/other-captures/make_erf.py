@@ -2,8 +2,8 @@
 
     python3 make_erf.py ../captures/zeek-get.pcap
 
-By Endace's description: time (fraction, then seconds, little-endian), type 2 (Ethernet), flags, record length, losses, packet's length with
-its check sequence, two bytes of padding.
+By Endace's description: time (fraction, then seconds, little-endian), type 2 (Ethernet), flags, record length, losses, packet's
+length with its check sequence, two bytes of padding.
 """
 
 import struct
