@@ -66,7 +66,8 @@ class CaptureSummary(TypedDict):
     last_ns: int | None
     protocols: dict[str, int]
     """IP packets by transport: tcp, udp, icmp, ..., ip_protocol_N."""
-    non_ip_packets: int
+    not_ip: dict[str, int]
+    """Packets that are not IP, or in an encapsulation that is not read, by kind (arp, lldp, wlan_encrypted, ...)."""
     interfaces: int
     dropped_packets: int | None
     """As a pcapng file says; a pcap file cannot."""
@@ -240,7 +241,8 @@ class LogSummary(TypedDict):
     last_s: float | None
     first_ns: int | None
     last_ns: int | None
-    non_ip_packets: int
+    not_ip: dict[str, int]
+    """Packets that are not IP, or in an encapsulation that is not read, by kind (arp, lldp, wlan_encrypted, ...)."""
     connections: int
     evicted_connections: int
     """Logged before their end, because there were more than max_connections at once."""
@@ -280,7 +282,7 @@ def connection_log(
     """One row per connection (TCP, UDP, ICMP) as Zeek's conn.log has it, in the order in which they ended.
 
     Files may be compressed by gzip or Zstandard, `-` is standard input, and several are one capture by their packets'
-    times. With `tunnels`, packets inside IP-in-IP, GRE and VXLAN count instead of those that carry them. Packets with a
+    times. With `tunnels`, packets inside tunnels (docs/captures.md) count instead of those that carry them. Packets with a
     bad checksum are in no count unless `ignore_checksums` (Zeek's -C). Only packets from `from_ns` and before `until_ns`
     count, only connections with `port` and `host` at either end are rows. With `max_connections` at once, those silent
     the longest are logged as they are.

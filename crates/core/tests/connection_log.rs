@@ -112,6 +112,31 @@ fn by_the_rules() {
     assert_eq!((row.missed_bytes, row.unseen_bytes, row.history.as_str()), (1380, 1380, "ShADadgFf"));
 }
 
+/// IPv4 headers whose checksum the NIC was to write are in their rows, and counted as unfinished; other wrong ones are not.
+#[test]
+fn a_header_checksum_of_zero_is_offload() {
+    let first = read_file("zeek-get.pcap", false);
+    let (packets, bad) = (first.summary.packets, 0x1234u16);
+    for (checksum, is_kept) in [(0u16, true), (bad, false)] {
+        let mut bytes = std::fs::read(golden().join("captures/zeek-get.pcap")).expect("a golden capture");
+        let mut at = 24;
+        while at < bytes.len() {
+            let captured = u32::from_le_bytes([bytes[at + 8], bytes[at + 9], bytes[at + 10], bytes[at + 11]]);
+            bytes[at + 16 + 24..at + 16 + 26].copy_from_slice(&checksum.to_be_bytes());
+            at += 16 + captured as usize;
+        }
+        let capture = whole(Log::new(Options::default()), &bytes);
+        let ipv4 = capture.summary.checksums.ipv4;
+        if is_kept {
+            assert_eq!((ipv4.partial, ipv4.bad, capture.summary.ignored_packets), (packets, 0, 0));
+            assert_eq!(capture.rows, first.rows);
+        } else {
+            assert_eq!((ipv4.partial, ipv4.bad, capture.summary.ignored_packets), (0, packets, packets));
+            assert!(capture.rows.is_empty());
+        }
+    }
+}
+
 /// Zeek's baselines `core.checksums`: bad_TCP_checksum.
 #[test]
 fn a_bad_checksum_is_only_in_the_history() {

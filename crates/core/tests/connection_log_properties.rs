@@ -78,7 +78,7 @@ proptest! {
         prop_assert_eq!(rows.len() as u64, summary.connections);
         let in_rows: u64 = rows.iter().map(|row| row.originator.packets + row.responder.packets).sum();
         let skipped: u64 = summary.skipped.values().sum();
-        prop_assert_eq!(in_rows + summary.ignored_packets + skipped + summary.non_ip_packets, summary.packets);
+        prop_assert_eq!(in_rows + summary.ignored_packets + skipped + summary.not_ip.values().sum::<u64>(), summary.packets);
         prop_assert!(rows.iter().all(|row| row.unseen_bytes <= row.missed_bytes));
     }
 

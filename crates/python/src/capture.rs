@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use twinbed_core::flow::Summary;
+use twinbed_core::flow::{protocol, Summary};
 
 pub fn check_mtu(mtu: u32) -> PyResult<()> {
     match mtu {
@@ -19,7 +19,7 @@ pub fn seconds(ns: Option<i64>) -> Option<f64> {
 pub fn summary_dict<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py, PyDict>> {
     let protocols = PyDict::new(py);
     for (number, count) in &summary.protocols {
-        match protocol_name(*number) {
+        match protocol::name(*number) {
             Some(name) => protocols.set_item(name, count)?,
             None => protocols.set_item(format!("ip_protocol_{number}"), count)?,
         }
@@ -33,30 +33,10 @@ pub fn summary_dict<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'
     dict.set_item("first_ns", summary.first_ns)?;
     dict.set_item("last_ns", summary.last_ns)?;
     dict.set_item("protocols", protocols)?;
-    dict.set_item("non_ip_packets", summary.non_ip_packets)?;
+    dict.set_item("not_ip", &summary.not_ip)?;
     dict.set_item("interfaces", summary.interfaces)?;
     dict.set_item("dropped_packets", summary.dropped_packets)?;
     dict.set_item("skipped", &summary.skipped)?;
     dict.set_item("notes", &summary.notes)?;
     Ok(dict)
-}
-
-pub fn protocol_name(number: u8) -> Option<&'static str> {
-    Some(match number {
-        1 => "icmp",
-        2 => "igmp",
-        4 => "ipip",
-        6 => "tcp",
-        17 => "udp",
-        41 => "ipv6",
-        47 => "gre",
-        50 => "esp",
-        51 => "ah",
-        58 => "icmpv6",
-        89 => "ospf",
-        103 => "pim",
-        112 => "vrrp",
-        132 => "sctp",
-        _ => return None,
-    })
 }

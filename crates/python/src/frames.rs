@@ -53,7 +53,7 @@ impl Row {
     fn of(frame: &Frame) -> Self {
         let headers = match dissect(frame) {
             Dissected::Ip(packet) => Headers::of(&packet),
-            Dissected::NonIp | Dissected::Unusable { .. } => None,
+            Dissected::NonIp { .. } | Dissected::Unusable { .. } => None,
         };
         Row { time_ns: frame.time_ns, bytes: frame.original_bytes, captured_bytes: frame.data.len() as i64, headers }
     }

@@ -11,7 +11,8 @@ use twinbed_core::readers::matching::{self, Amount, CaptureFacts, Options, Pairi
 
 use crate::arrow::{table, Columns};
 use crate::artifact::{open, unreadable, with_reader};
-use crate::capture::{check_mtu, protocol_name, seconds};
+use crate::capture::{check_mtu, seconds};
+use twinbed_core::flow::protocol;
 
 #[pyfunction]
 #[pyo3(signature = (sender_side, receiver_side, *, mtu=1500, tunnels=false))]
@@ -58,7 +59,7 @@ fn rows(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
 }
 
 fn protocol(number: u8) -> String {
-    protocol_name(number).map_or_else(|| format!("ip_protocol_{number}"), str::to_owned)
+    protocol::name(number).map_or_else(|| format!("ip_protocol_{number}"), str::to_owned)
 }
 
 type AmountOf = (&'static str, fn(&Row) -> Amount);

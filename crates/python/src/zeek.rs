@@ -190,7 +190,7 @@ pub fn summary_dict<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'
     dict.set_item("last_s", seconds(summary.last_ns))?;
     dict.set_item("first_ns", summary.first_ns)?;
     dict.set_item("last_ns", summary.last_ns)?;
-    dict.set_item("non_ip_packets", summary.non_ip_packets)?;
+    dict.set_item("not_ip", &summary.not_ip)?;
     dict.set_item("connections", summary.connections)?;
     dict.set_item("evicted_connections", summary.evicted_connections)?;
     let checksums = PyDict::new(py);

@@ -25,6 +25,9 @@ Arguments = ParamSpec("Arguments")
 Code = TypeVar("Code")
 
 
+TUNNELS = "Look into tunnels (IP-in-IP, GRE, VXLAN, GENEVE, ERSPAN, GTP-U, Teredo): the innermost packet counts."
+
+
 class Host(click.ParamType[str]):
     """An IPv4 or IPv6 address."""
 
@@ -71,7 +74,11 @@ def options(styles: list[str]) -> Callable[[Callable[Arguments, Code]], Callable
             help="Only packets from this time on: 1550743200.5, 2019-02-21T10:00:00.",
         ),
         click.option("--until", "until_ns", type=Moment(), metavar="TIME", help="Only packets before this time."),
-        click.option("--tunnels", is_flag=True, help="Look into IP-in-IP, GRE and VXLAN: the innermost packet counts."),
+        click.option(
+            "--tunnels",
+            is_flag=True,
+            help="Look into tunnels (IP-in-IP, GRE, VXLAN, GENEVE, ERSPAN, GTP-U, Teredo): the innermost packet counts.",
+        ),
         click.option("--format", "style", type=click.Choice(styles), help="Default: parquet for a .parquet file, else text."),
         click.option(
             "--output",
@@ -127,6 +134,8 @@ def _write_json(table: pa.Table, file: IO[bytes]) -> None:
 def ending(summary: FlowsSummary | LogSummary, rows: int, what: str) -> int:
     """Says on standard error what was read, what of it is in no row or odd, and where it stopped; the exit code."""
     click.echo(f"{rows:,} {what} in {summary['packets']:,} packets", err=True)
+    for kind, count in summary["not_ip"].items():
+        click.echo(f"  {count:,} not IP: {kind.replace('_', ' ')}", err=True)
     for reasons in (summary["skipped"], summary["notes"]):
         for reason, count in reasons.items():
             click.echo(f"  {count:,} {reason.replace('_', ' ')}", err=True)

@@ -24,7 +24,11 @@ CAPTURE = click.Path(path_type=Path, allow_dash=False)
 @click.argument("first", metavar="FIRST", type=CAPTURE)
 @click.argument("second", metavar="SECOND", type=CAPTURE)
 @click.option("--mtu", type=click.IntRange(68), default=1500, show_default=True, help="IP packets above it are super-packets.")
-@click.option("--tunnels", is_flag=True, help="Look into IP-in-IP, GRE and VXLAN: the innermost packet counts.")
+@click.option(
+    "--tunnels",
+    is_flag=True,
+    help="Look into tunnels (IP-in-IP, GRE, VXLAN, GENEVE, ERSPAN, GTP-U, Teredo): the innermost packet counts.",
+)
 @click.option("--format", "style", type=click.Choice(STYLES), help="Default: what the output's name ends in, else text.")
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="The file to write, not standard output.")
 def command(first: Path, second: Path, mtu: int, tunnels: bool, style: str | None, output: Path | None) -> int:

@@ -4,6 +4,8 @@ random-SEED.pcap        by ../../differential/captures.py, for the seeds below
 NAME.tcptrace.csv       `tcptrace -n -l -r -W --csv NAME` (Debian 6.6.7) as printed, without comments and spaces; pcapng files
                         are converted by `editcap -F pcap` first; files that tcptrace cannot read have none
 
+full-size.tsv           by full_size.py, with tcptrace built for 32 bits
+
 Run it in this folder: python3 expected.py
 """
 

@@ -22,11 +22,19 @@ pub struct LinkType(pub u16);
 impl LinkType {
     pub const NULL: LinkType = LinkType(0);
     pub const ETHERNET: LinkType = LinkType(1);
+    pub const TOKEN_RING: LinkType = LinkType(6);
     pub const PPP: LinkType = LinkType(9);
+    pub const FDDI: LinkType = LinkType(10);
     pub const RAW_BSD: LinkType = LinkType(12);
     pub const RAW_OPENBSD: LinkType = LinkType(14);
     pub const PPP_HDLC: LinkType = LinkType(50);
+    pub const PPP_ETHERNET: LinkType = LinkType(51);
+    pub const ATM_RFC1483: LinkType = LinkType(100);
     pub const RAW: LinkType = LinkType(101);
+    pub const CISCO_HDLC: LinkType = LinkType(104);
+    /// 802.11, and with radiotap before it.
+    pub const WLAN: LinkType = LinkType(105);
+    pub const WLAN_RADIOTAP: LinkType = LinkType(127);
     pub const LOOP: LinkType = LinkType(108);
     pub const LINUX_SLL: LinkType = LinkType(113);
     pub const PPP_DIRECTED: LinkType = LinkType(204);

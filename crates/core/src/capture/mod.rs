@@ -33,6 +33,8 @@ enum Format {
 /// Turns capture bytes into frames, wherever the bytes come from.
 pub struct Decoder {
     format: Format,
+    /// No bytes follow the input.
+    has_ended: bool,
     offset: u64,
     origin: Origin,
 }
@@ -45,7 +47,7 @@ impl Default for Decoder {
 
 impl Decoder {
     pub fn new() -> Self {
-        Decoder { format: Format::Unknown, offset: 0, origin: Origin::default() }
+        Decoder { format: Format::Unknown, has_ended: false, offset: 0, origin: Origin::default() }
     }
 
     /// Reads what is at the start of `input`, which must begin where the last step's `consumed` ended.
@@ -80,6 +82,11 @@ impl Decoder {
             self.format = Format::Pcapng(pcapng::Pcapng::default());
             return Ok(Step::Other { consumed: 0 });
         }
+        if !pcap::is_magic(*magic) && input.len() < likeness::START_BYTES && !self.has_ended {
+            // What the file looks like must not depend on how much of it was read at once.
+            let needed = likeness::START_BYTES;
+            return Ok(Step::More { needed, layer: "capture file", claimed_by: "the search for its format" });
+        }
         match pcap::Pcap::open(input)? {
             None => {
                 Ok(Step::More { needed: pcap::FILE_HEADER_BYTES, layer: "pcap file header", claimed_by: "the format" })
@@ -104,6 +111,7 @@ impl Decoder {
 
     /// What is wrong if no bytes follow `rest`, although [`Decoder::step`] asked for more.
     fn cut_off(&mut self, rest: &[u8]) -> Result<Option<Error>> {
+        self.has_ended = true;
         match self.step(rest)? {
             Step::More { needed, layer, claimed_by } if !rest.is_empty() || self.is_headless() => {
                 Ok(Some(Error::Length {

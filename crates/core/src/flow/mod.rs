@@ -4,7 +4,7 @@ pub(crate) mod fragments;
 mod index;
 mod key;
 mod pair;
-mod protocol;
+pub mod protocol;
 mod span;
 mod summary;
 pub(crate) mod table;

@@ -14,7 +14,8 @@ pub struct Summary {
     pub last_ns: Option<i64>,
     /// IP packets by protocol number.
     pub protocols: BTreeMap<u8, u64>,
-    pub non_ip_packets: u64,
+    /// Packets that are not IP, or in an encapsulation that is not read, by kind.
+    pub not_ip: Counts,
     pub interfaces: u64,
     /// As the capture file says; `None` where it does not.
     pub dropped_packets: Option<u64>,

@@ -3,7 +3,8 @@
 //!
 //! A host that leaves the checksum to its NIC hands over packets whose field holds only the folded sum of the
 //! pseudo-header (Linux's CHECKSUM_PARTIAL), and receive offload writes the same into what it merges. Captures on
-//! that host hold such packets. They are no errors and have a verdict of their own.
+//! that host hold such packets. They are no errors and have a verdict of their own. So have IPv4 headers whose field is
+//! wrong and 0: some hosts leave that checksum to their NIC too, and then nothing has been written into it.
 
 use super::bytes::{u16_at, u32_at};
 use super::packet::{Addresses, Packet, Transport};
@@ -16,7 +17,7 @@ pub const ICMPV6: u8 = 58;
 pub enum Verdict {
     Good,
     Bad,
-    /// The folded pseudo-header alone: to be finished by hardware, or merged by it.
+    /// The folded pseudo-header alone, or 0 in an IPv4 header: to be finished by hardware, or merged by it.
     Partial,
     /// The packet is not wholly captured or is a fragment, or there is no checksum.
     NotChecked,
@@ -73,6 +74,7 @@ pub fn ip(packet: &Packet, data: &[u8]) -> Option<Verdict> {
     }
     Some(match header(packet, data) {
         Some(header) if sum(header) == 0xffff => Verdict::Good,
+        Some(header) if header[10..12] == [0, 0] => Verdict::Partial,
         Some(_) => Verdict::Bad,
         None => Verdict::NotChecked,
     })

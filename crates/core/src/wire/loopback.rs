@@ -2,18 +2,18 @@
 //! The families differ between systems (IPv6 is 24, 28 or 30), and the IP version says the same. So only
 //! the two known groups are distinguished from others.
 
-use super::ip::dissect_ip;
-use super::packet::Dissected;
+use super::layer::{End, Layer, Next};
 
-pub(super) fn dissect(data: &[u8], original_bytes: u32) -> Dissected {
-    const HEADER_BYTES: usize = 4;
-    let Some((family, packet)) = data.split_first_chunk::<HEADER_BYTES>() else {
-        return Dissected::Unusable { reason: "loopback_header_cut_off" };
+const HEADER_BYTES: usize = 4;
+
+pub(super) fn read(data: &[u8]) -> Next {
+    let Some(family) = data.first_chunk::<HEADER_BYTES>() else {
+        return Err(End::Unusable("loopback_header_cut_off"));
     };
     let known = |family: u32| matches!(family, 2 | 10 | 24 | 28 | 30);
     if known(u32::from_le_bytes(*family)) || known(u32::from_be_bytes(*family)) {
-        dissect_ip(packet, original_bytes.saturating_sub(HEADER_BYTES as u32))
+        Ok((Layer::Ip, HEADER_BYTES))
     } else {
-        Dissected::NonIp
+        Err(End::NotIp("loopback_family_not_ip"))
     }
 }

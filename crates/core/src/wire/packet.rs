@@ -8,8 +8,10 @@ use super::{tcp, udp};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dissected {
     Ip(Packet),
-    /// Not IP (ARP, LLDP, ...).
-    NonIp,
+    /// Not IP, or in an encapsulation that is not read, by kind (arp, lldp, wlan_encrypted, ...).
+    NonIp {
+        kind: &'static str,
+    },
     /// An IP packet that cannot be counted, with the reason.
     Unusable {
         reason: &'static str,

@@ -1,15 +1,11 @@
 //! PPP (RFC 1661, RFC 1662): address and control bytes unless compressed away, then a protocol number of two bytes,
 //! or of one where it is odd.
 
-use super::ip::dissect_ip;
-use super::packet::Dissected;
+use super::layer::{End, Layer, Next};
 
 const ADDRESS_AND_CONTROL: [u8; 2] = [0xff, 0x03];
-const IPV4: u16 = 0x0021;
-const IPV6: u16 = 0x0057;
 
-pub(super) fn dissect(data: &[u8], original_bytes: u32) -> Dissected {
-    const CUT_OFF: Dissected = Dissected::Unusable { reason: "ppp_header_cut_off" };
+pub(super) fn read(data: &[u8]) -> Next {
     let mut at = if data.starts_with(&ADDRESS_AND_CONTROL) { 2 } else { 0 };
     let protocol = match (data.get(at), data.get(at + 1)) {
         (Some(&low), _) if low & 1 == 1 => {
@@ -20,18 +16,16 @@ pub(super) fn dissect(data: &[u8], original_bytes: u32) -> Dissected {
             at += 2;
             u16::from_be_bytes([high, low])
         }
-        _ => return CUT_OFF,
+        _ => return Err(End::Unusable("ppp_header_cut_off")),
     };
     match protocol {
-        IPV4 | IPV6 => dissect_ip(&data[at..], original_bytes.saturating_sub(at as u32)),
-        _ => Dissected::NonIp,
-    }
-}
-
-/// LINKTYPE_PPP_WITH_DIR: a byte before it says which way the packet went.
-pub(super) fn dissect_directed(data: &[u8], original_bytes: u32) -> Dissected {
-    match data.split_first() {
-        Some((_, rest)) => dissect(rest, original_bytes.saturating_sub(1)),
-        None => Dissected::Unusable { reason: "ppp_header_cut_off" },
+        0x0021 | 0x0057 => Ok((Layer::Ip, at)),
+        // RFC 3032, section 4.
+        0x0281 | 0x0283 => Ok((Layer::Mpls, at)),
+        // Link and network control protocols.
+        0x8000.. => Err(End::NotIp("ppp_control")),
+        0x003d => Err(End::NotIp("ppp_multilink")),
+        0x00fb | 0x00fd | 0x002d | 0x002f => Err(End::NotIp("ppp_compressed")),
+        _ => Err(End::NotIp("ppp_protocol_not_read")),
     }
 }

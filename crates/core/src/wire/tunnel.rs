@@ -1,18 +1,16 @@
-//! Packets inside packets: IP in IP (RFC 2003, RFC 4213), GRE (RFC 2784, RFC 2890), also as carrier of Ethernet, and
-//! VXLAN (RFC 7348) on its assigned port and on the one that Linux used before.
+//! Packets inside packets: IP in IP (RFC 2003, RFC 4213), MPLS in IP (RFC 4023), GRE, and what is carried in UDP on its
+//! assigned ports.
 
-use super::bytes::u16_at;
-use super::ip::dissect_ip;
-use super::link::dissect_link;
+use super::layer::Layer;
+use super::link::dissect_layers;
 use super::packet::{Dissected, Packet, Transport};
-use crate::capture::LinkType;
+use super::{geneve, gre, gtp, teredo, vxlan};
 
 const IP_IN_IP: u8 = 4;
 const IPV6_IN_IP: u8 = 41;
+const MPLS_IN_IP: u8 = 137;
 const GRE: u8 = 47;
-const VXLAN_PORTS: [u16; 2] = [4789, 8472];
 const UDP_HEADER_BYTES: usize = 8;
-const VXLAN_HEADER_BYTES: usize = 8;
 /// Tunnels that lie deeper than this are not entered.
 const MAX_DEPTH: usize = 8;
 
@@ -33,15 +31,11 @@ fn step(data: &[u8], packet: &Packet) -> Option<Packet> {
     }
     let start = packet.transport_offset as usize;
     let payload = data.get(start..start + packet.transport_captured as usize)?;
-    let header_bytes = data_header_bytes(packet, payload)?;
+    let (layer, header_bytes) = carried(packet, payload)?;
     let inner = payload.get(header_bytes..)?;
     // What the outer headers leave for it.
     let available_bytes = packet.transport_bytes.checked_sub(header_bytes as u32)?;
-    let dissected = match carried(packet, payload)? {
-        Carried::Ip => dissect_ip(inner, available_bytes),
-        Carried::Ethernet => dissect_link(LinkType::ETHERNET, inner, available_bytes),
-    };
-    match dissected {
+    match dissect_layers(layer, inner, available_bytes) {
         Dissected::Ip(mut inner) => {
             inner.transport_offset = (start + payload.len()) as u32 - inner.transport_offset;
             Some(inner)
@@ -50,51 +44,23 @@ fn step(data: &[u8], packet: &Packet) -> Option<Packet> {
     }
 }
 
-enum Carried {
-    Ip,
-    Ethernet,
-}
-
-fn carried(packet: &Packet, payload: &[u8]) -> Option<Carried> {
-    const TRANSPARENT_ETHERNET: u16 = 0x6558;
+/// What `payload` carries, the outer IP header's transport first, and how many bytes before it are headers.
+fn carried(packet: &Packet, payload: &[u8]) -> Option<(Layer, usize)> {
     match packet.protocol {
-        IP_IN_IP | IPV6_IN_IP => Some(Carried::Ip),
-        GRE => match u16_at(payload, 2) {
-            0x0800 | 0x86dd => Some(Carried::Ip),
-            TRANSPARENT_ETHERNET => Some(Carried::Ethernet),
-            _ => None,
-        },
-        _ => Some(Carried::Ethernet),
-    }
-}
-
-/// Bytes from the start of the outer payload to the carried packet; `None` where none is carried.
-fn data_header_bytes(packet: &Packet, payload: &[u8]) -> Option<usize> {
-    match packet.protocol {
-        IP_IN_IP | IPV6_IN_IP => Some(0),
-        GRE => gre_header_bytes(payload),
+        IP_IN_IP | IPV6_IN_IP => Some((Layer::Ip, 0)),
+        MPLS_IN_IP => Some((Layer::Mpls, 0)),
+        GRE => gre::carried(payload),
         _ => {
             let Transport::Udp(datagram) = &packet.transport else { return None };
-            let flags = *payload.get(UDP_HEADER_BYTES)?;
-            let is_vxlan = VXLAN_PORTS.contains(&datagram.destination_port) && flags & 0x08 != 0;
-            is_vxlan.then_some(UDP_HEADER_BYTES + VXLAN_HEADER_BYTES)
+            let data = payload.get(UDP_HEADER_BYTES..)?;
+            let (layer, header_bytes) = match (datagram.source_port, datagram.destination_port) {
+                (_, port) if vxlan::PORTS.contains(&port) => vxlan::carried(data),
+                (_, geneve::PORT) => geneve::carried(data),
+                (_, gtp::PORT) => gtp::carried(data),
+                (teredo::PORT, _) | (_, teredo::PORT) => teredo::carried(data),
+                _ => None,
+            }?;
+            Some((layer, UDP_HEADER_BYTES + header_bytes))
         }
     }
-}
-
-fn gre_header_bytes(payload: &[u8]) -> Option<usize> {
-    const CHECKSUM: u16 = 0x8000;
-    const ROUTING: u16 = 0x4000;
-    const KEY: u16 = 0x2000;
-    const SEQUENCE: u16 = 0x1000;
-    const VERSION: u16 = 0x0007;
-    if payload.len() < 4 {
-        return None;
-    }
-    let flags = u16_at(payload, 0);
-    if flags & (VERSION | ROUTING) != 0 {
-        return None;
-    }
-    let optional = [CHECKSUM, KEY, SEQUENCE].iter().filter(|&&flag| flags & flag != 0).count();
-    Some(4 + 4 * optional)
 }

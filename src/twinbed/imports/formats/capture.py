@@ -111,6 +111,7 @@ def _cautions(about: _core.LogSummary) -> list[Caution]:
 
 def _diagnostics(about: _core.LogSummary) -> list[Diagnostic]:
     ends = [Diagnostic(f"ends early, after byte {cut['byte']}: {cut['reason']}") for cut in about["truncated"]]
+    ends += [Diagnostic(f"{count} not IP: {link.words(kind)}") for kind, count in about["not_ip"].items()]
     return ends + [Diagnostic(f"{count} {link.words(why)}") for why, count in about["skipped"].items()]
 
 

@@ -37,7 +37,7 @@ pub const PORTS: [u16; 5] = [80, 591, 8000, 8008, 8080];
 pub struct Options {
     /// IP packets longer than this stand for several on the wire.
     pub mtu: u32,
-    /// Look into IP-in-IP, GRE and VXLAN: the innermost packet counts.
+    /// Look into tunnels (docs/captures.md): the innermost packet counts.
     pub tunnels: bool,
 }
 
@@ -128,7 +128,7 @@ impl Analyzer {
                 Transport::Fragment => "ip_fragment_without_transport_header",
                 Transport::Unusable { reason } => reason,
             },
-            Dissected::NonIp => "not_ip",
+            Dissected::NonIp { kind } => kind,
             Dissected::Unusable { reason } => reason,
         };
         *self.done.summary.skipped.entry(reason).or_default() += 1;

@@ -48,7 +48,7 @@ pub const MAX_CONNECTIONS: usize = 1 << 20;
 pub struct Options {
     /// IP packets longer than this are super-packets.
     pub mtu: u32,
-    /// Look into IP-in-IP, GRE and VXLAN: the innermost packet counts.
+    /// Look into tunnels (docs/captures.md): the innermost packet counts.
     pub tunnels: bool,
 }
 

@@ -52,7 +52,7 @@ impl Seen {
     pub fn of(frame: &Frame, mtu: u32, tunnels: bool) -> Result<Seen, &'static str> {
         let packet = match wire::dissect_within(frame, tunnels) {
             Dissected::Ip(packet) => packet,
-            Dissected::NonIp => return Err("not_ip"),
+            Dissected::NonIp { kind } => return Err(kind),
             Dissected::Unusable { reason } => return Err(reason),
         };
         let time_ns = frame.time_ns.ok_or("packet_without_time")?;

@@ -41,7 +41,7 @@ use side::{Captured, Side};
 pub struct Options {
     /// IP packets longer than this stand for several on the wire.
     pub mtu: u32,
-    /// Look into IP-in-IP, GRE and VXLAN: the innermost packet counts.
+    /// Look into tunnels (docs/captures.md): the innermost packet counts.
     pub tunnels: bool,
     /// A longer gap between data packets ends a burst.
     pub burst_gap_ns: i64,
@@ -189,7 +189,7 @@ impl Analyzer {
                 Transport::Fragment => "ip_fragment_without_transport_header",
                 Transport::Unusable { reason } => reason,
             },
-            Dissected::NonIp => "not_ip",
+            Dissected::NonIp { kind } => kind,
             Dissected::Unusable { reason } => reason,
         };
         *self.done.summary.skipped.entry(reason).or_default() += 1;

@@ -5,11 +5,6 @@ use super::direction::{Arrival, Direction};
 use super::outstanding::OutstandingSegment;
 use super::samples::Samples;
 
-/// tcptrace holds a segment of one number (a SYN, a FIN, one byte) for longer than all others (docs/flows.md).
-fn full_size(length: u32) -> u32 {
-    length.wrapping_sub(2)
-}
-
 impl Direction {
     /// This side's ACK, and what it says of `peer`'s data.
     #[inline]
@@ -98,12 +93,11 @@ impl Direction {
         let acknowledged = &mut self.acknowledged;
         acknowledged.round_trips.add(round_trip_ns);
         acknowledged.last_ns = round_trip_ns;
-        let size = full_size(segment.length);
-        if size > acknowledged.full_size {
-            acknowledged.full_size = size;
+        if segment.length > acknowledged.full_size {
+            acknowledged.full_size = segment.length;
             acknowledged.full_round_trips = Samples::default();
         }
-        if size == acknowledged.full_size {
+        if segment.length == acknowledged.full_size {
             acknowledged.full_round_trips.add(round_trip_ns);
         }
     }

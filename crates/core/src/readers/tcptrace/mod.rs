@@ -27,7 +27,7 @@ use super::Reader;
 use crate::capture::{Ended, Frame, Origin};
 use crate::flow::fragments::{Datagram, Owners};
 use crate::flow::table::Table;
-use crate::flow::{Key, Summary};
+use crate::flow::{protocol, Key, Summary};
 use crate::wire::tcp::{self, Segment, FIN, RST};
 use crate::wire::{self, Dissected, Packet, Transport};
 use closed::Closed;
@@ -36,7 +36,7 @@ use direction::Arrival;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Look into IP-in-IP, GRE and VXLAN: the innermost packet counts.
+    /// Look into tunnels (docs/captures.md): the innermost packet counts.
     pub tunnels: bool,
     /// Connections held at a time; at more, those idle longest are finished early. Closed connections are finished early
     /// once a thirty-second of this number is held: a packet that one of them gets after so many others have closed
@@ -91,6 +91,8 @@ pub struct Engine {
     places: usize,
     max_places: usize,
     protocols: [u64; 256],
+    /// Packets whose transport is read, but is not TCP.
+    others: [u64; 256],
     summary: Summary,
 }
 
@@ -105,6 +107,7 @@ impl Engine {
             places: 0,
             max_places: MAX_PLACES,
             protocols: [0; 256],
+            others: [0; 256],
             summary: Summary::default(),
         }
     }
@@ -134,7 +137,7 @@ impl Engine {
         }
         match dissected {
             Dissected::Ip(packet) => self.packet(frame, packet, sink),
-            Dissected::NonIp => self.summary.non_ip_packets += 1,
+            Dissected::NonIp { kind } => self.not_ip(kind),
             Dissected::Unusable { reason } => self.skip(reason),
         }
     }
@@ -146,6 +149,11 @@ impl Engine {
             Some(time) => from_ns.is_none_or(|from| time >= from) && until_ns.is_none_or(|until| time < until),
             None => true,
         }
+    }
+
+    #[cold]
+    fn not_ip(&mut self, kind: &'static str) {
+        *self.summary.not_ip.entry(kind).or_default() += 1;
     }
 
     #[cold]
@@ -168,7 +176,7 @@ impl Engine {
             Transport::Tcp(segment) => self.segment(frame, packet, segment, sink),
             Transport::Unusable { reason } => self.skip(reason),
             Transport::Fragment => self.fragment(frame, packet),
-            Transport::Udp(_) | Transport::Other => {}
+            Transport::Udp(_) | Transport::Other => self.others[usize::from(packet.protocol)] += 1,
         }
     }
 
@@ -319,6 +327,9 @@ impl Engine {
         summary.dropped_packets = origin.dropped_packets;
         for (reason, count) in origin.skipped {
             *summary.skipped.entry(reason).or_default() += count;
+        }
+        for (protocol, count) in (0u8..=255).zip(self.others).filter(|(_, count)| *count > 0) {
+            *summary.skipped.entry(protocol::name(protocol).unwrap_or("other_ip_protocol")).or_default() += count;
         }
         summary.protocols = (0u8..=255).zip(self.protocols).filter(|(_, count)| *count > 0).collect();
         summary

@@ -44,7 +44,7 @@ pub struct Options {
     pub headers: Headers,
     /// A packet after a longer silence starts a new flow.
     pub timeout_ns: i64,
-    /// Look into IP-in-IP, GRE and VXLAN: the innermost packet counts.
+    /// Look into tunnels (docs/captures.md): the innermost packet counts.
     pub tunnels: bool,
 }
 
@@ -145,8 +145,9 @@ impl Engine {
                 Transport::Unusable { reason } => Err(*reason),
                 _ => self.fragment(frame, packet),
             },
+            Dissected::Ip(_) => Err("not_udp"),
+            Dissected::NonIp { kind } => Err(*kind),
             Dissected::Unusable { reason } => Err(*reason),
-            _ => return,
         };
         match outcome {
             Ok(()) => self.streams.udp_packets += 1,

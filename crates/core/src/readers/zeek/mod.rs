@@ -42,7 +42,7 @@ const SWEEP_NS: i64 = 2_000_000_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Look into IP-in-IP, GRE and VXLAN: the innermost packet counts.
+    /// Look into tunnels (docs/captures.md): the innermost packet counts.
     pub tunnels: bool,
     /// Packets with a bad checksum count like others (Zeek's `-C`).
     pub ignore_checksums: bool,
@@ -109,9 +109,14 @@ impl Log {
                 self.packet(frame, &packet, packet.transport_offset != outer.transport_offset);
             }
             Dissected::Ip(packet) => self.packet(frame, packet, false),
-            Dissected::NonIp => self.summary.non_ip_packets += 1,
+            Dissected::NonIp { kind } => self.not_ip(kind),
             Dissected::Unusable { reason } => self.skip(reason),
         }
+    }
+
+    #[cold]
+    fn not_ip(&mut self, kind: &'static str) {
+        *self.summary.not_ip.entry(kind).or_default() += 1;
     }
 
     #[cold]

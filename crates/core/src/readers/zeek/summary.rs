@@ -42,7 +42,8 @@ pub struct Summary {
     pub captured_bytes: u64,
     pub first_ns: Option<i64>,
     pub last_ns: Option<i64>,
-    pub non_ip_packets: u64,
+    /// Packets that are not IP, or in an encapsulation that is not read, by kind.
+    pub not_ip: Counts,
     pub connections: u64,
     /// Connections that were logged before their end, because there were too many at once.
     pub evicted_connections: u64,
