@@ -23,6 +23,11 @@ from twinbed.model.run import Level
 
 MOST_REPLICATE = 10_000
 """Whole numbers below it are replicates' own numbers; others, such as dates, are put in order and counted."""
+_REVERSE = {
+    **dict.fromkeys(("send", "sent", "sending", "tx", "upload", "up", "forward", "fwd", "out"), False),
+    **dict.fromkeys(("recv", "receive", "received", "receiving", "rx", "download", "down", "reverse", "rev", "in"), True),
+}
+"""What levels say of who sends, the client being meant -> iperf3's option -R."""
 _MEANT = dict.fromkeys(("parallel", "streams", "num_streams", "flows"), "streams") | {
     "protocol": "protocol",
     "proto": "protocol",
@@ -63,6 +68,7 @@ def plan(
     made.outcomes = _once([*_outcomes(made.runs), *made.outcomes])
     _add_cautions(made, formats)
     _hold_against_files(made, formats)
+    _hold_directions_against_files(made, formats)
     return made
 
 
@@ -82,7 +88,33 @@ def _hold_against_files(made: Plan, formats: Mapping[str, Format]) -> None:
                 ):
                     text = f"{one.scanned.path}: its path says {name} {level}, the file itself {fact}"
                     made.cautions.append(text)
-                    run.cautions.append(text)
+                    run.misnamed.append(text)
+
+
+def _hold_directions_against_files(made: Plan, formats: Mapping[str, Format]) -> None:
+    """A factor of a testbed that says in paths who sends, where all files say the same of it: an option was forgotten."""
+    for testbed in made.testbeds():
+        runs = [run for run in made.runs if run.testbed == testbed]
+        for name in dict.fromkeys(name for run in runs for name in run.levels):
+            words = {str(run.levels[name]).lower() for run in runs if name in run.levels}
+            if len(words) < 2 or not words <= _REVERSE.keys() or len({_REVERSE[word] for word in words}) < 2:
+                continue
+            of_files = [
+                (run, bool(fact))
+                for run in runs
+                for one, piece in run.files
+                if _measures(one, formats)
+                and (fact := one.scanned.pieces[piece].facts.get("reverse")) is not None
+                and not one.scanned.pieces[piece].facts.get("bidirectional")
+            ]
+            if len({fact for _, fact in of_files}) != 1:
+                continue
+            fact = of_files[0][1]
+            text = f"{testbed}: {name} varies in paths, reverse is {str(fact).lower()} in all {len(of_files)} files"
+            made.cautions.append(text)
+            for run in runs:
+                if name in run.levels and _REVERSE[str(run.levels[name]).lower()] != fact:
+                    run.misnamed.append(text)
 
 
 def _add_cautions(made: Plan, formats: Mapping[str, Format]) -> None:

@@ -72,6 +72,8 @@ class Made:
     replicate: int = 0
     cautions: list[str] = field(default_factory=list)
     """What contradicts that its files are its own."""
+    misnamed: list[str] = field(default_factory=list)
+    """What its paths say and its files contradict."""
 
     @property
     def reason(self) -> str | None:

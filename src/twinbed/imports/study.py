@@ -107,6 +107,7 @@ def record(run: Made, about: About, places: Mapping[str, str], position: int, bl
         if run.files
     ]
     cautions += [Caution(Kind.CONTRADICTED, shown(text), run.id) for text in run.cautions]
+    cautions += [Caution(Kind.MISNAMED, shown(text), run.id) for text in run.misnamed]
     return Record(
         id=run.id,
         cell=run.cell,

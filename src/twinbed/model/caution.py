@@ -151,6 +151,11 @@ class Kind(Enum):
         "a file contradicts itself, or another of its run",
         "both values are in the detail; what is counted from intervals or rows is taken, not a tool's summary of them",
     )
+    MISNAMED = (
+        "files contradict what their paths say of them",
+        "the name is wrong, or an option was forgotten in measuring: these cells may not be what they are called, and no "
+        "verdict on them holds until that is known",
+    )
     SKEWED = ("values are far from normal or hold outliers", "look at the distribution; the interval may be wrong")
     FEW_COUNTS = (
         "some values occur too rarely for the test's approximation",

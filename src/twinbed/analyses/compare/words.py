@@ -252,8 +252,15 @@ class Summary:
             )
         if self.equivalent:
             where = "" if not (self.different or self.inconclusive) else " where it is listed as equivalent"
-            apart = [each for each in self.equivalent if each in self.spread]
-            if like := [each for each in self.equivalent if each not in apart]:
+            if wrong := [each for each in self.equivalent if _misnamed(each)]:
+                sentences.append(
+                    f"{_names(wrong)}: files contradict what their paths say of them in {len(wrong)} of the cells that look "
+                    f"equivalent, so that nothing is said of {self.testbed} in their place."
+                )
+                where = f" in other cells{where}"
+            named = [each for each in self.equivalent if each not in wrong]
+            apart = [each for each in named if each in self.spread]
+            if like := [each for each in named if each not in apart]:
                 unseen = share(round(max(each.unseen_share or 0.0 for each in like), 2))
                 sentences.append(
                     f"{self.testbed} can stand in for {self.reference} for the mean of {_names(like)}{where}. What happens in "
@@ -332,6 +339,11 @@ def _distance(each: Comparison) -> float:
     if not each.ratio:
         return float("inf")
     return max(each.ratio, 1 / each.ratio)
+
+
+def _misnamed(each: Comparison) -> bool:
+    """Whether it may be of something else than its cell is called."""
+    return any(caution.kind is Kind.MISNAMED for caution in each.cautions)
 
 
 def _names(comparisons: Iterable[Comparison]) -> str:
