@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from tests.traffic import tshark
-from tests.traffic.documented import DOCUMENTED, UNREADABLE
+from tests.traffic.documented import INSTALLED, UNREADABLE
 from tests.traffic.kinds import KINDS
 from tests.traffic.peers import differences, tcptrace_rows
 from tests.traffic.run import make
@@ -137,7 +137,7 @@ def test_kind_is_there_and_tcptrace_agrees(name: str, kinds: dict[str, Future[Ma
         if f"{name.replace('_', '-')}-{place}" in UNREADABLE:
             assert (len(ours), tcptrace_rows(capture)) == (1, [])
         else:
-            assert differences(ours, tcptrace_rows(capture), DOCUMENTED) == [], capture
+            assert differences(ours, tcptrace_rows(capture), INSTALLED) == [], capture
 
 
 @pytest.mark.parametrize(

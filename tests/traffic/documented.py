@@ -26,12 +26,29 @@ def _whole_byte_seconds(ours: object, printed: object, peer: Row, ending: str) -
     return -1 <= lost * elapsed.value <= Decimal(str(packets)) + elapsed.value
 
 
+def _last_of_one_number(ours: object, printed: object, peer: Row, ending: str) -> bool:
+    """Of segments of one number tcptrace keeps the last alone, also where there are no others."""
+    samples = peer[f"rtt_samples{ending}"]
+    return peer[f"rtt_full_sz_smpls{ending}"] == 1 and isinstance(samples, int) and samples > 1
+
+
+def _one_number_is_longest(ours: object, printed: object, peer: Row, ending: str) -> bool:
+    """Built for 64 bits, it takes a SYN or FIN for longer than all other segments."""
+    return peer[f"syn_pkts_sent{ending}"] != 0 or peer[f"fin_pkts_sent{ending}"] != 0
+
+
+_FULL_SIZE = tuple(f"rtt_full_sz_{each}" for each in ("smpls", "min", "max", "avg", "stdev"))
+
 DOCUMENTED: Documented = {
+    **dict.fromkeys(_FULL_SIZE, _last_of_one_number),
     "wavg_owin": _whole_byte_seconds,
     "avg_owin": _wrapped,
     "max_owin": _wrapped,
     "min_non_zero_owin": _wrapped,
 }
+
+# As above, of the build for 64 bits, which is the one installed.
+INSTALLED: Documented = DOCUMENTED | dict.fromkeys(_FULL_SIZE, _one_number_is_longest)
 
 # Of stacked tags tcptrace reads nothing.
 UNREADABLE = frozenset({"stacked-vlan-trunk"})

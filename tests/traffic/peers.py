@@ -75,9 +75,21 @@ def tcptrace_rows(capture: Path) -> list[dict[str, object]]:
 
 
 def stored_rows(capture: Path) -> list[dict[str, object]]:
-    """As ``tcptrace_rows``, of what tcptrace said when the capture was made."""
+    """As ``tcptrace_rows``, of what tcptrace said when the capture was made.
+
+    Round trips of full-size segments are those of its build for 32 bits (full-size.tsv in the folder): the other takes a
+    segment of one number for longer than all others (docs/flows.md).
+    """
     table, text = (Path(f"{capture}.tcptrace.{ending}").read_text(errors="replace") for ending in ("csv", "txt"))
-    return _rows(table, text, capture)
+    rows = _rows(table, text, capture)
+    for line in (capture.parent / "full-size.tsv").read_text().splitlines():
+        name, number, way, *cells = line.split("\t")
+        if name == capture.name:
+            columns = (f"rtt_full_sz_{each}_{way}" for each in ("smpls", "min", "max", "avg", "stdev"))
+            rows[int(number)] |= {
+                column: _number(cell, column.removesuffix(f"_{way}")) for column, cell in zip(columns, cells, strict=True)
+            }
+    return rows
 
 
 def _rows(table: str, text: str, capture: Path) -> list[dict[str, object]]:

@@ -143,7 +143,7 @@ def test_a_factor_that_one_lacks(there: Path, capsys: pytest.CaptureFixture[str]
     assert "fixed does not say payload: say it with --level" in said
     assert not Path("both").exists()
     assert run(["merge", "varied", "fixed", "-o", "both", "--level", "fixed:payload=500B"]) == 0
-    assert verdicts("both") == {("virtio", "0", "500B"): "equivalent"}
+    assert verdicts("both") == {("virtio", "500B", "0"): "equivalent"}
 
 
 def test_what_differs_and_is_no_factor_is_a_doubt(there: Path) -> None:
