@@ -17,6 +17,7 @@ class Entry:
 
 ANALYSES: Mapping[str, Entry] = {
     "compare": Entry("The verdict on each testbed against the reference.", own_command=True),
+    "calibrate": Entry("What one testbed would give, from another and a few runs of it.", own_command=True),
     "chain": Entry("System calls as Markov chains, from traces or results.", own_command=True),
     "passport": Entry("What differs between two testbeds or results.", own_command=True),
     "anova": Entry("Which factors matter: analysis of variance."),

@@ -56,6 +56,7 @@ StudyDocument = TypedDict(
         "reference": str | None,
         "reference_reason": str,
         "factors": Mapping[str, Sequence[Level]],
+        "drawn": Mapping[str, Mapping[str, Sequence[Level]]],
         "replicates": int | Document,
         "order": str,
         "comparison": str,

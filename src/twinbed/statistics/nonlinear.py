@@ -29,12 +29,17 @@ class NoFitError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A fitted curve: parameters with their standard errors, the residual sum of squares, and its degrees of freedom."""
+    """A fitted curve: parameters with their covariance, the residual sum of squares, and its degrees of freedom."""
 
     parameters: Doubles
-    standard_errors: Doubles
+    covariance: Doubles
+    """(parameters, parameters), of their estimates."""
     residual_sum: float
     degrees_of_freedom: int
+
+    @property
+    def standard_errors(self) -> Doubles:
+        return np.sqrt(np.diagonal(self.covariance))
 
     @property
     def standard_deviation(self) -> float:
@@ -85,8 +90,7 @@ def fit(model: Model, x: Doubles, y: Doubles, start: Doubles) -> Curve:
         raise NoFitError("the points do not tell the parameters apart: give points where the curve bends")
     left = float(np.sum(residuals(parameters) ** 2))
     root = np.linalg.inv(r) / lengths[:, None]
-    errors = np.sqrt(np.einsum("ij,ij->i", root, root) * left / (n - p))
-    return Curve(parameters, errors, left, n - p)
+    return Curve(parameters, root @ root.T * left / (n - p), left, n - p)
 
 
 def _polished(residuals: Callable[[Doubles], Doubles], slopes: Callable[[Doubles], Doubles], parameters: Doubles) -> Doubles:

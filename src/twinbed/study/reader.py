@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import BaseModel
 
@@ -70,6 +70,8 @@ class StudyReader:
         self.catalogue = catalogue
         self.problems = problems
         self.sections = SectionReader(root, catalogue, problems)
+        self.drawn_of: dict[tuple[str, str], Sequence[Scalar]] = {}
+        """Testbed, factor -> the levels of ``only`` that were drawn for it; none where all are listed."""
 
     def problem(self, place: Position, key: str, message: str, allowed: str = "", near: str | None = None) -> None:
         self.problems.append(Problem.at(place, key, message, allowed, near))
@@ -98,7 +100,8 @@ class StudyReader:
         )
         self.check_sections(sections, factors)
         exclude = self.exclude(factors)
-        resolved = cells(factors, exclude, self.only(factors, seed), sections, self.problems)
+        only = self.only(factors, seed)
+        resolved = cells(factors, exclude, only, sections, self.problems)
         if not testbeds:
             return None
         if exclude and not resolved and not self.problems:
@@ -118,6 +121,7 @@ class StudyReader:
             reference=reference,
             reference_reason=reason,
             factors={factor.name: factor.values() for factor in factors},
+            drawn=self.drawn(testbeds, factors),
             exclude=tuple({name: level.value for name, level in entry.items()} for entry in exclude),
             cells=resolved,
             replicates=replicates,
@@ -300,26 +304,50 @@ class StudyReader:
                 if factor is None or factor.name == TESTBED:
                     self.problem(node.keys[name], f"{key}.{name}", "is not a factor", listed(names), nearest(name, names))
                     continue
-                levels = self.only_levels(f"{key}.{name}", value, factor, seed)
+                levels = self.only_levels(testbed, f"{key}.{name}", value, factor, seed)
                 if levels is not None:
                     kept.setdefault(testbed, {})[factor.name] = levels
         return kept
 
-    def only_levels(self, key: str, node: Node, factor: Factor, seed: int) -> Sequence[Scalar] | None:
+    def drawn(self, testbeds: Iterable[str], factors: Sequence[Factor]) -> Mapping[str, Mapping[str, tuple[Level, ...]]]:
+        """Testbed -> factor -> the levels that were drawn at random."""
+        of_all = {factor.name: factor.levels for factor in factors if factor.drawn}
+        found = {}
+        for testbed in testbeds:
+            own = {factor: levels for (name, factor), levels in self.drawn_of.items() if name == testbed}
+            found[testbed] = {
+                name: tuple(each.value for each in levels) for name, levels in {**of_all, **own}.items() if levels
+            }
+        return {testbed: levels for testbed, levels in found.items() if levels}
+
+    def only_levels(self, testbed: str, key: str, node: Node, factor: Factor, seed: int) -> Sequence[Scalar] | None:
         if isinstance(node, Items):
-            levels = [match_level(item, factor) for item in node.items]
-            for item, level in zip(node.items, levels, strict=True):
-                if level is None:
-                    known = listed([_text(each.value) for each in factor.levels[:20]])
-                    self.problem(item.place, key, f"is not a level of {factor.name}", known)
-            return None if None in levels else [level for level in levels if level is not None]
-        given = node.entries.get("random") if isinstance(node, Entries) and len(node.entries) == 1 else None
+            self.drawn_of[testbed, factor.name] = ()
+            return self.listed_levels(key, node, factor)
+        entries = node.entries if isinstance(node, Entries) else {}
+        given = entries.get("random")
         count = given.value if isinstance(given, Scalar) else None
-        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= len(factor.levels):
-            allowed = f"a list of levels, or {{random: N}} with N from 1 to {len(factor.levels)}"
+        more = entries.get("also", Items((), node.place))
+        wrong = isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= len(factor.levels)
+        if wrong or entries.keys() - {"random", "also"} or not isinstance(more, Items) or not isinstance(count, int):
+            allowed = f"a list of levels, or {{random: N}} with N from 1 to {len(factor.levels)}, {{random: N, also: [...]}}"
             self.problem(node.place, key, f"does not say at which levels of {factor.name}", allowed)
             return None
-        return subset(seed, factor.name, factor.levels, count, drawn=factor.drawn)
+        also = self.listed_levels(f"{key}.also", more, factor)
+        if also is None:
+            return None
+        drawn = subset(seed, factor.name, factor.levels, count, drawn=factor.drawn)
+        self.drawn_of[testbed, factor.name] = drawn
+        return [level for level in factor.levels if level in drawn or level in also]
+
+    def listed_levels(self, key: str, node: Items, factor: Factor) -> Sequence[Scalar] | None:
+        levels = [match_level(item, factor) for item in node.items]
+        for item, level in zip(node.items, levels, strict=True):
+            if level is None:
+                known = listed([_text(each.value) for each in factor.levels[:20]])
+                self.problem(item.place, key, f"is not a level of {factor.name}", known)
+        found = [level for level in levels if level is not None]
+        return found if len(found) == len(levels) else None
 
     def reference(self, factors: Sequence[Factor], testbeds: Mapping[str, Section[DriverParams]]) -> tuple[str, str]:
         names = [str(level.value) for factor in factors if factor.name == TESTBED for level in factor.levels]

@@ -72,6 +72,8 @@ class Study:
     """Why that testbed is the reference: given, or by which rule it was chosen."""
     factors: Mapping[str, tuple[Level, ...]]
     """Factor -> levels as written; ``testbed`` is always there."""
+    drawn: Mapping[str, Mapping[str, tuple[Level, ...]]]
+    """Testbed -> factor -> those of its levels there that were drawn at random; a factor whose levels are all listed is not."""
     exclude: tuple[Mapping[str, Level], ...]
     cells: tuple[Cell, ...]
     """In the order of the file, the last factor varying fastest."""
@@ -107,6 +109,7 @@ class Study:
             "reference": self.reference,
             "reference_reason": self.reference_reason,
             "factors": {name: list(levels) for name, levels in self.factors.items()},
+            "drawn": {testbed: {name: list(of) for name, of in each.items()} for testbed, each in self.drawn.items()},
             "exclude": [dict(entry) for entry in self.exclude],
             "replicates": self.replicates if self.until is None else self.until.model_dump(),
             "order": self.order.value,

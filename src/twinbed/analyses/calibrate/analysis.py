@@ -1,0 +1,142 @@
+"""The analysis ``calibrate``: what one testbed would give, from what another gives and some runs of the first.
+
+In: the runs of two testbeds of one study.  Out: ``calibrations`` (one a response, and a combination of levels that are no
+numbers), ``predictions`` (one a cell of the testbed that is calibrated from), ``left_out`` (how each measured cell was
+predicted without its like).  Method and limits: twinbed.statistics.calibration, docs/calibration.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from twinbed.analyses.calibrate.data import inputs_of, others, runs_of
+from twinbed.analyses.calibrate.fit import fitted
+from twinbed.analyses.calibrate.result import Calibrated, Calibrations, tables
+from twinbed.analyses.calibrate.trust import DISQUALIFYING, objections, passport
+from twinbed.contracts.analysis import Analysis, Row
+from twinbed.metrics.metric import Layer
+from twinbed.model.caution import Kind
+from twinbed.model.error import TwinbedError
+from twinbed.model.run import Level
+from twinbed.model.tables import Tables
+from twinbed.observations.frame import Frame, headlines, of_tables
+
+
+class CalibrateParams(BaseModel):
+    """The settings of ``calibrate``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cheap: str | None = Field(default=None, description="the testbed to calibrate from; of two by default the other one")
+    dear: str | None = Field(default=None, description="the testbed to calibrate to; by default the study's reference")
+    responses: tuple[str, ...] = Field(default=(), description="metrics; by default the headlines of every layer")
+    host: str | None = Field(default=None, description="where several hosts have the metric")
+    direction: str | None = Field(default=None, description="where both directions have it")
+    level: float = Field(default=0.95, ge=0.5, lt=1, description="of the intervals")
+    random: str | None = Field(
+        default=None,
+        description="a factor whose levels on the dear testbed were drawn at random, though no study says so",
+    )
+    despite: tuple[Kind, ...] = Field(default=(), description="cautions that disqualify, and are accepted")
+
+
+class CalibrateAnalysis(Analysis[CalibrateParams, Calibrations]):
+    """From one testbed to another."""
+
+    name = "calibrate"
+    params = CalibrateParams
+    summary = "what one testbed would give where only another was measured"
+
+    def run(self, source: Tables, params: CalibrateParams | None = None) -> Calibrations:
+        params = params or CalibrateParams()
+        cheap, dear = _testbeds(source, params)
+        made: list[Calibrated] = []
+        refused: dict[str, TwinbedError] = {}
+        frames: list[Frame] = []
+        for response in params.responses or _headlines(source):
+            try:
+                frame = of_tables(source, response, params.host, params.direction)
+                if params.responses or {cheap, dear} <= {*frame.column("testbed").levels}:
+                    made += _each(source, frame, cheap, dear, params)
+                    frames.append(frame)
+            except TwinbedError as error:
+                refused[response] = error
+        if not made or (params.responses and refused):
+            raise next(iter(refused.values()), TwinbedError(f"{source.shown} has nothing to calibrate"))
+        frame = frames[0]
+        against = objections(frame.cautions, cheap, dear)
+        for kind, detail in against.items():
+            if kind not in params.despite:
+                raise TwinbedError(
+                    f"{kind.meaning} ({detail}): what holds there is no guide to what holds elsewhere",
+                    advice=f"{kind.advice}; --despite {kind.name.lower()} calibrates all the same, and says so",
+                )
+        return Calibrations(
+            str(source.shown),
+            cheap,
+            dear,
+            params.level,
+            [kind.name.lower() for kind in against],
+            {name: passport(source, name) for name in (cheap, dear)},
+            made,
+            [each for each in frame.cautions if each.subject in ("", cheap, dear)],
+            {**frame.left_out, **{f"response {name} ({error.message})": 1 for name, error in refused.items()}},
+        )
+
+    def tables(self, result: Calibrations) -> Mapping[str, Sequence[Row]]:
+        return tables(result)
+
+
+def _testbeds(source: Tables, params: CalibrateParams) -> tuple[str, str]:
+    names = source.outline.testbeds
+    dear = params.dear or source.outline.reference
+    others = [name for name in names if name != dear]
+    cheap = params.cheap or (others[0] if len(others) == 1 else None)
+    if dear is None or cheap is None:
+        raise TwinbedError("from which testbed to which?", advice=f"--from A --to B; there are: {', '.join(names)}")
+    for name in (cheap, dear):
+        if name not in names:
+            raise TwinbedError(f"there is no testbed {name!r}", advice=f"there are: {', '.join(names)}")
+    if cheap == dear:
+        raise TwinbedError(f"{dear} cannot be calibrated to itself", advice=f"there are: {', '.join(names)}")
+    return cheap, dear
+
+
+def _headlines(source: Tables) -> Sequence[str]:
+    return [name for layer in Layer for name in headlines(source, layer)]
+
+
+def _each(source: Tables, frame: Frame, cheap: str, dear: str, params: CalibrateParams) -> Iterator[Calibrated]:
+    factors = [name for name in frame.factors if name != "testbed"]
+    one, two = (runs_of(frame, name, factors) for name in (cheap, dear))
+    inputs = inputs_of(one, two)
+    combinations = list(others(one, two, inputs))
+    if not combinations:
+        raise TwinbedError(f"{cheap} and {dear} share no level of {', '.join(factors)}")
+    for levels in combinations:
+        own, there = one.only(levels), two.only(levels)
+        by, drawn = _drawn(source, dear, [each.name for each in inputs], params.random, there.levels)
+        yield Calibrated(fitted(frame.response, frame.unit, levels, own, there, by=by, drawn=drawn, level=params.level))
+
+
+def _drawn(
+    source: Tables, dear: str, inputs: Sequence[str], declared: str | None, levels: Mapping[str, Sequence[Level]]
+) -> tuple[str | None, Sequence[Level]]:
+    """The input whose levels on the dear testbed were drawn at random, and these: what the study says, or the user."""
+    if declared is not None:
+        if declared not in inputs:
+            raise TwinbedError(f"{declared} is no number that varies", advice=f"there are: {', '.join(inputs)}")
+        return declared, list(dict.fromkeys(levels[declared]))
+    known = source.outline.data.get("drawn", {}).get(dear, {})
+    own = [(len(known[name]), name) for name in inputs if name in known]
+    if not own:
+        return None, ()
+    name = max(own)[1]
+    there = set(levels[name])
+    return name, [each for each in known[name] if each in there]
+
+
+DESPITE = [kind.name.lower() for kind in DISQUALIFYING]
+analysis = CalibrateAnalysis()

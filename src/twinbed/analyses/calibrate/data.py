@@ -1,0 +1,123 @@
+"""The runs of two testbeds that a calibration is made of, as they are kept in its file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from twinbed.model.error import TwinbedError
+from twinbed.model.run import Level, level_text
+from twinbed.model.units import magnitude
+from twinbed.observations.frame import Frame
+
+WIDE = 16.0
+"""Plain numbers that reach over more than this ratio are taken by their logarithm, as all sizes, rates and times are."""
+CLIENTS = ("threads", "concurrency", "connections", "clients", "pairs")
+"""What a rate of requests grows with, in the joint law."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Of one testbed; all of the same length."""
+
+    levels: Mapping[str, Sequence[Level]]
+    """Factor -> each run's."""
+    blocks: Sequence[int]
+    values: Sequence[float]
+    """In the unit of the response, above 0."""
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def only(self, wanted: Mapping[str, Level]) -> Runs:
+        kept = [at for at in range(len(self)) if all(self.levels[name][at] == level for name, level in wanted.items())]
+        return Runs(
+            {name: [of[at] for at in kept] for name, of in self.levels.items() if name not in wanted},
+            [self.blocks[at] for at in kept],
+            [self.values[at] for at in kept],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A factor that is a number: where it lies in the range that was measured."""
+
+    name: str
+    unit: str
+    """bytes, bit/s or s; empty of plain numbers."""
+    is_log: bool
+    low: float
+    """Its logarithm, of one taken by it."""
+    span: float
+
+    def scaled(self, level: Level) -> float:
+        unit, number = _number(self.name, level)
+        if unit != self.unit:
+            raise TwinbedError(f"{self.name} is {level_text(level)}", advice=f"give it in {self.unit or 'plain numbers'}")
+        if self.is_log:
+            number = float(np.log(number)) if number > 0 else -np.inf
+        return (number - self.low) / self.span
+
+    def number(self, scaled: float) -> float:
+        """In base units."""
+        at = self.low + self.span * scaled
+        return float(np.exp(at)) if self.is_log else at
+
+
+def runs_of(frame: Frame, testbed: str, factors: Sequence[str]) -> Runs:
+    """Raises TwinbedError where a value has no logarithm."""
+    own = frame.only("testbed", [testbed])
+    if len(own) and float(own.y.min()) <= 0:
+        raise TwinbedError(
+            f"{frame.response} is {own.y.min():g} in a run of {testbed}: testbeds are calibrated by their ratio",
+            advice="choose a response that is above 0 in every run",
+        )
+    columns = {name: own.columns[name] for name in factors}
+    block = own.columns["block"]
+    return Runs(
+        {name: [each.levels[code] for code in each.codes] for name, each in columns.items()},
+        [int(str(block.levels[code])) for code in block.codes],
+        [float(value) for value in own.y],
+    )
+
+
+def inputs_of(cheap: Runs, dear: Runs) -> Sequence[Input]:
+    """The factors whose levels are all numbers or quantities of one unit, and vary."""
+    return [each for name in cheap.levels if (each := _input(name, [*cheap.levels[name], *dear.levels[name]])) is not None]
+
+
+def others(cheap: Runs, dear: Runs, inputs: Sequence[Input]) -> Iterator[Mapping[str, Level]]:
+    """The combinations of all other factors' levels that both testbeds have."""
+    names = [name for name in cheap.levels if name not in {each.name for each in inputs}]
+    here, there = (
+        dict.fromkeys(tuple(runs.levels[name][at] for name in names) for at in range(len(runs))) for runs in (cheap, dear)
+    )
+    for levels in here:
+        if levels in there:
+            yield dict(zip(names, levels, strict=True))
+
+
+def _input(name: str, levels: Sequence[Level]) -> Input | None:
+    try:
+        found = {_number(name, level) for level in levels}
+    except TwinbedError:
+        return None
+    units, numbers = {unit for unit, _ in found}, [number for _, number in found]
+    if len(units) != 1 or len(numbers) < 2:
+        return None
+    unit, low, high = units.pop(), min(numbers), max(numbers)
+    is_log = low > 0 and (bool(unit) or high / low > WIDE)
+    if is_log:
+        low, high = float(np.log(low)), float(np.log(high))
+    return Input(name, unit, is_log, low, high - low)
+
+
+def _number(name: str, level: Level) -> tuple[str, float]:
+    if isinstance(level, int | float) and not isinstance(level, bool):
+        return "", float(level)
+    found = magnitude(str(level)) if isinstance(level, str) else None
+    if found is None:
+        raise TwinbedError(f"{name} is {level_text(level)}, which is no number")
+    return found

@@ -1,0 +1,113 @@
+"""Which runs to make next on the dear testbed, and the study that makes them."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+from twinbed.analyses.calibrate.fit import Fitted
+from twinbed.analyses.calibrate.result import Calibrated, Calibrations
+from twinbed.model.error import TwinbedError
+from twinbed.model.run import Level
+from twinbed.model.tables import Tables
+from twinbed.statistics.calibration.planning import course
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    by: str
+    levels: Sequence[Level]
+    """In the order in which they tell most for their time."""
+    half_widths: Sequence[float]
+    """After each of them, as shares."""
+    now: float
+    seconds: float
+    """What all of them last."""
+
+
+def next_runs(tables: Tables, calibrations: Calibrations, of: Calibrated, steps: int, until: float) -> Next:
+    """``until`` is a half-width as a share at which to stop. Raises TwinbedError where nothing is left to measure."""
+    fitted, made = of.fitted, of.fitted.calibration
+    kinds = list(dict.fromkeys(tuple((n, v) for n, v in each.items() if n != fitted.by) for each in fitted.dear_cells))
+    there = {each[fitted.by] for each in fitted.dear_cells}
+    # Beyond what was measured nothing is predicted yet, so that its ends may be the best to measure.
+    candidates = list(dict.fromkeys(each[fitted.by] for each in fitted.cheap_cells if each[fitted.by] not in there))
+    if not candidates:
+        raise TwinbedError(f"every {fitted.by} was measured on {calibrations.dear} already")
+    places = [fitted.places([{fitted.by: level, **dict(kind)} for kind in kinds]) for level in candidates]
+    seconds = _seconds(tables, calibrations.dear, fitted)
+    replicates = max(1, round(fmean(made.dear.runs.tolist())))
+    found = course(
+        made,
+        places,
+        made.cheap.inputs,
+        seconds=[seconds(level) * len(kinds) * replicates for level in candidates],
+        runs=replicates,
+        steps=steps,
+        until=math.log1p(until),
+    )
+    return Next(
+        fitted.by,
+        [candidates[step.candidate] for step in found.steps],
+        [math.expm1(step.half_width) for step in found.steps],
+        math.expm1(found.now),
+        sum(step.seconds for step in found.steps),
+    )
+
+
+class _seconds:
+    """A run's length at a level: the mean of the runs there were, between them by a straight line."""
+
+    def __init__(self, tables: Tables, testbed: str, fitted: Fitted) -> None:
+        own: dict[float, list[float]] = {}
+        one = fitted.inputs[fitted.group]
+        for record in tables.records:
+            if record.settings["testbed"]["name"] == testbed and fitted.by in record.levels:
+                own.setdefault(one.scaled(record.levels[fitted.by]), []).append(sum(record.phases.values()))
+        self.at = sorted(own)
+        self.means = [fmean(own[at]) for at in self.at]
+        self.input = one
+
+    def __call__(self, level: Level) -> float:
+        return max(float(np.interp(self.input.scaled(level), self.at, self.means)), 1e-3)
+
+
+def study_text(tables: Tables, calibrations: Calibrations, chosen: Next) -> str:
+    """The study of the results, with these levels added to what the dear testbed is measured at. Raises TwinbedError where the
+    results came without a study file."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    yaml = YAML()
+    yaml.width = 120
+    try:
+        study = yaml.load(tables.outline.source)
+        testbed = study["testbeds"][calibrations.dear]
+        only = testbed.get("only") or {}
+    except (YAMLError, KeyError, TypeError, AttributeError) as error:
+        raise TwinbedError(
+            f"{tables.shown} has no study file that names {calibrations.dear}", advice="add the levels to the study by hand"
+        ) from error
+    testbed["only"] = {**only, chosen.by: _added(only.get(chosen.by), tables, calibrations, chosen)}
+    stream = io.StringIO()
+    yaml.dump(study, stream)
+    return stream.getvalue()
+
+
+def _added(before: object, tables: Tables, calibrations: Calibrations, chosen: Next) -> object:
+    levels = [str(level) if not isinstance(level, int | float) else level for level in chosen.levels]
+    if isinstance(before, Mapping):
+        return {**before, "also": [*before.get("also", ()), *levels]}
+    if isinstance(before, Sequence) and not isinstance(before, str):
+        return [*before, *levels]
+    measured = dict.fromkeys(
+        record.levels[chosen.by]
+        for record in tables.records
+        if record.settings["testbed"]["name"] == calibrations.dear and chosen.by in record.levels
+    )
+    return [*measured, *levels]

@@ -1,0 +1,114 @@
+"""A calibration as a page of its own: what it says, curves, what was left out, the numbers, and what it is tied to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from markupsafe import Markup
+
+from twinbed.analyses.calibrate.plot import curves_plot, kinds, left_out_plot, ratios_plot
+from twinbed.analyses.calibrate.result import Calibrated, Calibrations, Held, Place
+from twinbed.analyses.calibrate.seed import seed_table
+from twinbed.analyses.calibrate.words import NAMED, sentences
+from twinbed.model.run import level_text
+from twinbed.render import plots
+from twinbed.render.document import document
+from twinbed.render.html import html, notes
+from twinbed.render.quantities import unit_scale
+from twinbed.render.tabular import Tabular, bounds, figure
+from twinbed.render.words import caution_sentences, cell_title, heading, left_out, metric_name
+
+MOST_LINES = 5
+"""Kinds in one picture."""
+MOST_FIGURES = 8
+"""Kinds, such as numbers of threads, that are drawn of each response."""
+
+
+def page(found: Calibrations) -> Markup:
+    """The whole page."""
+    first = found.each[0]
+    said = [line.strip() for line in sentences(found, first)]
+    header = html(
+        '<header><p class="kicker">from {} to {}</p><h1>Calibration</h1><p class="lede">{}.</p></header>',
+        found.cheap,
+        found.dear,
+        heading(said[2]),
+    )
+    body = html("{}<main>{}{}</main>", header, Markup().join(section(found, each) for each in found.each), _tied(found))
+    return document(f"Calibration from {found.cheap} to {found.dear}", body, f"Made of {found.source}.")
+
+
+def section(found: Calibrations, each: Calibrated) -> Markup:
+    """One response."""
+    where = f", {cell_title(each.fitted.levels)}" if each.fitted.levels else ""
+    said = [f"{heading(line.strip())}." for line in list(sentences(found, each))[1:]]
+    drawn = Markup().join(_figures(found, each))
+    held = [one for one in each.held if not one.is_outside]
+    return html(
+        '<section id="calibration-{}"><h2>{}</h2>{}<div class="plots">{}{}</div>{}{}</section>',
+        each.response.replace("@", "-"),
+        heading(f"{metric_name(each.response)}{where}"),
+        notes(said),
+        html("{}{}", _ratios(found, each), drawn),
+        _left_out(each, held) if held else "",
+        Markup().join(table.as_html() for table in seed_table(found, each)),
+        html("<details><summary>Every cell</summary>{}</details>", _table(found, each).as_html()),
+    )
+
+
+def _figures(found: Calibrations, each: Calibrated) -> Iterator[Markup]:
+    scale = unit_scale(each.unit, [place.cheap for place in each.cells])
+    axis = metric_name(each.response) + (f" [{scale.unit}]" if scale.unit not in NAMED else "")
+    for kind in kinds(each)[:MOST_FIGURES]:
+        where = f" at {cell_title(kind)}" if kind else ""
+        caption = (
+            f"{heading(metric_name(each.response))}{where}: both testbeds, and what is predicted of {found.dear} with its"
+            " interval. Shaded: where anything is."
+        )
+        drawn = plots.svg(curves_plot(found, each, kind, scale, axis), f"{caption} The table has the numbers.")
+        yield html("<figure><figcaption>{}</figcaption>{}</figure>", caption, drawn)
+
+
+def _ratios(found: Calibrations, each: Calibrated) -> Markup:
+    caption = f"What {found.dear} gives, as a multiple of what {found.cheap} gives, with the interval of the process."
+    drawn = plots.svg(ratios_plot(found, each, kinds(each)[:MOST_LINES]), caption)
+    return html("<figure><figcaption>{}</figcaption>{}</figure>", caption, drawn)
+
+
+def _left_out(each: Calibrated, held: Sequence[Held]) -> Markup:
+    caption = f"Every {each.fitted.by} left out once: what was measured there less what all others predict, with the interval."
+    drawn = plots.svg(left_out_plot(each, held), caption)
+    return html("<figure><figcaption>{}</figcaption>{}</figure>", caption, drawn)
+
+
+def _table(found: Calibrations, each: Calibrated) -> Tabular:
+    scale = unit_scale(each.unit, [place.cheap for place in each.cells])
+    unit = f" ({scale.unit})" if scale.unit not in NAMED else ""
+    names = [one.name for one in each.fitted.inputs]
+    heads = (*names, f"{found.cheap}{unit}", f"{found.dear}, measured", "predicted", "interval", "not predicted")
+    rows = tuple(
+        (*(level_text(place.levels[name]) for name in names), *_figures_of(place, scale.factor)) for place in each.cells
+    )
+    caption = f"Geometric means of runs, and what is predicted of {found.dear}."
+    return Tabular("Every cell", caption, heads, rows, texts=len(names))
+
+
+def _figures_of(place: Place, factor: float) -> Sequence[str | None]:
+    cheap, dear, value, low, high = (
+        None if each is None else each / factor for each in (place.cheap, place.dear, place.value, place.low, place.high)
+    )
+    return figure(cheap), figure(dear), figure(value), bounds(low, high), place.refused
+
+
+def _tied(found: Calibrations) -> Markup:
+    facts = [
+        f"{name}: {'; '.join(f'{fact} {chr(44).join(values)}' for fact, values in passport.items()) or 'nothing was recorded'}."
+        for name, passport in found.passports.items()
+    ]
+    despite = [f"Made despite {' and '.join(found.accepted)}."] if found.accepted else []
+    remarks = [*despite, *left_out(found.left_out), *caution_sentences(found.cautions)]
+    return html(
+        "<section><h2>What it is tied to</h2><p>It says nothing of testbeds that differ in one of these.</p>{}{}</section>",
+        notes(facts),
+        notes(remarks),
+    )

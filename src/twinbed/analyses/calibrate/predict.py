@@ -1,0 +1,182 @@
+"""`twinbed predict`: what a calibration says of a place, or of new results of the testbed that it is from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+import click
+
+from twinbed.contracts import exit_codes as codes
+from twinbed.contracts.analysis import Inputs, Row
+from twinbed.model.error import TwinbedError
+from twinbed.model.run import Level, level_text
+from twinbed.observations.options import STYLES, table_text, write
+
+if TYPE_CHECKING:
+    from twinbed.analyses.calibrate.result import Calibrated, Calibrations, Place
+    from twinbed.model.tables import Tables
+
+
+@click.command(
+    name="predict",
+    context_settings={"ignore_unknown_options": True},
+    epilog="docs/calibration.md says what an interval promises, and where nothing is said.",
+)
+@click.argument("calibration", type=click.Path(path_type=Path))
+@click.argument("levels", nargs=-1, type=click.UNPROCESSED, metavar="--FACTOR LEVEL ...")
+@click.option("--response", metavar="METRIC", help="Default: the first of the calibration.")
+@click.option(
+    "--with", "results", type=click.Path(path_type=Path), metavar="RESULTS", help="Predict every cell of new results."
+)
+@click.option("--testbed", help="With --with: the testbed there that is the calibration's. Default: the one of its name.")
+@click.option("--one-run", is_flag=True, help="The interval of one new run, not of the mean.")
+@click.option("--format", "style", type=click.Choice(STYLES), help="Default: by the name of -o, else text.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: standard output.")
+@click.pass_obj
+def command(
+    inputs: Inputs,
+    /,
+    calibration: Path,
+    levels: tuple[str, ...],
+    response: str | None,
+    results: Path | None,
+    testbed: str | None,
+    one_run: bool,
+    style: str | None,
+    output: Path | None,
+) -> int:
+    """What would the real testbed give? CALIBRATION is a file that `twinbed calibrate` made.
+
+    \b
+    twinbed predict results/calibrations/virtio-physical.json --payload 64KiB --threads 3
+    twinbed predict virtio-physical.json --response cpu_seconds_per_request --payload 1MiB --threads 1
+    twinbed predict virtio-physical.json --with new-results/         each cell of new runs on virtio
+
+    Where nothing can be said, it says so, and the exit code is 5.
+    """
+    from twinbed.analyses.calibrate.saved import read
+    from twinbed.analyses.calibrate.words import belief, place_sentence
+
+    found, remarks = read(calibration)
+    asked = _asked(levels)
+    if (results is None) == (not asked):
+        raise TwinbedError("of which place?", advice=f"{_example(found)}, or --with RESULTS")
+    if results is None:
+        each = _of(found, response, asked)
+        wanted, cheap = [asked], [None]
+    else:
+        each, wanted, cheap = _new(inputs, found, results, testbed or found.cheap, response)
+    at = [{name: level for name, level in one.items() if name not in each.fitted.levels} for one in wanted]
+    places = each.predict(at, one_run=one_run)
+    rows = [_row(each, place, value) for place, value in zip(places, cheap, strict=True)]
+    lines: list[str] = []
+    if results is None:
+        lines = [place_sentence(found, each, places[0], one_run=one_run), belief(found, each)]
+    else:
+        lines = [belief(found, each), "", table_text(rows)]
+    if found.accepted:
+        lines.append(f"made despite {' and '.join(found.accepted)}")
+    write({"predictions": rows}, found.cautions, {}, calibration, style, "predictions", iter([*lines, *remarks]), output)
+    return codes.INCONCLUSIVE if all(place.refused for place in places) else codes.DONE
+
+
+def _asked(words: Sequence[str]) -> Mapping[str, Level]:
+    """``--payload 64KiB --threads=3``."""
+    found: dict[str, Level] = {}
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        name, sign, level = word.removeprefix("--").partition("=")
+        if not word.startswith("--") or not name or not (sign or rest):
+            raise TwinbedError(f"{word!r} is no factor with its level", advice="such as --payload 64KiB --threads 3")
+        found[name] = _level(level if sign else rest.pop(0))
+    return found
+
+
+def _level(text: str) -> Level:
+    try:
+        return float(text) if "." in text or "e" in text.lower() else int(text)
+    except ValueError:
+        return text
+
+
+def _of(found: Calibrations, response: str | None, asked: Mapping[str, Level]) -> Calibrated:
+    each = found.of(response, asked)
+    if each is None:
+        names = list(dict.fromkeys(one.response for one in found.each))
+        if response is not None and response not in names:
+            raise TwinbedError(f"{response} is not calibrated", advice=f"there are: {', '.join(names)}")
+        raise TwinbedError("it was not calibrated there", advice=_example(found))
+    known = {one.name for one in each.fitted.inputs} | each.fitted.levels.keys()
+    for name in asked:
+        if name not in known:
+            raise TwinbedError(f"{name} is no factor of the calibration", advice=f"there are: {', '.join(sorted(known))}")
+    return each
+
+
+def _new(
+    inputs: Inputs, found: Calibrations, results: Path, testbed: str, response: str | None
+) -> tuple[Calibrated, Sequence[Mapping[str, Level]], Sequence[float | None]]:
+    """The cells of new results, held against the calibration's passport. Raises TwinbedError where that is another."""
+    from twinbed.analyses.calibrate.trust import differences, passport
+
+    tables = inputs.tables(results)
+    if testbed not in tables.outline.testbeds:
+        raise TwinbedError(
+            f"{results} has no testbed {testbed!r}", advice=f"--testbed; there are: {', '.join(tables.outline.testbeds)}"
+        )
+    if other := list(differences(found.passports[found.cheap], passport(tables, testbed))):
+        raise TwinbedError(
+            f"{testbed} is not the testbed that was calibrated: {'; '.join(other[:4])}",
+            advice="calibrate it anew: what held there is no guide to what holds here",
+        )
+    cells: dict[str, Mapping[str, Level]] = {}
+    for record in tables.records:
+        if record.settings["testbed"]["name"] == testbed:
+            cells.setdefault(record.cell, {name: level for name, level in record.levels.items() if name != "testbed"})
+    each = next((one for one in found.each if response in (None, one.response)), None)
+    names = {one.name for one in each.fitted.inputs} if each else set()
+    wanted = list({level_text(str(sorted(of.items(), key=str))): of for of in cells.values()}.values())
+    if each is None or not wanted or any(names - of.keys() for of in wanted):
+        raise TwinbedError(f"{results} does not vary {', '.join(sorted(names))}", advice=_example(found))
+    kept = [of for of in wanted if all(level_text(of.get(name)) == level_text(at) for name, at in each.fitted.levels.items())]
+    means = _means(tables, testbed, each, kept)
+    return each, [{name: of[name] for name in (*each.fitted.levels, *names)} for of in kept], means
+
+
+def _means(tables: Tables, testbed: str, each: Calibrated, wanted: Sequence[Mapping[str, Level]]) -> Sequence[float | None]:
+    """The geometric mean of each cell's runs; None without runs, or where one is not above 0."""
+    from twinbed.observations.frame import of_tables
+
+    frame = of_tables(tables, each.response.partition("@")[0]).only("testbed", [testbed])
+    names = list(wanted[0]) if wanted else []
+    values: dict[tuple[Level, ...], list[float]] = {}
+    columns = [[frame.column(name).levels[code] for code in frame.column(name).codes] for name in names]
+    for value, *levels in zip(frame.y.tolist(), *columns, strict=True):
+        values.setdefault(tuple(levels), []).append(value)
+    cells = [values.get(tuple(of[name] for name in names), []) for of in wanted]
+    return [math.exp(fmean(map(math.log, own))) if own and min(own) > 0 else None for own in cells]
+
+
+def _row(each: Calibrated, place: Place, cheap: float | None) -> Row:
+    new = {} if cheap is None else {"cheap": cheap}
+    return {
+        **place.levels,
+        "response": each.response,
+        **new,
+        "value": place.value,
+        "low": place.low,
+        "high": place.high,
+        "refused": place.refused,
+    }
+
+
+def _example(found: Calibrations) -> str:
+    first = found.each[0]
+    cells = [each for each in first.cells if each.refused is None] or list(first.cells)
+    place = next((each for each in cells if each.dear is None), cells[0])
+    return " ".join(f"--{name} {level_text(level)}" for name, level in place.levels.items())

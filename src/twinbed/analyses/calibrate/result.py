@@ -1,0 +1,240 @@
+"""What a calibration from one testbed to another says, as pages, tables and its file show it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import median
+
+import numpy as np
+
+from twinbed.analyses.calibrate.fit import Fitted
+from twinbed.contracts.analysis import Row
+from twinbed.model.caution import Caution
+from twinbed.model.run import Level, level_text
+from twinbed.statistics.calibration.area import Area, area
+from twinbed.statistics.calibration.calibration import Predicted
+
+OUTSIDE = "outside of what was measured"
+UNKNOWN = "too far from what was measured"
+DISBELIEVED = "what was left out is not where it was predicted"
+
+
+@dataclass(frozen=True)
+class Place:
+    """One combination of levels: what is predicted there, and what was measured."""
+
+    levels: Mapping[str, Level]
+    value: float | None
+    """Of the dear testbed; None where ``refused``."""
+    low: float | None
+    high: float | None
+    refused: str | None
+    cheap: float | None = None
+    """The geometric mean of the cheap testbed's runs; None where there are none."""
+    dear: float | None = None
+
+    @property
+    def half_width(self) -> float | None:
+        """As a share: 0.06 is within 6 %."""
+        if self.low is None or self.high is None:
+            return None
+        return math.sqrt(self.high / self.low) - 1
+
+
+@dataclass(frozen=True)
+class Held:
+    """A cell of the dear testbed that was left out with all others of its group."""
+
+    levels: Mapping[str, Level]
+    measured: float
+    value: float
+    low: float
+    high: float
+    is_outside: bool
+    """Whether the others' range does not hold it, so that nothing would have been said."""
+
+    @property
+    def is_held(self) -> bool:
+        return self.low <= self.measured <= self.high
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """One response at one combination of the levels that are no numbers."""
+
+    fitted: Fitted
+
+    @property
+    def response(self) -> str:
+        return self.fitted.response
+
+    @property
+    def unit(self) -> str:
+        return self.fitted.unit
+
+    def predict(self, wanted: Sequence[Mapping[str, Level]], *, one_run: bool = False) -> Sequence[Place]:
+        """Raises TwinbedError where a level is missing or no number."""
+        return self.places(wanted, self.fitted.predict(wanted, one_run=one_run))
+
+    def places(self, wanted: Sequence[Mapping[str, Level]], said: Predicted) -> Sequence[Place]:
+        return [self._place(levels, said, at) for at, levels in enumerate(wanted)]
+
+    @cached_property
+    def cells(self) -> Sequence[Place]:
+        """Everywhere that the cheap testbed was measured."""
+        fitted, made = self.fitted, self.fitted.calibration
+        dear = {tuple(each.items()): math.exp(mean) for each, mean in zip(fitted.dear_cells, made.dear.means, strict=True)}
+        said = self.predict(fitted.cheap_cells)
+        return [
+            Place(each.levels, each.value, each.low, each.high, each.refused, math.exp(mean), dear.get(tuple(levels.items())))
+            for each, levels, mean in zip(said, fitted.cheap_cells, made.cheap.means, strict=True)
+        ]
+
+    @cached_property
+    def held(self) -> Sequence[Held]:
+        cells = self.fitted.dear_cells
+        return [
+            Held(
+                {**self.fitted.levels, **cells[each.cell]},
+                math.exp(each.measured),
+                math.exp(each.mean),
+                math.exp(each.low),
+                math.exp(each.high),
+                each.outside,
+            )
+            for each in self.fitted.calibration.left_out
+        ]
+
+    @property
+    def half_width(self) -> float | None:
+        """The median over the cells that were not measured on the dear testbed; over all where there are none."""
+        unmeasured = [each.half_width for each in self.cells if each.dear is None and each.half_width is not None]
+        every = unmeasured or [each.half_width for each in self.cells if each.half_width is not None]
+        return median(every) if every else None
+
+    @property
+    def ratios(self) -> tuple[float, float] | None:
+        """The least and the greatest predicted ratio of the dear testbed to the cheap one."""
+        found = [each.value / each.cheap for each in self.cells if each.value is not None and each.cheap is not None]
+        return (min(found), max(found)) if found else None
+
+    @cached_property
+    def area(self) -> Area | None:
+        """Between both testbeds' curves over ``by``, where both were measured; None of fewer than two such levels."""
+        fitted, made = self.fitted, self.fitted.calibration
+        cheap = {tuple(np.round(place, 9)): mean for place, mean in zip(made.cheap.inputs, made.cheap.means, strict=True)}
+        column = fitted.group
+        differences: dict[float, list[float]] = {}
+        for place, mean in zip(made.dear.inputs, made.dear.means, strict=True):
+            here = cheap.get(tuple(np.round(place, 9)))
+            if here is not None:
+                differences.setdefault(round(float(place[column]), 9), []).append(mean - here)
+        most = max(map(len, differences.values()), default=0)
+        whole = {at: each for at, each in differences.items() if len(each) == most}
+        if len(whole) < 2:
+            return None
+        return area(np.array([*whole]), np.array([*whole.values()]), made.level)
+
+    def _place(self, levels: Mapping[str, Level], said: Predicted, at: int) -> Place:
+        where = {**self.fitted.levels, **levels}
+        if why := self._refusal(said, at):
+            return Place(where, None, None, None, why)
+        return Place(where, math.exp(said.mean[at]), math.exp(said.low[at]), math.exp(said.high[at]), None)
+
+    def _refusal(self, said: Predicted, at: int) -> str | None:
+        if self.fitted.calibration.is_disbelieved:
+            return DISBELIEVED
+        if said.outside[at]:
+            return OUTSIDE
+        return UNKNOWN if said.unknown[at] else None
+
+
+@dataclass(frozen=True)
+class Calibrations:
+    source: str
+    cheap: str
+    """The testbed that is calibrated from."""
+    dear: str
+    """And to."""
+    level: float
+    accepted: Sequence[str]
+    """Cautions that speak against it, and that it was made despite of."""
+    passports: Mapping[str, Mapping[str, Sequence[str]]]
+    """Testbed -> fact -> its values."""
+    each: Sequence[Calibrated]
+    cautions: Sequence[Caution] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def of(self, response: str | None, levels: Mapping[str, Level]) -> Calibrated | None:
+        """The one of this response (None: the first) whose levels that are no numbers are these."""
+        for each in self.each:
+            if response in (None, each.response) and all(
+                name in levels and level_text(levels[name]) == level_text(level) for name, level in each.fitted.levels.items()
+            ):
+                return each
+        return None
+
+
+def tables(calibrations: Calibrations) -> dict[str, list[Row]]:
+    """``calibrations`` (one a response and combination), ``predictions`` (one a cell of the cheap testbed), ``left_out`` (one a
+    cell of the dear one, as predicted without its group)."""
+    return {
+        "calibrations": [_summary(each) for each in calibrations.each],
+        "predictions": [row for each in calibrations.each for row in _predictions(each)],
+        "left_out": [row for each in calibrations.each for row in _left_out(each)],
+    }
+
+
+def _summary(each: Calibrated) -> Row:
+    made, gap = each.fitted.calibration, each.area
+    ratios = each.ratios or (None, None)
+    inside = [one for one in each.held if not one.is_outside]
+    missed, groups, _ = made.missed
+    return {
+        **each.fitted.levels,
+        "response": each.response,
+        "cheap_cells": len(made.cheap),
+        "dear_cells": len(made.dear),
+        "drawn": made.drawn_groups,
+        "interval": "conformal" if made.is_conformal else "process",
+        "half_width": each.half_width,
+        "ratio_low": ratios[0],
+        "ratio_high": ratios[1],
+        "left_out": len(inside),
+        "held": sum(one.is_held for one in inside),
+        "groups_missed": missed,
+        "groups": groups,
+        "area": None if gap is None else gap.value,
+        "area_low": None if gap is None or gap.interval is None else gap.interval.low,
+        "area_high": None if gap is None or gap.interval is None else gap.interval.high,
+    }
+
+
+def _predictions(each: Calibrated) -> Iterator[Row]:
+    for place in each.cells:
+        yield {
+            **place.levels,
+            "response": each.response,
+            "cheap": place.cheap,
+            "dear": place.dear,
+            "value": place.value,
+            "low": place.low,
+            "high": place.high,
+            "refused": place.refused,
+        }
+
+
+def _left_out(each: Calibrated) -> Iterator[Row]:
+    for one in each.held:
+        yield {
+            **one.levels,
+            "response": each.response,
+            "measured": one.measured,
+            "value": one.value,
+            "low": one.low,
+            "high": one.high,
+            "held": None if one.is_outside else one.is_held,
+        }

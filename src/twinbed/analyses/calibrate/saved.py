@@ -1,0 +1,139 @@
+"""A calibration as a file: the runs that it was made of, and what it is tied to. Reading it makes it anew.
+
+Processes follow from runs alone, to the last digit on one machine, so that nothing else has to be kept, and whoever is given
+the file can see what it rests on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import twinbed
+from twinbed.analyses.calibrate.data import Runs
+from twinbed.analyses.calibrate.fit import Fitted, fitted
+from twinbed.analyses.calibrate.result import Calibrated, Calibrations, tables
+from twinbed.model.caution import Caution
+from twinbed.model.error import TwinbedError
+from twinbed.model.json import Document, document, documents, integer, number, text
+from twinbed.model.run import Level
+
+FORMAT = 1
+FOLDER = "calibrations"
+"""Of a results folder."""
+
+
+def file_name(calibrations: Calibrations) -> str:
+    return f"{calibrations.cheap}-{calibrations.dear}.json"
+
+
+def to_json(calibrations: Calibrations) -> str:
+    data = {
+        "format": FORMAT,
+        "what": "twinbed calibration",
+        "twinbed": twinbed.__version__,
+        "source": calibrations.source,
+        "from": calibrations.cheap,
+        "to": calibrations.dear,
+        "level": calibrations.level,
+        "despite": list(calibrations.accepted),
+        "passports": {name: dict(facts) for name, facts in calibrations.passports.items()},
+        "cautions": [each.to_json() for each in calibrations.cautions],
+        "responses": [_response(each.fitted) for each in calibrations.each],
+        "summary": tables(calibrations)["calibrations"],
+        "predictions": tables(calibrations)["predictions"],
+    }
+    return json.dumps({**data, "sha256": _digest(data)}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read(file: Path) -> tuple[Calibrations, Sequence[str]]:
+    """The calibration of a file, and what is to be said of it. Raises TwinbedError for anything else."""
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(data, dict) or data.get("what") != "twinbed calibration":
+            raise TwinbedError(f"{file} is no calibration", advice="`twinbed calibrate RESULTS --from A --to B` makes one")
+        if data.get("format") != FORMAT:
+            raise TwinbedError(f"{file} has format {data.get('format')!r}, this twinbed reads {FORMAT}")
+        digest = data.pop("sha256", None)
+        if digest != _digest(data):
+            raise TwinbedError(f"{file} was changed since it was made", advice="make it again from its results")
+        remarks = []
+        if data["twinbed"] != twinbed.__version__:
+            remarks.append(f"made by twinbed {data['twinbed']}, this is {twinbed.__version__}: digits may differ")
+        level = number(data["level"])
+        return (
+            Calibrations(
+                text(data["source"]),
+                text(data["from"]),
+                text(data["to"]),
+                level,
+                [text(each) for each in data["despite"]],
+                {name: {fact: list(values) for fact, values in facts.items()} for name, facts in data["passports"].items()},
+                [Calibrated(_fitted(each, level)) for each in documents(data["responses"])],
+                tuple(Caution.from_json(each) for each in documents(data["cautions"])),
+            ),
+            remarks,
+        )
+    except OSError as error:
+        raise TwinbedError(f"{file} cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise TwinbedError(f"{file} is no calibration: {error}") from error
+
+
+def _digest(data: Mapping[str, object]) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def _response(of: Fitted) -> Document:
+    return {
+        "response": of.response,
+        "unit": of.unit,
+        "levels": dict(of.levels),
+        "by": of.by,
+        "drawn": list(of.drawn),
+        "from": _runs(of.cheap),
+        "to": _runs(of.dear),
+    }
+
+
+def _runs(runs: Runs) -> Document:
+    levels: Document = {name: list(of) for name, of in runs.levels.items()}
+    return {"levels": levels, "blocks": list(runs.blocks), "values": list(runs.values)}
+
+
+def _fitted(data: Document, level: float) -> Fitted:
+    levels: dict[str, Level] = {name: _level(each) for name, each in document(data["levels"]).items()}
+    return fitted(
+        text(data["response"]),
+        text(data["unit"]),
+        levels,
+        _read_runs(document(data["from"])),
+        _read_runs(document(data["to"])),
+        by=text(data["by"]),
+        drawn=_levels(data["drawn"]),
+        level=level,
+    )
+
+
+def _read_runs(data: Document) -> Runs:
+    blocks, values = data["blocks"], data["values"]
+    if not isinstance(blocks, list) or not isinstance(values, list):
+        raise TypeError("blocks and values are lists")
+    levels = {name: _levels(of) for name, of in document(data["levels"]).items()}
+    if {len(of) for of in levels.values()} | {len(blocks)} != {len(values)}:
+        raise ValueError("its columns have different lengths")
+    return Runs(levels, [integer(each) for each in blocks], [number(each) for each in values])
+
+
+def _levels(data: object) -> Sequence[Level]:
+    if not isinstance(data, list):
+        raise TypeError("levels are a list")
+    return [_level(each) for each in data]
+
+
+def _level(value: object) -> Level:
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise TypeError(f"{value!r:.60} is no level")

@@ -1,0 +1,96 @@
+"""Calibrations in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from twinbed.analyses.calibrate.next_runs import Next
+from twinbed.analyses.calibrate.result import Calibrated, Calibrations, Place
+from twinbed.model.run import level_text
+from twinbed.model.tables import Tables
+from twinbed.render.quantities import duration, share, unit_scale
+from twinbed.render.tabular import joined
+from twinbed.render.words import metric_name
+from twinbed.statistics.calibration.calibration import least_groups
+
+NAMED = ("", "1", "/s")
+"""Units that a metric's name says itself."""
+
+
+def sentences(found: Calibrations, each: Calibrated) -> Iterator[str]:
+    """What was measured, what comes of it, and why it may be believed."""
+    fitted, made = each.fitted, each.fitted.calibration
+    where = "".join(f", {name} {level_text(level)}" for name, level in fitted.levels.items())
+    yield f"{metric_name(each.response)}{where}: from {found.cheap} to {found.dear}"
+    names = joined([one.name for one in fitted.inputs])
+    yield f"  measured: {len(made.cheap)} cells of {names} on {found.cheap}, {len(made.dear)} on {found.dear}"
+    ratios, half = each.ratios, each.half_width
+    if ratios is None or half is None:
+        yield f"  nothing is predicted: {each.cells[0].refused}"
+    else:
+        low, high = (f"{ratio:.3g}" for ratio in ratios)
+        span = f"{low} times" if low == high else f"{low} to {high} times"
+        within = f"predicted within ±{share(_short(half))} (median, {share(found.level)})"
+        yield f"  {found.dear} gives {span} what {found.cheap} gives; {within}"
+    refused = [one for one in each.cells if one.refused is not None]
+    if refused:
+        why = joined(list(dict.fromkeys(one.refused for one in refused if one.refused)))
+        yield f"  not predicted: {len(refused)} of {len(each.cells)} cells ({why})"
+    yield f"  {belief(found, each)}"
+    inside = [one for one in each.held if not one.is_outside]
+    held = sum(one.is_held for one in inside)
+    if inside:
+        yield f"  left out one {fitted.by} at a time: {held} of {len(inside)} means lie in the intervals that the others give"
+    else:
+        yield f"  no {fitted.by} lies between others that were measured on {found.dear}: nothing could be held against it"
+
+
+def belief(found: Calibrations, each: Calibrated) -> str:
+    """Which interval it is, and why."""
+    fitted, made = each.fitted, each.fitted.calibration
+    missed, groups, _ = made.missed
+    need = least_groups(found.level)
+    if made.is_conformal:
+        text = f"intervals: conformal, by {made.drawn_groups} levels of {fitted.by} drawn at random; they hold on no belief"
+        if made.is_doubted:
+            text += f", and are wide because {missed} of {groups} were not where the process has them"
+        return text
+    drawn = f"{made.drawn_groups} were drawn at random" if made.drawn_groups else "none was drawn at random"
+    text = (
+        f"intervals: the process' own; a conformal one of {share(found.level)} needs {need} levels of {fitted.by}, and {drawn}"
+    )
+    if made.is_disbelieved:
+        return f"{text}; {missed} of {groups} left out miss them, so that they are not given"
+    return f"{text}; {missed} of {groups} left out miss them" if made.is_doubted else text
+
+
+def place_sentence(found: Calibrations, each: Calibrated, place: Place, *, one_run: bool) -> str:
+    where = ", ".join(f"{name} {level_text(level)}" for name, level in place.levels.items())
+    if place.value is None or place.low is None or place.high is None:
+        return f"{where}: nothing is said of {found.dear}: it is {place.refused}"
+    scale = unit_scale(each.unit, [place.value])
+    value, low, high = (f"{number / scale.factor:.4g}" for number in (place.value, place.low, place.high))
+    unit = f" {scale.unit}" if scale.unit not in NAMED else ""
+    what = "one run" if one_run else "the mean"
+    interval = f"{low} to {high} ({share(found.level)}, of {what})"
+    return f"{where}: {metric_name(each.response)} of {found.dear} {value}{unit}, {interval}"
+
+
+def next_sentences(tables: Tables, found: Calibrations, chosen: Next, study: Path) -> Iterator[str]:
+    yield ""
+    now = share(_short(chosen.now))
+    if not chosen.levels:
+        yield f"nothing to measure: the median half-width is ±{now} already"
+        return
+    yield f"next on {found.dear}, most telling first (median half-width now ±{now}, all cells):"
+    for level, half in zip(chosen.levels, chosen.half_widths, strict=True):
+        yield f"  {chosen.by} {level_text(level)}: ±{share(_short(half))}"
+    profile = tables.outline.data.get("profile")
+    option = f" --profile {profile}" if profile else ""
+    yield f"they last {duration(chosen.seconds)}; not being random, they count for the process, not for the conformal interval"
+    yield f"{study}; next: twinbed run {study}{option} -o {found.source}"
+
+
+def _short(half: float) -> float:
+    return float(f"{half:.2g}")

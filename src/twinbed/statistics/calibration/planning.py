@@ -1,0 +1,85 @@
+"""Which runs of the dear testbed to make next: those that take the most from what is unknown for what they cost.
+
+A process' variance hangs on where it is measured, not on what is found there.  So each possible place is tried: by how much the
+variance over all places of interest would fall on average, by second (Cohn 1996, Neural Netw. 9:1071: active learning for a
+process).  The best one is taken as measured, and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from twinbed.statistics.calibration.calibration import Calibration
+
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    candidate: int
+    seconds: float
+    half_width: float
+    """The median half-width of the intervals at the places of interest once this and all steps before are measured, in
+    logarithms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    now: float
+    """The median half-width as it is."""
+    steps: Sequence[Step]
+
+
+def course(
+    calibration: Calibration,
+    candidates: Sequence[Doubles],
+    of_interest: Doubles,
+    *,
+    seconds: Sequence[float],
+    runs: int,
+    steps: int,
+    until: float = 0.0,
+) -> Course:
+    """Up to so many ``steps``, or until the half-width is ``until``. Each step makes ``runs`` runs at all places of one of the
+    ``candidates``, each (places, inputs), which lasts ``seconds``; a candidate is taken once."""
+    ends = np.cumsum([0, *map(len, candidates)])
+    covariance = _covariance(calibration, np.vstack([*candidates, of_interest]))
+    own = int(ends[-1])
+    error = calibration.dear.noise.of_one_run / runs
+    wide = float(ndtri((1 + calibration.level) / 2))
+    left = dict(enumerate(np.arange(low, high) for low, high in pairwise(ends.tolist())))
+    found: list[Step] = []
+    now = _half_width(covariance, own, wide)
+    while left and len(found) < steps and (found[-1].half_width if found else now) > until:
+        gains = {at: _known(covariance, places, error) for at, places in left.items()}
+        falls = {at: float(np.sum(gain[own:] ** 2)) / seconds[at] for at, gain in gains.items()}
+        best = max(falls, key=falls.__getitem__)
+        del left[best]
+        covariance = covariance - gains[best] @ gains[best].T
+        found.append(Step(best, seconds[best], _half_width(covariance, own, wide)))
+    return Course(now, found)
+
+
+def _known(covariance: Doubles, places: NDArray[np.intp], error: float) -> Doubles:
+    """What the covariance loses by measuring ``places``, as a root: (all places, these)."""
+    inside = covariance[np.ix_(places, places)]
+    factor = np.linalg.cholesky(inside + (error + 1e-12) * np.eye(len(inside)))
+    found: Doubles = np.linalg.solve(factor, covariance[places]).T
+    return found
+
+
+def _half_width(covariance: Doubles, own: int, wide: float) -> float:
+    return wide * float(np.median(np.sqrt(np.maximum(np.diagonal(covariance)[own:], 0.0))))
+
+
+def _covariance(calibration: Calibration, places: Doubles) -> Doubles:
+    """Of the dear testbed's mean at places, over all shapes; without what the shapes' means differ by, which runs tell."""
+    _, covariances = calibration.dear_at(places)
+    found: Doubles = np.einsum("s,smn->mn", calibration.delta.shapes.weights, covariances)
+    return found
