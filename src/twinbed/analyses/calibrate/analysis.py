@@ -22,6 +22,7 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables
 from twinbed.observations.frame import Frame, headlines, of_tables
+from twinbed.observations.predictable import digest
 
 
 class CalibrateParams(BaseModel):
@@ -81,6 +82,7 @@ class CalibrateAnalysis(Analysis[CalibrateParams, Calibrations]):
             [kind.name.lower() for kind in against],
             {name: passport(source, name) for name in (cheap, dear)},
             made,
+            digest(source, (cheap, dear)),
             [each for each in frame.cautions if each.subject in ("", cheap, dear)],
             {**frame.left_out, **{f"response {name} ({error.message})": 1 for name, error in refused.items()}},
         )

@@ -132,7 +132,8 @@ def _kind(name: str) -> object:
 
 
 def _save(found: Calibrations, results: Path, output: Path | None) -> Path:
-    from twinbed.analyses.calibrate.saved import FOLDER, file_name, to_json
+    from twinbed.analyses.calibrate.saved import file_name, to_json
+    from twinbed.observations.predictable import FOLDER
     from twinbed.render.output import write as write_file
 
     if output is None and not results.is_dir():

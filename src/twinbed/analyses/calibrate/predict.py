@@ -65,9 +65,10 @@ def command(
     asked = _asked(levels)
     if (results is None) == (not asked):
         raise TwinbedError("of which place?", advice=f"{_example(found)}, or --with RESULTS")
+    wanted: Sequence[Mapping[str, Level]] = [asked]
+    cheap: Sequence[float | None] = [None]
     if results is None:
         each = _of(found, response, asked)
-        wanted, cheap = [asked], [None]
     else:
         each, wanted, cheap = _new(inputs, found, results, testbed or found.cheap, response)
     at = [{name: level for name, level in one.items() if name not in each.fitted.levels} for one in wanted]

@@ -75,6 +75,10 @@ class Calibrated:
     def unit(self) -> str:
         return self.fitted.unit
 
+    @property
+    def factors(self) -> Sequence[str]:
+        return [*self.fitted.levels, *(one.name for one in self.fitted.inputs)]
+
     def predict(self, wanted: Sequence[Mapping[str, Level]], *, one_run: bool = False) -> Sequence[Place]:
         """Raises TwinbedError where a level is missing or no number."""
         return self.places(wanted, self.fitted.predict(wanted, one_run=one_run))
@@ -165,6 +169,8 @@ class Calibrations:
     passports: Mapping[str, Mapping[str, Sequence[str]]]
     """Testbed -> fact -> its values."""
     each: Sequence[Calibrated]
+    runs: str
+    """What tells the runs that it was made of from others (``observations.predictable``)."""
     cautions: Sequence[Caution] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
 

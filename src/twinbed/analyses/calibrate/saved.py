@@ -21,8 +21,6 @@ from twinbed.model.json import Document, document, documents, integer, number, t
 from twinbed.model.run import Level
 
 FORMAT = 1
-FOLDER = "calibrations"
-"""Of a results folder."""
 
 
 def file_name(calibrations: Calibrations) -> str:
@@ -39,6 +37,8 @@ def to_json(calibrations: Calibrations) -> str:
         "to": calibrations.dear,
         "level": calibrations.level,
         "despite": list(calibrations.accepted),
+        "runs": calibrations.runs,
+        "factors": list(dict.fromkeys(name for each in calibrations.each for name in each.factors)),
         "passports": {name: dict(facts) for name, facts in calibrations.passports.items()},
         "cautions": [each.to_json() for each in calibrations.cautions],
         "responses": [_response(each.fitted) for each in calibrations.each],
@@ -72,6 +72,7 @@ def read(file: Path) -> tuple[Calibrations, Sequence[str]]:
                 [text(each) for each in data["despite"]],
                 {name: {fact: list(values) for fact, values in facts.items()} for name, facts in data["passports"].items()},
                 [Calibrated(_fitted(each, level)) for each in documents(data["responses"])],
+                text(data["runs"]),
                 tuple(Caution.from_json(each) for each in documents(data["cautions"])),
             ),
             remarks,

@@ -31,6 +31,7 @@ from twinbed.model.caution import Caution, Kind
 from twinbed.model.result import Verdict
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables
+from twinbed.observations.predictable import predictable
 from twinbed.statistics.counts import Tally
 from twinbed.statistics.multiplicity import holm
 
@@ -216,7 +217,13 @@ class Compare(Analysis[CompareParams, Comparisons]):
                 comparison = _comparison(key, about, pair, rules, by, tallies(samples, key, pair.groups), tuple(kept))
                 measured_there = tables.outline.reference in samples.groups[cell]
                 comparisons.append(replace(comparison, headline=measured_there and pair.names[0] in headlines))
-        decided = tuple(_decide(comparisons, rules.alpha))
+        known = predictable(source)
+        decided = tuple(
+            replace(each, predictable=known.of(each.testbed, each.reference, each.metric, each.cell))
+            if each.verdict is Verdict.DIFFERENT
+            else each
+            for each in _decide(comparisons, rules.alpha)
+        )
         of_study = [*_study_cautions(tables, samples, carry, left, decided)]
         for of_runs in (of_order, of_sessions):
             of_study += dict.fromkeys(caution for each in of_runs.values() for caution in each)

@@ -149,6 +149,9 @@ class Comparison:
     """What values are rounded to, in the unit; 0 where nothing shows that they are."""
     events: bool = False
     """Whether values are counts of events."""
+    predictable: float | None = None
+    """The half-width, as a share, of the reference's mean as a calibration that was kept with the results predicts it here;
+    None without one, or where it refuses."""
 
     @property
     def runs(self) -> int:

@@ -57,6 +57,7 @@ def _row(each: Comparison, factors: Sequence[str]) -> dict[str, Json]:
         "verdict": str(each.verdict),
         "because": explanation(each),
         "replicates_needed": each.replicates_needed,
+        "predictable": each.predictable,
         "step": each.step or None,
         "unseen_share": each.unseen_share,
         "cautions": " | ".join(f"{item.kind.name.lower()}({item.subject}: {item.detail})" for item in each.cautions) or None,

@@ -41,8 +41,15 @@ def explanation(each: Comparison) -> str:
         return f"shown to be within {margin}{_tentative(each)}"
     if each.verdict is Verdict.DIFFERENT:
         shown = f"shown to differ by more than {margin}"
-        return (f"{each.reference} is 0 throughout, this is not" if each.ratio is None else shown) + _tentative(each)
+        shown = (f"{each.reference} is 0 throughout, this is not" if each.ratio is None else shown) + _tentative(each)
+        return (
+            shown if each.predictable is None else f"{shown}, but predictable: ±{_within(each.predictable)} after calibration"
+        )
     return _why_open(each, margin)
+
+
+def _within(half_width: float) -> str:
+    return share(float(f"{half_width:.2g}"))
 
 
 def _unseen(each: Comparison) -> str:
@@ -250,6 +257,12 @@ class Summary:
                 f"Do not read {_names(self.different)} of {self.testbed} as {self.reference}'s: "
                 f"the largest difference is {finding(worst)}."
             )
+            if found := [each for each in self.different if each.predictable is not None]:
+                widths = sorted(each.predictable or 0.0 for each in found)
+                sentences.append(
+                    f"Different, but predictable: {_names(found)} of {self.reference} follow from {self.testbed}'s within "
+                    f"±{_within(widths[len(widths) // 2])} after calibration (median of {len(found)} of {len(self.different)})."
+                )
         if self.equivalent:
             where = "" if not (self.different or self.inconclusive) else " where it is listed as equivalent"
             if wrong := [each for each in self.equivalent if _misnamed(each)]:

@@ -59,7 +59,7 @@ class Shapes:
     weights: Doubles
     """(shapes,), of sum 1."""
 
-    def likely(self, least: float = 1e-4) -> Shapes:
+    def likely(self, least: float = 1e-6) -> Shapes:
         """Without those that weigh as good as nothing."""
         kept = self.weights > least * self.weights.max()
         weights = self.weights[kept]

@@ -349,6 +349,7 @@ def metrics_table(folder: Path, rows: list[tuple[str, str, str, str, float | Non
 
     class Given:
         path, outline, planned, records, cautions = store.path, store.outline, store.planned, store.records, store.cautions
+        shown = store.shown
         other_settings = 0
 
         def table(self, name: str) -> Any:
