@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from twinbed.contracts.analysis import Row
 from twinbed.model.run import Level, Status, level_text
 from twinbed.model.tables import Tables
 
@@ -22,10 +23,14 @@ class Predictable:
     """(testbed, reference, metric, cell) -> half-width of the interval as a share."""
 
     half_widths: Mapping[tuple[str, str, str, Cell], float]
+    factors: Mapping[tuple[str, str], frozenset[str]]
+    """(testbed, reference) -> what the calibration is over: factors of one level are not in its cells."""
 
     def of(self, testbed: str, reference: str, metric: str, cell: Mapping[str, Level]) -> float | None:
         """None where nothing is predicted."""
-        return self.half_widths.get((testbed, reference, metric, _cell(cell)))
+        names = self.factors.get((testbed, reference), frozenset())
+        own = {name: level for name, level in cell.items() if name in names}
+        return self.half_widths.get((testbed, reference, metric, _cell(own)))
 
 
 def digest(tables: Tables, testbeds: Sequence[str]) -> str:
@@ -41,25 +46,28 @@ def digest(tables: Tables, testbeds: Sequence[str]) -> str:
 def predictable(tables: Tables) -> Predictable:
     """What the calibrations beside results say; those of other runs than these are left out, and so is what is no such file."""
     folder = tables.shown / FOLDER
-    found: dict[tuple[str, str, str, Cell], float] = {}
+    half_widths: dict[tuple[str, str, str, Cell], float] = {}
+    factors: dict[tuple[str, str], frozenset[str]] = {}
     for file in sorted(folder.glob("*.json")) if folder.is_dir() else ():
-        found |= dict(_file(tables, file))
-    return Predictable(found)
+        try:
+            data = json.loads(file.read_text(encoding="utf-8"))
+            pair = (data["from"], data["to"])
+            if data["runs"] == digest(tables, pair):
+                names = frozenset(data["factors"])
+                half_widths |= dict(_half_widths(pair, names, data["predictions"]))
+                factors[pair] = names
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return Predictable(half_widths, factors)
 
 
-def _file(tables: Tables, file: Path) -> Iterator[tuple[tuple[str, str, str, Cell], float]]:
-    try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-        cheap, dear = data["from"], data["to"]
-        if data["runs"] != digest(tables, (cheap, dear)):
-            return
-        factors = data["factors"]
-        for row in data["predictions"]:
-            if row["low"] is not None and row["high"] is not None:
-                cell = _cell({name: row[name] for name in factors if name in row})
-                yield (cheap, dear, row["response"], cell), (row["high"] / row["low"]) ** 0.5 - 1
-    except (OSError, ValueError, KeyError, TypeError):
-        return
+def _half_widths(
+    pair: tuple[str, str], factors: frozenset[str], predictions: Sequence[Row]
+) -> Iterator[tuple[tuple[str, str, str, Cell], float]]:
+    for row in predictions:
+        if row["low"] is not None and row["high"] is not None:
+            cell = _cell({name: level for name, level in row.items() if name in factors})
+            yield (*pair, row["response"], cell), math.sqrt(row["high"] / row["low"]) - 1
 
 
 def _cell(levels: Mapping[str, Level]) -> Cell:

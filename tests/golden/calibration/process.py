@@ -7,6 +7,7 @@ optimisation. Its mean is 0: values here are about 0.
 """
 
 import json
+from pathlib import Path
 
 import numpy as np
 import sklearn
@@ -34,6 +35,6 @@ data = {
     "asked": asked.tolist(),
     "cases": cases,
 }
-with open("process.json", "w") as file:
+with Path("process.json").open("w") as file:
     json.dump(data, file, indent=1)
     file.write("\n")

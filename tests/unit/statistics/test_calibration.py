@@ -38,12 +38,11 @@ def made(seed: int = 3, name: str = "joint laws", dear: int = 10, payloads: int 
 
 @pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: f"deviation {case['deviation']}")
 def test_a_process_is_scikit_learns(case: dict[str, object]) -> None:
-    """With no trend: the basis is one value that is known to be 0, by an amount that values at 0 of any variance say."""
+    """Scikit-learn's mean is known to be 0, so that the trend's amount is given a point of its own."""
     points, values, asked = (np.array(GOLDEN[name]) for name in ("points", "values", "asked"))
     far = np.array([[1e6, 1e6]])
     inputs = np.vstack([points, far])
-    # A value without error far from all others, whose basis is 1 and its process' deviation known, fixes nothing else: the basis
-    # is 0 at every other point.
+    # A value far from all others, the only one whose basis is not 0, fixes the amount and nothing else.
     basis = np.append(np.zeros(len(points)), 1.0)[:, None]
     errors = np.diag(np.append(GOLDEN["errors"], 1.0))
     of = shape(float(str(case["deviation"])), *map(float, case["lengths"]))  # type: ignore[call-overload]

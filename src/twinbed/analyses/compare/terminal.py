@@ -245,7 +245,8 @@ def _cell_rows(console: Console, width: _Widths, rows: Sequence[Comparison], rea
         gap = " " * max(1, width.before_verdict - len(line))
         console.print(Text.assemble(line, gap, verdict), highlight=False, soft_wrap=True)
         reason = explanation(each)
-        if each.verdict is Verdict.INCONCLUSIVE and reason not in reasons_shown:
+        is_told = each.verdict is Verdict.INCONCLUSIVE or each.predictable is not None
+        if is_told and reason not in reasons_shown:
             _print(console, f"{_take(names):<{width.cell}}   {reason}", "dim")
             reasons_shown.add(reason)
     for name in names:
