@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.simulated.calibrated import HIGH, LOW, THREADS, WORLDS, Held, held_out
+from benchmarks.simulated.calibrated import HIGH, LOW, THREADS, WORLDS, Held, held_out, steps_needed
 
 
 def study(name: str, seed: int, number: int) -> Held:
@@ -73,6 +73,10 @@ HEADS = (
 )
 
 
+def planned(seed: int, number: int) -> tuple[int, float] | None:
+    return steps_needed(np.random.default_rng([seed, 99, number]))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--studies", type=int, default=1000)
@@ -86,6 +90,11 @@ def main() -> None:
             found = list(workers.map(partial(study, name, given.seed), range(given.studies), chunksize=4))
             sys.stdout.write(row(name, found) + "\n")
             sys.stdout.flush()
+        if given.world:
+            return
+        steps = [each for each in workers.map(partial(planned, given.seed), range(max(1, given.studies // 10))) if each]
+        ratio = sum(chosen for chosen, _ in steps) / sum(drawn for _, drawn in steps)
+        sys.stdout.write(f"\nruns of --next by those of random choice: {ratio:.2f}, over {len(steps)} studies\n")
 
 
 if __name__ == "__main__":

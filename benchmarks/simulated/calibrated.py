@@ -15,6 +15,7 @@ from twinbed.statistics.calibration.calibration import Calibration, Predicted, c
 from twinbed.statistics.calibration.cells import Cells, cells
 from twinbed.statistics.calibration.equating import logistic_curve
 from twinbed.statistics.calibration.joint_law import JointLaw, joint_law
+from twinbed.statistics.calibration.planning import MOST, course
 from twinbed.statistics.calibration.trend import OfLaw, Place
 from twinbed.statistics.nonlinear import NoFitError
 
@@ -206,3 +207,47 @@ def _logistic(dear: Runs, places: np.ndarray, truth: np.ndarray) -> tuple[np.nda
         half[asked] = (high - low) / 2 / np.abs(rate)
         covers[asked] = (low <= np.exp(truth[asked])) & (np.exp(truth[asked]) <= high)
     return half, covers
+
+
+def steps_needed(noise: np.random.Generator, begun: int = 6, orders: int = 20) -> tuple[int, float] | None:
+    """Payloads that `--next` measures until nine of ten half-widths are half of what they were, and how many payloads in a random
+    order take, on average; None where all payloads together do not bring it there. Every payload costs the same."""
+    of = world("joint laws", noise, 40)
+    cheap = measured(of, of.cheap, of.cheap_noise, grid(of.payloads), 10, noise)
+    dear = measured(of, of.dear, of.dear_noise, grid(of.payloads[:begun]), 5, noise)
+    found = calibrated(cheap, dear)
+    candidates = [found.scaled(grid(np.array([payload]))) for payload in of.payloads[begun:]]
+    of_interest = found.calibration.cheap.inputs
+    one = len(candidates)
+
+    def widths(order: Sequence[np.ndarray]) -> list[float]:
+        """Of the candidates in this order: each step has one to choose from."""
+        covariance = _dear_covariance(found.calibration, np.vstack([*order, of_interest]))
+        error = found.calibration.dear.noise.of_one_run / 5
+        halves, size = [], len(THREADS)
+        for step in range(len(order)):
+            places = np.arange(step * size, (step + 1) * size)
+            inside = covariance[np.ix_(places, places)] + error * np.eye(size)
+            covariance = covariance - covariance[:, places] @ np.linalg.solve(inside, covariance[places])
+            rest = np.diagonal(covariance)[len(order) * size :]
+            halves.append(float(np.quantile(np.sqrt(np.maximum(rest, 0.0)), MOST)))
+        return halves
+
+    greedy = course(found.calibration, candidates, of_interest, seconds=[1.0] * one, runs=5, steps=one)
+    target = greedy.now / 2
+    needed = next((number for number, step in enumerate(greedy.steps, 1) if step.half_width <= target), None)
+    if needed is None:
+        return None
+    at_random = []
+    for _ in range(orders):
+        drawn = widths([candidates[at] for at in noise.permutation(one)])
+        at_random.append(next((number for number, half in enumerate(drawn, 1) if WIDE * half <= target), one))
+    return needed, float(np.mean(at_random))
+
+
+WIDE = 1.959963984540054
+
+
+def _dear_covariance(calibration: Calibration, places: np.ndarray) -> np.ndarray:
+    _, covariances = calibration.dear_at(places)
+    return np.asarray(np.tensordot(calibration.delta.shapes.weights, covariances, 1))

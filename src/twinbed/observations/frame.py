@@ -253,6 +253,15 @@ def headlines(tables: Tables, layer: Layer) -> tuple[str, ...]:
     return tuple(dict.fromkeys(kind.metric for kind in _kinds(tables) if kind.headline and kind.layer == layer))
 
 
+def headline_places(tables: Tables) -> Sequence[tuple[str, str, str]]:
+    """(metric, host, direction) of every headline, in the order of layers; the whole run's value where there is one."""
+    layers = [str(layer) for layer in Layer]
+    kinds = sorted((kind for kind in _kinds(tables) if kind.headline), key=lambda kind: layers.index(kind.layer))
+    whole = {kind.metric for kind in kinds if not kind.host and not kind.direction}
+    found = [(kind.metric, kind.host, kind.direction) for kind in kinds]
+    return [each for each in found if each[0] not in whole or not (each[1] or each[2])]
+
+
 @dataclass(frozen=True, slots=True)
 class _Kind:
     """What was measured: the columns of the table of metrics that all its rows have alike."""

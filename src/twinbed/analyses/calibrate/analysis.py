@@ -16,12 +16,11 @@ from twinbed.analyses.calibrate.fit import fitted
 from twinbed.analyses.calibrate.result import Calibrated, Calibrations, tables
 from twinbed.analyses.calibrate.trust import DISQUALIFYING, objections, passport
 from twinbed.contracts.analysis import Analysis, Row
-from twinbed.metrics.metric import Layer
 from twinbed.model.caution import Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables
-from twinbed.observations.frame import Frame, headlines, of_tables
+from twinbed.observations.frame import Frame, headline_places, of_tables
 from twinbed.observations.predictable import digest
 
 
@@ -56,24 +55,26 @@ class CalibrateAnalysis(Analysis[CalibrateParams, Calibrations]):
         made: list[Calibrated] = []
         refused: dict[str, TwinbedError] = {}
         frames: list[Frame] = []
-        for response in params.responses or _headlines(source):
+        given = [(response, params.host, params.direction) for response in params.responses]
+        for response, host, direction in given or headline_places(source):
             try:
-                frame = of_tables(source, response, params.host, params.direction)
-                if params.responses or {cheap, dear} <= {*frame.column("testbed").levels}:
+                frame = of_tables(source, response, host or None, direction or None)
+                if given or {cheap, dear} <= {*frame.column("testbed").levels}:
                     made += _each(source, frame, cheap, dear, params)
                     frames.append(frame)
             except TwinbedError as error:
-                refused[response] = error
+                refused["@".join(each for each in (response, host, direction) if each)] = error
         if not made or (params.responses and refused):
             raise next(iter(refused.values()), TwinbedError(f"{source.shown} has nothing to calibrate"))
         frame = frames[0]
         against = objections(frame.cautions, cheap, dear)
-        for kind, detail in against.items():
-            if kind not in params.despite:
-                raise TwinbedError(
-                    f"{kind.meaning} ({detail}): what holds there is no guide to what holds elsewhere",
-                    advice=f"{kind.advice}; --despite {kind.name.lower()} calibrates all the same, and says so",
-                )
+        if refused_by := {kind: detail for kind, detail in against.items() if kind not in params.despite}:
+            said = "; ".join(f"{kind.meaning} ({detail})" for kind, detail in refused_by.items())
+            despite = " ".join(f"--despite {kind.name.lower()}" for kind in refused_by)
+            raise TwinbedError(
+                f"{said}: what holds there is no guide to what holds elsewhere",
+                advice=f"{'; '.join(kind.advice for kind in refused_by)}; {despite} calibrates all the same, and says so",
+            )
         return Calibrations(
             str(source.shown),
             cheap,
@@ -104,10 +105,6 @@ def _testbeds(source: Tables, params: CalibrateParams) -> tuple[str, str]:
     if cheap == dear:
         raise TwinbedError(f"{dear} cannot be calibrated to itself", advice=f"there are: {', '.join(names)}")
     return cheap, dear
-
-
-def _headlines(source: Tables) -> Sequence[str]:
-    return [name for layer in Layer for name in headlines(source, layer)]
 
 
 def _each(source: Tables, frame: Frame, cheap: str, dear: str, params: CalibrateParams) -> Iterator[Calibrated]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     help="Calibrate although this speaks against it: software_cpu or cpu_exhausted. Said wherever it is used.",
 )
 @click.option("--next", "steps", type=click.IntRange(1), metavar="N", help="The N levels to measure next, and a study of them.")
-@click.option("--until", metavar="SHARE", help="With --next: stop where the median half-width is this, such as 5%.")
+@click.option("--until", metavar="SHARE", help="With --next: stop where nine of ten cells are within this, such as 5%.")
 @click.option("--study", "study", type=click.Path(path_type=Path), help="With --next: the study to write. Default: next.yaml.")
 @click.option("--table", type=click.Choice(["calibrations", "predictions", "left_out"]), default="predictions", help="Of CSV.")
 @click.option("--format", "style", type=click.Choice([*STYLES, "html"]), help="What to print. Default: text.")

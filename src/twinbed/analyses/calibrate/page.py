@@ -16,7 +16,7 @@ from twinbed.render.document import document
 from twinbed.render.html import html, notes
 from twinbed.render.quantities import unit_scale
 from twinbed.render.tabular import Tabular, bounds, figure
-from twinbed.render.words import caution_sentences, cell_title, heading, left_out, metric_name
+from twinbed.render.words import caution_sentences, cell_title, heading, left_out
 
 MOST_LINES = 5
 """Kinds in one picture."""
@@ -47,7 +47,7 @@ def section(found: Calibrations, each: Calibrated) -> Markup:
     return html(
         '<section id="calibration-{}"><h2>{}</h2>{}<div class="plots">{}{}</div>{}{}</section>',
         each.response.replace("@", "-"),
-        heading(f"{metric_name(each.response)}{where}"),
+        heading(f"{each.title}{where}"),
         notes(said),
         html("{}{}", _ratios(found, each), drawn),
         _left_out(each, held) if held else "",
@@ -58,11 +58,11 @@ def section(found: Calibrations, each: Calibrated) -> Markup:
 
 def _figures(found: Calibrations, each: Calibrated) -> Iterator[Markup]:
     scale = unit_scale(each.unit, [place.cheap for place in each.cells])
-    axis = metric_name(each.response) + (f" [{scale.unit}]" if scale.unit not in NAMED else "")
+    axis = each.title + (f" [{scale.unit}]" if scale.unit not in NAMED else "")
     for kind in kinds(each)[:MOST_FIGURES]:
         where = f" at {cell_title(kind)}" if kind else ""
         caption = (
-            f"{heading(metric_name(each.response))}{where}: both testbeds, and what is predicted of {found.dear} with its"
+            f"{heading(each.title)}{where}: both testbeds, and what is predicted of {found.dear} with its"
             " interval. Shaded: where anything is."
         )
         drawn = plots.svg(curves_plot(found, each, kind, scale, axis), f"{caption} The table has the numbers.")

@@ -153,7 +153,7 @@ def _means(tables: Tables, testbed: str, each: Calibrated, wanted: Sequence[Mapp
     """The geometric mean of each cell's runs; None without runs, or where one is not above 0."""
     from twinbed.observations.frame import of_tables
 
-    frame = of_tables(tables, each.response.partition("@")[0]).only("testbed", [testbed])
+    frame = of_tables(tables, *each.place).only("testbed", [testbed])
     names = list(wanted[0]) if wanted else []
     values: dict[tuple[Level, ...], list[float]] = {}
     columns = [[frame.column(name).levels[code] for code in frame.column(name).codes] for name in names]

@@ -14,9 +14,11 @@ from twinbed.analyses.calibrate.fit import Fitted
 from twinbed.contracts.analysis import Row
 from twinbed.model.caution import Caution
 from twinbed.model.run import Level, level_text
+from twinbed.render.words import metric_title
 from twinbed.statistics.calibration.area import Area, area
 from twinbed.statistics.calibration.calibration import Predicted
 
+DIRECTIONS = ("client_to_server", "server_to_client")
 OUTSIDE = "outside of what was measured"
 UNKNOWN = "too far from what was measured"
 DISBELIEVED = "what was left out is not where it was predicted"
@@ -74,6 +76,19 @@ class Calibrated:
     @property
     def unit(self) -> str:
         return self.fitted.unit
+
+    @property
+    def place(self) -> tuple[str, str | None, str | None]:
+        """The metric, its host and its direction, where it has one."""
+        metric, *where = self.response.split("@")
+        direction = next((each for each in where if each in DIRECTIONS), None)
+        return metric, next((each for each in where if each != direction), None), direction
+
+    @property
+    def title(self) -> str:
+        """``CPU seconds per request (machine)``."""
+        metric, host, direction = self.place
+        return metric_title(metric, host or "", direction or "")
 
     @property
     def factors(self) -> Sequence[str]:

@@ -11,7 +11,6 @@ from twinbed.model.run import level_text
 from twinbed.model.tables import Tables
 from twinbed.render.quantities import duration, share, unit_scale
 from twinbed.render.tabular import joined
-from twinbed.render.words import metric_name
 from twinbed.statistics.calibration.calibration import least_groups
 
 NAMED = ("", "1", "/s")
@@ -22,7 +21,7 @@ def sentences(found: Calibrations, each: Calibrated) -> Iterator[str]:
     """What was measured, what comes of it, and why it may be believed."""
     fitted, made = each.fitted, each.fitted.calibration
     where = "".join(f", {name} {level_text(level)}" for name, level in fitted.levels.items())
-    yield f"{metric_name(each.response)}{where}: from {found.cheap} to {found.dear}"
+    yield f"{each.title}{where}: from {found.cheap} to {found.dear}"
     names = joined([one.name for one in fitted.inputs])
     yield f"  measured: {len(made.cheap)} cells of {names} on {found.cheap}, {len(made.dear)} on {found.dear}"
     ratios, half = each.ratios, each.half_width
@@ -74,16 +73,16 @@ def place_sentence(found: Calibrations, each: Calibrated, place: Place, *, one_r
     unit = f" {scale.unit}" if scale.unit not in NAMED else ""
     what = "one run" if one_run else "the mean"
     interval = f"{low} to {high} ({share(found.level)}, of {what})"
-    return f"{where}: {metric_name(each.response)} of {found.dear} {value}{unit}, {interval}"
+    return f"{where}: {each.title} of {found.dear} {value}{unit}, {interval}"
 
 
 def next_sentences(tables: Tables, found: Calibrations, chosen: Next, study: Path) -> Iterator[str]:
     yield ""
     now = share(_short(chosen.now))
     if not chosen.levels:
-        yield f"nothing to measure: the median half-width is ±{now} already"
+        yield f"nothing to measure: nine of ten cells are within ±{now} already"
         return
-    yield f"next on {found.dear}, most telling first (median half-width now ±{now}, all cells):"
+    yield f"next on {found.dear}, most telling first (nine of ten cells are within ±{now} now):"
     for level, half in zip(chosen.levels, chosen.half_widths, strict=True):
         yield f"  {chosen.by} {level_text(level)}: ±{share(_short(half))}"
     profile = tables.outline.data.get("profile")

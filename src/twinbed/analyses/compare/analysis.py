@@ -219,7 +219,7 @@ class Compare(Analysis[CompareParams, Comparisons]):
                 comparisons.append(replace(comparison, headline=measured_there and pair.names[0] in headlines))
         known = predictable(source)
         decided = tuple(
-            replace(each, predictable=known.of(each.testbed, each.reference, each.metric, each.cell))
+            replace(each, predictable=known.of(each.testbed, each.reference, each.place, each.cell))
             if each.verdict is Verdict.DIFFERENT
             else each
             for each in _decide(comparisons, rules.alpha)

@@ -154,6 +154,11 @@ class Comparison:
     None without one, or where it refuses."""
 
     @property
+    def place(self) -> str:
+        """The metric and where it is measured, as responses are named: ``cpu_seconds_per_request@client``."""
+        return "@".join(each for each in (self.metric, self.host, self.direction) if each)
+
+    @property
     def runs(self) -> int:
         """Of the testbed that has fewer."""
         return min(self.estimate.n, self.reference_estimate.n)

@@ -20,19 +20,23 @@ from twinbed.statistics.calibration.calibration import Calibration
 Doubles = NDArray[np.float64]
 
 
+MOST = 0.9
+"""The share of places that a half-width is of: a mean would hide gaps."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     candidate: int
     seconds: float
     half_width: float
-    """The median half-width of the intervals at the places of interest once this and all steps before are measured, in
-    logarithms."""
+    """What nine of ten half-widths of the intervals at the places of interest are below, once this and all steps before are
+    measured, in logarithms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
     now: float
-    """The median half-width as it is."""
+    """The same as it is."""
     steps: Sequence[Step]
 
 
@@ -75,7 +79,7 @@ def _known(covariance: Doubles, places: NDArray[np.intp], error: float) -> Doubl
 
 
 def _half_width(covariance: Doubles, own: int, wide: float) -> float:
-    return wide * float(np.median(np.sqrt(np.maximum(np.diagonal(covariance)[own:], 0.0))))
+    return wide * float(np.quantile(np.sqrt(np.maximum(np.diagonal(covariance)[own:], 0.0)), MOST))
 
 
 def _covariance(calibration: Calibration, places: Doubles) -> Doubles:
