@@ -40,6 +40,8 @@ class Driver(Protocol[P]):
     """One line for readers."""
     in_lab: ClassVar[bool] = False
     """Whether its hosts hang on the switches of a lab on this machine."""
+    in_process: ClassVar[bool] = False
+    """Whether its hosts are no machines, but functions of this process: it needs neither privileges nor the image."""
 
     @abstractmethod
     def check(self, params: P) -> Sequence[Check]:

@@ -65,6 +65,7 @@ def _option(arguments: list[str], name: str, default: str) -> str:
 class Fake(Driver[FakeSettings]):
     name = "fake"
     params = FakeSettings
+    in_process = True
     summary = "no hosts, a planted response: for tests and demonstrations, with the workload `planted`"
 
     def check(self, params: FakeSettings) -> Sequence[Check]:
