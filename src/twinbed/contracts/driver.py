@@ -63,6 +63,10 @@ class Driver(Protocol[P]):
         their own in place of the image's."""
         return ()
 
+    def check_topology(self, topology: Topology) -> Sequence[Check]:
+        """What of the topology it cannot make; empty where it can make all. Nothing is tried."""
+        return ()
+
     def leftovers(self) -> Sequence[Leftover]:
         """What dead controllers have left outside of this machine's labs."""
         return ()

@@ -27,6 +27,7 @@ _NOT_MODELLED = {
     "stress-ng": ("a background load", "a study without a background load"),
 }
 """Program -> what of a study starts it, and what there is instead."""
+_ALL_THERE_IS = "not modelled: there are pairs on one switch, which is never the bottleneck"
 
 
 class Model(Driver[ModelSettings]):
@@ -48,9 +49,15 @@ class Model(Driver[ModelSettings]):
             if program in started
         ]
 
+    def check_topology(self, topology: Topology) -> Sequence[Check]:
+        return [
+            Check(f"model: {what}", False, _ALL_THERE_IS, "leave it out for this testbed") for what in _not_between(topology)
+        ]
+
     @contextlib.contextmanager
     def up(self, params: ModelSettings, topology: Topology, site: Site) -> Iterator[Bed]:
-        _modelled(topology)
+        if missing := _not_between(topology):
+            raise HostError(f"{', '.join(missing)}: {_ALL_THERE_IS}")
         nics = layout(topology).nics
         network = Network(topology, params, f"{site.seed}/{site.run}")
         for name, (nic, *_) in nics.items():
@@ -68,19 +75,15 @@ class Model(Driver[ModelSettings]):
         )
 
 
-def _modelled(topology: Topology) -> None:
-    """Raises HostError for what hosts of a model do not have between them."""
-    asked = [
-        (topology.kind != "pairs", f"kind: {topology.kind}"),
-        (topology.routers > 0, f"routers: {topology.routers}"),
-        (topology.trunk != "none", f"trunk: {topology.trunk}"),
-        (topology.bystanders > 0, f"bystanders: {topology.bystanders}"),
-    ]
-    for is_asked, what in asked:
-        if is_asked:
-            raise HostError(
-                f"{what}: the model has pairs on one switch that is never the bottleneck; leave it out for this testbed"
-            )
+def _not_between(topology: Topology) -> list[str]:
+    """What is asked for that hosts of a model do not have between them."""
+    asked = {
+        f"kind: {topology.kind}": topology.kind != "pairs",
+        f"routers: {topology.routers}": topology.routers > 0,
+        f"trunk: {topology.trunk}": topology.trunk != "none",
+        f"bystanders: {topology.bystanders}": topology.bystanders > 0,
+    }
+    return [what for what, is_asked in asked.items() if is_asked]
 
 
 def _applied(host: ModelHost, params: ModelSettings, link: Link) -> Iterator[Applied]:

@@ -30,6 +30,8 @@ DOCUMENTS = "/run/www"
 SERVER = "nginx/1.22.1"
 WITHOUT_LIMIT_S = 86_400
 """ab without -t goes on until it has its requests."""
+GIVEN_UP = b"apr_pollset_poll: The timeout specified has expired (70007)\n"
+"""What ab says of a server that answers no more."""
 _DEFAULT_IPERF3_PORT = 5201
 
 
@@ -133,6 +135,8 @@ class ModelHost(InProcessHost):
         chance = self._chance("ab" if "-g" in arguments.options else "warm-up")
         settings, topology = self.network.settings, self.network.topology
         seen = ask(asked, topology.link, settings.tcp(topology), settings.costs(self._of_run()), chance)
+        if seen.silent:
+            return Answer(code=1, stderr=GIVEN_UP)
         for option, text in (("-g", ab_report.rows), ("-e", ab_report.percentiles)):
             if option in arguments.options:
                 self.write(arguments.options[option], text(seen.requests).encode())

@@ -16,6 +16,9 @@ from twinbed.testbeds.model.costs import Costs
 from twinbed.testbeds.model.link import Direction
 from twinbed.testbeds.model.tcp import DELAYED_ACK_S, FIRST_TIMEOUT_S, Sender, Tcp
 
+SILENCE_S = 30.0
+"""How long ab goes on when nothing of what it looks at the clock for happens any more (its -s)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -50,6 +53,8 @@ class Seen:
     read_bytes: int = 0
     document_bytes: int = 0
     """Without headers, with those of answers that were not complete at the end."""
+    silent: bool = False
+    """Whether nothing happened for so long that ab gave up, without a result."""
     client_busy_s: float = 0.0
     server_busy_s: float = 0.0
 
@@ -59,8 +64,9 @@ def ask(asked: Asked, link: Link, tcp: Tcp, costs: Costs, chance: Random) -> See
     loop = _Loop(asked, link, tcp, costs, chance)
     for _ in range(asked.threads):
         _Slot(loop).begin()
-    loop.clock.run(asked.duration_s, lambda: len(loop.seen.requests) >= asked.most_requests)
-    loop.seen.taken_s = loop.clock.now_s
+    loop.clock.run(asked.duration_s + SILENCE_S, loop.over)
+    loop.seen.silent = not loop.over()
+    loop.seen.taken_s = loop.last_s
     loop.seen.client_busy_s, loop.seen.server_busy_s = loop.client.busy_s, loop.server.busy_s
     return loop.seen
 
@@ -76,6 +82,11 @@ class _Loop:
         self.down = Direction(link, costs.latency_s, chance)
         self.seen = Seen()
         self.begun = 0
+        self.last_s = 0.0
+        """When a request was last begun, written or ended: ab looks at the clock then, and only then."""
+
+    def over(self) -> bool:
+        return self.last_s >= self.asked.duration_s or len(self.seen.requests) >= self.asked.most_requests
 
 
 class _Slot:
@@ -95,7 +106,7 @@ class _Slot:
         if loop.begun >= loop.asked.most_requests:
             return
         loop.begun += 1
-        self._started_s = self._connected_s = self._clock.now_s
+        self._started_s = self._connected_s = loop.last_s = self._clock.now_s
         self._got_bytes = 0
         if self._sender is not None:
             loop.client.work(loop.costs.client_request_s, self._write)
@@ -134,7 +145,7 @@ class _Slot:
         loop.client.work(loop.costs.client_request_s, self._write)
 
     def _write(self) -> None:
-        self._asked_s = self._first_s = self._clock.now_s
+        self._asked_s = self._first_s = self._loop.last_s = self._clock.now_s
         self._ask()
 
     def _ask(self) -> None:
@@ -181,6 +192,7 @@ class _Slot:
         loop, now_s = self._loop, self._clock.now_s
         if self._got_bytes < loop.asked.header_bytes + loop.asked.document_bytes or not (self._closed or loop.asked.keep_alive):
             return
+        loop.last_s = now_s
         connect_s = self._connected_s - self._started_s
         waiting_s = self._first_s - self._asked_s
         loop.seen.requests.append(Request(self._started_s, connect_s, waiting_s, now_s - self._started_s))

@@ -211,7 +211,9 @@ class Sender:
         if sent_s > self._reduced_s:
             self._reduced_s = self._clock.now_s
             cubic = self._tcp.congestion_control == "cubic"
-            self._peak_bytes = self.cwnd_bytes
+            # Fast convergence (RFC 9438, 4.7): a flow that lost earlier than last time leaves room.
+            lower = self.cwnd_bytes < self._peak_bytes
+            self._peak_bytes = self.cwnd_bytes * ((1 + CUBIC_BETA) / 2 if lower else 1.0)
             self.cwnd_bytes = max(self.cwnd_bytes * (CUBIC_BETA if cubic else RENO_BETA), 2.0 * self._tcp.mss_bytes)
             self._threshold_bytes = self.cwnd_bytes
             self._epoch_s = None
