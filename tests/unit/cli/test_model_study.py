@@ -1,4 +1,4 @@
-"""A study of models alone, from the file to the page: it needs neither the image nor a lab, and says that nothing was measured."""
+"""A study of models alone, from the file to the page: it needs neither image nor lab, and says that nothing was measured."""
 
 from __future__ import annotations
 
@@ -45,33 +45,24 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_tables_and_verdicts_are_those_of_any_testbed(results: Path) -> None:
     opened = tb.open(results)
-    rates = {
-        (row["testbed"], row["payload"]): row["value"]
-        for row in opened.metrics("requests_per_second").to_pylist()
-        if not row["host"]
-    }
+    rows = opened.metrics("requests_per_second").to_pylist()
+    rates = {(row["testbed"], row["payload"]): row["value"] for row in rows}
     # 100 Mbit/s carry 95.6 of data; the CPU that is slower shows only where the line does not limit.
     for testbed in ("slow", "fast"):
         assert rates[testbed, "1MiB"] * 2**20 * 8 == pytest.approx(95.6e6, rel=0.02)
     assert rates["fast", "500B"] > 1.1 * rates["slow", "500B"]
-    verdicts = {
-        row["payload"]: row["verdict"]
-        for row in opened.compare(headlines=True).to_pylist()
-        if row["metric"] == "requests_per_second"
-    }
+    verdicts = {row["payload"]: row["verdict"] for row in opened.compare(headlines=True).to_pylist()}
     assert verdicts["1MiB"] == "equivalent"
     requests = opened.table("requests")
     assert requests.num_rows > 1000
     assert set(requests["host"].to_pylist()) == {"client"}
 
 
-def test_it_says_that_nothing_was_measured_and_asks_instruments_nothing(
-    results: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert {row["kind"] for row in tb.open(results).table("cautions").to_pylist() if row["run"]} <= {
-        "modelled",
-        "above_link_rate",
-    }
+def test_it_says_that_nothing_was_measured(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Instruments that the study has are put nowhere, which is no fault of a run."""
+    kinds = {row["kind"] for row in tb.open(results).table("cautions").to_pylist()}
+    assert "modelled" in kinds
+    assert "unreadable" not in kinds
     capsys.readouterr()
     run(["compare", str(results)])
     assert "nothing was measured" in capsys.readouterr().out
