@@ -86,7 +86,7 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
     drivers = [(run.testbed_name, registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params) for run in to_do]
     checks = [
         *preflight.machine(
-            needs_lab=bool(used - in_process - {"remote", "minimega"}),
+            needs_lab=any(registry.PLUGINS.drivers[name].in_lab for name in used),
             captures="packets" in instruments,
             system_calls="syscalls" in instruments and "container" in used,
             builds=True,

@@ -72,6 +72,14 @@ def test_it_says_that_nothing_was_measured(results: Path, capsys: pytest.Capture
     assert (results / "report.html").exists()
 
 
+def test_a_check_asks_the_machine_for_nothing(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert run(["check", "models.yaml"]) == 0
+    said = capsys.readouterr().out
+    assert "FAILS" not in said
+    assert "lab" not in said.split()
+
+
 def test_what_is_not_modelled_is_refused_before_anything_runs(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert run(["run", "models.yaml", "--output", "other", "-s", "workload.tool=wrk", "-s", "topology.routers=1"]) == 3
