@@ -37,9 +37,6 @@ class Direction:
         self._in_queue: deque[float] = deque()
         self._last_s = 0.0
         self._settled_s = float("-inf")
-        self.dropped = 0
-        self.passed_bytes = 0
-        """Of whole frames."""
 
     def sure(self, now_s: float, frame_bytes: int) -> float:
         """When a packet arrives that no queue drops and no chance loses."""
@@ -48,23 +45,19 @@ class Direction:
             delay_s += self._chance.uniform(-self._jitter_s, self._jitter_s)
         delayed_s = max(self._last_s, now_s + delay_s)
         self._last_s = delayed_s
-        self.passed_bytes += frame_bytes
         return self._shaped(delayed_s, frame_bytes) + self._latency_s
 
     def passes(self, now_s: float, frame_bytes: int) -> float | None:
         """When a packet arrives; None where it is lost."""
         if self._loss and self._chance.random() < self._loss:
-            self.dropped += 1
             return None
         waiting = self._in_queue
         if self._most_packets is not None:
             while waiting and waiting[0] <= now_s:
                 waiting.popleft()
             if len(waiting) >= self._most_packets:
-                self.dropped += 1
                 return None
         if self._settled_s - self._bucket_s - now_s > self._most_waiting_s:
-            self.dropped += 1
             return None
         arrival_s = self.sure(now_s, frame_bytes)
         if self._most_packets is not None:

@@ -55,8 +55,6 @@ class Seen:
     """Without headers, with those of answers that were not complete at the end."""
     silent: bool = False
     """Whether nothing happened for so long that ab gave up, without a result."""
-    client_busy_s: float = 0.0
-    server_busy_s: float = 0.0
 
 
 def ask(asked: Asked, link: Link, tcp: Tcp, costs: Costs, chance: Random) -> Seen:
@@ -67,7 +65,6 @@ def ask(asked: Asked, link: Link, tcp: Tcp, costs: Costs, chance: Random) -> See
     loop.clock.run(asked.duration_s + SILENCE_S, loop.over)
     loop.seen.silent = not loop.over()
     loop.seen.taken_s = loop.last_s
-    loop.seen.client_busy_s, loop.seen.server_busy_s = loop.client.busy_s, loop.server.busy_s
     return loop.seen
 
 

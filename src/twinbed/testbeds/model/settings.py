@@ -13,8 +13,8 @@ from twinbed.model.units import Duration, Rate, Size
 from twinbed.testbeds.model.costs import Costs
 from twinbed.testbeds.model.tcp import ETHERNET_BYTES, IP_TCP_BYTES, TIMESTAMPS_BYTES, CongestionControl, Handling, Tcp
 
-LONGEST_S = 10.0
-"""What a simulation of a workload takes at most, roughly."""
+SHARE, LONGEST_S = 0.5, 30.0
+"""Of the simulated time a simulation of small requests takes this share; ab's cap of requests ends the longest."""
 
 
 class ModelSettings(DriverParams):
@@ -63,7 +63,7 @@ class ModelSettings(DriverParams):
         return 0.01
 
     def workload_seconds(self, estimate_s: float) -> float:
-        return min(estimate_s, LONGEST_S)
+        return min(SHARE * estimate_s, LONGEST_S)
 
     def tcp(self, topology: Topology, mss_bytes: int | None = None, buffer_bytes: int | None = None) -> Tcp:
         """``mss_bytes``, ``buffer_bytes``: what a program asks of its sockets instead."""

@@ -13,6 +13,7 @@ import pytest
 from twinbed import design
 from twinbed.contracts.place import MACHINE
 from twinbed.contracts.site import Site
+from twinbed.design.time import run_expense
 from twinbed.hosts.error import HostError, ProgramFailed
 from twinbed.lab import own_programs, preflight
 from twinbed.lab.execution import Outcome, RunFailed, execute
@@ -159,6 +160,15 @@ def test_a_run_says_that_nothing_was_measured_and_with_which_parameters(tmp_path
     assert found["client", "mss"] == 1448
     assert found["client", "window"] == 3 * 2**20
     assert all(item.agrees for item in outcome.applied)
+
+
+def test_the_plan_counts_with_the_time_of_the_simulation() -> None:
+    """A run of an hour is simulated in seconds; a container's takes the hour."""
+    text = "study: s\ntestbeds: {model: {driver: model}, container: {driver: container}}\n"
+    study = load(text + "workload: {kind: http, duration: 1h}\ninstruments: []\nreplicates: 1\n", "s.yaml", catalogue())
+    seconds = {run.testbed_name: run_expense(run).seconds for run in design.runs(study)}
+    assert seconds["container"] > 3600
+    assert seconds["model"] < 60
 
 
 # What it refuses
