@@ -26,6 +26,7 @@ from twinbed.testbeds.container import container
 from twinbed.testbeds.fake import fake
 from twinbed.testbeds.minimega import minimega
 from twinbed.testbeds.mixed import Mixed
+from twinbed.testbeds.model import model
 from twinbed.testbeds.qemu import qemu
 from twinbed.testbeds.remote import remote, uplinked
 from twinbed.workloads.http import http
@@ -57,6 +58,7 @@ PLUGINS = Registry(
             Mixed({"container": container, "qemu": qemu, "remote": uplinked}),
             remote,
             minimega,
+            model,
             fake,
         )
     },

@@ -237,7 +237,7 @@ def test_check_in_every_format_changes_nothing(probe: Path, image: object, monke
 
 def test_check_of_a_study_that_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        preflight, "machine", lambda: [Check("tools", False, "no tc", "apt-get install iproute2"), Check("x", True, "")]
+        preflight, "machine", lambda **_: [Check("tools", False, "no tc", "apt-get install iproute2"), Check("x", True, "")]
     )
     monkeypatch.setattr(preflight, "study", lambda _: [Check("wish", False, "none", "pray", required=False)])
     study = tmp_path / "s.yaml"
@@ -258,7 +258,7 @@ def test_check_of_a_study_that_is_broken(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_check_of_a_study_asks_its_drivers_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(preflight, "machine", list)
+    monkeypatch.setattr(preflight, "machine", lambda **_: [])
     monkeypatch.setattr(preflight, "study", lambda testbeds: asked.extend(name for name, _, _ in testbeds) or [])
     study = tmp_path / "s.yaml"
     study.write_text(

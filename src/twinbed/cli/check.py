@@ -81,7 +81,7 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
         ]
         runs = [cell.run(replicate=0, block=0, position=0) for cell in study.cells]
         checks = [
-            *preflight.machine(),
+            *preflight.machine(needs_lab=any(driver.in_lab for _, driver, _ in testbeds)),
             *preflight.study(testbeds),
             *preflight.network(beds),
             *preflight.programs(list(plugins)),

@@ -20,6 +20,7 @@ from twinbed.image import build, find, probe_path
 from twinbed.lab import own_programs, preflight, resources
 from twinbed.lab.study import Ending, carry_out, chosen, due
 from twinbed.model.error import TwinbedError
+from twinbed.model.image import NO_IMAGE
 from twinbed.results.folder import Folder
 from twinbed.study.run import Run
 from twinbed.study.study import Study
@@ -80,11 +81,12 @@ def run_study(
 def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
     """Preflight, then the image, built where it is not there yet. Raises PreflightFailed with every problem."""
     used = {run.testbed.kind for run in to_do}
+    in_process = {name for name in used if registry.PLUGINS.drivers[name].in_process}
     instruments = {choice.kind for run in to_do for choice in run.instruments.values()}
     drivers = [(run.testbed_name, registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params) for run in to_do]
     checks = [
         *preflight.machine(
-            needs_lab=bool(used - {"fake", "remote", "minimega"}),
+            needs_lab=any(registry.PLUGINS.drivers[name].in_lab for name in used),
             captures="packets" in instruments,
             system_calls="syscalls" in instruments and "container" in used,
             builds=True,
@@ -106,7 +108,7 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
     problems = [check for check in checks if check.required and not check.works]
     if problems:
         raise PreflightFailed(study.name, problems, "`twinbed check` tries everything and changes nothing")
-    return Installed(probe_path(), find() or build())
+    return Installed(probe_path(), (find() or build()) if used - in_process else NO_IMAGE)
 
 
 def _tell_failures(ending: Ending, console: Console) -> None:

@@ -40,6 +40,8 @@ class Driver(Protocol[P]):
     """One line for readers."""
     in_lab: ClassVar[bool] = False
     """Whether its hosts hang on the switches of a lab on this machine."""
+    in_process: ClassVar[bool] = False
+    """Whether its hosts are no machines, but functions of this process: it needs neither privileges nor the image."""
 
     @abstractmethod
     def check(self, params: P) -> Sequence[Check]:
@@ -59,6 +61,10 @@ class Driver(Protocol[P]):
     def check_programs(self, params: P, wanted: Mapping[str, Collection[str]]) -> Sequence[Check]:
         """Whether hosts have what is started on them (host -> programs, by name or by path), where they may use programs of
         their own in place of the image's."""
+        return ()
+
+    def check_topology(self, topology: Topology) -> Sequence[Check]:
+        """What of the topology it cannot make; empty where it can make all. Nothing is tried."""
         return ()
 
     def leftovers(self) -> Sequence[Leftover]:

@@ -61,6 +61,10 @@ class DriverParams(PluginParams):
         """What it takes to bring the testbed up and down."""
         return 5.0
 
+    def workload_seconds(self, estimate_s: float) -> float:
+        """What a workload takes here that takes ``estimate_s`` on hosts with clocks."""
+        return estimate_s
+
 
 class WorkloadParams(PluginParams):
     """Settings of a workload."""

@@ -19,13 +19,14 @@ class Installed:
 @dataclass(frozen=True, slots=True)
 class Site:
     """``run`` is the run's id; ``artifacts`` its folder of artifacts, one folder in it a place; ``cpus`` those that this
-    process may use."""
+    process may use; ``seed`` the study's."""
 
     run: str
     probe: Path
     image: Image
     artifacts: Path
     cpus: tuple[int, ...]
+    seed: int = 0
 
     def place(self, name: str) -> Path:
         folder = self.artifacts / name

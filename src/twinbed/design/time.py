@@ -28,7 +28,7 @@ class Expense:
 def run_expense(run: Run) -> Expense:
     """What one run takes."""
     workload_s = run.workload.params.estimate_seconds()
-    seconds = run.testbed.params.estimate_seconds() + workload_s
+    seconds = run.testbed.params.estimate_seconds() + run.testbed.params.workload_seconds(workload_s)
     seconds += sum(choice.params.estimate_seconds() for choice in run.accompanying())
     rate = run.topology.link.rate or UNSHAPED_RATE
     clients = run.topology.pairs

@@ -80,7 +80,9 @@ def network(beds: Sequence[tuple[Topology, AnyDriver, DriverParams]]) -> list[Ch
     """What the topologies of a study need of this machine, each thing tried once: (topology, driver, params)."""
     wanted: dict[str, Ability] = {}
     contradictions: dict[str, Check] = {}
+    refused: dict[Check, None] = {}
     for topology, driver, params in beds:
+        refused |= dict.fromkeys(driver.check_topology(topology))
         if not driver.in_lab:
             continue  # its switches are elsewhere
         kinds = list(params.kinds().values())
@@ -94,9 +96,9 @@ def network(beds: Sequence[tuple[Topology, AnyDriver, DriverParams]]) -> list[Ch
             except openvswitch.Unfit as error:
                 contradictions.setdefault(str(error), Check(f"switch: {topology.switch}", False, str(error), error.advice))
     if not wanted:
-        return []
+        return list(refused)
     try:
-        return [*abilities(probe_path(), list(wanted.values()), required=True), *contradictions.values()]
+        return [*refused, *abilities(probe_path(), list(wanted.values()), required=True), *contradictions.values()]
     except TwinbedError as error:
         return [Check("switches", False, str(error), error.advice)]
 

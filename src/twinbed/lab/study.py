@@ -101,7 +101,8 @@ def due(runs: Sequence[Run], states: Mapping[str, str | None], retry_failed: boo
 
 def _one(run: Run, plugins: Plugins, folder: Folder, installed: Installed, listener: Listener) -> RunEnded:
     unfinished = folder.begin(run.id)
-    site = Site(run.id, installed.probe, installed.image, unfinished / "artifacts", own_cpus())
+    site = Site(run.id, installed.probe, installed.image, unfinished / "artifacts", own_cpus(), run.seed)
+    image = None if plugins.drivers[run.testbed.kind].in_process else installed.image
     outcome = Outcome()
     started_s, started = time.time(), time.monotonic()
     failed_phase: Phase | None = None
@@ -131,7 +132,7 @@ def _one(run: Run, plugins: Plugins, folder: Folder, installed: Installed, liste
             start_skew_s=outcome.start_skew_s,
             drawn=outcome.drawn,
         )
-        folder.finish(unfinished, record, [asdict(item) for item in outcome.applied], _passport(outcome, installed.image))
+        folder.finish(unfinished, record, [asdict(item) for item in outcome.applied], _passport(outcome, image))
     except BaseException:
         folder.discard(unfinished)
         raise
@@ -152,9 +153,11 @@ class _LinkChecks:
         self.folder.keep_link_check(check)
 
 
-def _passport(outcome: Outcome, image: Image) -> dict[str, Facts]:
-    facts = {"digest": image.digest, "guest kernel": image.kernel_version, **image.packages}
-    return {**{place: dict(facts_of) for place, facts_of in outcome.passport.items()}, "image": facts}
+def _passport(outcome: Outcome, image: Image | None) -> dict[str, Facts]:
+    passport: dict[str, Facts] = {place: dict(facts_of) for place, facts_of in outcome.passport.items()}
+    if image is not None:
+        passport["image"] = {"digest": image.digest, "guest kernel": image.kernel_version, **image.packages}
+    return passport
 
 
 def _artifacts(folder: Path) -> list[Artifact]:

@@ -103,6 +103,10 @@ class Kind(Enum):
         "guests ran on an emulated CPU (TCG), not on hardware virtualisation",
         "ratios against hardware are about the emulator; use a machine where KVM boots a guest",
     )
+    MODELLED = (
+        "the numbers are a model's: nothing was measured",
+        "they are as good as the model's parameters, which its passport has; docs/model.md says how far it was from containers",
+    )
     STAND_IN = (
         "one machine stands in for several",
         "what machines do not share (CPUs, clocks, interrupts, memory bandwidth) is shared here: use a host for each",

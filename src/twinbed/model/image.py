@@ -20,3 +20,7 @@ class Image:
     kernel_version: str
     packages: Mapping[str, str]
     """Debian package -> version."""
+
+
+NO_IMAGE = Image("", Path("/nowhere"), Path("/nowhere"), "", Path("/nowhere"), Path("/nowhere"), "", {})
+"""For studies all of whose hosts are functions of this process."""

@@ -96,7 +96,10 @@ def extractions(record: Record, plugins: Readers) -> Sequence[Extraction]:
     if workload is None:
         return [Extraction("workload", kind)]
     about = described(workload, settings)
-    others = [("instrument", each, record.drawn.get(name)) for name, each in record.settings["instruments"].items()]
+    others: list[tuple[str, Document, Drawn | None]] = []
+    if not any(caution.kind is Kind.MODELLED for caution in record.cautions):
+        # A model has no places that an instrument could be put at.
+        others += [("instrument", each, record.drawn.get(name)) for name, each in record.settings["instruments"].items()]
     others += [("background load", each, None) for each in record.settings.get("background", {}).values()]
     return [
         Extraction("workload", workload.name, about, partial(_parse, workload, settings)),

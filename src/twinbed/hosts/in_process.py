@@ -1,0 +1,145 @@
+"""Hosts that are no machines: their programs are functions of this process, so that a testbed needs nothing of the machine.
+
+A subclass says in ``answer`` what its programs do.  A few harmless ones (echo, cat, true, false, sleep) are here, so that such
+hosts pass the contract of every driver.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal as signals
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from twinbed.contracts.host import Exit
+from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a program writes, and how it ends after ``seconds`` of this machine's time; infinite for one that stays."""
+
+    stdout: bytes = b""
+    code: int = 0
+    stderr: bytes = b""
+    seconds: float = 0.0
+
+
+class InProcessProgram:
+    """A program that has already ended, unless its answer says how long it takes."""
+
+    def __init__(self, host: str, argv: Sequence[str], answer: Answer) -> None:
+        self.host, self.argv = host, tuple(argv)
+        self.stdout, self.stderr = bytearray(answer.stdout), bytearray(answer.stderr)
+        self.changed = threading.Condition()
+        self._code = answer.code
+        self._ends = time.monotonic() + answer.seconds
+        self._killed = threading.Event()
+        self._by = 0
+
+    @property
+    def ended(self) -> bool:
+        return self._killed.is_set() or time.monotonic() >= self._ends
+
+    def started(self, limit_s: float = 10.0) -> int:
+        return 1
+
+    def says(self, text: bytes | Callable[[bytes], bool], limit_s: float) -> None:
+        output = bytes(self.stdout + self.stderr)
+        if not (text(output) if callable(text) else text in output):
+            raise ProgramFailed(self.host, self.argv, "ended before it was ready", bytes(self.stderr))
+
+    def signal(self, number: int, *, group: bool = True) -> None:
+        if not self.ended:
+            self._by = int(number)
+            self._killed.set()
+
+    def wait(self, limit_s: float) -> Exit:
+        left = self._ends - time.monotonic()
+        if left > 0 and not self._killed.wait(min(left, limit_s)) and left > limit_s:
+            self.signal(signals.SIGKILL)
+            raise LimitExceeded(f"{self.host}: {' '.join(self.argv)}: not done after {limit_s:g} s")
+        now = time.monotonic()
+        code, by = (None, self._by) if self._by else (self._code, None)
+        return Exit(code, by, bytes(self.stdout), bytes(self.stderr), 0.0, 0.0, 0, now, now)
+
+
+class InProcessHost:
+    """A host of this process. Its only files are those of its folder of artifacts."""
+
+    kind = "in-process"
+    """What error messages call it."""
+    bin = "/nowhere"
+
+    def __init__(self, name: str, artifacts: str) -> None:
+        self.name, self.artifacts = name, artifacts
+
+    @property
+    def lost(self) -> bool:
+        return False
+
+    def answer(self, argv: Sequence[str]) -> Answer | None:
+        """What a program of its own does; None where it has none of that name."""
+        return None
+
+    def start(self, argv: Sequence[str], *, stdin: bytes = b"", **_: object) -> InProcessProgram:
+        answer = self.answer(argv) or self._harmless(argv, stdin)
+        if answer is None:
+            raise HostError(f"{self.name}: {argv[0]}: a {self.kind} host has no such program")
+        return InProcessProgram(self.name, argv, answer)
+
+    def _harmless(self, argv: Sequence[str], stdin: bytes) -> Answer | None:
+        program, arguments = argv[0], argv[1:]
+        if program in ("true", "false"):
+            return Answer(code=int(program == "false"))
+        if program == "echo":
+            return Answer((" ".join(arguments) + "\n").encode())
+        if program == "cat":
+            return Answer(b"".join(self.read(path) for path in arguments) or stdin)
+        if program == "sleep":
+            return Answer(seconds=float(arguments[0]))
+        return None
+
+    def run(
+        self, argv: Sequence[str], *, stdin: bytes = b"", limit_s: float = 30.0, check: bool = True, **rest: object
+    ) -> Exit:
+        done = self.start(argv, stdin=stdin).wait(limit_s)
+        if check and done.code != 0:
+            raise ProgramFailed(self.name, argv, done.why, done.stderr)
+        return done
+
+    def read(self, path: str, *, limit_s: float = 30.0) -> bytes:
+        try:
+            return Path(path).read_bytes()
+        except OSError as error:
+            raise HostError(f"{self.name}: reading {path}: {error.strerror}") from None
+
+    def write(self, path: str, content: bytes, *, mode: int | None = None, limit_s: float = 30.0) -> None:
+        if not Path(path).is_relative_to(self.artifacts):
+            raise HostError(f"{self.name}: writing {path}: a {self.kind} host has only {self.artifacts}")
+        Path(path).write_bytes(content)
+
+    def fetch(self, path: str, to: Path, *, limit_s: float = 120.0) -> int:
+        shutil.copyfile(path, to)
+        return to.stat().st_size
+
+    def ping(self, limit_s: float = 5.0) -> Mapping[str, float]:
+        """It has no clock of its own."""
+        now_s = time.time()
+        return {"monotonic_s": time.monotonic(), "sent_s": now_s, "received_s": now_s}
+
+    def monotonic_ahead_s(self) -> float:
+        """It has no clock of its own."""
+        return 0.0
+
+    def listening(self, port: int, limit_s: float) -> float:
+        raise HostError(f"{self.name}: nothing ever listens on a {self.kind} host")
+
+    def collect(self, to: Path, *, limit_s: float = 120.0) -> None:
+        """The folder of artifacts is this machine's own."""
+
+    def close(self) -> None:
+        """There is nothing to close."""

@@ -1,0 +1,196 @@
+"""A host of a model: nginx, ab and iperf3 by their argument lists, each answered by a simulation in this process.
+
+A program that stays (nginx, iperf3 -s) does nothing but listen. A client's program is the whole simulation of itself, the path
+and the server, and is over when it has been computed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from urllib.parse import urlsplit
+
+from twinbed.contracts.place import BACKGROUND_PORTS
+from twinbed.hosts.error import HostError
+from twinbed.hosts.in_process import Answer, InProcessHost
+from twinbed.model.topology import Topology
+from twinbed.testbeds.model import ab_report, iperf3_report
+from twinbed.testbeds.model.command_lines import NotModelled, ab, iperf3
+from twinbed.testbeds.model.datagrams import BUFFER_BYTES, Offered, offer
+from twinbed.testbeds.model.requests import Asked, ask
+from twinbed.testbeds.model.settings import ModelSettings
+from twinbed.testbeds.model.streams import BLOCK_BYTES, Flow, stream
+
+PROGRAMS = ("ab", "nginx", "iperf3", "mkdir", "dd")
+HTTP_PORT = 80
+DOCUMENTS = "/run/www"
+SERVER = "nginx/1.22.1"
+WITHOUT_LIMIT_S = 86_400
+"""ab without -t goes on until it has its requests."""
+GIVEN_UP = b"apr_pollset_poll: The timeout specified has expired (70007)\n"
+"""What ab says of a server that answers no more."""
+_DEFAULT_IPERF3_PORT = 5201
+
+
+@dataclass
+class Network:
+    """The hosts of a testbed, and what they have in common."""
+
+    topology: Topology
+    settings: ModelSettings
+    seed: str
+    """Of all that is drawn."""
+    by_address: dict[str, ModelHost] = field(default_factory=dict)
+
+
+class ModelHost(InProcessHost):
+    """A host. Its files outside of the folder of artifacts have a size and no content."""
+
+    kind = "model"
+
+    def __init__(self, name: str, artifacts: str, address: str, network: Network) -> None:
+        super().__init__(name, artifacts)
+        self.address = address
+        self.network = network
+        self.sizes: dict[str, int] = {}
+        """Path -> bytes."""
+        self._ports: set[int] = set()
+
+    def write(self, path: str, content: bytes, *, mode: int | None = None, limit_s: float = 30.0) -> None:
+        if Path(path).is_relative_to(self.artifacts):
+            super().write(path, content, mode=mode, limit_s=limit_s)
+        else:
+            self.sizes[path] = len(content)
+
+    def listening(self, port: int, limit_s: float) -> float:
+        if port not in self._ports:
+            raise HostError(f"{self.name}: nothing listens on TCP port {port}")
+        return 0.0
+
+    def answer(self, argv: Sequence[str]) -> Answer | None:
+        try:
+            match argv[0]:
+                case "mkdir":
+                    return Answer()
+                case "dd":
+                    return self._fill(argv)
+                case "nginx":
+                    return self._stays(HTTP_PORT)
+                case "ab":
+                    return self._ab(argv)
+                case "iperf3" if "-s" in argv:
+                    return self._stays(iperf3(argv).number("-p") or _DEFAULT_IPERF3_PORT)
+                case "iperf3":
+                    return self._iperf3(argv)
+        except NotModelled as error:
+            raise HostError(f"{self.name}: {error}") from None
+        return None
+
+    def _stays(self, port: int) -> Answer:
+        if port in BACKGROUND_PORTS:
+            raise NotModelled("a background load is not modelled: leave it out for this testbed")
+        self._ports.add(port)
+        return Answer(seconds=math.inf)
+
+    def _fill(self, argv: Sequence[str]) -> Answer:
+        given = dict(argument.split("=", 1) for argument in argv[1:])
+        self.sizes[given["of"]] = int(given["count"])
+        return Answer()
+
+    def _other_end(self, address: str, port: int) -> ModelHost:
+        server = self.network.by_address.get(address)
+        if server is None:
+            raise HostError(f"{self.name}: no route to {address}")
+        server.listening(port, 0.0)
+        return server
+
+    def _chance(self, program: str) -> Random:
+        """Of this client alone: neither the order of clients nor what ran before matters."""
+        return Random(f"{self.network.seed}/{self.name}/{program}")
+
+    def _ab(self, argv: Sequence[str]) -> Answer:
+        arguments = ab(argv)
+        url = urlsplit(arguments.rest[0])
+        if url.scheme != "http" or url.hostname is None:
+            raise NotModelled(f"{url.scheme}: TLS is not modelled")
+        server = self._other_end(url.hostname, url.port or HTTP_PORT)
+        size = server.sizes.get(f"{DOCUMENTS}{url.path}")
+        if size is None:
+            raise HostError(f"{server.name}: nginx has no {url.path}")
+        keep_alive = "-k" in arguments.options
+        threads = arguments.number("-c") or 1
+        seconds = arguments.number("-t")
+        asked = Asked(
+            threads=threads,
+            most_requests=arguments.number("-n") or 1,
+            duration_s=WITHOUT_LIMIT_S if seconds is None else seconds,
+            keep_alive=keep_alive,
+            question_bytes=len(_question(url.hostname, url.path, keep_alive)),
+            header_bytes=len(_header(size, keep_alive)),
+            document_bytes=size,
+        )
+        chance = self._chance("ab" if "-g" in arguments.options else "warm-up")
+        settings, topology = self.network.settings, self.network.topology
+        seen = ask(asked, topology.link, settings.tcp(topology), settings.costs(self._of_run()), chance)
+        if seen.silent:
+            return Answer(code=1, stderr=GIVEN_UP)
+        for option, text in (("-g", ab_report.rows), ("-e", ab_report.percentiles)):
+            if option in arguments.options:
+                self.write(arguments.options[option], text(seen.requests).encode())
+        place = (url.hostname, url.port or HTTP_PORT, url.path)
+        return Answer(ab_report.report(seen, url=place, server=SERVER, threads=threads, document_bytes=size).encode())
+
+    def _of_run(self) -> Random:
+        """What all hosts of a run share."""
+        return Random(self.network.seed)
+
+    def _iperf3(self, argv: Sequence[str]) -> Answer:
+        arguments = iperf3(argv)
+        self._other_end(arguments.options["-c"], arguments.number("-p") or _DEFAULT_IPERF3_PORT)
+        settings, topology = self.network.settings, self.network.topology
+        omit_s = arguments.number("-O") or 0
+        seconds = omit_s + (arguments.number("-t") or 10)
+        streams, rate = arguments.number("-P") or 1, arguments.number("-b") or None
+        costs, chance = settings.costs(self._of_run()), self._chance("iperf3")
+        tcp = settings.tcp(topology, arguments.number("-M"), arguments.number("-w"))
+        if "-u" in arguments.options:
+            buffer_bytes = arguments.number("-w")
+            offered = Offered(
+                seconds=seconds,
+                streams=streams,
+                rate=rate,
+                # iperf3 takes the MSS of its control connection.
+                payload_bytes=arguments.number("-l") or tcp.mss_bytes,
+                mtu_bytes=topology.link.mtu,
+                frame_overhead_bytes=settings.frame_overhead,
+                buffer_bytes=BUFFER_BYTES if buffer_bytes is None else 2 * buffer_bytes,
+            )
+            came = offer(offered, topology.link, costs, chance)
+            return Answer(iperf3_report.of_udp(came, offered, omit_s).encode())
+        flow = Flow(seconds, streams, rate, arguments.number("-l") or BLOCK_BYTES)
+        return Answer(iperf3_report.of_tcp(stream(flow, topology.link, tcp, costs, chance), omit_s).encode())
+
+
+def _question(host: str, path: str, keep_alive: bool) -> bytes:
+    """As ab 2.3 asks."""
+    kept = "Connection: Keep-Alive\r\n" if keep_alive else ""
+    return f"GET {path} HTTP/1.0\r\n{kept}Host: {host}\r\nUser-Agent: ApacheBench/2.3\r\nAccept: */*\r\n\r\n".encode()
+
+
+def _header(size_bytes: int, keep_alive: bool) -> bytes:
+    """As nginx answers a request of HTTP/1.0."""
+    fields: Mapping[str, str] = {
+        "Server": SERVER,
+        "Date": "Thu, 01 Jan 1970 00:00:00 GMT",
+        "Content-Type": "application/octet-stream",
+        "Content-Length": str(size_bytes),
+        "Last-Modified": "Thu, 01 Jan 1970 00:00:00 GMT",
+        "Connection": "keep-alive" if keep_alive else "close",
+        "ETag": f'"00000000-{size_bytes:x}"',
+        "Accept-Ranges": "bytes",
+    }
+    lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    return f"HTTP/1.1 200 OK\r\n{lines}\r\n".encode()
