@@ -72,6 +72,10 @@ class Study:
     """Why that testbed is the reference: given, or by which rule it was chosen."""
     factors: Mapping[str, tuple[Level, ...]]
     """Factor -> levels as written; ``testbed`` is always there."""
+    uncertain: tuple[str, ...]
+    """Factors that are uncertain inputs: each level of the factor ``draw`` is a draw of all of them."""
+    samples: Mapping[str, int]
+    """Testbeds, joined by ``+`` -> the draws that they all run; nothing without uncertain inputs."""
     exclude: tuple[Mapping[str, Level], ...]
     cells: tuple[Cell, ...]
     """In the order of the file, the last factor varying fastest."""
@@ -107,6 +111,7 @@ class Study:
             "reference": self.reference,
             "reference_reason": self.reference_reason,
             "factors": {name: list(levels) for name, levels in self.factors.items()},
+            "uncertain": {"inputs": list(self.uncertain), "samples": dict(self.samples)} if self.uncertain else None,
             "exclude": [dict(entry) for entry in self.exclude],
             "replicates": self.replicates if self.until is None else self.until.model_dump(),
             "order": self.order.value,
