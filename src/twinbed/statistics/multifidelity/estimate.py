@@ -125,9 +125,8 @@ def _means(x: Matrix) -> tuple[Matrix, Matrix]:
     there = ~np.isnan(x)
     rows = x[there.any(axis=1)]
     if there.any(axis=1).sum() == there.all(axis=1).sum():
-        return rows.mean(axis=0), np.asarray(
-            np.asarray(np.atleast_2d(np.cov(rows, rowvar=False)) / len(rows), dtype=np.float64), dtype=np.float64
-        )
+        covariance = np.atleast_2d(np.cov(rows, rowvar=False)).astype(np.float64)
+        return rows.mean(axis=0), covariance / len(rows)
     means, covariance = em(rows)
     return means, np.asarray(np.linalg.inv(information(covariance, parts(rows))), dtype=np.float64)
 

@@ -45,6 +45,8 @@ class Quantity:
     refusal: str
     expected: float | None
     """The expected variance over that of the dear model's draws alone."""
+    squared_error: tuple[float, float] | None = None
+    """Of a mean: of the estimate, and of the dear model's draws alone."""
 
 
 def mean(values: Matrix, level: float, names: Sequence[str]) -> Quantity:
@@ -55,7 +57,9 @@ def mean(values: Matrix, level: float, names: Sequence[str]) -> Quantity:
 def _of(decision: Decision) -> Quantity:
     low, high, _ = decision.estimate.interval
     models = decision.estimate.models
-    return Quantity(decision.estimate.value, low, high, models, decision.plain.interval, decision.refusal, decision.expected)
+    errors = decision.estimate.standard_error**2, decision.plain.standard_error**2
+    value, alone = decision.estimate.value, decision.plain.interval
+    return Quantity(value, low, high, models, alone, decision.refusal, decision.expected, errors if errors[1] else None)
 
 
 def variance(values: Matrix, level: float, names: Sequence[str]) -> Quantity:
@@ -92,7 +96,8 @@ def share_below(values: Matrix, bound: float, level: float, names: Sequence[str]
         return Quantity(below / len(y), exact.low, exact.high, (), exact, few, None)
     decision = decide(_indicators(values, bound), level, names)
     if not decision.estimate.models:
-        return Quantity(below / len(y), exact.low, exact.high, (), exact, decision.refusal, decision.expected)
+        refusal = decision.refusal.replace("does not vary", "is always on the same side of the bound")
+        return Quantity(below / len(y), exact.low, exact.high, (), exact, refusal, decision.expected)
     low, high, _ = decision.estimate.interval
     value = min(max(decision.estimate.value, 0.0), 1.0)
     return Quantity(value, max(low, 0.0), min(high, 1.0), decision.estimate.models, exact, "", decision.expected)
