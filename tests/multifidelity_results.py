@@ -17,7 +17,7 @@ from twinbed.study.study import Study
 
 STUDY = """
 study: mix
-seed: 5
+seed: 6
 testbeds: {physical: {driver: fake}, virtio: {driver: fake}}
 reference: physical
 workload: {kind: planted}

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.analyses.multifidelity.result import Estimated, Group, Multifidelity, Testbed, tables
-from twinbed.contracts.analysis import Analysis, Row
+from twinbed.contracts.analysis import Analysis, Row, Section
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Interval
@@ -75,6 +75,18 @@ class MultifidelityAnalysis(Analysis[MultifidelityParams, Multifidelity]):
             (*frame.cautions, *few),
             frame.left_out,
         )
+
+    def sections(self, source: Tables) -> Sequence[Section]:
+        """Of studies with uncertain inputs alone."""
+        if not source.outline.data.get("uncertain"):
+            return ()
+        try:
+            result = self.run(source)
+        except TwinbedError:  # too few draws yet
+            return ()
+        from twinbed.analyses.multifidelity.section import section
+
+        return (section(result),)
 
     def tables(self, result: Multifidelity) -> Mapping[str, Sequence[Row]]:
         return tables(result)

@@ -17,7 +17,7 @@ from itertools import combinations
 import numpy as np
 
 from twinbed.statistics.multifidelity.allocation import Matrix
-from twinbed.statistics.multifidelity.estimate import LEAST_SHARED, Estimate, mixed, plain, shared, usable
+from twinbed.statistics.multifidelity.estimate import LEAST_SHARED, Estimate, helpers, mixed, plain, shared, usable
 
 
 def variance_at_equal_cost(rho: float, w: float) -> float:
@@ -68,10 +68,13 @@ def decide(values: Matrix, level: float, names: Sequence[str]) -> Decision:
     best = min(expected, key=lambda models: expected[models])
     if expected[best] >= 1:
         return Decision(alone, alone, expected[best], _weak(values, best, names))
-    try:
-        return Decision(mixed(values, best, level), alone, expected[best], "")
-    except ValueError as error:
-        return Decision(alone, alone, None, str(error))
+    further = helpers(values, best)
+    for helping in [further, []] if further else [[]]:
+        try:
+            return Decision(mixed(values, best, level, helping), alone, expected[best], "")
+        except ValueError as error:
+            reason = str(error)
+    return Decision(alone, alone, None, reason)
 
 
 def _expected(values: Matrix, models: tuple[int, ...]) -> float | None:

@@ -10,7 +10,8 @@ and Student's t.  Given x the first part is exact for normal residuals, with n -
 models; what a slope from few draws is worth is in it, which 1.96 with an estimated correlation leaves out.  The second part has
 those of its own relative variance, 2 / (N - 1) from V and 4 (V b)^T Cov(b) (V b) / (b^T V b)^2 from the slopes, and the sum has
 Satterthwaite's (1946).  Where x were not all run with the same draws, m is the maximum likelihood estimate of normal x with
-values missing (EM; Little and Rubin 2002, section 11.2), and V that of the best linear unbiased estimate (``allocation``).
+values missing (EM; Little and Rubin 2002, section 11.2), and V that of the best linear unbiased estimate (``allocation``);
+cheap models which share draws with x alone help too.
 
 Where some draws of the dear model lack a cheap one, the mean is the best linear unbiased estimate with estimated covariances,
 its variance times what estimating K weights costs, (n - 2) / (n - K - 2) (Lavenberg and Welch 1981, Management Science 27:322).
@@ -21,7 +22,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from scipy.special import stdtrit
@@ -32,7 +32,7 @@ from twinbed.statistics.multifidelity.allocation import Group, Matrix
 LEAST_SHARED = 5
 """Draws that the dear model shares with a cheap one; with fewer a slope is a guess."""
 EM_STEPS = 2000
-EM_PRECISION = 1e-9
+EM_PRECISION = 1e-7
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,25 +81,35 @@ def usable(values: Matrix) -> list[int]:
     return models
 
 
-def mixed(values: Matrix, models: Sequence[int], level: float) -> Estimate:
-    """With these cheap models. ``values`` as in ``plain``.
+def helpers(values: Matrix, models: Sequence[int]) -> list[int]:
+    """Cheap models that share draws with one of ``models``, and so tell more of its mean."""
+    there = ~np.isnan(values)
+    others = [model for model in range(1, values.shape[1]) if model not in models]
+    return [other for other in others if any((there[:, other] & there[:, model]).sum() >= LEAST_SHARED for model in models)]
+
+
+def mixed(values: Matrix, models: Sequence[int], level: float, helping: Sequence[int] = ()) -> Estimate:
+    """With these cheap models, which share draws with the dear one; ``helping`` ones share draws with these. ``values`` as in
+    ``plain``.
 
     Raises ValueError where there are too few draws for so many models, or models follow from each other.
     """
-    used = values[:, [0, *models]]
-    dear = used[~np.isnan(used[:, 0])]
-    k, n = len(models), len(dear)
+    used = values[:, [0, *models, *helping]]
+    dear = used[~np.isnan(used[:, 0]), : len(models) + 1]
+    k = len(models)
     complete = not np.isnan(dear).any()
-    n = n if complete else int((~np.isnan(dear[:, 1:])).any(axis=1).sum())
+    n = len(dear) if complete else int((~np.isnan(dear[:, 1:])).any(axis=1).sum())
     if n < LEAST_SHARED + k - 1:
         raise ValueError(f"{n} shared draws for {k} cheap models")
-    return _two_phase(used, tuple(models), level) if complete else _linear(used, tuple(models), n, level)
+    names = (*models, *helping)
+    return _two_phase(used, k, names, level) if complete else _linear(used, names, n, level)
 
 
-def _two_phase(used: Matrix, models: tuple[int, ...], level: float) -> Estimate:
+def _two_phase(used: Matrix, k: int, models: tuple[int, ...], level: float) -> Estimate:
+    """The first ``k`` of the cheap models explain the dear one."""
     dear = used[~np.isnan(used[:, 0])]
-    y, x = dear[:, 0], dear[:, 1:]
-    n, k = len(y), len(models)
+    y, x = dear[:, 0], dear[:, 1 : k + 1]
+    n = len(y)
     centred = x - x.mean(axis=0)
     squares = centred.T @ centred
     if np.linalg.matrix_rank(centred) < k:
@@ -108,12 +118,13 @@ def _two_phase(used: Matrix, models: tuple[int, ...], level: float) -> Estimate:
     residuals = y - y.mean() - centred @ slopes
     residual_variance = float(residuals @ residuals) / (n - k - 1)
     means, errors = _means(used[:, 1:])
+    means, errors = means[:k], errors[:k, :k]
     d = means - x.mean(axis=0)
     first = residual_variance * (1 / n + float(d @ np.linalg.solve(squares, d)))
     second = float(slopes @ errors @ slopes)
     # The second part's variance over 2: as its square over its degrees of freedom.
     turned = errors @ slopes
-    least = int((~np.isnan(used[:, 1:])).sum(axis=0).min())
+    least = int((~np.isnan(used[:, 1 : k + 1])).sum(axis=0).min())
     spread = second**2 / (least - 1) + 2 * residual_variance * float(turned @ np.linalg.solve(squares, turned))
     total = first + second
     df = total**2 / (first**2 / (n - k - 1) + spread) if total else n - k - 1
@@ -173,27 +184,38 @@ def blue(rows: Matrix, covariance: Matrix) -> Matrix:
 
 
 def em(rows: Matrix) -> tuple[Matrix, Matrix]:
-    """Means and covariances of normal values by maximum likelihood, with values missing (NaN). Raises ValueError where two
-    models share too few draws, or it does not settle."""
-    there = ~np.isnan(rows)
+    """Means and covariances of normal values by maximum likelihood, with values missing (NaN). Raises ValueError where a
+    model does not vary, or it does not settle."""
     origin, scale = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
     if not np.all(scale > 0):
         raise ValueError("a model does not vary")
-    for one, other in combinations(range(rows.shape[1]), 2):
-        if (there[:, one] & there[:, other]).sum() < LEAST_SHARED:
-            raise ValueError(f"two models share fewer than {LEAST_SHARED} draws")
-    groups = parts((rows - origin) / scale)
-    means, covariance = np.zeros(rows.shape[1]), np.eye(rows.shape[1])
+    groups, draws = parts((rows - origin) / scale), len(rows)
+    at = np.vstack([np.zeros(rows.shape[1]), np.eye(rows.shape[1])])
     for _ in range(EM_STEPS):
-        before = means, covariance
-        means, covariance = _em_step(groups, means, covariance, len(rows))
-        if max(np.abs(means - before[0]).max(), np.abs(covariance - before[1]).max()) < EM_PRECISION:
-            return np.asarray(means * scale + origin), np.asarray(covariance * np.outer(scale, scale))
+        one = _em_step(groups, at, draws)
+        two = _em_step(groups, one, draws)
+        step, bend = one - at, two - 2 * one + at
+        if np.abs(step).max() < EM_PRECISION:
+            return np.asarray(two[0] * scale + origin), np.asarray(two[1:] * np.outer(scale, scale))
+        at = _leap(at, step, bend, two)
     raise ValueError("the covariances do not settle: too few draws are shared")
 
 
-def _em_step(groups: Parts, means: Matrix, covariance: Matrix, draws: int) -> tuple[Matrix, Matrix]:
-    """What is missing is put at its expectation, given what is there; its variance around it is added."""
+def _leap(at: Matrix, step: Matrix, bend: Matrix, two: Matrix) -> Matrix:
+    """Where the steps of EM lead to, extrapolated (SQUAREM, scheme S3: Varadhan and Roland 2008, Scand. J. Stat. 35:335); no
+    farther than covariances stay positive definite."""
+    length = float(np.linalg.norm(bend))
+    alpha = -float(np.linalg.norm(step)) / length if length else -1.0
+    if alpha >= -1:
+        return two
+    far = np.asarray(at - 2 * alpha * step + alpha**2 * bend)
+    return far if np.linalg.eigvalsh(far[1:])[0] > np.linalg.eigvalsh(two[1:])[0] / 10 else two
+
+
+def _em_step(groups: Parts, at: Matrix, draws: int) -> Matrix:
+    """The next means (first row) and covariances (the others): what is missing is put at its expectation, given what is there,
+    and its variance around it is added."""
+    means, covariance = at[0], at[1:]
     sums, products = np.zeros_like(means), np.zeros_like(covariance)
     for group, values in groups:
         lacking = [model for model in range(len(means)) if model not in group]
@@ -207,4 +229,4 @@ def _em_step(groups: Parts, means: Matrix, covariance: Matrix, draws: int) -> tu
         sums += filled.sum(axis=0)
         products += filled.T @ filled
     new = sums / draws
-    return new, products / draws - np.outer(new, new)
+    return np.vstack([new, products / draws - np.outer(new, new)])

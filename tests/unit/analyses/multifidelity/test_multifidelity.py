@@ -27,7 +27,7 @@ def of(result: dict[str, object], quantity: str) -> dict[str, object]:
 
 
 def test_results_give_the_planted_mean_with_a_narrower_interval(tmp_path, capfdbinary):
-    write(tmp_path / "r", STUDY.replace("samples: 30", MORE).replace("seed: 5", "seed: 3"))
+    write(tmp_path / "r", STUDY.replace("samples: 30", MORE).replace("seed: 6", "seed: 3"))
     result = analysed(capfdbinary, tmp_path / "r", "--below", "900")
     mean = of(result, "mean")
     assert mean["mixed_in"] == "virtio"
@@ -102,3 +102,24 @@ def test_results_without_uncertain_inputs_are_refused(tmp_path, capfdbinary):
     (tmp_path / "r" / "study.json").write_text(json.dumps({**document, "uncertain": None}))
     assert run(["analyse", "multifidelity", str(tmp_path / "r")]) == 2
     assert "without uncertain inputs" in capfdbinary.readouterr().err.decode()
+
+
+def test_the_report_has_a_section(tmp_path, capfdbinary):
+    write(tmp_path / "r", STUDY.replace("samples: 30", MORE).replace("seed: 6", "seed: 3"))
+    assert run(["report", str(tmp_path / "r"), "-o", str(tmp_path / "r.html")]) == 0
+    page = (tmp_path / "r.html").read_text()
+    assert '<section id="uncertain"><h2>Over uncertain inputs</h2>' in page
+    capfdbinary.readouterr()
+    result = analysed(capfdbinary, tmp_path / "r")
+    mean = of(result, "mean")
+    assert run(["report", str(tmp_path / "r"), "--markdown", "-o", str(tmp_path / "r.md")]) == 0
+    (row,) = (line for line in (tmp_path / "r.md").read_text().splitlines() if line.startswith("| mean | virtio |"))
+    value, interval = row.replace("\\", "").split(" | ")[2:4]
+    low, high = interval.strip("[]").split(", ")
+    numbers = tuple(float(each.replace(",", "")) for each in (value, low, high))
+    assert numbers == pytest.approx((mean["value"], mean["low"], mean["high"]), abs=0.6)
+    write(tmp_path / "other")
+    document = json.loads((tmp_path / "other" / "study.json").read_text())
+    (tmp_path / "other" / "study.json").write_text(json.dumps({**document, "uncertain": None}))
+    assert run(["report", str(tmp_path / "other"), "-o", str(tmp_path / "other.html")]) == 0
+    assert "Over uncertain inputs" not in (tmp_path / "other.html").read_text()
