@@ -45,13 +45,28 @@ _COMPARISONS = {
     type=click.Path(path_type=Path),
     help="Results of a few replicates of STUDY: say how many of them reach a verdict.",
 )
+@click.option(
+    "--multifidelity",
+    metavar="PILOT",
+    type=click.Path(path_type=Path),
+    help="Results of STUDY with few draws on every testbed: say how many draws on which testbed are best.",
+)
 @click.option("--format", "style", type=click.Choice(STYLES), default="text", show_default=True, help="How to print it.")
-def command(study_file: Path, profile: str | None, overrides: tuple[str, ...], pilot: Path | None, style: str) -> None:
+def command(
+    study_file: Path,
+    profile: str | None,
+    overrides: tuple[str, ...],
+    pilot: Path | None,
+    multifidelity: Path | None,
+    style: str,
+) -> None:
     """Show the cells of STUDY, the order of its runs, and the time and disk they will take. Nothing is run.
 
     The time is an estimate. The disk is an upper bound: captures of links that are full all the time.
     With --pilot: how many replicates show each headline metric to be equivalent or different, with 80 and 90 % power, and what
     that takes; docs/planning.md says how that is worked out.
+    With --multifidelity: how many draws of uncertain inputs on which testbed give the most precise mean of the reference in the
+    time that STUDY takes, against plain Monte Carlo; or why no mix pays (docs/multifidelity.md).
 
     \b
     Examples:
@@ -59,6 +74,7 @@ def command(study_file: Path, profile: str | None, overrides: tuple[str, ...], p
       twinbed plan studies/quickstart.yaml -s replicates=20      what would 20 replicates cost?
       twinbed plan studies/quickstart.yaml --format csv > order.csv
       twinbed plan studies/quickstart.yaml --pilot results/quickstart
+      twinbed plan uncertain.yaml --multifidelity results/pilot
 
     Exit code 0: the study is right; 2: it is not, and every problem is listed; 3: it is right, and some of its cells do not fit
     on this machine (memory, processes, file descriptors), which is said below the plan, with how many pairs would.
@@ -67,11 +83,15 @@ def command(study_file: Path, profile: str | None, overrides: tuple[str, ...], p
     from twinbed.cli.refusal import PreflightFailed
     from twinbed.cli.studyfile import read_study
 
+    if pilot is not None and multifidelity is not None:
+        raise click.UsageError("--pilot or --multifidelity, not both")
     study = read_study(study_file, overrides, profile)
     runs = design.runs(study)
     refused = _refused(study)
     if pilot is not None:
         _plan_by(study, runs, pilot, style)
+    elif multifidelity is not None:
+        _mix_by(study, runs, multifidelity, style)
     elif style == "json":
         print_json({**_as_json(study, runs), "refused": [_refusal(check) for check in refused]})
     elif style == "csv":
@@ -106,6 +126,20 @@ def _plan_by(study: Study, runs: Sequence[Run], results: Path, style: str) -> No
     else:
         _print_head(study, runs)
         planned.print_text(_clock, _disk)
+
+
+def _mix_by(study: Study, runs: Sequence[Run], results: Path, style: str) -> None:
+    from twinbed.cli.mixing import Mix
+
+    mix = Mix(study, results)
+    if style == "json":
+        about = {"testbeds": mix.testbed_rows(), "plans": mix.rows(), "refusal": mix.refusal or None}
+        print_json({**_as_json(study, runs), "multifidelity": {**about, "samples": mix.samples(mix.best)}})
+    elif style == "csv":
+        print_table(mix.rows(), style)
+    else:
+        _print_head(study, runs)
+        mix.print_text(_clock)
 
 
 def _row(run: Run) -> dict[str, object]:

@@ -47,6 +47,13 @@ class MergedSource(TypedDict):
     testbeds: Mapping[str, str]
 
 
+class UncertainDocument(TypedDict):
+    """Uncertain inputs, and how many draws each group of testbeds, joined by ``+``, runs."""
+
+    inputs: Sequence[str]
+    samples: Mapping[str, int]
+
+
 StudyDocument = TypedDict(
     "StudyDocument",
     {
@@ -57,6 +64,7 @@ StudyDocument = TypedDict(
         "reference_reason": str,
         "factors": Mapping[str, Sequence[Level]],
         "drawn": Mapping[str, Mapping[str, Sequence[Level]]],
+        "uncertain": UncertainDocument | None,
         "replicates": int | Document,
         "order": str,
         "comparison": str,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -68,7 +68,7 @@ class Sections:
     """By their paths: ``background``, or of several ``background.KIND``."""
 
 
-Only = Mapping[str, Mapping[str, Sequence[Scalar]]]
+Only = Mapping[str, Mapping[str, Collection[Scalar]]]
 """Testbed -> factor -> the levels that it is measured at, where those are not all."""
 
 
@@ -106,17 +106,17 @@ def cells(
 
 def _axes(factors: Sequence[Factor]) -> list[list[dict[str, Scalar]]]:
     """What varies on its own: a factor, or all that were drawn together; of each its levels by factor."""
-    axes = []
+    axes: list[list[dict[str, Scalar]]] = []
+    done: set[str] = set()
     for factor in factors:
         if not factor.together:
             axes.append([{factor.name: level} for level in factor.levels])
-    of_hypercube = [factor for factor in factors if factor.together]
-    if of_hypercube:
-        # Whole numbers may be drawn together more than once.
-        draws = dict.fromkeys(zip(*(factor.levels for factor in of_hypercube), strict=True))
-        at = sum(not factor.together for factor in factors[: factors.index(of_hypercube[0])])
-        names = [factor.name for factor in of_hypercube]
-        axes.insert(at, [dict(zip(names, draw, strict=True)) for draw in draws])
+        elif factor.together not in done:
+            done.add(factor.together)
+            with_it = [each for each in factors if each.together == factor.together]
+            # Whole numbers may be drawn together more than once.
+            draws = dict.fromkeys(zip(*(each.levels for each in with_it), strict=True))
+            axes.append([dict(zip([each.name for each in with_it], draw, strict=True)) for draw in draws])
     return axes
 
 

@@ -17,7 +17,7 @@ from twinbed.model.topology import Link, Topology
 from twinbed.study.document import Entries, Items, Node, Scalar, is_absent
 from twinbed.study.params import Path, shown
 from twinbed.study.problem import Position, Problem, listed, nearest
-from twinbed.study.sample import SAMPLES, is_sample, read_count, read_sample
+from twinbed.study.sample import SAMPLES, is_sample, read_count, read_sample, uniform
 
 TESTBED = "testbed"
 INSTRUMENTS = "instruments"
@@ -51,8 +51,8 @@ class Factor:
     levels: tuple[Scalar, ...]
     drawn: bool = False
     """Whether the levels were drawn."""
-    together: bool = False
-    """Whether they are one hypercube with those of the others of which this is true: the n-th of each make a combination."""
+    together: str = ""
+    """What they are drawn together with, ``hypercube`` or ``uncertain``: the n-th level of each of these make a combination."""
 
     @property
     def target(self) -> str:
@@ -88,11 +88,11 @@ def read_factors(node: Node | None, known: Mapping[str, Setting], seed: int, pro
         return []
     factors: dict[str, Factor] = {}
     for name, place, value, samples in _written(node, problems):
-        target = _target(name, place, known, problems)
+        target = target_of(f"factors.{name}", name, place, known, problems)
         levels = _levels(name, value, seed, samples, problems)
         if target is None or levels is None:
             continue
-        factor = Factor(name, place, known.get(target), levels, is_sample(value), samples is not None)
+        factor = Factor(name, place, known.get(target), levels, is_sample(value), "" if samples is None else HYPERCUBE)
         if target in factors:
             other = factors[target].name
             problems.append(Problem.at(place, f"factors.{name}", f"is the same setting as the factor {other!r}"))
@@ -134,27 +134,28 @@ def instruments_of(level: Level) -> tuple[str, ...]:
     return () if level == NO_INSTRUMENTS else tuple(str(level).split("+"))
 
 
-def _target(name: str, place: Position, known: Mapping[str, Setting], problems: list[Problem]) -> str | None:
+def target_of(key: str, name: str, place: Position, known: Mapping[str, Setting], problems: list[Problem]) -> str | None:
+    """The path of the setting that a factor's name means."""
     if name in {TESTBED, INSTRUMENTS} or name in known:
         return name
     paths = [path for path, setting in known.items() if setting.field[-1] == name]
     if len(paths) == 1:
         return paths[0]
     if paths:
-        problems.append(Problem.at(place, f"factors.{name}", "is the name of more than one setting", listed(paths)))
+        problems.append(Problem.at(place, key, "is the name of more than one setting", listed(paths)))
         return None
     own = [setting.field[-1] for setting in known.values()]
     names = [TESTBED, INSTRUMENTS, *dict.fromkeys(leaf for leaf in own if own.count(leaf) == 1)]
     alike = [path for path in known if "." in name and path.rpartition(".")[2] == name.rpartition(".")[2]]
     near = alike[0] if len(alike) == 1 else nearest(name, [*names, *known])
-    problems.append(Problem.at(place, f"factors.{name}", "is not a setting of this study", listed(names), near))
+    problems.append(Problem.at(place, key, "is not a setting of this study", listed(names), near))
     return None
 
 
 def _levels(name: str, node: Node, seed: int, samples: int | None, problems: list[Problem]) -> tuple[Scalar, ...] | None:
     key = f"factors.{name}"
     if isinstance(node, Entries) and name not in {TESTBED, INSTRUMENTS}:
-        drawn = read_sample(name, node, seed, samples, problems)
+        drawn = read_sample(f"factors.{name}", node, lambda index: uniform(seed, name, index), samples, problems)
         return None if drawn is None else tuple(drawn)
     if not isinstance(node, Items):
         value: object = node.value if isinstance(node, Scalar) else {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from pydantic import BaseModel
 
@@ -31,6 +31,7 @@ from twinbed.study.profile import Profile
 from twinbed.study.sample import subset
 from twinbed.study.sections import ONLY, ONLY_EXAMPLE, SectionReader
 from twinbed.study.study import Head, Order, Study, pairing, seed_of
+from twinbed.study.uncertain import DRAW, UNCERTAIN, Uncertain
 from twinbed.study.until import read_until
 
 KEYS = (
@@ -41,6 +42,7 @@ KEYS = (
     "workload",
     "background",
     "factors",
+    "uncertain",
     "exclude",
     "instruments",
     "replicates",
@@ -88,7 +90,7 @@ class StudyReader:
         topology = self.sections.topology()
         instruments = self.sections.instruments()
         seed = 0 if head is None else seed_of(head.study) if head.seed is None else head.seed
-        factors = self.factors(testbeds, workload, backgrounds, instruments, seed)
+        uncertain, factors = self.factors(testbeds, workload, backgrounds, instruments, seed)
         self.check_instruments_factor(factors, instruments)
         excused = self.excused(factors)
         sections = Sections(
@@ -100,8 +102,7 @@ class StudyReader:
         )
         self.check_sections(sections, factors)
         exclude = self.exclude(factors)
-        only = self.only(factors, seed)
-        resolved = cells(factors, exclude, only, sections, self.problems)
+        resolved = cells(factors, exclude, self.only(factors, uncertain, seed), sections, self.problems)
         if not testbeds:
             return None
         if exclude and not resolved and not self.problems:
@@ -110,7 +111,9 @@ class StudyReader:
         tables = self.tables(factors, reference, workload, resolved)
         if head is None or self.problems:
             return None
-        replicates = head.replicates if until is None else until.most
+        # Draws vary as replicates do, and tell more.
+        given = head.replicates if "replicates" in self.root.entries or not uncertain.samples else 1
+        replicates = given if until is None else until.most
         if len(resolved) * replicates > MAX_RUNS:
             place = self.root.entries["replicates"].place
             self.problem(place, "replicates", f"make {len(resolved) * replicates} runs", f"at most {MAX_RUNS}")
@@ -122,6 +125,8 @@ class StudyReader:
             reference_reason=reason,
             factors={factor.name: factor.values() for factor in factors},
             drawn=self.drawn(testbeds, factors),
+            uncertain=uncertain.inputs,
+            samples=uncertain.samples,
             exclude=tuple({name: level.value for name, level in entry.items()} for entry in exclude),
             cells=resolved,
             replicates=replicates,
@@ -158,7 +163,7 @@ class StudyReader:
         backgrounds: Mapping[str, Section[BackgroundParams]],
         instruments: dict[str, Section[InstrumentParams]],
         seed: int,
-    ) -> list[Factor]:
+    ) -> tuple[Uncertain, list[Factor]]:
         node = self.root.entries.get("factors")
         drivers = [section.model for section in testbeds.values()]
         models: dict[str, type[BaseModel]] = {name: section.model for name, section in instruments.items()}
@@ -168,8 +173,17 @@ class StudyReader:
         factors = read_factors(node, known, seed, self.problems)
         if any(factor.name == TESTBED for factor in factors):
             self.check_testbed_factor(factors)
-            return factors
-        return [self.all_testbeds(), *factors]
+        else:
+            factors = [self.all_testbeds(), *factors]
+        used = [str(level.value) for factor in factors if factor.name == TESTBED for level in factor.levels]
+        uncertain = Uncertain(self.root.entries.get(UNCERTAIN), used, self.problems)
+        drawn = uncertain.factors(known, seed)
+        by_target = {factor.target: factor for factor in factors}
+        for factor in drawn:
+            if factor.target in by_target:
+                other = by_target[factor.target].name
+                self.problem(factor.place, f"{UNCERTAIN}.{factor.name}", f"is the same setting as the factor {other!r}")
+        return uncertain, [*factors, *drawn]
 
     def all_testbeds(self) -> Factor:
         """The factor ``testbed`` where it is not given: every testbed there is."""
@@ -225,6 +239,8 @@ class StudyReader:
         written = dict(node.entries) if isinstance(node, Entries) else {}
         hypercube = written.pop(HYPERCUBE, None)
         written |= hypercube.entries if isinstance(hypercube, Entries) else {}
+        uncertain = self.root.entries.get(UNCERTAIN)
+        written |= uncertain.entries if isinstance(uncertain, Entries) else {}
         right = {factor.name for factor in factors}
         return frozenset(name.rpartition(".")[2] for name in written if name not in right)
 
@@ -286,12 +302,14 @@ class StudyReader:
                 excluded.append(entry)
         return excluded
 
-    def only(self, factors: Sequence[Factor], seed: int) -> Only:
+    def only(self, factors: Sequence[Factor], uncertain: Uncertain, seed: int) -> Only:
         """What testbeds are measured at, where ``only`` says less than everything."""
         by_name = {factor.target: factor for factor in factors} | {factor.name: factor for factor in factors}
         names = [factor.name for factor in factors if factor.name != TESTBED]
         wrong = self.excused(factors)
-        kept: dict[str, dict[str, Sequence[Scalar]]] = {}
+        kept: dict[str, dict[str, Collection[Scalar]]] = {}
+        for draws in (factor.levels for factor in factors if factor.name == DRAW):
+            kept = {testbed: {DRAW: ran} for testbed, ran in uncertain.only(draws).items()}
         for testbed, node in self.sections.only.items():
             key = f"testbeds.{testbed}.{ONLY}"
             if not isinstance(node, Entries):

@@ -13,6 +13,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from statistics import NormalDist
 
 from twinbed.model.run import Level
 from twinbed.model.units import QuantityError, format_duration, format_size, magnitude
@@ -44,6 +45,14 @@ def uniform(seed: int, name: str, index: int) -> float:
     return value
 
 
+def independent(seed: int, name: str, index: int) -> float:
+    """The draw of this index of an uncertain input, inside 0 and 1: independent of every other one, as intervals of Monte Carlo
+    take them to be."""
+    text = json.dumps([seed, "uncertain", name, index], separators=(",", ":"))
+    place = int.from_bytes(hashlib.sha256(text.encode()).digest()[: DIGITS // 8])
+    return (place + 0.5) / float(1 << DIGITS)
+
+
 def _flips(*what: object) -> int:
     return hashlib.sha256(json.dumps(what, separators=(",", ":")).encode()).digest()[0] & 1
 
@@ -53,10 +62,15 @@ def is_sample(node: Node) -> bool:
     return isinstance(node, Entries)
 
 
-def read_sample(name: str, node: Entries, seed: int, together: int | None, problems: list[Problem]) -> list[Scalar] | None:
-    """The drawn levels, different ones; None where the node does not say how. ``together`` is how many factors that are drawn
-    together have of each, where levels may come again."""
-    key = f"factors.{name}"
+def read_sample(
+    key: str,
+    node: Entries,
+    at: Callable[[int], float],
+    together: int | None,
+    problems: list[Problem],
+) -> list[Scalar] | None:
+    """The drawn levels, different ones; None where the node does not say how. ``at`` gives the draw of each index between 0
+    and 1, ``together`` how many factors that are drawn together have of each, where levels may come again."""
     for other, place in node.keys.items():
         if other not in _KINDS and (other != SAMPLES or together is not None):
             near = nearest(other, _KINDS)
@@ -79,7 +93,7 @@ def read_sample(name: str, node: Entries, seed: int, together: int | None, probl
     known: dict[tuple[type, Level], Scalar] = {}
     levels: list[Scalar] = []
     for index in range(TRIES * samples):
-        value = draw(uniform(seed, name, index))
+        value = draw(at(index))
         new = (type(value), value) not in known
         level = known.setdefault((type(value), value), Scalar(value, node.place))
         if new or together is not None:
@@ -113,7 +127,7 @@ def _values(node: Node) -> list[Level]:
     return [item.value for item in node.items if isinstance(item, Scalar)]
 
 
-def _ends(values: Sequence[Level]) -> tuple[float, float, Callable[[float], Level]]:
+def _ends(values: Sequence[Level], *, ordered: bool = True) -> tuple[float, float, Callable[[float], Level]]:
     """The least and the greatest, in base units, and how a value between them is written."""
     if len(values) != 2:
         raise QuantityError("is not a range", "the least and the greatest")
@@ -127,7 +141,7 @@ def _ends(values: Sequence[Level]) -> tuple[float, float, Callable[[float], Leve
             raise QuantityError("is not a range", "two numbers, sizes, rates or durations")
         low, high = (size[1] for size in sizes if size is not None)
         write = _WRITTEN[units.pop()]
-    if not low < high:
+    if ordered and not low < high:
         raise QuantityError("is not a range", "the least first, and the greatest")
     return low, high, write
 
@@ -155,6 +169,28 @@ def _log_uniform(values: Sequence[Level]) -> Draw:
     return lambda at: write(low * math.exp(at * math.log(high / low)))
 
 
+def _normal(values: Sequence[Level]) -> Draw:
+    centre, spread, write = _ends(values, ordered=False)
+    if spread <= 0:
+        raise QuantityError("does not vary", "a mean, and a standard deviation above 0")
+    return lambda at: write(centre + spread * _quantile(at))
+
+
+def _log_normal(values: Sequence[Level]) -> Draw:
+    if len(values) != 2 or not isinstance(values[1], int | float) or isinstance(values[1], bool) or values[1] <= 1:
+        raise QuantityError("is not a median and a factor", "such as [64KiB, 3]: two thirds lie within a factor of 3")
+    centre, _, write = _ends((values[0], values[0]), ordered=False)
+    if centre <= 0:
+        raise QuantityError("has no logarithm", "a median above 0")
+    factor = math.log(values[1])
+    return lambda at: write(centre * math.exp(factor * _quantile(at)))
+
+
+def _quantile(at: float) -> float:
+    """Of the standard normal distribution; the ends are half a digit away."""
+    return NormalDist().inv_cdf(max(at, 0.5 / 2**DIGITS))
+
+
 def _integers(values: Sequence[Level]) -> Draw:
     ends = [value for value in values if isinstance(value, int) and not isinstance(value, bool)]
     if len(ends) != 2 or len(values) != 2 or not ends[0] < ends[1]:
@@ -172,6 +208,8 @@ def _choice(values: Sequence[Level]) -> Draw:
 _KINDS: Mapping[str, Callable[[Sequence[Level]], Draw]] = {
     "log_uniform": _log_uniform,
     "uniform": _uniform,
+    "log_normal": _log_normal,
+    "normal": _normal,
     "integers": _integers,
     "choice": _choice,
 }

@@ -74,6 +74,10 @@ class Study:
     """Factor -> levels as written; ``testbed`` is always there."""
     drawn: Mapping[str, Mapping[str, tuple[Level, ...]]]
     """Testbed -> factor -> those of its levels there that were drawn at random; a factor whose levels are all listed is not."""
+    uncertain: tuple[str, ...]
+    """Factors that are uncertain inputs: each level of the factor ``draw`` is a draw of all of them."""
+    samples: Mapping[str, int]
+    """Testbeds, joined by ``+`` -> the draws that they all run; nothing without uncertain inputs."""
     exclude: tuple[Mapping[str, Level], ...]
     cells: tuple[Cell, ...]
     """In the order of the file, the last factor varying fastest."""
@@ -110,6 +114,7 @@ class Study:
             "reference_reason": self.reference_reason,
             "factors": {name: list(levels) for name, levels in self.factors.items()},
             "drawn": {testbed: {name: list(of) for name, of in each.items()} for testbed, each in self.drawn.items()},
+            "uncertain": {"inputs": list(self.uncertain), "samples": dict(self.samples)} if self.uncertain else None,
             "exclude": [dict(entry) for entry in self.exclude],
             "replicates": self.replicates if self.until is None else self.until.model_dump(),
             "order": self.order.value,

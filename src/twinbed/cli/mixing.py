@@ -1,0 +1,196 @@
+"""`twinbed plan STUDY --multifidelity PILOT`: how many draws on which testbed, by a pilot's run times and covariances."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import click
+import numpy as np
+
+from twinbed.cli.extraction import extracted
+from twinbed.design.mixing import Plan, best, plans, why_not
+from twinbed.metrics.metric import Layer
+from twinbed.model.error import TwinbedError
+from twinbed.observations.draws import Draws, draws_of, inputs_of, seconds_of
+from twinbed.observations.frame import headlines, of_tables
+from twinbed.render.rows import print_table
+from twinbed.render.words import cell_title
+from twinbed.statistics.multifidelity.allocation import LEAST_PAIRS, MOST_MODELS, Matrix
+from twinbed.statistics.multifidelity.decision import needed_correlation
+from twinbed.study.study import Study
+from twinbed.study.uncertain import DRAW
+
+
+class Output:
+    """One metric at one combination of other factors' levels: what is to be estimated."""
+
+    def __init__(self, metric: str, draws: Draws, testbeds: Sequence[str]) -> None:
+        at = [draws.testbeds.index(name) for name in testbeds]
+        self.name = f"{metric} at {cell_title(draws.levels)}" if draws.levels else metric
+        values = draws.values[:, at]
+        complete = values[~np.isnan(values).any(axis=1)]
+        self.n = len(complete)
+        self.caps = [draws.cap(each) for each in at]
+        self.covariance: Matrix | None = None
+        if self.n >= LEAST_PAIRS and np.all(np.ptp(complete, axis=0) > 0):
+            self.covariance = np.atleast_2d(np.cov(complete, rowvar=False)).astype(np.float64)
+
+
+class Mix:
+    """What the pilot in ``results`` says about ``study``. Raises TwinbedError where they have nothing in common."""
+
+    def __init__(self, study: Study, results: Path) -> None:
+        if not study.uncertain:
+            raise TwinbedError(
+                f"{study.name} has no uncertain inputs",
+                advice="uncertain: {samples: 30, payload: {log_uniform: [500B, 16MiB]}}; docs/multifidelity.md",
+            )
+        self._study, self._results = study, results
+        store = extracted(results)
+        inputs, seconds = inputs_of(store), seconds_of(store)
+        self.testbeds = [study.reference, *(name for name in study.testbeds if name != study.reference)]
+        lacking = [name for name in self.testbeds if name not in seconds]
+        if lacking:
+            raise TwinbedError(
+                f"{results} has no run of {', '.join(lacking)}", advice="give the results of a pilot of this study"
+            )
+        if not 2 <= len(self.testbeds) <= MOST_MODELS:
+            raise TwinbedError(f"{len(self.testbeds)} testbeds are mixed", advice=f"from 2 to {MOST_MODELS}: factors.testbed")
+        self.same_draws = store.outline.seed == study.seed
+        outputs = [
+            Output(metric, draws, self.testbeds)
+            for metric in headlines(store, Layer.APPLICATION)
+            for draws in draws_of(of_tables(store, metric), study.reference, inputs)
+            if set(self.testbeds) <= set(draws.testbeds)
+        ]
+        self.outputs = [each for each in outputs if each.covariance is not None]
+        self.left_out = [each.name for each in outputs if each.covariance is None]
+        if not self.outputs:
+            most = max((each.n for each in outputs), default=0)
+            raise TwinbedError(
+                f"{results} says nothing of correlations: {most} draws were run on all of {', '.join(self.testbeds)}",
+                advice=f"a pilot of {LEAST_PAIRS} to 30 draws on every testbed, samples: 20; only shared draws correlate",
+            )
+        self.covariances: Matrix = np.asarray([each.covariance for each in self.outputs])
+        # A draw is run at each combination of the other factors, so many times as there are replicates.
+        self.seconds = np.asarray([seconds[name] for name in self.testbeds])
+        drawn = {"testbed", DRAW, *study.uncertain}
+        others = {tuple(level for name, level in cell.levels.items() if name not in drawn) for cell in study.cells}
+        self.costs: Matrix = self.seconds * len(others) * study.replicates
+        counts = [sum(cell.testbed_name == name for cell in study.cells) * study.replicates for name in self.testbeds]
+        self.budget = float(self.seconds @ np.asarray(counts))
+        try:
+            self.plans = plans(self.covariances, self.costs, self.budget)
+        except ValueError as error:
+            raise TwinbedError(f"{results}: {error}", advice="a longer pilot, or fewer testbeds") from error
+        self.best = best(self.plans)
+        self.refusal = ""
+        if set(self.best.samples) == {(0,)}:
+            self.refusal = "; ".join([why_not(self.covariances, self.costs, self.testbeds), *self._capped()])
+
+    def _capped(self) -> Iterator[str]:
+        """Of which testbeds run noise alone keeps the correlation below what is needed."""
+        for row in self.testbed_rows()[1:]:
+            cap, needed = row["at_most_by_noise"], row["needed"]
+            if isinstance(cap, float) and isinstance(needed, float) and cap <= needed:
+                more = "longer runs or more replicates raise it"
+                yield f"run noise caps the correlation of {row['testbed']} at {cap:.2f}: {more}"
+
+    def group(self, models: Sequence[int]) -> str:
+        return "+".join(self.testbeds[model] for model in models)
+
+    def samples(self, plan: Plan) -> dict[str, int]:
+        """As the key ``uncertain.samples`` has them; groups with the dear testbed first."""
+        ranked = sorted(plan.samples.items(), key=lambda each: (0 not in each[0], -len(each[0]), each[0]))
+        return {self.group(models): count for models, count in ranked}
+
+    def rows(self) -> list[dict[str, object]]:
+        """One for each plan, for programs."""
+        plain = self.plans[0].draws(0) * self.costs[0]
+        return [
+            {
+                "method": each.method.value,
+                "recommended": each is self.best,
+                **{f"draws:{name}": each.draws(at) for at, name in enumerate(self.testbeds)},
+                "samples": ", ".join(f"{group}: {count}" for group, count in self.samples(each).items()),
+                "variance_over_plain": each.worst,
+                "seconds": self._seconds(each),
+                "seconds_as_precise_as_plain": float(plain * each.worst),
+                "driven_by": self.outputs[int(np.argmax(each.relative))].name,
+            }
+            for each in self.plans
+        ]
+
+    def testbed_rows(self) -> list[dict[str, object]]:
+        """One for each testbed, for programs: of its correlations the least of all outputs."""
+        return [self._testbed_row(at) for at in range(len(self.testbeds))]
+
+    def _testbed_row(self, at: int) -> dict[str, object]:
+        row: dict[str, object] = {"testbed": self.testbeds[at], "seconds_a_run": float(self.seconds[at])}
+        if at == 0:
+            return {**row, "correlation": None, "low": None, "needed": None, "at_most_by_noise": None}
+        rho = [float(each[0, at] / math.sqrt(each[0, 0] * each[at, at])) for each in self.covariances]
+        which = min(range(len(rho)), key=lambda k: abs(rho[k]))
+        n, least = self.outputs[which].n, abs(rho[which])
+        # Fisher 1915, Biometrika 10:507: on this scale normal with 1 / sqrt(n - 3).
+        low = math.tanh(math.atanh(min(least, 1 - 1e-12)) - 1.96 / math.sqrt(n - 3))
+        needed = needed_correlation(float(self.seconds[0] / self.seconds[at]))
+        cap = self.outputs[which].caps[at]
+        return {**row, "correlation": rho[which], "low": low, "needed": needed, "at_most_by_noise": cap}
+
+    def _seconds(self, plan: Plan) -> float:
+        return float(sum(count * sum(self.costs[model] for model in group) for group, count in plan.samples.items()))
+
+    def print_text(self, clock: Callable[[float], str]) -> None:
+        """``clock`` says seconds."""
+        shared = min(each.n for each in self.outputs)
+        click.echo(f"pilot       {self._results}: {shared} draws on all testbeds")
+        click.echo(f"outputs     {', '.join(each.name for each in self.outputs)}; the worst decides")
+        if self.left_out:
+            click.echo(f"left out    {', '.join(self.left_out)}: too few shared draws, or no variation")
+        click.echo("")
+        print_table([_shown(row) for row in self.testbed_rows()], title="Testbeds")
+        click.echo(f"\nIn {clock(self.budget)}, which the study as it is takes at these run times:\n")
+        print_table(
+            [self._text_row(each, row, clock) for each, row in zip(self.plans, self.rows(), strict=True)], title="Plans"
+        )
+        click.echo("")
+        if self.refusal:
+            click.echo(f"Mixing does not pay: {self.refusal}.")
+            return
+        for row in self.testbed_rows():
+            if _unsure(row):
+                click.echo(f"! the pilot leaves open whether {row['testbed']} correlates by more than {row['needed']:.2f}")
+        click.echo(f"Take {self.best.method.value}:\n")
+        if self.same_draws:
+            click.echo(f"seed: {self._study.seed + 1}   # other draws than the pilot's, which chose the plan")
+        shown = ", ".join(f"{group}: {count}" for group, count in self.samples(self.best).items())
+        click.echo(f"uncertain:\n  samples: {{{shown}}}")
+
+    def _text_row(self, plan: Plan, row: dict[str, object], clock: Callable[[float], str]) -> dict[str, object]:
+        as_precise = row["seconds_as_precise_as_plain"]
+        return {
+            "method": plan.method.value,
+            **{name: plan.draws(at) for at, name in enumerate(self.testbeds)},
+            "variance": f"{plan.worst:.3f}",
+            "half-width": f"{math.sqrt(plan.worst):.2f}",
+            "as precise as plain in": clock(as_precise) if isinstance(as_precise, float) else "",
+        }
+
+
+def _unsure(row: dict[str, object]) -> bool:
+    low, needed = row["low"], row["needed"]
+    return isinstance(low, float) and isinstance(needed, float) and low < needed
+
+
+NAMES = {"seconds_a_run": "seconds a run", "low": "at least", "needed": "pays above", "at_most_by_noise": "noise allows"}
+
+
+def _shown(row: dict[str, object]) -> dict[str, object]:
+    shown: dict[str, object] = {}
+    for name, value in row.items():
+        digits = ".3g" if name == "seconds_a_run" else ".3f"
+        shown[NAMES.get(name, name)] = f"{value:{digits}}" if isinstance(value, float) else value
+    return shown

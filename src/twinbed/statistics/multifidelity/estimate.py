@@ -1,0 +1,232 @@
+"""The mean of the dear model from its own draws and those that cheaper models had beside them, with an interval.
+
+Regression in two phases, "double sampling" (Cochran 1977, Sampling Techniques, 3rd ed., section 12.6).  With n draws
+of the dear model y, all with the cheap models x, and more draws of these:
+
+    mean = ybar + b^T (m - xbar)        b by least squares over the n draws; m the mean of x from all of its draws
+    variance = s_e^2 (1 / n + d^T S^-1 d) + b^T V b,    d = m - xbar, S the sums of squares of x, V the variance of m
+
+and Student's t.  Given x the first part is exact for normal residuals, with n - K - 1 degrees of freedom, K the number of cheap
+models; what a slope from few draws is worth is in it, which 1.96 with an estimated correlation leaves out.  The second part has
+those of its own relative variance, 2 / (N - 1) from V and 4 (V b)^T Cov(b) (V b) / (b^T V b)^2 from the slopes, and the sum has
+Satterthwaite's (1946).  Where x were not all run with the same draws, m is the maximum likelihood estimate of normal x with
+values missing (EM; Little and Rubin 2002, section 11.2), and V that of the best linear unbiased estimate (``allocation``);
+cheap models which share draws with x alone help too.
+
+Where some draws of the dear model lack a cheap one, the mean is the best linear unbiased estimate with estimated covariances,
+its variance times what estimating K weights costs, (n - 2) / (n - K - 2) (Lavenberg and Welch 1981, Management Science 27:322).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtrit
+
+from twinbed.statistics.bounds import Bounds
+from twinbed.statistics.multifidelity.allocation import Group, Matrix
+
+LEAST_SHARED = 5
+"""Draws that the dear model shares with a cheap one; with fewer a slope is a guess."""
+EM_STEPS = 2000
+EM_PRECISION = 1e-7
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Of a mean."""
+
+    value: float
+    standard_error: float
+    df: float
+    level: float
+    models: tuple[int, ...]
+    """Cheap models that it rests on; none is the dear one's draws alone."""
+    draws: int
+    """Of the dear model."""
+
+    @property
+    def half_width(self) -> float:
+        return float(stdtrit(self.df, (1 + self.level) / 2)) * self.standard_error
+
+    @property
+    def interval(self) -> Bounds:
+        return Bounds(self.value - self.half_width, self.value + self.half_width, self.level)
+
+
+def plain(values: Matrix, level: float) -> Estimate:
+    """Of the dear model's draws alone, by Student's t. ``values`` has shape (draws, models), NaN where a model was not run.
+    Raises ValueError for fewer than 2 draws."""
+    y = values[~np.isnan(values[:, 0]), 0]
+    if len(y) < 2:
+        raise ValueError(f"{len(y)} draws of the dear model, expected at least 2")
+    return Estimate(float(y.mean()), float(y.std(ddof=1)) / math.sqrt(len(y)), len(y) - 1, level, (), len(y))
+
+
+def shared(values: Matrix, model: int) -> int:
+    """Draws that both the dear model and a cheap one ran."""
+    return int(np.sum(~np.isnan(values[:, 0]) & ~np.isnan(values[:, model])))
+
+
+def usable(values: Matrix) -> list[int]:
+    """Cheap models that share draws enough and vary in them."""
+    models = []
+    for model in range(1, values.shape[1]):
+        both = ~np.isnan(values[:, 0]) & ~np.isnan(values[:, model])
+        if both.sum() >= LEAST_SHARED and np.ptp(values[both, model]) > 0:
+            models.append(model)
+    return models
+
+
+def helpers(values: Matrix, models: Sequence[int]) -> list[int]:
+    """Cheap models that share draws with one of ``models``, and so tell more of its mean."""
+    there = ~np.isnan(values)
+    others = [model for model in range(1, values.shape[1]) if model not in models]
+    return [other for other in others if any((there[:, other] & there[:, model]).sum() >= LEAST_SHARED for model in models)]
+
+
+def mixed(values: Matrix, models: Sequence[int], level: float, helping: Sequence[int] = ()) -> Estimate:
+    """With these cheap models, which share draws with the dear one; ``helping`` ones share draws with these. ``values`` as in
+    ``plain``.
+
+    Raises ValueError where there are too few draws for so many models, or models follow from each other.
+    """
+    used = values[:, [0, *models, *helping]]
+    dear = used[~np.isnan(used[:, 0]), : len(models) + 1]
+    k = len(models)
+    complete = not np.isnan(dear).any()
+    n = len(dear) if complete else int((~np.isnan(dear[:, 1:])).any(axis=1).sum())
+    if n < LEAST_SHARED + k - 1:
+        raise ValueError(f"{n} shared draws for {k} cheap models")
+    names = (*models, *helping)
+    return _two_phase(used, k, names, level) if complete else _linear(used, names, n, level)
+
+
+def _two_phase(used: Matrix, k: int, models: tuple[int, ...], level: float) -> Estimate:
+    """The first ``k`` of the cheap models explain the dear one."""
+    dear = used[~np.isnan(used[:, 0])]
+    y, x = dear[:, 0], dear[:, 1 : k + 1]
+    n = len(y)
+    centred = x - x.mean(axis=0)
+    squares = centred.T @ centred
+    if np.linalg.matrix_rank(centred) < k:
+        raise ValueError("the cheap models follow from each other")
+    slopes = np.linalg.solve(squares, centred.T @ (y - y.mean()))
+    residuals = y - y.mean() - centred @ slopes
+    residual_variance = float(residuals @ residuals) / (n - k - 1)
+    means, errors = _means(used[:, 1:])
+    means, errors = means[:k], errors[:k, :k]
+    d = means - x.mean(axis=0)
+    first = residual_variance * (1 / n + float(d @ np.linalg.solve(squares, d)))
+    second = float(slopes @ errors @ slopes)
+    # The second part's variance over 2: as its square over its degrees of freedom.
+    turned = errors @ slopes
+    least = int((~np.isnan(used[:, 1 : k + 1])).sum(axis=0).min())
+    spread = second**2 / (least - 1) + 2 * residual_variance * float(turned @ np.linalg.solve(squares, turned))
+    total = first + second
+    df = total**2 / (first**2 / (n - k - 1) + spread) if total else n - k - 1
+    return Estimate(float(y.mean() + slopes @ d), math.sqrt(total), df, level, models, n)
+
+
+def _means(x: Matrix) -> tuple[Matrix, Matrix]:
+    """Of the cheap models from all of their draws, and the covariance of these means."""
+    there = ~np.isnan(x)
+    rows = x[there.any(axis=1)]
+    if there.any(axis=1).sum() == there.all(axis=1).sum():
+        covariance = np.atleast_2d(np.cov(rows, rowvar=False)).astype(np.float64)
+        return rows.mean(axis=0), covariance / len(rows)
+    means, covariance = em(rows)
+    return means, np.asarray(np.linalg.inv(information(covariance, parts(rows))), dtype=np.float64)
+
+
+def _linear(used: Matrix, models: tuple[int, ...], n: int, level: float) -> Estimate:
+    rows = used[~np.isnan(used).all(axis=1)]
+    means, covariance = em(rows)
+    k = len(models)
+    # EM divides by n, as maximum likelihood does.
+    unbiased = covariance * n / (n - k - 1)
+    variance = float(np.linalg.inv(information(unbiased, parts(rows)))[0, 0]) * (n - 2) / max(n - k - 2, 1)
+    return Estimate(float(means[0]), math.sqrt(variance), n - k - 1, level, models, int((~np.isnan(used[:, 0])).sum()))
+
+
+Parts = Sequence[tuple[Group, Matrix]]
+"""Models that ran the same draws, and their values, with shape (draws, models of the group)."""
+
+
+def parts(rows: Matrix) -> Parts:
+    """Draws by which models ran them."""
+    there = ~np.isnan(rows)
+    found = []
+    for pattern in np.unique(there, axis=0):
+        group = tuple(int(each) for each in np.flatnonzero(pattern))
+        found.append((group, rows[(there == pattern).all(axis=1)][:, group]))
+    return found
+
+
+def information(covariance: Matrix, groups: Parts) -> Matrix:
+    """On the means: its inverse is the covariance of the best linear unbiased estimates (``allocation.blue_variances``)."""
+    total = np.zeros_like(covariance)
+    for group, values in groups:
+        total[np.ix_(group, group)] += len(values) * np.linalg.inv(covariance[np.ix_(group, group)])
+    return total
+
+
+def blue(rows: Matrix, covariance: Matrix) -> Matrix:
+    """The best linear unbiased estimates of all means where covariances are known; ``rows`` as ``values`` in ``plain``."""
+    groups = parts(rows)
+    total = np.zeros(len(covariance))
+    for group, values in groups:
+        total[list(group)] += np.linalg.solve(covariance[np.ix_(group, group)], values.sum(axis=0))
+    return np.asarray(np.linalg.solve(information(covariance, groups), total))
+
+
+def em(rows: Matrix) -> tuple[Matrix, Matrix]:
+    """Means and covariances of normal values by maximum likelihood, with values missing (NaN). Raises ValueError where a
+    model does not vary, or it does not settle."""
+    origin, scale = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
+    if not np.all(scale > 0):
+        raise ValueError("a model does not vary")
+    groups, draws = parts((rows - origin) / scale), len(rows)
+    at = np.vstack([np.zeros(rows.shape[1]), np.eye(rows.shape[1])])
+    for _ in range(EM_STEPS):
+        one = _em_step(groups, at, draws)
+        two = _em_step(groups, one, draws)
+        step, bend = one - at, two - 2 * one + at
+        if np.abs(step).max() < EM_PRECISION:
+            return np.asarray(two[0] * scale + origin), np.asarray(two[1:] * np.outer(scale, scale))
+        at = _leap(at, step, bend, two)
+    raise ValueError("the covariances do not settle: too few draws are shared")
+
+
+def _leap(at: Matrix, step: Matrix, bend: Matrix, two: Matrix) -> Matrix:
+    """Where the steps of EM lead to, extrapolated (SQUAREM, scheme S3: Varadhan and Roland 2008, Scand. J. Stat. 35:335); no
+    farther than covariances stay positive definite."""
+    length = float(np.linalg.norm(bend))
+    alpha = -float(np.linalg.norm(step)) / length if length else -1.0
+    if alpha >= -1:
+        return two
+    far = np.asarray(at - 2 * alpha * step + alpha**2 * bend)
+    return far if np.linalg.eigvalsh(far[1:])[0] > np.linalg.eigvalsh(two[1:])[0] / 10 else two
+
+
+def _em_step(groups: Parts, at: Matrix, draws: int) -> Matrix:
+    """The next means (first row) and covariances (the others): what is missing is put at its expectation, given what is there,
+    and its variance around it is added."""
+    means, covariance = at[0], at[1:]
+    sums, products = np.zeros_like(means), np.zeros_like(covariance)
+    for group, values in groups:
+        lacking = [model for model in range(len(means)) if model not in group]
+        filled = np.empty((len(values), len(means)))
+        filled[:, group] = values
+        if lacking:
+            weights = np.linalg.solve(covariance[np.ix_(group, group)], covariance[np.ix_(group, lacking)])
+            filled[:, lacking] = means[lacking] + (values - means[list(group)]) @ weights
+            rest = covariance[np.ix_(lacking, lacking)] - covariance[np.ix_(lacking, group)] @ weights
+            products[np.ix_(lacking, lacking)] += len(values) * rest
+        sums += filled.sum(axis=0)
+        products += filled.T @ filled
+    new = sums / draws
+    return np.vstack([new, products / draws - np.outer(new, new)])
