@@ -210,8 +210,8 @@ def _logistic(dear: Runs, places: np.ndarray, truth: np.ndarray) -> tuple[np.nda
 
 
 def steps_needed(noise: np.random.Generator, begun: int = 6, orders: int = 20) -> tuple[int, float] | None:
-    """Payloads that `--next` measures until nine of ten half-widths are half of what they were, and how many payloads in a random
-    order take, on average; None where all payloads together do not bring it there. Every payload costs the same."""
+    """Payloads that `--next` measures until nine of ten half-widths are half of what they were, and how many payloads in a
+    random order take, on average; None where all payloads together do not bring it there. Every payload costs the same."""
     of = world("joint laws", noise, 40)
     cheap = measured(of, of.cheap, of.cheap_noise, grid(of.payloads), 10, noise)
     dear = measured(of, of.dear, of.dear_noise, grid(of.payloads[:begun]), 5, noise)
