@@ -81,9 +81,8 @@ def _expected(values: Matrix, models: tuple[int, ...]) -> float | None:
     dear = values[~np.isnan(values[:, 0])]
     both = dear[~np.isnan(dear[:, models]).any(axis=1)]
     n, k = len(both), len(models)
-    # A pair that is lost to a second cheap model is one for which the linear estimator has to make up.
     if n < LEAST_SHARED + k - 1 or n - k - 2 <= 0:
-        return None
+        return _expected_apart(values, models) if k > 1 else None
     x = both[:, models] - both[:, models].mean(axis=0)
     y = both[:, 0] - both[:, 0].mean()
     if np.linalg.matrix_rank(x) < k or not y @ y:
@@ -93,6 +92,15 @@ def _expected(values: Matrix, models: tuple[int, ...]) -> float | None:
     most = int((~np.isnan(values[:, models])).sum(axis=0).min())
     squared = max(squared, 0.0)
     return (1 - squared) * (n - 2) / (n - k - 2) * len(dear) / n + squared * len(dear) / most
+
+
+def _expected_apart(values: Matrix, models: tuple[int, ...]) -> float | None:
+    """Where no draw was run by all: by the variance that the best linear unbiased estimate has."""
+    try:
+        estimate = mixed(values, models, 0.95)
+    except ValueError:
+        return None
+    return estimate.standard_error**2 / plain(values, 0.95).standard_error ** 2
 
 
 def _why_not(values: Matrix, names: Sequence[str], alone: Estimate) -> str:
