@@ -107,6 +107,11 @@ def backgrounds(loads: Sequence[tuple[AnyDriver, BackgroundParams]]) -> list[Che
     """Whether the machine has what the background loads of a study run on it: (driver, the load's params)."""
     checks: list[Check] = []
     for driver, load in loads:
+        if driver.in_process and (load.programs() or load.machine_programs()):
+            status = f"the driver {driver.name} has no machines that it could load"
+            check = Check(f"{driver.name}: background", False, status, "for this testbed: no background load")
+            checks += [] if check in checks else [check]
+            continue
         for program, package in load.machine_programs().items():
             if driver.in_lab:
                 path = shutil.which(program)

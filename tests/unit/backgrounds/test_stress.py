@@ -173,6 +173,13 @@ def test_the_machine_must_have_it_where_it_runs(monkeypatch: pytest.MonkeyPatch)
     assert preflight.backgrounds([(container, StressParams(cpu=1, where="hosts"))]) == []
 
 
+def test_hosts_that_are_no_machines_cannot_be_loaded() -> None:
+    model: Any = PLUGINS.drivers["model"]
+    (check,) = preflight.backgrounds([(model, StressParams(cpu=1, where="hosts")), (model, StressParams())])
+    assert (check.works, check.what) == (False, "model: background")
+    assert preflight.backgrounds([(model, StressParams())]) == [], "no workers are no load"
+
+
 def test_where_no_machine_carries_the_hosts_it_cannot_be_loaded() -> None:
     elsewhere: Any = PLUGINS.drivers["remote"]
     (check,) = preflight.backgrounds([(elsewhere, StressParams(cpu=1))])

@@ -80,6 +80,18 @@ def test_a_check_asks_the_machine_for_nothing(results: Path, capsys: pytest.Capt
     assert "lab" not in said.split()
 
 
+@pytest.mark.parametrize("load", ["{kind: traffic, tcp: 1}", "{kind: stress, cpu: 1}", "{kind: stress, io: 1, where: hosts}"])
+def test_background_loads_are_refused_before_anything_runs(
+    results: Path, load: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("loaded.yaml").write_text(f"{STUDY}background: {load}\n")
+    capsys.readouterr()
+    assert run(["run", "loaded.yaml", "--output", "loaded"]) == 3
+    said = capsys.readouterr()
+    assert "model: background" in said.err + said.out
+    assert "no background load" in said.err + said.out
+
+
 def test_what_is_not_modelled_is_refused_before_anything_runs(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert run(["run", "models.yaml", "--output", "other", "-s", "workload.tool=wrk", "-s", "topology.routers=1"]) == 3

@@ -24,7 +24,6 @@ _NOT_MODELLED = {
     "wrk": ("tool: wrk", "tool: ab"),
     "openssl": ("https", "https: off"),
     "planted-response": ("kind: planted", "the driver fake"),
-    "stress-ng": ("a background load", "a study without a background load"),
 }
 """Program -> what of a study starts it, and what there is instead."""
 _ALL_THERE_IS = "not modelled: there are pairs on one switch, which is never the bottleneck"
