@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from twinbed import registry
-from twinbed.metrics import pace
+from twinbed.metrics import completeness, pace
 from twinbed.metrics.derived import FAIRNESS, unit_of_work
 from twinbed.metrics.metric import Metric
 
@@ -58,7 +58,16 @@ def _derived() -> str:
         "Of runs whose requests are captured (instrument `packets`), or that iperf3 made: see steady.md. Missing where too "
     )
     of_runs += "little happened to show a pace."
-    texts = (f"## derived\n\n{about}\n", "\n".join(rows), f"\n{of_runs}\n", "\n".join(insides))
+    whole = [*COLUMNS, *(_row(metric, "") for metric in completeness.METRICS)]
+    of_captures = "Of each link whose requests are captured, not encrypted, where its client counted them too."
+    texts = (
+        f"## derived\n\n{about}\n",
+        "\n".join(rows),
+        f"\n{of_runs}\n",
+        "\n".join(insides),
+        f"\n{of_captures}\n",
+        "\n".join(whole),
+    )
     return "\n".join(texts) + "\n"
 
 

@@ -18,7 +18,7 @@ from twinbed.instruments.events import events
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
 from twinbed.instruments.syscalls import syscalls
-from twinbed.metrics import pace
+from twinbed.metrics import completeness, pace
 from twinbed.metrics.derived import FAIRNESS, declared
 from twinbed.published.printed import table_names
 from twinbed.study.catalogue import Catalogue
@@ -189,4 +189,8 @@ def metrics(workload: str, others: Sequence[str]) -> Mapping[str, str]:
     work = PLUGINS.workloads[workload].work
     plugins = (PLUGINS.workloads[workload], *(PLUGINS.accompanying[name] for name in others))
     units = {name: each.unit for plugin in plugins for name, each in declared(plugin.metrics, work).items()}
-    return {**units, FAIRNESS.name: FAIRNESS.unit, **{metric.name: metric.unit for metric in pace.METRICS}}
+    return {
+        **units,
+        FAIRNESS.name: FAIRNESS.unit,
+        **{metric.name: metric.unit for metric in (*pace.METRICS, *completeness.METRICS)},
+    }

@@ -15,6 +15,10 @@ class Kind(Enum):
         "the capture lost packets",
         "enlarge the capture buffer, lower snaplen, or measure without the packets instrument",
     )
+    INCOMPLETE_CAPTURE = (
+        "the capture holds fewer requests than the client counted",
+        "it was cut off, began late or lost packets: counts for each request and connection are too small by as much",
+    )
     CALLS_LOST = (
         "system calls were lost before they were counted",
         "raise the instrument's states (count) or buffer (trace), or count instead of tracing",

@@ -39,7 +39,7 @@ JUDGED = (*UNMOVED, "because", "p_different_holm", "family", "replicates_needed"
 more. A p-value after correction also changes with those of the others; cautions on order are not corrected any more."""
 FINER = ("link_goodput",)
 """Its span was the difference of two floats of seconds since 1970, which are 0.24 microseconds apart."""
-NEWER = ("stalls", "stalled_share", "rate_drift")
+NEWER = ("stalls", "stalled_share", "rate_drift", "captured_requests_share")
 """Metrics that were not made then."""
 WEAKER = ("exact", "unseen", "counts")
 

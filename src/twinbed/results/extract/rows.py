@@ -27,6 +27,7 @@ from twinbed.model.json import Document, Json, integer, text
 from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.results.extract.cautions import above_link_rate
+from twinbed.results.extract.completeness import completeness
 from twinbed.results.extract.condense import condensed
 from twinbed.results.extract.derived import derive, fairness, work_done
 from twinbed.results.extract.pace import pace
@@ -34,6 +35,8 @@ from twinbed.results.extract.pace import pace
 if TYPE_CHECKING:
     import pyarrow as pa
 
+REQUESTS = "requests"
+"""The work of workloads whose requests captures show."""
 UNREADABLE = (OSError, ValueError, LookupError, TwinbedError)
 """What reading a broken artifact raises. Anything else is a bug and shown as one."""
 
@@ -148,7 +151,9 @@ def read_run(
             rows.cautions.append(
                 Caution(Kind.UNREADABLE, f"{artifact['path']} {there}, {artifact['bytes']} were recorded", record.id)
             )
+    pairs = integer(record.settings["topology"].get("pairs", 1))
     work: float | None = None
+    requests: float | None = None
     of_each: Mapping[str, float] = {}
     for extraction, outcome in zip(extractions, outcomes, strict=True):
         if extraction.about is None:
@@ -158,11 +163,14 @@ def read_run(
             work = _add(rows, extraction.name, extraction.about, outcome, folder, None)
             of_each = _work_of_each(rows, extraction.about.work)
             of_clients = [value for value, _ in rows.values]
-            pairs = integer(record.settings["topology"].get("pairs", 1))
+            requests = work if extraction.about.work == REQUESTS else None
             rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, extraction.about.rate, pairs))
         else:
             _add(rows, extraction.name, extraction.about, _said_of_all(extraction, outcome, of_each), folder, work)
     values, cautions = pace(record.id, rows.tables)
+    rows.values.extend(values)
+    rows.cautions.extend(cautions)
+    values, cautions = completeness(record.id, rows.tables, requests, of_each, pairs)
     rows.values.extend(values)
     rows.cautions.extend(cautions)
     rows.tables = condensed(rows.tables)
