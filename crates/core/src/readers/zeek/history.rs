@@ -46,6 +46,15 @@ impl History {
         std::str::from_utf8(self.letters()).unwrap_or_default()
     }
 
+    /// Where the only letter is that of a SYN+ACK: turns the roles before it.
+    pub fn turn_syn_ack(&mut self) {
+        if self.letters() == b"H" {
+            *self = History::default();
+            self.push(b'^');
+            self.push(b'h');
+        }
+    }
+
     /// SYN and RST of the originator without anything between that shows a handshake or data lost:
     /// `^?S[^HAFGIQ]*R.*`, as Zeek's rule for RSTOS0 reads.
     pub fn is_syn_then_reset(&self) -> bool {

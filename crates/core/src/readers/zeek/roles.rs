@@ -1,7 +1,8 @@
 //! Who is the originator where the first packet captured does not say it, and what ICMP has for ports.
 
 use crate::wire::checksum::ICMP;
-use crate::wire::tcp;
+use crate::wire::tcp::{Segment, ACK, SYN};
+use crate::wire::Addresses;
 
 /// Ports of Zeek's base scripts (`likely_server_ports`), ascending.
 const TCP_SERVERS: [u16; 49] = [
@@ -15,18 +16,36 @@ const UDP_SERVERS: [u16; 24] = [
     6081, 20000,
 ];
 
-#[inline]
-fn is_likely_server(port: u16, protocol: u8) -> bool {
-    if protocol == tcp::PROTOCOL {
-        TCP_SERVERS.binary_search(&port).is_ok() || IRC.contains(&port)
-    } else {
-        UDP_SERVERS.binary_search(&port).is_ok()
-    }
+fn is_tcp_server(port: u16) -> bool {
+    TCP_SERVERS.binary_search(&port).is_ok() || IRC.contains(&port)
 }
 
-/// Whether a connection's first packet, which is no SYN, comes from its responder.
-pub fn is_from_responder(source_port: u16, destination_port: u16, protocol: u8) -> bool {
-    is_likely_server(source_port, protocol) && !is_likely_server(destination_port, protocol)
+fn is_udp_server(port: u16) -> bool {
+    UDP_SERVERS.binary_search(&port).is_ok()
+}
+
+/// Whether a connection's first segment comes from its responder. Of two ports of servers the lower one is the
+/// responder's; a SYN+ACK between such may be a scan, and says nothing.
+pub fn segment_is_from_responder(segment: &Segment) -> bool {
+    let (source, destination) = (segment.source_port, segment.destination_port);
+    let is_syn = segment.has(SYN);
+    if is_syn && !segment.has(ACK) || !is_tcp_server(source) {
+        return false;
+    }
+    !is_tcp_server(destination) || !is_syn && source < destination
+}
+
+/// Whether a connection's first datagram comes from its responder.
+pub fn datagram_is_from_responder(source_port: u16, destination_port: u16) -> bool {
+    is_udp_server(source_port) && !is_udp_server(destination_port)
+}
+
+/// Whether the destination is all hosts or a group of them, of which none begins a connection.
+pub fn is_to_many(addresses: &Addresses) -> bool {
+    match *addresses {
+        Addresses::V4 { destination, .. } => destination == u32::MAX || destination >> 28 == 0xe,
+        Addresses::V6 { destination, .. } => destination >> 120 == 0xff,
+    }
 }
 
 /// What an ICMP message has for source and destination port: its type, and the type that answers it or that it
