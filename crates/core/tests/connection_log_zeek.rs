@@ -161,6 +161,20 @@ fn of_two_server_ports_the_lower_is_the_responders() {
     assert_eq!(of(datagram((ONE, 53), (OTHER, 123))), (53, 123, "D".into()));
 }
 
+/// The script reference of `base/init-bare.zeek` names the scripts that add to `likely_server_ports`. Those of MySQL, POP3,
+/// Telnet and TFTP do not, that of DHCP adds 67 alone, and that of RDP adds UDP.
+#[test]
+fn ports_of_servers_are_those_of_zeeks_scripts() {
+    let is_turned = |frame| read(&paced([frame])).remove(0).history.as_str().starts_with('^');
+    let client = (ONE, 50_000);
+    let of_tcp = |port| is_turned(segment((OTHER, port), client, "A", b"data"));
+    let of_udp = |port| is_turned(datagram((OTHER, port), client));
+    assert!([21, 22, 25, 79, 80, 88, 443, 1080, 1883, 3389, 5432, 6379, 6666, 6669, 8888].into_iter().all(of_tcp));
+    assert!(![20, 23, 43, 110, 111, 1434, 3306, 5060, 6665, 6670].into_iter().any(of_tcp));
+    assert!([53, 67, 88, 123, 137, 389, 443, 514, 1812, 3389, 4789, 5060, 5353, 6081].into_iter().all(of_udp));
+    assert!(![68, 69, 111, 4011].into_iter().any(of_udp));
+}
+
 /// Zeek's pull request 2191: a connection that begins with a SYN+ACK between other ports is turned when an ACK or data
 /// follow, from either side, since no scan sends such. Zeek 8.0 prints `^haf` of `one-sided-2745.pcap`, in which only the
 /// responder sends (pull request 5047, which gives it the packets that 8.0 gave the originator).

@@ -4,16 +4,15 @@ use crate::wire::checksum::ICMP;
 use crate::wire::tcp::{Segment, ACK, SYN};
 use crate::wire::Addresses;
 
-/// Ports of Zeek's base scripts (`likely_server_ports`), ascending.
-const TCP_SERVERS: [u16; 49] = [
-    20, 21, 22, 23, 25, 43, 53, 79, 80, 81, 88, 110, 111, 135, 139, 143, 389, 443, 445, 502, 563, 585, 587, 614, 631,
-    636, 989, 990, 992, 993, 995, 1080, 1434, 1883, 2811, 3128, 3268, 3306, 3389, 5060, 5222, 5223, 5269, 5432, 6379,
-    8000, 8080, 8888, 20000,
+/// Zeek's `likely_server_ports` with its base scripts loaded (`base/init-bare.zeek` in its script reference), ascending.
+const TCP_SERVERS: [u16; 41] = [
+    21, 22, 25, 53, 79, 80, 81, 88, 135, 139, 143, 389, 443, 445, 502, 563, 585, 587, 614, 631, 636, 989, 990, 992,
+    993, 995, 1080, 1883, 2811, 3128, 3268, 3389, 5222, 5223, 5269, 5432, 6379, 8000, 8080, 8888, 20000,
 ];
 const IRC: std::ops::RangeInclusive<u16> = 6666..=6669;
-const UDP_SERVERS: [u16; 24] = [
-    53, 67, 69, 88, 111, 123, 137, 161, 162, 389, 443, 514, 1812, 2123, 2152, 3544, 4011, 4789, 5060, 5072, 5353, 5355,
-    6081, 20000,
+const UDP_SERVERS: [u16; 22] = [
+    53, 67, 88, 123, 137, 161, 162, 389, 443, 514, 1812, 2123, 2152, 3389, 3544, 4789, 5060, 5072, 5353, 5355, 6081,
+    20000,
 ];
 
 fn is_tcp_server(port: u16) -> bool {
