@@ -188,6 +188,12 @@ fn a_syn_ack_that_goes_on_is_turned() {
     assert_eq!((row.originator.packets, row.responder.packets, row.responder.ip_bytes), (0, 3, 120));
     let answered = read(&paced([segment(server, client, "SA", b""), segment(client, server, "A", b"")])).remove(0);
     assert_eq!((answered.originator_port, answered.history.as_str(), answered.state.name()), (client.1, "^hA", "S1"));
+    let damaged = {
+        let mut damaged = segment(server, client, "A", b"");
+        damaged[50] ^= 1;
+        read(&paced([segment(server, client, "SA", b""), damaged, segment(client, server, "A", b"")])).remove(0)
+    };
+    assert_eq!((damaged.originator_port, damaged.history.as_str()), (client.1, "HC^A"));
     let scan = read(&paced([segment(server, client, "SA", b""), segment(client, server, "R", b"")])).remove(0);
     assert_eq!((scan.originator_port, scan.history.as_str()), (server.1, "Hr"));
 }

@@ -46,11 +46,14 @@ impl History {
         std::str::from_utf8(self.letters()).unwrap_or_default()
     }
 
-    /// Where the only letter is that of a SYN+ACK: turns the roles before it.
+    /// Roles are exchanged; before the only letter, where that is of a SYN+ACK.
     pub fn turn_syn_ack(&mut self) {
-        if self.letters() == b"H" {
+        let is_alone = self.letters() == b"H";
+        if is_alone {
             *self = History::default();
-            self.push(b'^');
+        }
+        self.push(b'^');
+        if is_alone {
             self.push(b'h');
         }
     }
