@@ -1,7 +1,7 @@
 //! Frames in, one row per connection out as Zeek's conn.log has it, and verdicts on checksums.
 //!
-//! What each column means and where it differs from Zeek's: `docs/connections.md`. Rules are from Zeek's documentation
-//! and from the logs that its project publishes; no code is.
+//! What each column means and where it differs from Zeek's: `docs/connections.md`. Rules are from Zeek's documentation,
+//! from the logs that its project publishes, and from what its source does; no code is.
 //!
 //! Memory is bounded: by [`Options::max_connections`], and within a connection by [`content::MAX_PARTS`] and
 //! [`history::MAX_LETTERS`]. Rows leave by [`Log::take`].
