@@ -179,13 +179,13 @@ fn every_state() {
         ("S0", "S", vec![s]),
         ("S0", "S", vec![s, s]),
         ("S1", "ShA", shake().to_vec()),
-        ("S1", "Ss", vec![s, tcp(S, "S", 499, 0, 0)]),
+        ("S1", "Ss", vec![s, tcp(S, "S", 99, 0, 0)]),
         ("SF", "ShAFf", after_handshake(&[c_fin, s_fin])),
         // The last ACK is the second of its kind: not written again.
         ("SF", "ShAFf", after_handshake(&[c_fin, s_fin, tcp(C, "A", 101, 501, 0)])),
         ("REJ", "Sr", vec![s, tcp(S, "RA", 0, 100, 0)]),
         ("S2", "ShAF", after_handshake(&[c_fin])),
-        ("S3", "ShAf", after_handshake(&[s_fin])),
+        ("S3", "ShAf", after_handshake(&[tcp(S, "FA", 500, 100, 0)])),
         ("RSTO", "ShAR", after_handshake(&[c_rst])),
         ("RSTR", "ShAr", after_handshake(&[s_rst])),
         ("RSTOS0", "SR", vec![s, c_rst]),
@@ -223,7 +223,7 @@ fn every_letter() {
         // The 1st, 10th and 100th of a hundred repeats.
         ("ShADTTT", after_handshake(&again)),
         ("Q", vec![tcp(C, "SF", 99, 0, 0)]),
-        ("Q", vec![tcp(C, "SR", 99, 0, 0), tcp(C, "SR", 99, 0, 0)]),
+        ("Q", vec![tcp(C, "SR", 99, 0, 0)]),
         ("ShAI", after_handshake(&[tcp(C, "FR", 100, 0, 0)])),
     ];
     for (history, segments) in table {
@@ -287,12 +287,6 @@ fn timers_at_their_edges() {
     let rst = (tcp(S, "R", 500, 0, 0), US);
     assert_eq!(timed(&[(data, 0), rst, (data, reset)]), ["DrT"]);
     assert_eq!(timed(&[(data, 0), rst, (data, reset + US)]), ["Dr", "D"]);
-
-    for (silence_ns, rows) in [(timers::UDP_INACTIVITY_TIMEOUT - US, 1), (timers::UDP_INACTIVITY_TIMEOUT, 2)] {
-        let mut packets = paced([made::udp(C, 5), made::udp(C, 5)]);
-        packets[1].time_us = packets[0].time_us + (silence_ns / 1000) as u64;
-        assert_eq!(read(&packets).rows.len(), rows);
-    }
 }
 
 #[test]
@@ -309,8 +303,7 @@ fn ports_used_again() {
     assert_eq!(histories(&after_handshake(&[again])), ["ShA"]);
     let close = [tcp(C, "FA", 100, 500, 0), tcp(S, "FA", 500, 101, 0)];
     assert_eq!(histories(&after_handshake(&[close[0], close[1], again])), ["ShAFf", "S"]);
-    // Both open at once; a SYN captured after its answer; and after what follows it.
-    assert_eq!(histories(&[again, tcp(S, "S", 499, 0, 0)]), ["Ss"]);
+    // A SYN captured after its answer; and after what follows it.
     assert_eq!(histories(&[tcp(S, "SA", 499, 100, 0), again]), ["^hS"]);
     assert_eq!(histories(&[tcp(C, "A", 100, 500, 3), again]), ["DS"]);
     // Rows of one start time and endpoints have identifiers of their own.

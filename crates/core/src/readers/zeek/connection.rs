@@ -7,7 +7,7 @@ use super::outcome::ConnectionState;
 use super::side::{Counted, Counts, Once, Side};
 use super::state::State;
 use super::timers::{
-    ICMP_INACTIVITY_TIMEOUT, TCP_ATTEMPT_DELAY, TCP_CLOSE_DELAY, TCP_INACTIVITY_TIMEOUT, TCP_RESET_DELAY,
+    dns_end_ns, ICMP_INACTIVITY_TIMEOUT, TCP_ATTEMPT_DELAY, TCP_CLOSE_DELAY, TCP_INACTIVITY_TIMEOUT, TCP_RESET_DELAY,
     UDP_INACTIVITY_TIMEOUT,
 };
 use super::transition::{advance, flag_letter};
@@ -59,6 +59,8 @@ pub(super) struct Live {
     pub number: u64,
     pub protocol: Protocol,
     pub is_tunnelled: bool,
+    /// Over UDP, by the responder's port.
+    pub is_dns: bool,
     pub ordinal: u32,
     originator_is_low: bool,
     start_ns: i64,
@@ -91,6 +93,7 @@ impl Live {
             number,
             protocol,
             is_tunnelled: false,
+            is_dns: false,
             ordinal: 0,
             originator_is_low,
             start_ns,
@@ -123,7 +126,12 @@ impl Live {
             Protocol::Udp => UDP_INACTIVITY_TIMEOUT,
             Protocol::Icmp => ICMP_INACTIVITY_TIMEOUT,
         };
-        self.timer_ns.min(self.last_ns.saturating_add(silence))
+        let end_ns = self.timer_ns.min(self.last_ns.saturating_add(silence));
+        if self.is_dns {
+            end_ns.min(dns_end_ns(self.start_ns, self.last_ns))
+        } else {
+            end_ns
+        }
     }
 
     #[inline]
@@ -196,24 +204,26 @@ impl Live {
     }
 
     /// Whether a segment with SYN begins another connection between the same endpoints.
-    pub fn is_over_for(&self, segment: &Segment, sender_is_low: bool) -> bool {
-        if segment.has(ACK) && self.originator.state() != State::Inactive {
+    pub fn is_over_for(&self, segment: &Segment) -> bool {
+        let (originator, responder) = (&self.originator, &self.responder);
+        let is_answer = segment.has(ACK);
+        if is_answer && originator.state() != State::Inactive {
             return false;
         }
-        if self.originator.has_closed() && self.responder.has_closed() {
+        if originator.has_closed() || responder.has_closed() {
             return true;
         }
-        let (own, peer) = if self.is_from_originator(sender_is_low) {
-            (&self.originator, &self.responder)
-        } else {
-            (&self.responder, &self.originator)
-        };
-        match (own.state(), peer.state()) {
-            // Answers, or opens at the same time; or there were only damaged packets before.
-            (State::Inactive, State::SynSent | State::Inactive) => false,
-            // The number that it began with, or that the peer's acknowledgment says it began with.
-            _ => own.base() != segment.sequence,
-        }
+        let first = if is_answer { responder } else { originator };
+        first.base() != segment.sequence && !self.is_reversed_by(segment)
+    }
+
+    /// Whether a segment is the SYN that a SYN+ACK before it answers, whose sender was taken for the originator.
+    fn is_reversed_by(&self, segment: &Segment) -> bool {
+        segment.has(SYN)
+            && !segment.has(ACK)
+            && self.originator.state() == State::SynAckSent
+            && self.responder.state() == State::Inactive
+            && self.responder.base() == segment.sequence
     }
 
     #[inline]
@@ -225,7 +235,9 @@ impl Live {
         lengths: [u32; 2],
         is_whole: bool,
     ) {
-        self.turn_round_if_reversed(segment, sender_is_low);
+        if self.originator.state() == State::SynAckSent && self.responder.state() == State::Inactive {
+            self.turn_round_if_answered(segment, sender_is_low);
+        }
         let is_originator = self.is_from_originator(sender_is_low);
         if !(self.originator.has_closed() && self.responder.has_closed()) {
             self.at(time_ns);
@@ -242,10 +254,12 @@ impl Live {
             && own.is_shown(Counted::ZeroWindow);
         let again = is_repeated && own.is_shown(Counted::Retransmission);
         advance(own, peer, segment, is_originator);
-        let gap = segment.has(ACK) && !segment.has(RST) && {
+        let gaps = if segment.has(ACK) && !segment.has(RST) {
             let counts_gaps = own.was_established() && peer.was_established();
-            let shows_gap = peer.acknowledge(segment.acknowledgment, counts_gaps);
-            shows_gap && !segment.has(FIN) && peer.is_shown(Counted::Gap)
+            let gaps = peer.acknowledge(segment.acknowledgment, counts_gaps);
+            (0..gaps).filter(|_| peer.is_shown(Counted::Gap)).count()
+        } else {
+            0
         };
         let states = (own.state(), peer.state());
         if let Some(letter) = letter {
@@ -257,7 +271,7 @@ impl Live {
         if again {
             self.write(b'T', is_originator);
         }
-        if gap {
+        for _ in 0..gaps {
             self.write(b'G', !is_originator);
         }
         if states != (own_before, peer_before) {
@@ -269,9 +283,11 @@ impl Live {
     fn set_timer(&mut self, time_ns: Option<i64>) {
         let (Some(now), false) = (time_ns, self.is_ending) else { return };
         let (originator, responder) = (&self.originator, &self.responder);
+        let is_closed_by =
+            |side: &Side, peer: &Side| side.has_closed() && (peer.has_closed() || peer.state() == State::Inactive);
         let delay = if originator.state() == State::Reset || responder.state() == State::Reset {
             Some(TCP_RESET_DELAY)
-        } else if originator.has_closed() && responder.has_closed() {
+        } else if is_closed_by(originator, responder) || is_closed_by(responder, originator) {
             Some(TCP_CLOSE_DELAY)
         } else {
             None
@@ -286,21 +302,22 @@ impl Live {
         };
     }
 
-    /// A handshake captured in the wrong order: the SYN after its SYN+ACK, whose sender was taken for the originator.
-    #[inline]
-    fn turn_round_if_reversed(&mut self, segment: &Segment, sender_is_low: bool) {
-        let is_syn = segment.has(SYN) && !segment.has(ACK);
-        if is_syn
-            && self.originator.state() == State::SynAckSent
-            && self.responder.state() == State::Inactive
-            && !self.is_from_originator(sender_is_low)
-            && self.responder.base() == segment.sequence
-        {
-            self.originator_is_low = !self.originator_is_low;
-            std::mem::swap(&mut self.originator, &mut self.responder);
+    /// After a SYN+ACK whose sender was taken for the originator: its SYN, captured in the wrong order, or what no scan
+    /// sends, data and acknowledgments.
+    #[cold]
+    fn turn_round_if_answered(&mut self, segment: &Segment, sender_is_low: bool) {
+        let is_plain = segment.flags & (SYN | FIN | RST) == 0;
+        let goes_on = is_plain && (segment.has(ACK) || segment.payload_bytes > 0);
+        if goes_on {
+            self.history.turn_syn_ack();
+        } else if self.is_reversed_by(segment) && !self.is_from_originator(sender_is_low) {
             self.history.push(b'^');
-            self.responder.enter(State::Established);
+        } else {
+            return;
         }
+        self.originator_is_low = !self.originator_is_low;
+        std::mem::swap(&mut self.originator, &mut self.responder);
+        self.responder.enter(State::Established);
     }
 
     /// The row; the connection is of no use after it.

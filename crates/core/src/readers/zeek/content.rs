@@ -3,6 +3,23 @@
 /// Parts beyond a hole that are remembered; with more, the lowest hole is taken for missed at once.
 pub const MAX_PARTS: usize = 64;
 
+/// What the capture does not hold of what was acknowledged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Missed {
+    pub bytes: u64,
+    /// Each without a break.
+    pub holes: u32,
+}
+
+impl Missed {
+    fn add_hole(&mut self, start: i64, end: i64) {
+        if end > start {
+            self.bytes += (end - start) as u64;
+            self.holes += 1;
+        }
+    }
+}
+
 /// Positions are counted from the SYN's, unwrapped.
 #[derive(Debug, Clone, Default)]
 pub struct Content {
@@ -32,26 +49,28 @@ impl Content {
         0
     }
 
-    /// The peer has all below `position`; gives how many of them the capture has not.
+    /// The peer has all below `position`; gives which of them the capture has not.
     #[inline]
-    pub fn acknowledge(&mut self, position: i64) -> u64 {
+    pub fn acknowledge(&mut self, position: i64) -> Missed {
         if position <= self.settled {
-            return 0;
+            return Missed::default();
         }
         self.miss(position)
     }
 
     #[cold]
-    fn miss(&mut self, position: i64) -> u64 {
-        let mut held = 0;
+    fn miss(&mut self, position: i64) -> Missed {
         let passed = self.parts.partition_point(|part| part.0 < position);
+        let mut missed = Missed::default();
+        let mut end = self.settled;
         for part in &self.parts[..passed] {
-            held += part.1.min(position) - part.0;
+            missed.add_hole(end, part.0);
+            end = part.1;
         }
-        let missed = position - self.settled - held;
+        missed.add_hole(end, position);
         self.settled = position;
         self.join();
-        missed.max(0) as u64
+        missed
     }
 
     #[cold]
@@ -64,7 +83,7 @@ impl Content {
         }
         self.parts.splice(first..after, [merged]);
         match self.parts.first() {
-            Some(&(lowest, _)) if self.parts.len() > MAX_PARTS => self.miss(lowest),
+            Some(&(lowest, _)) if self.parts.len() > MAX_PARTS => self.miss(lowest).bytes,
             _ => 0,
         }
     }
@@ -99,7 +118,12 @@ mod tests {
                 proptest::prop_assert_eq!(content.add(start, start + length), 0);
                 held.extend(start..start + length);
                 let missing = (settled..acknowledged).filter(|number| !held.contains(number)).count() as u64;
-                proptest::prop_assert_eq!(content.acknowledge(acknowledged), missing);
+                let starts_hole = |number: &i64| {
+                    !held.contains(number) && (*number == settled || held.contains(&(number - 1)))
+                };
+                let holes = (settled..acknowledged).filter(starts_hole).count() as u32;
+                let missed = content.acknowledge(acknowledged);
+                proptest::prop_assert_eq!((missed.bytes, missed.holes), (missing, holes));
                 held.extend(settled..acknowledged);
                 settled = settled.max(acknowledged);
             }
@@ -114,6 +138,6 @@ mod tests {
             missed += content.add(part * 10 + 5, part * 10 + 10);
             assert!(content.parts.len() <= MAX_PARTS);
         }
-        assert_eq!(missed + content.acknowledge(100_000), 50_000);
+        assert_eq!(missed + content.acknowledge(100_000).bytes, 50_000);
     }
 }

@@ -46,6 +46,18 @@ impl History {
         std::str::from_utf8(self.letters()).unwrap_or_default()
     }
 
+    /// Roles are exchanged; before the only letter, where that is of a SYN+ACK.
+    pub fn turn_syn_ack(&mut self) {
+        let is_alone = self.letters() == b"H";
+        if is_alone {
+            *self = History::default();
+        }
+        self.push(b'^');
+        if is_alone {
+            self.push(b'h');
+        }
+    }
+
     /// SYN and RST of the originator without anything between that shows a handshake or data lost:
     /// `^?S[^HAFGIQ]*R.*`, as Zeek's rule for RSTOS0 reads.
     pub fn is_syn_then_reset(&self) -> bool {

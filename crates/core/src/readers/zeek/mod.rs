@@ -1,7 +1,7 @@
 //! Frames in, one row per connection out as Zeek's conn.log has it, and verdicts on checksums.
 //!
-//! What each column means and where it differs from Zeek's: `docs/connections.md`. Rules are from Zeek's documentation
-//! and from the logs that its project publishes; no code is.
+//! What each column means and where it differs from Zeek's: `docs/connections.md`. Rules are from Zeek's documentation,
+//! from the logs that its project publishes, and from what its source does; no code is.
 //!
 //! Memory is bounded: by [`Options::max_connections`], and within a connection by [`content::MAX_PARTS`] and
 //! [`history::MAX_LETTERS`]. Rows leave by [`Log::take`].
@@ -31,7 +31,7 @@ use crate::flow::table::Table;
 pub use crate::flow::Protocol;
 use crate::flow::{fragments, widen, Key};
 use crate::wire::checksum::{self, Verdict, ICMP, ICMPV6};
-use crate::wire::tcp::{self, Segment, ACK, SYN};
+use crate::wire::tcp::{self, Segment, SYN};
 use crate::wire::{self, Dissected, Packet, Transport};
 use connection::{Live, ONE_WAY};
 
@@ -171,15 +171,13 @@ impl Log {
         let (mut latest, sender_is_low) = self.find(packet, ports);
         let mut ordinal = 0;
         if segment.has(SYN) && !taken.is_bad {
-            if let Some(at) = latest.filter(|&at| self.table[at].is_over_for(segment, sender_is_low)) {
+            if let Some(at) = latest.filter(|&at| self.table[at].is_over_for(segment)) {
                 ordinal = self.end(at, frame.time_ns);
                 latest = None;
             }
         }
-        let at = latest.unwrap_or_else(|| {
-            let is_syn = segment.has(SYN) && !segment.has(ACK);
-            self.begin(taken, Protocol::Tcp, ports, !is_syn)
-        });
+        let at = latest
+            .unwrap_or_else(|| self.begin(taken, Protocol::Tcp, ports, roles::segment_is_from_responder(segment)));
         self.remember_fragment(packet, at, sender_is_low);
         let live = &mut self.table[at];
         if ordinal > 0 {
@@ -209,7 +207,10 @@ impl Log {
     fn message(&mut self, taken: &Taken, protocol: Protocol, ports: (u16, u16), payload_bytes: u32) {
         let Taken { frame, packet, .. } = taken;
         let (latest, sender_is_low) = self.find(packet, ports);
-        let at = latest.unwrap_or_else(|| self.begin(taken, protocol, ports, protocol == Protocol::Udp));
+        let at = latest.unwrap_or_else(|| {
+            let is_answer = protocol == Protocol::Udp && roles::datagram_is_from_responder(ports.0, ports.1);
+            self.begin(taken, protocol, ports, is_answer)
+        });
         self.remember_fragment(packet, at, sender_is_low);
         let live = &mut self.table[at];
         if taken.is_bad {
@@ -264,13 +265,14 @@ impl Log {
         ordinal
     }
 
-    fn begin(&mut self, taken: &Taken, protocol: Protocol, ports: (u16, u16), may_answer: bool) -> u32 {
+    fn begin(&mut self, taken: &Taken, protocol: Protocol, ports: (u16, u16), is_answer: bool) -> u32 {
         let (key, sender_is_low) = Key::of_packet(taken.packet, ports.0, ports.1);
-        let is_flipped = may_answer && roles::is_from_responder(ports.0, ports.1, key.protocol());
+        let is_flipped = is_answer && !roles::is_to_many(&taken.packet.addresses);
         let number = self.summary.connections;
         self.summary.connections += 1;
         let mut live = Live::new(key, protocol, number, sender_is_low != is_flipped, taken.frame.time_ns);
         live.is_tunnelled = taken.is_tunnelled;
+        live.is_dns = protocol == Protocol::Udp && timers::is_dns(if is_flipped { ports.0 } else { ports.1 });
         if is_flipped {
             live.was_flipped();
         }

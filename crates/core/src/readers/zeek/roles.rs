@@ -1,32 +1,50 @@
 //! Who is the originator where the first packet captured does not say it, and what ICMP has for ports.
 
 use crate::wire::checksum::ICMP;
-use crate::wire::tcp;
+use crate::wire::tcp::{Segment, ACK, SYN};
+use crate::wire::Addresses;
 
-/// Ports of Zeek's base scripts (`likely_server_ports`), ascending.
-const TCP_SERVERS: [u16; 49] = [
-    20, 21, 22, 23, 25, 43, 53, 79, 80, 81, 88, 110, 111, 135, 139, 143, 389, 443, 445, 502, 563, 585, 587, 614, 631,
-    636, 989, 990, 992, 993, 995, 1080, 1434, 1883, 2811, 3128, 3268, 3306, 3389, 5060, 5222, 5223, 5269, 5432, 6379,
-    8000, 8080, 8888, 20000,
+/// Zeek's `likely_server_ports` with its base scripts loaded (`base/init-bare.zeek` in its script reference), ascending.
+const TCP_SERVERS: [u16; 41] = [
+    21, 22, 25, 53, 79, 80, 81, 88, 135, 139, 143, 389, 443, 445, 502, 563, 585, 587, 614, 631, 636, 989, 990, 992,
+    993, 995, 1080, 1883, 2811, 3128, 3268, 3389, 5222, 5223, 5269, 5432, 6379, 8000, 8080, 8888, 20000,
 ];
 const IRC: std::ops::RangeInclusive<u16> = 6666..=6669;
-const UDP_SERVERS: [u16; 24] = [
-    53, 67, 69, 88, 111, 123, 137, 161, 162, 389, 443, 514, 1812, 2123, 2152, 3544, 4011, 4789, 5060, 5072, 5353, 5355,
-    6081, 20000,
+const UDP_SERVERS: [u16; 22] = [
+    53, 67, 88, 123, 137, 161, 162, 389, 443, 514, 1812, 2123, 2152, 3389, 3544, 4789, 5060, 5072, 5353, 5355, 6081,
+    20000,
 ];
 
-#[inline]
-fn is_likely_server(port: u16, protocol: u8) -> bool {
-    if protocol == tcp::PROTOCOL {
-        TCP_SERVERS.binary_search(&port).is_ok() || IRC.contains(&port)
-    } else {
-        UDP_SERVERS.binary_search(&port).is_ok()
-    }
+fn is_tcp_server(port: u16) -> bool {
+    TCP_SERVERS.binary_search(&port).is_ok() || IRC.contains(&port)
 }
 
-/// Whether a connection's first packet, which is no SYN, comes from its responder.
-pub fn is_from_responder(source_port: u16, destination_port: u16, protocol: u8) -> bool {
-    is_likely_server(source_port, protocol) && !is_likely_server(destination_port, protocol)
+fn is_udp_server(port: u16) -> bool {
+    UDP_SERVERS.binary_search(&port).is_ok()
+}
+
+/// Whether a connection's first segment comes from its responder. Of two ports of servers the lower one is the
+/// responder's; a SYN+ACK between such may be a scan, and says nothing.
+pub fn segment_is_from_responder(segment: &Segment) -> bool {
+    let (source, destination) = (segment.source_port, segment.destination_port);
+    let is_syn = segment.has(SYN);
+    if is_syn && !segment.has(ACK) || !is_tcp_server(source) {
+        return false;
+    }
+    !is_tcp_server(destination) || !is_syn && source < destination
+}
+
+/// Whether a connection's first datagram comes from its responder.
+pub fn datagram_is_from_responder(source_port: u16, destination_port: u16) -> bool {
+    is_udp_server(source_port) && !is_udp_server(destination_port)
+}
+
+/// Whether the destination is all hosts or a group of them, of which none begins a connection.
+pub fn is_to_many(addresses: &Addresses) -> bool {
+    match *addresses {
+        Addresses::V4 { destination, .. } => destination == u32::MAX || destination >> 28 == 0xe,
+        Addresses::V6 { destination, .. } => destination >> 120 == 0xff,
+    }
 }
 
 /// What an ICMP message has for source and destination port: its type, and the type that answers it or that it

@@ -1,6 +1,6 @@
 //! One side of a connection: what it sent, and for TCP where its numbers stand.
 
-use super::content::Content;
+use super::content::{Content, Missed};
 use super::state::State;
 use crate::wire::tcp::{Segment, FIN, RST, SYN};
 
@@ -18,8 +18,8 @@ pub struct Counts {
 /// Letters that are written once for each new sequence number.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Control {
+    /// With or without an ACK.
     Syn,
-    SynAck,
     Fin,
     Rst,
 }
@@ -60,7 +60,7 @@ pub struct Side {
     once: u8,
     /// Bit n: letter n of [`Control`] was written with the number in its place.
     controls: u8,
-    control_sequences: [u32; 4],
+    control_sequences: [u32; 3],
     counted: [u32; 4],
     /// The SYN's number, or what it would have been.
     base: u32,
@@ -119,6 +119,15 @@ impl Side {
         self.is_cut = false;
     }
 
+    /// Another SYN of a side: its number counts as the first from now on.
+    fn begin_again(&mut self, base: u32) {
+        if self.base == base {
+            (self.sent, self.acknowledged) = (0, 0);
+        } else {
+            self.begin(base);
+        }
+    }
+
     /// The position of a sequence number, by way of the highest known.
     #[inline]
     fn position(&self, sequence: u32) -> i64 {
@@ -135,6 +144,8 @@ impl Side {
         let is_first = self.state == State::Inactive;
         if is_first {
             self.begin(if syn { segment.sequence } else { segment.sequence.wrapping_sub(1) });
+        } else if syn && self.takes_another_syn(segment.sequence) {
+            self.begin_again(segment.sequence);
         }
         self.has_fin |= segment.has(FIN);
         let start = self.position(segment.sequence);
@@ -152,6 +163,16 @@ impl Side {
         is_retransmission
     }
 
+    #[cold]
+    fn takes_another_syn(&self, sequence: u32) -> bool {
+        match self.state {
+            State::SynSent | State::SynAckSent => sequence != self.base,
+            State::Established | State::Partial => true,
+            State::Reset => self.previous == State::Inactive,
+            State::Inactive | State::Closed => false,
+        }
+    }
+
     #[inline]
     fn hold(&mut self, start: i64, end: i64, is_whole: bool) {
         if !is_whole && !self.is_cut {
@@ -167,29 +188,29 @@ impl Side {
         };
     }
 
-    /// The peer acknowledges; true if that shows a gap to be written in the history.
+    /// The peer acknowledges; gives how many gaps that shows.
     #[inline]
-    pub(super) fn acknowledge(&mut self, acknowledgment: u32, counts_gaps: bool) -> bool {
+    pub(super) fn acknowledge(&mut self, acknowledgment: u32, counts_gaps: bool) -> u32 {
         if self.state == State::Inactive {
             // Nothing of this side was seen: this is where it stands.
             self.begin(acknowledgment.wrapping_sub(1));
-            return false;
+            return 0;
         }
         let position = self.position(acknowledgment);
         let is_jump = position.abs_diff(self.sent.max(self.acknowledged)) > MAX_JUMP;
         if position <= self.acknowledged || acknowledgment == 0 && is_jump {
-            return false;
+            return 0;
         }
         self.acknowledged = position;
         let data_end = if self.has_fin && position >= self.sent { position - 1 } else { position };
         let unseen = self.seen.acknowledge(data_end);
         let missed = if self.is_cut { self.held.acknowledge(data_end) } else { unseen };
-        if !counts_gaps || missed == 0 {
-            return false;
+        if !counts_gaps || missed == Missed::default() {
+            return 0;
         }
-        self.unseen_bytes += unseen;
-        self.missed_bytes += missed;
-        !self.has_closed
+        self.unseen_bytes += unseen.bytes;
+        self.missed_bytes += missed.bytes;
+        missed.holes
     }
 
     #[inline]

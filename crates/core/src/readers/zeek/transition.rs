@@ -13,8 +13,10 @@ pub(super) fn flag_letter(own: &mut Side, segment: &Segment) -> Option<u8> {
         0 if segment.payload_bytes > 0 => is_written(own.first(Once::Data), b'D'),
         0 if segment.has(ACK) => is_written(own.first(Once::Ack), b'A'),
         0 => None,
-        SYN if segment.has(ACK) => is_written(own.is_new(Control::SynAck, number), b'H'),
-        SYN => is_written(own.is_new(Control::Syn, number), b'S'),
+        SYN => {
+            let from_first = number.wrapping_sub(own.base());
+            is_written(own.is_new(Control::Syn, from_first), if segment.has(ACK) { b'H' } else { b'S' })
+        }
         FIN => is_written(own.is_new(Control::Fin, number.wrapping_add(segment.payload_bytes)), b'F'),
         RST => is_written(own.is_new(Control::Rst, number), b'R'),
         both if both & SYN != 0 => is_written(own.first(Once::MultiFlag), b'Q'),
@@ -37,7 +39,6 @@ pub(super) fn advance(own: &mut Side, peer: &mut Side, segment: &Segment, is_ori
         }
         State::Established | State::Partial => {
             if syn && !segment.has(ACK) && own.state() == State::Partial && peer.state() == State::Inactive {
-                own.begin(segment.sequence);
                 own.enter(State::SynSent);
             }
             if rst {
