@@ -6,7 +6,7 @@ a file that cannot be opened `OSError`.
 
 import os
 from collections.abc import Sequence
-from typing import Literal, TypedDict, overload
+from typing import Literal, TypeAlias, TypedDict, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,9 @@ import pyarrow as pa
 
 __version__: str
 
-type Row = dict[str, str | int | float | bool | None]
-"""A row of a table, as its `to_pylist` gives it. With `as_rows` pyarrow is not imported, which takes longer than a small capture
-takes to read; a large one wants the table."""
+Row: TypeAlias = dict[str, str | int | float | bool | None]
+"""A row of a table, as its `to_pylist` gives it. With `as_rows` pyarrow is not imported, which takes longer than to read a small
+capture; a large one wants the table."""
 
 class ArtifactError(ValueError):
     """An artifact that cannot be read: which file, where in it, what was expected there."""

@@ -202,6 +202,7 @@ def test_a_small_capture_is_shown_without_the_libraries_of_large_tables(argument
     )
     command = [sys.executable, "-c", program, *arguments, str(SHORT)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert "\n0 [" in f"\n{done.stdout}"
     for library in ("pyarrow", "numpy", "pandas", "pydantic", "rich", "asyncio"):
         assert f"'{library}'" not in done.stdout
 
