@@ -15,8 +15,8 @@ import pyarrow as pa
 __version__: str
 
 Row: TypeAlias = dict[str, str | int | float | bool | None]
-"""A row of a table, as its `to_pylist` gives it. With `as_rows` pyarrow is not imported, which takes longer than to read a small
-capture; a large one wants the table."""
+"""A row of a table, as its `to_pylist` gives it. With `as_rows` pyarrow is not imported, which takes longer than reading a
+small capture; a large one wants the table."""
 
 class ArtifactError(ValueError):
     """An artifact that cannot be read: which file, where in it, what was expected there."""
