@@ -6,13 +6,17 @@ a file that cannot be opened `OSError`.
 
 import os
 from collections.abc import Sequence
-from typing import Literal, TypedDict
+from typing import Literal, TypeAlias, TypedDict, overload
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 __version__: str
+
+Row: TypeAlias = dict[str, str | int | float | bool | None]
+"""A row of a table, as its `to_pylist` gives it. With `as_rows` pyarrow is not imported, which takes longer than reading a
+small capture; a large one wants the table."""
 
 class ArtifactError(ValueError):
     """An artifact that cannot be read: which file, where in it, what was expected there."""
@@ -146,12 +150,14 @@ class PairSummary(TypedDict):
     notes: dict[str, int]
     """starts_have_nothing_in_common (clocks were believed), given_up_for_room, connection_table_full."""
 
+@overload
 def match_captures(
     sender_side: str | os.PathLike[str],
     receiver_side: str | os.PathLike[str],
     *,
     mtu: int = 1500,
     tunnels: bool = False,
+    as_rows: Literal[False] = False,
 ) -> tuple[pa.Table, PairSummary]:
     """What became of the packets between two captures of one path: one row per direction of each connection.
 
@@ -173,6 +179,16 @@ def match_captures(
     sent = matched_sent + lost + partly_lost + edge_sent, in packets, and arrived = matched_arrived + appeared + duplicated +
     edge_arrived. Packets wait 30 s for each other, at most 65,536 in a direction at a point.
     """
+
+@overload
+def match_captures(
+    sender_side: str | os.PathLike[str],
+    receiver_side: str | os.PathLike[str],
+    *,
+    mtu: int = 1500,
+    tunnels: bool = False,
+    as_rows: Literal[True],
+) -> tuple[list[Row], PairSummary]: ...
 
 class PacketisationSummary(TypedDict):
     packets: int
@@ -268,6 +284,7 @@ def capture_tables(
     do, ValueError for another name.
     """
 
+@overload
 def connection_log(
     paths: Sequence[str | os.PathLike[str]],
     *,
@@ -278,6 +295,7 @@ def connection_log(
     from_ns: int | None = None,
     until_ns: int | None = None,
     max_connections: int = 1_000_000,
+    as_rows: Literal[False] = False,
 ) -> tuple[pa.Table, LogSummary]:
     """One row per connection (TCP, UDP, ICMP) as Zeek's conn.log has it, in the order in which they ended.
 
@@ -293,6 +311,20 @@ def connection_log(
     frame_bytes, payload_bytes; and tunnelled. What they mean: docs/connections.md.
     """
 
+@overload
+def connection_log(
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    tunnels: bool = False,
+    ignore_checksums: bool = False,
+    port: int | None = None,
+    host: str | None = None,
+    from_ns: int | None = None,
+    until_ns: int | None = None,
+    max_connections: int = 1_000_000,
+    as_rows: Literal[True],
+) -> tuple[list[Row], LogSummary]: ...
+
 class Truncated(TypedDict):
     """A capture that could not be read to its end: its rows up to there are in the table."""
 
@@ -302,8 +334,10 @@ class Truncated(TypedDict):
     reason: str
 
 class FlowsSummary(CaptureSummary):
+    rows: int
     truncated: list[Truncated]
 
+@overload
 def flows(
     paths: Sequence[str | os.PathLike[str]],
     *,
@@ -314,6 +348,7 @@ def flows(
     until_ns: int | None = None,
     max_connections: int | None = None,
     threads: int = 1,
+    as_rows: Literal[False] = False,
 ) -> tuple[pa.Table, FlowsSummary]:
     """One row per TCP connection of captures read as one, with tcptrace's statistics, by the first packets' times.
 
@@ -329,6 +364,19 @@ def flows(
     `_b2a` what each side sent, by tcptrace's names (see docs/flows.md).
     """
 
+@overload
+def flows(
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    tunnels: bool = False,
+    port: int | None = None,
+    host: str | None = None,
+    from_ns: int | None = None,
+    until_ns: int | None = None,
+    max_connections: int | None = None,
+    threads: int = 1,
+    as_rows: Literal[True],
+) -> tuple[list[Row], FlowsSummary]: ...
 def flows_to_parquet(
     paths: Sequence[str | os.PathLike[str]],
     output_path: str | os.PathLike[str],

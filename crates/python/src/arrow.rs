@@ -3,15 +3,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::types::{Float64Type, Int64Type, UInt16Type};
 use arrow_array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray, UInt16Array,
+    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray, UInt16Array,
 };
 use arrow_buffer::NullBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyCapsule, PyDict, PyList, PyString};
+use pyo3::IntoPyObjectExt;
 use twinbed_core::table::{Block, Column, Kind};
 
 type End = (std::net::IpAddr, u16);
@@ -158,5 +161,46 @@ pub fn table(py: Python<'_>, batch: Result<RecordBatch, ArrowError>) -> PyResult
 pub fn table_of(py: Python<'_>, batches: Result<Vec<RecordBatch>, ArrowError>) -> PyResult<Bound<'_, PyAny>> {
     let batches = batches.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
     let schema = batches.first().map(RecordBatch::schema).ok_or_else(|| PyRuntimeError::new_err("no batch"))?;
-    py.import("pyarrow")?.getattr("table")?.call1((Stream { batches, schema },))
+    // Not `pyarrow.table`, which imports pandas first, where there is one, to see that this is no data frame of it.
+    let reader = py.import("pyarrow")?.getattr("RecordBatchReader")?;
+    reader.call_method1("from_stream", (Stream { batches, schema },))?.call_method0("read_all")
+}
+
+/// As [`table_of`], or as a list of a dict a row, for which pyarrow is not imported: that takes longer than a small capture.
+pub fn table_or_rows(
+    py: Python<'_>,
+    batches: Result<Vec<RecordBatch>, ArrowError>,
+    as_rows: bool,
+) -> PyResult<Bound<'_, PyAny>> {
+    if !as_rows {
+        return table_of(py, batches);
+    }
+    let rows = PyList::empty(py);
+    for batch in batches.map_err(|error| PyRuntimeError::new_err(error.to_string()))? {
+        let schema = batch.schema();
+        let names: Vec<_> = schema.fields().iter().map(|field| PyString::new(py, field.name())).collect();
+        for at in 0..batch.num_rows() {
+            let row = PyDict::new(py);
+            for (name, column) in names.iter().zip(batch.columns()) {
+                row.set_item(name, value(py, column, at)?)?;
+            }
+            rows.append(row)?;
+        }
+    }
+    Ok(rows.into_any())
+}
+
+/// What a column holds in a row, as `pyarrow.Table.to_pylist` gives it.
+fn value<'py>(py: Python<'py>, column: &ArrayRef, at: usize) -> PyResult<Bound<'py, PyAny>> {
+    if column.is_null(at) {
+        return Ok(py.None().into_bound(py));
+    }
+    match column.data_type() {
+        DataType::Int64 => column.as_primitive::<Int64Type>().value(at).into_bound_py_any(py),
+        DataType::UInt16 => column.as_primitive::<UInt16Type>().value(at).into_bound_py_any(py),
+        DataType::Float64 => column.as_primitive::<Float64Type>().value(at).into_bound_py_any(py),
+        DataType::Boolean => column.as_boolean().value(at).into_bound_py_any(py),
+        DataType::Utf8 => column.as_string::<i32>().value(at).into_bound_py_any(py),
+        other => Err(PyRuntimeError::new_err(format!("a column of {other} is in no table of rows"))),
+    }
 }

@@ -9,19 +9,20 @@ use pyo3::types::PyDict;
 use twinbed_core::delays::Spread;
 use twinbed_core::readers::matching::{self, Amount, CaptureFacts, Options, Pairing, Row};
 
-use crate::arrow::{table, Columns};
+use crate::arrow::{table_or_rows, Columns};
 use crate::artifact::{open, unreadable, with_reader};
 use crate::capture::{check_mtu, seconds};
 use twinbed_core::flow::protocol;
 
 #[pyfunction]
-#[pyo3(signature = (sender_side, receiver_side, *, mtu=1500, tunnels=false))]
+#[pyo3(signature = (sender_side, receiver_side, *, mtu=1500, tunnels=false, as_rows=false))]
 pub fn match_captures<'py>(
     py: Python<'py>,
     sender_side: PathBuf,
     receiver_side: PathBuf,
     mtu: u32,
     tunnels: bool,
+    as_rows: bool,
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyDict>)> {
     check_mtu(mtu)?;
     let options = Options { mtu, tunnels };
@@ -33,7 +34,7 @@ pub fn match_captures<'py>(
             .map_err(|unread| unreadable(unread.error, if unread.is_second { &receiver_side } else { &sender_side }))?;
         Ok::<_, PyErr>((rows(&pairing.rows), pairing))
     })?;
-    Ok((table(py, batch)?, summary(py, &pairing)?))
+    Ok((table_or_rows(py, batch.map(|batch| vec![batch]), as_rows)?, summary(py, &pairing)?))
 }
 
 fn rows(rows: &[Row]) -> Result<RecordBatch, ArrowError> {

@@ -12,13 +12,13 @@ use twinbed_core::capture::{Ended, Frame, Stop};
 use twinbed_core::readers::zeek::{self, Log, Options, Row, Summary, Verdicts};
 use twinbed_core::readers::Reader;
 
-use crate::arrow::{table_of, Columns};
+use crate::arrow::{table_or_rows, Columns};
 use crate::capture::seconds;
 use crate::captures::{self, truncated, Ending};
 
 #[pyfunction]
 #[pyo3(signature = (paths, *, tunnels=false, ignore_checksums=false, port=None, host=None, from_ns=None, until_ns=None,
-    max_connections=1_000_000))]
+    max_connections=1_000_000, as_rows=false))]
 #[allow(clippy::too_many_arguments)]
 pub fn connection_log<'py>(
     py: Python<'py>,
@@ -30,6 +30,7 @@ pub fn connection_log<'py>(
     from_ns: Option<i64>,
     until_ns: Option<i64>,
     max_connections: usize,
+    as_rows: bool,
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyDict>)> {
     if max_connections == 0 {
         return Err(PyValueError::new_err("max_connections is 0, expected at least 1"));
@@ -41,7 +42,7 @@ pub fn connection_log<'py>(
     let (batches, summary, stops) = py.detach(|| read(paths, options, wanted))?;
     let dict = summary_dict(py, &summary)?;
     dict.set_item("truncated", truncated(py, &stops)?)?;
-    Ok((table_of(py, Ok(batches))?, dict))
+    Ok((table_or_rows(py, Ok(batches), as_rows)?, dict))
 }
 
 /// Which packets count, and which connections are rows.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
@@ -19,6 +19,17 @@ if TYPE_CHECKING:
     from twinbed._core import ChecksumVerdicts
 
 STYLES = ["text", "zeek", "zeek-json", "csv", "json", "parquet"]
+
+
+class _Reading(TypedDict):
+    """Which packets and connections are taken."""
+
+    tunnels: bool
+    ignore_checksums: bool
+    port: int | None
+    host: str | None
+    from_ns: int | None
+    until_ns: int | None
 
 
 @click.command(name="connections", epilog="docs/connections.md says what each column means, and where Zeek is not followed.")
@@ -48,29 +59,40 @@ def command(
     from twinbed import _core
 
     style = captures.chosen_style(style, output, STYLES)
-    with refusals():
-        table, summary = _core.connection_log(
-            [str(file) for file in files],
-            tunnels=tunnels,
-            ignore_checksums=ignore_checksums,
-            port=port,
-            host=host,
-            from_ns=from_ns,
-            until_ns=until_ns,
-        )
-    table = table.sort_by("start_ns")
+    paths = [str(file) for file in files]
+    reading: _Reading = {
+        "tunnels": tunnels,
+        "ignore_checksums": ignore_checksums,
+        "port": port,
+        "host": host,
+        "from_ns": from_ns,
+        "until_ns": until_ns,
+    }
     if style == "text":
-        from twinbed.render.rows import as_text
-
-        rows = table.to_pylist()
-        with opened(output) as file:
-            file.write(as_text([_short(row, rows[0]["start_ns"]) for row in rows]).encode())
-    elif style.startswith("zeek"):
-        _write_zeek(table, style, output)
+        with refusals():
+            rows, summary = _core.connection_log(paths, as_rows=True, **reading)
+        count = len(rows)
+        _print(rows, output)
     else:
-        captures.write(table, style, output)
+        with refusals():
+            table, summary = _core.connection_log(paths, **reading)
+        count = table.num_rows
+        table = table.sort_by("start_ns")
+        if style.startswith("zeek"):
+            _write_zeek(table, style, output)
+        else:
+            captures.write(table, style, output)
     _say_checksums(summary["checksums"], summary["ignored_packets"])
-    return captures.ending(summary, table.num_rows, "connections")
+    return captures.ending(summary, count, "connections")
+
+
+def _print(unsorted: Sequence[Mapping[str, Any]], output: Path | None) -> None:
+    from twinbed.render.rows import as_text
+
+    # Those without a time last, as in the other formats.
+    rows = sorted(unsorted, key=lambda row: (row["start_ns"] is None, row["start_ns"] or 0))
+    with opened(output) as file:
+        file.write(as_text([_short(row, rows[0]["start_ns"]) for row in rows]).encode())
 
 
 def _short(row: Mapping[str, Any], origin_ns: int | None) -> dict[str, object]:

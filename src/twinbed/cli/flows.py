@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 import click
 
 from twinbed.cli import captures
 from twinbed.readers.refusals import refusals
 from twinbed.render.output import STANDARD, opened
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 STYLES = ["text", "csv", "json", "parquet"]
 SIDES = ("_a2b", "_b2a")
@@ -74,24 +71,19 @@ def command(
     }
     with refusals():
         if style == "parquet" and output is not None and str(output) != STANDARD:
-            from pyarrow import parquet
-
             summary = _core.flows_to_parquet(paths, str(output), **reading)
-            rows = parquet.read_metadata(output).num_rows
+        elif style == "text":
+            rows, summary = _core.flows(paths, as_rows=True, **reading)
+            _print(rows, output, is_long)
         else:
             table, summary = _core.flows(paths, **reading)
-            rows = table.num_rows
-            if style == "text":
-                _print(table, output, is_long)
-            else:
-                captures.write(table, style, output)
-    return captures.ending(summary, rows, "TCP connections")
+            captures.write(table, style, output)
+    return captures.ending(summary, summary["rows"], "TCP connections")
 
 
-def _print(table: pa.Table, output: Path | None, is_long: bool) -> None:
+def _print(rows: Sequence[Mapping[str, Any]], output: Path | None, is_long: bool) -> None:
     from twinbed.render.rows import as_text
 
-    rows = table.to_pylist()
     text = "\n".join(map(_long, rows)) if is_long else as_text([_short(row, rows[0]) for row in rows])
     with opened(output) as file:
         file.write(text.encode())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -52,6 +51,8 @@ class LazyGroup(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in self.lazy:
+            import difflib
+
             near = difflib.get_close_matches(args[0], self.lazy, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             ctx.fail(f"No such command {args[0]!r}.{hint}")

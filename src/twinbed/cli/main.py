@@ -12,7 +12,6 @@ from twinbed.cli.inputs import ResultsFolders
 from twinbed.cli.lazy import Lazy, LazyGroup, of_analysis
 from twinbed.contracts import exit_codes as codes
 from twinbed.model.error import TwinbedError
-from twinbed.study.problem import StudyError
 
 COMMANDS: Mapping[str, Lazy] = {
     "check": Lazy("twinbed.cli.check", "command", "What this machine can do, what is missing, how to get it."),
@@ -62,15 +61,8 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line; the exit code. A command returns its exit code, or None for 0."""
     try:
         code = cli.main(args=list(arguments), prog_name="twinbed", standalone_mode=False)
-    except StudyError as error:
-        count = len(error.problems)
-        click.echo(error.message, err=True)
-        click.echo(f"{count} problem{'s' if count > 1 else ''}; docs/study-file.md describes every key", err=True)
-        return error.exit_code
     except TwinbedError as error:
-        click.echo(f"twinbed: {error.message}", err=True)
-        if error.advice:
-            click.echo(f"  {error.advice}", err=True)
+        _explain(error)
         return error.exit_code
     except click.ClickException as error:
         error.show()
@@ -79,6 +71,19 @@ def run(arguments: Sequence[str]) -> int:
         click.echo("interrupted", err=True)
         return codes.INTERRUPTED
     return code if isinstance(code, int) else codes.DONE
+
+
+def _explain(error: TwinbedError) -> None:
+    from twinbed.study.problem import StudyError
+
+    if isinstance(error, StudyError):
+        count = len(error.problems)
+        click.echo(error.message, err=True)
+        click.echo(f"{count} problem{'s' if count > 1 else ''}; docs/study-file.md describes every key", err=True)
+        return
+    click.echo(f"twinbed: {error.message}", err=True)
+    if error.advice:
+        click.echo(f"  {error.advice}", err=True)
 
 
 def main() -> None:

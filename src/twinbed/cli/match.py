@@ -41,14 +41,17 @@ def command(first: Path, second: Path, mtu: int, tunnels: bool, style: str | Non
     from twinbed import _core
 
     style = captures.chosen_style(style, output, STYLES)
-    with refusals():
-        table, summary = _core.match_captures(str(first), str(second), mtu=mtu, tunnels=tunnels)
+    paths = str(first), str(second)
     if style == "text":
         from twinbed.render.rows import as_text
 
+        with refusals():
+            rows, summary = _core.match_captures(*paths, mtu=mtu, tunnels=tunnels, as_rows=True)
         with opened(output) as file:
-            file.write(as_text([_short(row) for row in table.to_pylist()]).encode())
+            file.write(as_text([_short(row) for row in rows]).encode())
     else:
+        with refusals():
+            table, summary = _core.match_captures(*paths, mtu=mtu, tunnels=tunnels)
         captures.write(table, style, output)
     click.echo(f"{summary['matches']:,} packets found in both", err=True)
     if summary["nothing_matched"]:

@@ -189,3 +189,24 @@ def test_parquet_is_not_written_over_a_terminal(monkeypatch):
     with pytest.raises(TwinbedError, match="terminal"):
         chosen_style("parquet", None, ["text", "parquet"])
     assert chosen_style(None, Path("flows.parquet"), ["text", "parquet"]) == "parquet"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["flows"], ["flows", "--long"], ["flows", "-o", "rows.parquet"], ["connections"], ["match", str(SHORT)]],
+    ids=lambda arguments: " ".join(arguments[:2]),
+)
+def test_a_small_capture_is_shown_without_the_libraries_of_large_tables(arguments: list[str], tmp_path: Path):
+    program = "import sys; from twinbed.cli.main import run; print(run(sys.argv[1:]), *sorted(sys.modules))"
+    command = [sys.executable, "-c", program, *arguments, str(SHORT)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    code, *modules = done.stdout.splitlines()[-1].split()
+    assert (code, "twinbed._core" in modules) == ("0", True)
+    assert not {"pyarrow", "numpy", "pandas", "pydantic", "rich", "asyncio"} & set(modules)
+
+
+def test_a_table_brings_no_pandas_along():
+    program = "import sys; from twinbed import _core; table, _ = _core.flows(sys.argv[1:]); print(len(table), *sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program, str(SHORT)], capture_output=True, text=True, check=True)
+    rows, *modules = done.stdout.split()
+    assert (int(rows), "pyarrow" in modules, "pandas" in modules) == (len(tcptrace(SHORT)), True, False)

@@ -120,6 +120,16 @@ def test_threads_and_compression_change_nothing(whole, tmp_path: Path, threads: 
         assert pq.read_table(tmp_path / "out").equals(table)
 
 
+def test_rows_are_those_of_the_table_whichever_reader(whole):
+    path, table, summary = whole
+    rows, about = _core.flows([path], as_rows=True)
+    assert rows == table.to_pylist() and about == summary
+    assert summary["rows"] == len(rows)
+    assert _core.connection_log([path], as_rows=True)[0] == _core.connection_log([path])[0].to_pylist()
+    matched, _ = _core.match_captures(path, path)
+    assert matched.num_rows and _core.match_captures(path, path, as_rows=True)[0] == matched.to_pylist()
+
+
 def test_parquet_files_are_the_same_by_any_number_of_threads(whole, tmp_path: Path):
     path, _, _ = whole
     for threads in (1, 2, 4):

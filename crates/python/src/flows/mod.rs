@@ -15,7 +15,7 @@ use pyo3::types::PyDict;
 use twinbed_core::readers::tcptrace::{Options, Row};
 use twinbed_core::table::Column;
 
-use crate::arrow::{batch, schema, table_of};
+use crate::arrow::{batch, schema, table_or_rows};
 use crate::capture::summary_dict;
 use crate::captures::truncated;
 use columns::columns;
@@ -48,7 +48,7 @@ fn checked_threads(threads: usize) -> PyResult<usize> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (paths, *, tunnels=false, port=None, host=None, from_ns=None, until_ns=None, max_connections=None, threads=1))]
+#[pyo3(signature = (paths, *, tunnels=false, port=None, host=None, from_ns=None, until_ns=None, max_connections=None, threads=1, as_rows=false))]
 #[allow(clippy::too_many_arguments)]
 pub fn flows<'py>(
     py: Python<'py>,
@@ -60,6 +60,7 @@ pub fn flows<'py>(
     until_ns: Option<i64>,
     max_connections: Option<usize>,
     threads: usize,
+    as_rows: bool,
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyDict>)> {
     let options = options(tunnels, port, host, from_ns, until_ns, max_connections)?;
     let threads = checked_threads(threads)?;
@@ -79,7 +80,7 @@ pub fn flows<'py>(
         }
         Ok::<_, PyErr>((batches.into_iter().collect(), reading))
     })?;
-    Ok((table_of(py, batches)?, summary(py, &reading)?))
+    Ok((table_or_rows(py, batches, as_rows)?, summary(py, &reading)?))
 }
 
 #[pyfunction]
@@ -106,6 +107,7 @@ pub fn flows_to_parquet<'py>(
 
 fn summary<'py>(py: Python<'py>, reading: &Reading) -> PyResult<Bound<'py, PyDict>> {
     let dict = summary_dict(py, &reading.summary)?;
+    dict.set_item("rows", reading.rows)?;
     dict.set_item("truncated", truncated(py, &reading.stops)?)?;
     Ok(dict)
 }

@@ -18,17 +18,20 @@ pub const BLOCK_ROWS: usize = 256;
 /// Gathers rows into blocks. What takes one leaves an empty vector.
 pub struct Blocks<'a> {
     rows: Vec<Row>,
+    /// All that were handed in.
+    pub count: u64,
     sink: &'a mut dyn FnMut(&mut Vec<Row>),
 }
 
 impl<'a> Blocks<'a> {
     pub fn new(sink: &'a mut dyn FnMut(&mut Vec<Row>)) -> Self {
-        Blocks { rows: Vec::with_capacity(BLOCK_ROWS), sink }
+        Blocks { rows: Vec::with_capacity(BLOCK_ROWS), count: 0, sink }
     }
 
     #[inline]
     pub fn push(&mut self, row: Row) {
         self.rows.push(row);
+        self.count += 1;
         if self.rows.len() == BLOCK_ROWS {
             (self.sink)(&mut self.rows);
         }

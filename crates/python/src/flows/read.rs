@@ -16,6 +16,7 @@ use crate::captures::{self, Ending};
 /// What is known of captures beside their rows.
 pub struct Reading {
     pub summary: Summary,
+    pub rows: u64,
     /// Captures that broke off.
     pub stops: Vec<(PathBuf, Stop)>,
 }
@@ -44,5 +45,6 @@ pub fn read(mut paths: Vec<PathBuf>, options: Options, threads: usize, rows: &mu
     };
     let ended = ended.map_err(|unreadable| captures::refused(&paths, unreadable))?;
     let Ending { origin, stops } = captures::ending(paths, ended);
-    Ok(Reading { summary: engine.finish(origin, &mut |row| rows.push(row)), stops })
+    let summary = engine.finish(origin, &mut |row| rows.push(row));
+    Ok(Reading { summary, rows: rows.count, stops })
 }
