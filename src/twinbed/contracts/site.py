@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from twinbed.model.image import Image
@@ -26,6 +27,8 @@ class Site:
     image: Image
     artifacts: Path
     cpus: tuple[int, ...]
+    programs: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """What the run starts on hosts (host -> programs), for drivers whose hosts can be asked only once they are up."""
 
     def place(self, name: str) -> Path:
         folder = self.artifacts / name
