@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 
 from twinbed import design, linkcheck
 from twinbed.contracts.site import Installed, Site
+from twinbed.hosts.agent import AgentHost, Running
 from twinbed.image import Image
 from twinbed.lab.event import Event, PhaseBegan
 from twinbed.lab.execution import Outcome, RunFailed, execute
@@ -76,6 +77,26 @@ def lies(monkeypatch: pytest.MonkeyPatch, of: str, old: str, new: str) -> None:
 
     monkeypatch.setattr(shaping, "plan", plan)
     monkeypatch.setattr(network, "applied_shaping", lambda *_: [])
+
+
+def test_hosts_on_which_iperf3_starts_slowly_are_measured(
+    site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch, leaves_nothing: None
+) -> None:
+    """As in emulated guests: the first client of a host begins after 2.7 s, each later one after 0.7 s."""
+    original, started = AgentHost.start, set[str]()
+
+    def start(self: AgentHost, argv: Sequence[str], **rest: Any) -> Running:
+        if list(argv[:2]) == ["iperf3", "-c"]:
+            delay = "0.7" if self.name in started else "2.7"
+            started.add(self.name)
+            argv = ["sh", "-c", 'sleep "$0"; exec "$@"', delay, *argv]
+        return original(self, argv, **rest)
+
+    monkeypatch.setattr(AgentHost, "start", start)
+    check, failure = check_of(a_run("{rate: 100mbit}"), site())
+    assert failure is None
+    assert {figure.quantity for figure in check.figures if figure.measured is None} == set()
+    assert Kind.LINK_NOT_MEASURED not in {caution.kind for caution in check.cautions}
 
 
 def wrong(check: LinkCheck) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -130,3 +131,24 @@ def test_minimegas_own_containers(real: StandIn, site: Callable[..., Site]) -> N
         (control,) = [item for item in bed.applied if (item.subject, item.setting) == ("client", "control")]
         assert (control.found, control.source) == ("cc", "no virtio-serial: client: it has no port twinbed.minimega")
         assert bed.hosts["client"].run(["hostname"]).text == "client\n"
+
+
+def test_guests_that_lack_programs_say_all_of_them_at_once(real: StandIn, site: Callable[..., Site]) -> None:
+    params = DRIVER.params(base=str(real.base), kernel="/opt/k", initrd="/opt/i")
+    wanted = replace(site(), programs={"client": {"no-such-b", "no-such-a", "ab"}, "server": {"no-such-c"}})
+    with (
+        pytest.raises(HostError, match="client has no no-such-a, no-such-b; server has no no-such-c"),
+        DRIVER.up(params, Topology(), wanted),
+    ):
+        pass
+    assert set(real.spaces) == {"minimega"}
+
+
+def test_the_preloaded_library_is_in_guests(real: StandIn, site: Callable[..., Site]) -> None:
+    """Where it is not, the loader says so on each capture's standard error, and runs end up to a second later."""
+    params = DRIVER.params(base=str(real.base), kernel="/opt/k", initrd="/opt/i")
+    with DRIVER.up(params, Topology(), site()) as bed:
+        for host in bed.hosts.values():
+            done = host.run(["cat", "/proc/self/maps"], env={"LD_PRELOAD": f"{host.bin}/libtwinbed_preload.so"})
+            assert done.stderr == b""
+            assert "libtwinbed_preload.so" in done.text

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from twinbed.model.image import Image
@@ -27,6 +28,8 @@ class Site:
     artifacts: Path
     cpus: tuple[int, ...]
     seed: int = 0
+    programs: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """What the run starts on hosts (host -> programs), for drivers whose hosts can be asked only once they are up."""
 
     def place(self, name: str) -> Path:
         folder = self.artifacts / name

@@ -22,6 +22,7 @@ from twinbed.contracts.site import Site
 from twinbed.design import drawn
 from twinbed.hosts.error import HostError
 from twinbed.hosts.stage import Stage, Started, all_at_once, placed, to_its_end
+from twinbed.lab.own_programs import of_run
 from twinbed.lab.timed_phases import TimedPhases
 from twinbed.lab.watch import Watch
 from twinbed.links.layout import layout
@@ -95,9 +96,10 @@ def execute(
     troubles: list[str] = []
     try:
         with contextlib.ExitStack() as stack:
+            told = replace(site, programs=of_run(run, plugins))
             # Its own limits hold while it comes up; a host that hangs later is ended with its phase.
             with phases.timed(Phase.UP):
-                bed: Bed = stack.enter_context(driver.up(run.testbed.params, run.topology, site))
+                bed: Bed = stack.enter_context(driver.up(run.testbed.params, run.topology, told))
             watch = Watch(bed, site)
             stack.push(_evidence(bed, site, watch, outcome, troubles))
             phases.hosts = tuple(bed.hosts.values())

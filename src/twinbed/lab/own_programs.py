@@ -29,21 +29,29 @@ def checks(runs: Iterable[Run], plugins: Plugins) -> list[Check]:
         if hosts is None:
             hosts = {}
             wanted.append((driver, params, hosts))
-        for host, program in _started(run, plugins):
+        for host, program in _started(run, plugins, captures=True):
             hosts.setdefault(host, set()).add(program)
     results = [check for driver, params, hosts in wanted for check in driver.check_programs(params, hosts)]
     return list(dict.fromkeys(results))
 
 
-def _started(run: Run, plugins: Plugins) -> Iterable[tuple[str, str]]:
-    """Host, program."""
+def of_run(run: Run, plugins: Plugins) -> dict[str, set[str]]:
+    """Host -> the programs that a run starts there, for hosts that are asked once they are up: none of them captures links."""
+    hosts: dict[str, set[str]] = {}
+    for host, program in _started(run, plugins, captures=False):
+        hosts.setdefault(host, set()).add(program)
+    return hosts
+
+
+def _started(run: Run, plugins: Plugins, *, captures: bool) -> Iterable[tuple[str, str]]:
+    """Host, program. ``captures``: whether links are captured on the hosts."""
     topology = run.topology
     pairs, bystanders = ([(*names, _ANY) for names in of] for of in (topology.names(), topology.bystander_names()))
     plan = plugins.workloads[run.workload.kind].plan(run.workload.params, pairs)
     commands = [*plan.prepare, *plan.servers, *plan.warm_up, *plan.clients]
     for client, server, _ in pairs:
         for name, asked, asking in ((client, {server: _ANY}, {}), (server, {}, {client: _ANY})):
-            target = Target(name, {"nic": name}, own_kernel=True, servers=asked, clients=asking, captures=True)
+            target = Target(name, {"nic": name}, own_kernel=True, servers=asked, clients=asking, captures=captures)
             for choice in run.instruments.values():
                 commands += plugins.instruments[choice.kind].plan(choice.params, target)
         for program in linkcheck.programs(topology.link):

@@ -99,7 +99,7 @@ class Watch:
     def _space_left(self, name: str, limit_s: float) -> None:
         """Many programs do not notice when what they write is cut off."""
         host = self._bed.hosts[name]
-        free_blocks = host.run(["stat", "--file-system", "--format", "%a", host.artifacts], limit_s=limit_s).text
+        free_blocks = host.run(["stat", "-f", "-c", "%a", host.artifacts], limit_s=limit_s).text
         if free_blocks.strip() == "0":
             raise HostError(f"{name}: no space left at {host.artifacts}: what its programs wrote may be cut off")
 

@@ -21,8 +21,10 @@ from twinbed.readers import tcpdump
 
 _PORT, _FROM_PORTS = 5299, (5300, 5301)
 """Each host has its own server, which serves once: a server may be busy for a moment after its client has left."""
+_WARM_UP_PORT, _WARM_UP_BYTES = 5298, 2**17
+_WARM_UP_LIMIT_S = 30.0
 _START_S = 0.5
-"""The longest that iperf3 takes on a slow host before it sends."""
+"""What a flow may take longer than the link needs for it, beyond what iperf3 took for the warm-up."""
 _SAMPLE_S = 0.03
 _CONTROL_BYTES = 1500
 """What iperf3 sends to begin and to end."""
@@ -42,11 +44,12 @@ def flow_figures(ends: Ends, topology: Topology, bed: Bed, stage: Stage) -> list
     if why_not := probe_flow.why_not(link, topology.uplink):
         return [figure for way in ways for figure in judge_rate.no_figures(" to ".join(way), link, why_not)]
     planned = probe_flow.flow(link)
+    start_s = _START_S + _warm_up(ends, bed, stage)
     serve = ("iperf3", "-s", "-p", str(_PORT))
     ready = Ready(listening=_PORT)
     servers = stage.start([Command(host, serve, "link-check.iperf3-server", ready, stop=_TERMINATE) for _, host in ways])
     captures = stage.start([_capture(ends, receiver, port) for (_, receiver), port in zip(ways, _FROM_PORTS, strict=True)])
-    samples = [_flow(ends, link, planned, bed, way, port) for way, port in zip(ways, _FROM_PORTS, strict=True)]
+    samples = [_flow(ends, link, planned, bed, way, port, start_s) for way, port in zip(ways, _FROM_PORTS, strict=True)]
     refilled_at_s = time.monotonic() + probe_flow.refill_s(link)
     stage.stop(captures)
     stage.stop(servers)
@@ -62,6 +65,25 @@ def flow_figures(ends: Ends, topology: Topology, bed: Bed, stage: Stage) -> list
     return figures
 
 
+def _warm_up(ends: Ends, bed: Bed, stage: Stage) -> float:
+    """One small exchange on each host with itself, which no link carries. An emulated guest takes seconds to start iperf3 for
+    the first time, and less after that.
+
+    Returns what the slower host took, in seconds: the longest that iperf3 may take there before it sends.
+    """
+    serve = ("iperf3", "-s", "-p", str(_WARM_UP_PORT))
+    hosts, ready = (ends.client, ends.server), Ready(listening=_WARM_UP_PORT)
+    servers = stage.start([Command(host, serve, "link-check.warm-up", ready, stop=_TERMINATE) for host in hosts])
+    took_s = 0.0
+    for host in hosts:
+        ask = ["iperf3", "-c", bed.addresses[host], "-p", str(_WARM_UP_PORT), "-n", str(_WARM_UP_BYTES)]
+        begun_s = time.monotonic()
+        bed.hosts[host].run(ask, limit_s=_WARM_UP_LIMIT_S)
+        took_s = max(took_s, time.monotonic() - begun_s)
+    stage.stop(servers)
+    return took_s
+
+
 def _file(receiver: str) -> str:
     """Is not called *.pcap, because these packets do not belong to the run."""
     return f"link-check.{receiver}.cap"
@@ -75,9 +97,12 @@ def _capture(ends: Ends, receiver: str, port: int) -> Command:
     )
 
 
-def _flow(ends: Ends, link: Link, planned: Flow, bed: Bed, way: tuple[str, str], port: int) -> list[QueueSample]:
-    """Sends as fast as it goes until all is sent, or it has taken too long, and waits until no queue holds any of it. Returns
-    samples of the shaper's queue while the flow ran, from the first to the last in which packets waited."""
+def _flow(
+    ends: Ends, link: Link, planned: Flow, bed: Bed, way: tuple[str, str], port: int, start_s: float
+) -> list[QueueSample]:
+    """Sends as fast as it goes until all is sent, or it has taken ``start_s`` longer than the link needs, and waits until no
+    queue holds any of it. Returns samples of the shaper's queue while the flow ran, from the first to the last in which packets
+    waited."""
     assert link.rate is not None
     sender, receiver = way
     ask = ["iperf3", "-c", bed.addresses[receiver], "-p", str(_PORT), "--cport", str(port), *planned.arguments()]
@@ -85,7 +110,7 @@ def _flow(ends: Ends, link: Link, planned: Flow, bed: Bed, way: tuple[str, str],
         ask += ["-w", _BUFFER]
     shaper = _shaper(ends, sender, receiver)
     program = bed.hosts[sender].start(ask)
-    deadline = time.monotonic() + planned.seconds + _START_S + _CONTROL_BYTES * 8 / link.rate
+    deadline = time.monotonic() + planned.seconds + start_s + _CONTROL_BYTES * 8 / link.rate
     samples: list[QueueSample] = []
     while not program.ended and time.monotonic() < deadline:
         samples.append(_sample(bed.hosts[shaper[0]], shaper[1]))

@@ -17,11 +17,11 @@ from twinbed.hosts.passport import content, describe
 from twinbed.links import network
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.topology import Topology
-from twinbed.testbeds.minimega import configure, launch, pinning, shaping, space
+from twinbed.testbeds.minimega import configure, launch, needs, pinning, shaping, space
 from twinbed.testbeds.minimega.capture import captured
 from twinbed.testbeds.minimega.control import Control
 from twinbed.testbeds.minimega.head import Head, open_head
-from twinbed.testbeds.minimega.host import entered
+from twinbed.testbeds.minimega.host import Entered, entered
 from twinbed.testbeds.minimega.launch import Wanted
 from twinbed.testbeds.minimega.machine import Machine, machines
 from twinbed.testbeds.minimega.settings import MinimegaSettings
@@ -84,11 +84,19 @@ class Minimega(Driver[MinimegaSettings]):
                 pinned, cautions = pinning.pin(head, machine_of, guests, params.vcpus)
                 applied += pinned
 
-            def enter(guest: Wanted) -> tuple[AgentHost, str, list[Applied], dict[str, Fact]]:
+            def enter(guest: Wanted) -> Entered:
                 inside = contextlib.ExitStack()
                 stack.enter_context(inside)
-                machine = machine_of[guest.name]
-                way = inside.enter_context(entered(own, control, machine, params.control, params.guest_files))
+                return inside.enter_context(
+                    entered(own, control, machine_of[guest.name], params.control, params.guest_files, site.probe)
+                )
+
+            def lacks(name: str) -> tuple[str, list[str]]:
+                programs = needs.needed(site.programs.get(name, ()), params, topology.link)
+                return name, needs.lacking(way_of[name].host, programs)
+
+            def configured(guest: Wanted) -> tuple[AgentHost, str, list[Applied], dict[str, Fact]]:
+                machine, way = machine_of[guest.name], way_of[guest.name]
                 device = configure.device_of(way.host, guest.mac)
                 configure.configure(way.host, device, guest.address, topology.link.mtu, params)
                 items = configure.applied(way.host, device, guest.address, guest.mac, topology.link.mtu, params)
@@ -97,7 +105,9 @@ class Minimega(Driver[MinimegaSettings]):
                 facts = {**describe(way.host, device), **_facts(machine), "control": way.control}
                 return way.host, device, items, facts
 
-            answers = network.on_all(guests, enter)
+            way_of = {guest.name: way for guest, way in zip(guests, network.on_all(guests, enter), strict=True)}
+            needs.refuse(network.on_all(list(way_of), lacks))
+            answers = network.on_all(guests, configured)
             hosts = {host.name: host for host, _, _, _ in answers}
             if params.capture == "on":
                 applied += stack.enter_context(captured(own, machine_of, site.place(MACHINE)))

@@ -27,6 +27,7 @@ from twinbed.testbeds.minimega.machine import Machine
 from twinbed.testbeds.minimega.space import Space
 
 PORT = "twinbed.minimega"
+PRELOAD = "libtwinbed_preload.so"
 ARTIFACTS = "/run/twinbed"
 PROGRAMS = "/run/twinbed-programs"
 _PORT_LIMIT_S = 30.0
@@ -45,8 +46,9 @@ class Entered:
 
 
 @contextlib.contextmanager
-def entered(space: Space, control: Control, machine: Machine, how: str, guest_files: str) -> Iterator[Entered]:
-    """The guest as a host, while the block runs. ``how``: auto, virtio-serial or cc."""
+def entered(space: Space, control: Control, machine: Machine, how: str, guest_files: str, probe: Path) -> Iterator[Entered]:
+    """The guest as a host, while the block runs. ``how``: auto, virtio-serial or cc. ``probe``: the program, on this machine;
+    what is preloaded into guests' programs is beside it."""
     guest = Guest(machine.name, machine.uuid, machine.node)
     agent = _Agent(space, control, guest, f"{guest_files}/{space.probe}")
     with contextlib.ExitStack() as stack:
@@ -64,6 +66,8 @@ def entered(space: Space, control: Control, machine: Machine, how: str, guest_fi
         host = AgentHost(guest.name, connection, ARTIFACTS, bin=PROGRAMS)
         host.run(["mkdir", "-p", ARTIFACTS, PROGRAMS])
         host.run(["ln", "-sf", agent.program, f"{PROGRAMS}/{PROBE}"])
+        for library in probe.parent.glob(PRELOAD):
+            host.write(f"{PROGRAMS}/{library.name}", library.read_bytes(), mode=0o755)
         yield Entered(host, way, why)
 
 
