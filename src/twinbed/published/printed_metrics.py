@@ -73,7 +73,8 @@ def _is_level(library: Library, label: str, printed: str, own: Mapping[str, obje
     if label == "offloading":
         return own.get("offload") == {"yes": "on", "no": "off"}.get(printed)
     if label == "congestion_control":
-        return str(own.get("congestion_control")).casefold() == printed.casefold()
+        used = own.get("congestion_control", own.get("congestion"))
+        return str(used).casefold() == printed.casefold()
     if label in OF_MANY:
         return str(own.get(OF_MANY[label])) == printed
     if label == "workers":

@@ -294,8 +294,9 @@ def sentence(capacity: Capacity, one: str, many: str, unit: str = "") -> str:
     open_ones = [step for step in above if capacity.fails is None or step.n < capacity.fails]
     if capacity.keeps is not None:
         parts += [f"{step.n}: {_undecided(step, capacity.level)}" for step in open_ones[:MOST_OPEN]]
-        if len(open_ones) > MOST_OPEN:
-            parts.append(f"nor are {open_ones[MOST_OPEN].n} to {open_ones[-1].n}")
+        more = [step.n for step in open_ones[MOST_OPEN:]]
+        if more:
+            parts.append(f"nor is {more[0]}" if len(more) == 1 else f"nor are {more[0]} to {more[-1]}")
     if capacity.fails is not None:
         failing = by_n[capacity.fails]
         inside = f"the mean there is {failing.mean:.3g}, {failing.interval.low:.3g} to {failing.interval.high:.3g}{unit}"

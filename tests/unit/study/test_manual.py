@@ -115,7 +115,7 @@ def test_the_quick_comparison_of_loads_has_each_alone_and_none() -> None:
 def test_the_printed_fairness_stands_beside_every_cell() -> None:
     study = load((REPOSITORY / "studies/tcp-fairness.yaml").read_text(), "tcp-fairness.yaml", registry.catalogue())
     (table,) = (table for table in study.tables if table.published)
-    levels = {"testbed": "virtio", "pairs": 10, "duration": "120s", "congestion_control": "cubic"}
+    levels = {"testbed": "virtio", "pairs": 10, "duration": "120s", "congestion": "cubic"}
     assert printed_at(library(), library().table("ONL-2"), levels, table.metric) == "0.999 ± 0.0003"
     assert printed_at(library(), library().table("ONL-2"), levels, "goodput") is None
     printed = itertools.product(*(study.factors[name] for name in table.rows))
@@ -153,3 +153,22 @@ def test_the_quickstart_is_what_it_promises() -> None:
 def test_every_command_has_help_that_teaches(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run([name, "--help"]) == 0
     assert f"Usage: twinbed {name}" in capsys.readouterr().out
+
+
+def test_pairs_that_ask_a_web_server_go_up_to_80_too() -> None:
+    text = (REPOSITORY / "studies/oversubscription.yaml").read_text()
+    for profile in ("http", "http-quick"):
+        study = load(text, "oversubscription.yaml", registry.catalogue(), profile=profile)
+        assert {cell.workload.kind for cell in study.cells} == {"http"}
+        assert {1, 16, 80} <= {cell.topology.pairs for cell in study.cells}
+
+
+def test_sizes_in_megabytes_are_offered_as_powers_of_ten_too() -> None:
+    """The paper of 2019 prints 1 MB and 16 MB, and does not say which they are."""
+    path = REPOSITORY / "studies/icnc-2019.yaml"
+    sizes = {}
+    for profile in (None, "decimal"):
+        study = load(path.read_text(), path.name, registry.catalogue(), profile=profile)
+        sizes[profile] = sorted({cell.workload.params.payload for cell in study.cells})
+        assert len(design.runs(study)) == 300
+    assert sizes == {None: [500, 2**20, 2**24], "decimal": [500, 10**6, 16 * 10**6]}

@@ -40,6 +40,7 @@ def test_plans() -> None:
     assert argv(duration="2s", omit="1s", streams=4, mss=500, rate="1mbit", payload="64KiB", socket_buffer="1MiB") == (
         f"{head} -t 2 -O 1 -P 4 -b 1000000 -l 65536 -M 500 -w 1048576"
     )
+    assert argv(congestion="cubic") == f"{head} -t 10 -O 0 -P 1 -C cubic"
     assert argv(protocol="udp", payload="18B") == f"{head} -t 10 -O 0 -P 1 -u -b 0 -l 18"
     plan = iperf3.plan(Iperf3Params(), [("client", "server", "10.77.0.2")])
     assert plan.servers[0].argv == ("iperf3", "-s", "-p", "5201", "-J", "-i", "1")
@@ -51,6 +52,7 @@ def test_plans() -> None:
         ({"duration": "1500ms"}, "duration must be whole seconds"),
         ({"omit": "1500ms"}, "omit must be whole seconds"),
         ({"protocol": "udp", "mss": 500}, "mss is TCP's"),
+        ({"protocol": "udp", "congestion": "cubic"}, "congestion is TCP's"),
         ({"protocol": "udp", "payload": "15B"}, r"16 \(iperf3's header\) to 65507 bytes, not 15"),
         ({"protocol": "udp", "payload": "64KiB"}, "not 65536"),
     ],
@@ -162,3 +164,17 @@ def test_anything_else_is_an_error_with_its_text(text: str, tmp_path: Path) -> N
     (tmp_path / "client" / "iperf3.json").write_text(text)
     with pytest.raises(ValueError, match="iperf3"):
         iperf3.parse(UDP, tmp_path)
+
+
+def test_the_congestion_control_asked_for_is_held_against_both_ends_reports(tmp_path: Path) -> None:
+    """The report was made with bbr at both ends (its ``sender_tcp_congestion``, ``receiver_tcp_congestion``)."""
+    asked = {name: TCP.model_copy(update={"congestion": name}) for name in ("bbr", "cubic")}
+    assert numbers(iperf3.parse(asked["bbr"], GOLDEN / "tcp")) == numbers(iperf3.parse(TCP, GOLDEN / "tcp"))
+    with pytest.raises(ValueError, match="the sender was to use the congestion control cubic; it reports bbr"):
+        iperf3.parse(asked["cubic"], GOLDEN / "tcp")
+    report = json.loads((GOLDEN / "tcp/client/iperf3.json").read_text())
+    report["end"] |= {"sender_tcp_congestion": "cubic"}
+    (tmp_path / "client").mkdir()
+    (tmp_path / "client/iperf3.json").write_text(json.dumps(report))
+    with pytest.raises(ValueError, match="the receiver was to use the congestion control cubic; it reports bbr"):
+        iperf3.parse(asked["cubic"], tmp_path)

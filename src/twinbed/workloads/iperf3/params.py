@@ -18,7 +18,8 @@ LARGEST_DATAGRAM_BYTES = 65507
 
 
 class Iperf3Params(WorkloadParams):
-    """What clients send to servers. TCP's congestion control is a setting of the hosts: ``testbed.congestion_control``."""
+    """What clients send to servers. TCP's congestion control is a setting of the hosts (``testbed.congestion_control``), or of
+    iperf3's sockets alone."""
 
     protocol: Literal["tcp", "udp"] = Field("tcp", description="tcp, as fast as it goes; or udp")
     duration: Duration = Field(10.0, ge=1, le=86400, description="seconds measured, whole, after those omitted")
@@ -31,6 +32,12 @@ class Iperf3Params(WorkloadParams):
         None, ge=1, le=2**20, description="bytes of a datagram, or of each write to TCP; null: iperf3's own"
     )
     mss: int | None = Field(None, ge=88, le=9216, description="TCP's maximum segment size, bytes; null: as the MTU has it")
+    congestion: str | None = Field(
+        None,
+        pattern="^[a-z_0-9]+$",
+        description="TCP's congestion control of iperf3's sockets, at both ends, held against what each reports; also where "
+        "containers may not be given it by testbed.congestion_control, such as cubic; null: the hosts' own",
+    )
     socket_buffer: Size | None = Field(
         None, ge=2048, le=2**30, description="of each socket, at both ends; null: the kernel's own"
     )
@@ -43,6 +50,8 @@ class Iperf3Params(WorkloadParams):
         if self.protocol == "udp":
             if self.mss is not None:
                 raise ValueError("mss is TCP's; a datagram's size is payload")
+            if self.congestion is not None:
+                raise ValueError("congestion is TCP's; UDP goes at the rate offered")
             if self.payload is not None and not LEAST_DATAGRAM_BYTES <= self.payload <= LARGEST_DATAGRAM_BYTES:
                 raise ValueError(
                     f"a datagram's payload is {LEAST_DATAGRAM_BYTES} (iperf3's header) to {LARGEST_DATAGRAM_BYTES} bytes,"

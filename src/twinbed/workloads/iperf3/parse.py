@@ -52,6 +52,8 @@ def _client(params: Iperf3Params, file: Path) -> Client:
     except KeyError as error:
         why = report.get("error") or text[:200]
         raise ValueError(f"{file}: iperf3 gave no {error}: {why}") from None
+    if params.congestion is not None:
+        _hold_congestion(params.congestion, report["end"], file)
     cautions = []
     if not sent or not received:
         cautions.append(Caution(Kind.UNREADABLE, f"{host}: no interval was counted: the streams ended within what is omitted"))
@@ -70,6 +72,14 @@ def _client(params: Iperf3Params, file: Path) -> Client:
         cautions.append(Caution(Kind.UNREADABLE, detail))
     rows = [interval_row(host, end, each) for end, counted in (("client", sent), ("server", received)) for each in counted]
     return Client(host, numbers, cautions, rows)
+
+
+def _hold_congestion(asked: str, end: Mapping[str, object], file: Path) -> None:
+    """iperf3 reads it back from the socket of each end (getsockopt, TCP_CONGESTION)."""
+    for which in ("sender", "receiver"):
+        used = end.get(f"{which}_tcp_congestion")
+        if used != asked:
+            raise ValueError(f"{file}: the {which} was to use the congestion control {asked}; it reports {used}")
 
 
 def _asked(params: Iperf3Params) -> list[str]:
