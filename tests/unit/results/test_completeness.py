@@ -12,10 +12,8 @@ from twinbed.results.extract.completeness import completeness
 def exchanges(**complete: tuple[int, int]) -> list[tuple[str, pa.Table]]:
     """Link -> how many complete requests, and others."""
     rows = [(link, at < whole) for link, (whole, cut) in complete.items() for at in range(whole + cut)]
-    return [
-        ("connections", pa.table({"link": ["client"]})),
-        ("exchanges", pa.table({"link": [a for a, _ in rows], "complete": [b for _, b in rows]})),
-    ]
+    table = pa.table({"link": [link for link, _ in rows], "complete": [whole for _, whole in rows]})
+    return [("connections", pa.table({"link": ["client"]})), ("exchanges", table)]
 
 
 def test_a_whole_capture_has_all_and_one_under_way_is_no_fault() -> None:
