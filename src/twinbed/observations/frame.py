@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from twinbed.metrics.metric import Layer, Scale
@@ -167,8 +168,11 @@ def _rank(level: Level) -> tuple[int, str, float, str]:
     return 1 if unit else 2, unit, value, level_text(level)
 
 
-def of_tables(tables: Tables, response: str | None, host: str | None = None, direction: str | None = None) -> Frame:
-    """A metric of a results folder. ``host`` and ``direction`` choose where several have it; None takes the whole run's value.
+def of_tables(
+    tables: Tables, response: str | None, host: str | None = None, direction: str | None = None, *, partial: bool = False
+) -> Frame:
+    """A metric of a results folder. ``host`` and ``direction`` choose where several have it; None takes the whole run's value,
+    or with ``partial`` the mean of those hosts that have one, where the run as a whole has none.
 
     ``response`` None takes the first headline metric, in the order of layers.  Raises TwinbedError where there is none.
     """
@@ -176,6 +180,9 @@ def of_tables(tables: Tables, response: str | None, host: str | None = None, dir
 
     name, host, direction, about = _metric(tables, response, host, direction)
     values = _values(tables, name, host, direction)
+    if partial:
+        of_hosts = _of_hosts(tables, name)
+        values |= {run: fmean(known) for run, known in of_hosts.items() if values.get(run) is None}
     left_out: dict[str, int] = {}
     rows = []
     for record in tables.records:
@@ -315,6 +322,19 @@ def _metric(
         raise TwinbedError(f"{response} {wrong}", advice=f"choose one: {there}")
     kind = places[0]
     return response, kind.host, kind.direction, {"unit": kind.unit, "scale": kind.scale}
+
+
+def _of_hosts(tables: Tables, metric: str) -> Mapping[str, list[float]]:
+    """Run -> the values of its hosts that have one."""
+    import pyarrow.compute as pc
+
+    table = tables.table("metrics")
+    of_hosts = pc.and_(pc.not_equal(table["host"], ""), pc.equal(table["direction"], ""))
+    table = table.filter(pc.and_(pc.equal(table["metric"], metric), pc.and_(of_hosts, pc.is_valid(table["value"]))))
+    found: dict[str, list[float]] = {}
+    for run, value in zip(table["run"].to_pylist(), table["value"].to_pylist(), strict=True):
+        found.setdefault(run, []).append(value)
+    return found
 
 
 def _where(kind: _Kind) -> tuple[tuple[str, str], tuple[str, str]]:

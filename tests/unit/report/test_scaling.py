@@ -164,8 +164,10 @@ def test_loss_is_asked_only_where_it_was_measured(tmp_path: Path) -> None:
     assert "How many fit" in rendered("html", results, compare.run(results))
 
 
-def test_a_run_without_a_rate_counts_in_the_loss(tmp_path: Path) -> None:
-    """One server of four was kept waiting: its clock is too short for a rate, yet 26 % of its datagrams were lost."""
+@pytest.mark.parametrize("is_silent", [False, True])
+def test_a_run_without_a_rate_counts_in_the_loss(tmp_path: Path, is_silent: bool) -> None:
+    """One server of four was kept waiting: its clock is too short for a rate, yet 26 % of its datagrams were lost; or it counted
+    no interval at all, so that nothing is known of that client, and the loss of the run is that of the three others."""
     golden = Path(__file__).parents[2] / "golden" / "iperf3" / "udp" / "client" / "iperf3.json"
     folder = write_study(tmp_path, ["bed"], {"pairs": [1, 2, 4]}, 5, lambda *_: {})
     for file in folder.glob("runs/*/run.json"):
@@ -181,6 +183,8 @@ def test_a_run_without_a_rate_counts_in_the_loss(tmp_path: Path) -> None:
                     interval["sum"]["lost_packets"] = 0
                 if client == 3:
                     interval["sum"]["seconds"] /= 100
+            if client == 3 and is_silent:
+                report["server_output_json"]["intervals"] = []
             name = "client" if n == 1 else f"client{client + 1}"
             place = file.parent / f"artifacts/{name}/iperf3.json"
             place.parent.mkdir(exist_ok=True)

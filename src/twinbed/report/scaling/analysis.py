@@ -47,9 +47,10 @@ def scaling(tables: Tables) -> Scaling | None:
     rates = _frame(tables, workload.rate)
     if rates is None or over not in rates.factors:
         return None
-    losses = _frame(tables, "loss") if any(metric.name == "loss" for metric in workload.metrics) else None
+    losses = _frame(tables, "loss", partial=True) if any(metric.name == "loss" for metric in workload.metrics) else None
     shares, confidence = _frame(tables, "fairness"), tables.outline.confidence
-    known, stages = measured(tables, ""), _stages(tables)
+    known = {**measured(tables, ""), "loss": _by_run(losses)}
+    stages = _stages(tables)
     skews = {record.id: record.start_skew_s for record in tables.records if record.start_skew_s is not None}
     groups = []
     for group in numbered(rates, over, per_pair=True):
@@ -70,13 +71,20 @@ def scaling(tables: Tables) -> Scaling | None:
     )
 
 
-def _frame(tables: Tables, metric: str) -> Frame | None:
-    """A metric of the whole run; None where no run has it."""
+def _frame(tables: Tables, metric: str, *, partial: bool = False) -> Frame | None:
+    """A metric of the whole run, with ``partial`` of those clients that have it; None where no run has it."""
     try:
-        frame = of_tables(tables, metric)
+        frame = of_tables(tables, metric, partial=partial)
     except TwinbedError:
         return None
     return frame if len(frame) else None
+
+
+def _by_run(frame: Frame | None) -> ByRun:
+    if frame is None:
+        return {}
+    runs = frame.column("run")
+    return {str(runs.levels[code]): float(value) for code, value in zip(runs.codes, frame.y, strict=True)}
 
 
 def _of_cell(tables: Tables, group: Numbered, over: str) -> Sequence[Record]:
