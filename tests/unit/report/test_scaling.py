@@ -166,8 +166,8 @@ def test_loss_is_asked_only_where_it_was_measured(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_silent", [False, True])
 def test_a_run_without_a_rate_counts_in_the_loss(tmp_path: Path, is_silent: bool) -> None:
-    """One server of four was kept waiting: its clock is too short for a rate, yet 26 % of its datagrams were lost; or it counted
-    no interval at all, so that nothing is known of that client, and the loss of the run is that of the three others."""
+    """One server of four was kept waiting: its clock is too short for a rate, yet 26 % of its datagrams were lost; or it
+    counted no interval at all, so that nothing is known of that client, and the loss of the run is that of the three others."""
     golden = Path(__file__).parents[2] / "golden" / "iperf3" / "udp" / "client" / "iperf3.json"
     folder = write_study(tmp_path, ["bed"], {"pairs": [1, 2, 4]}, 5, lambda *_: {})
     for file in folder.glob("runs/*/run.json"):

@@ -44,6 +44,8 @@ NEWER = ("stalls", "stalled_share", "rate_drift", "captured_requests_share")
 WEAKER = ("exact", "unseen", "counts")
 
 
+GAP_AT_THE_END = ("fgF", "fF")
+"""What the snap length cut off an answer's last segment is a gap, as Zeek has it."""
 LONGEST = "rtt_full_sz"
 """Columns of flows that held SYNs and FINs for the longest segments, as tcptrace's build for 64 bits does."""
 
@@ -119,6 +121,9 @@ def test_extraction_gives_the_tables_of_the_archive(tmp_path: Path) -> None:
         was = old.table(name)
         if name == "flows":
             read, was = (each.drop_columns([one for one in was.column_names if LONGEST in one]) for each in (read, was))
+        if name == "connections":
+            at = read.column_names.index("history")
+            read = read.set_column(at, "history", pc.replace_substring(read["history"], *GAP_AT_THE_END))
         assert by_run(read).equals(by_run(was)), name
     known = pc.field("kind") != STALL
     assert by_run(new.table("cautions").filter(known)).equals(by_run(old.table("cautions")))
