@@ -8,10 +8,11 @@ predicted without its like).  Method and limits: twinbed.statistics.calibration,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from twinbed.analyses.calibrate.data import inputs_of, others, runs_of
+from twinbed.analyses.calibrate.data import Runs, inputs_of, others, runs_of
 from twinbed.analyses.calibrate.fit import fitted
 from twinbed.analyses.calibrate.result import Calibrated, Calibrations, tables
 from twinbed.analyses.calibrate.trust import DISQUALIFYING, objections, passport
@@ -110,6 +111,7 @@ def _testbeds(source: Tables, params: CalibrateParams) -> tuple[str, str]:
 def _each(source: Tables, frame: Frame, cheap: str, dear: str, params: CalibrateParams) -> Iterator[Calibrated]:
     factors = [name for name in frame.factors if name != "testbed"]
     one, two = (runs_of(frame, name, factors) for name in (cheap, dear))
+    further = dict(_further(frame, (cheap, dear), factors))
     inputs = inputs_of(one, two)
     combinations = list(others(one, two, inputs))
     if not combinations:
@@ -117,7 +119,16 @@ def _each(source: Tables, frame: Frame, cheap: str, dear: str, params: Calibrate
     for levels in combinations:
         own, there = one.only(levels), two.only(levels)
         by, drawn = _drawn(source, dear, [each.name for each in inputs], params.random, there.levels)
-        yield Calibrated(fitted(frame.response, frame.unit, levels, own, there, by=by, drawn=drawn, level=params.level))
+        made = fitted(frame.response, frame.unit, levels, own, there, by=by, drawn=drawn, level=params.level)
+        yield Calibrated(made, {name: runs.only(levels) for name, runs in further.items()})
+
+
+def _further(frame: Frame, not_these: Sequence[str], factors: Sequence[str]) -> Iterator[tuple[str, Runs]]:
+    """The testbeds that are neither calibrated from nor to; those whose values have no logarithm are left out."""
+    for name in map(str, frame.column("testbed").levels):
+        if name not in not_these:
+            with suppress(TwinbedError):
+                yield name, runs_of(frame, name, factors)
 
 
 def _drawn(

@@ -6,16 +6,17 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from statistics import median
+from statistics import fmean, median
 
 import numpy as np
 
-from twinbed.analyses.calibrate.fit import Fitted
+from twinbed.analyses.calibrate.data import Runs
+from twinbed.analyses.calibrate.fit import Doubles, Fitted
 from twinbed.contracts.analysis import Row
 from twinbed.model.caution import Caution
 from twinbed.model.run import Level, level_text
 from twinbed.render.words import metric_title
-from twinbed.statistics.calibration.area import Area, area
+from twinbed.statistics.calibration.area import Area, area, difference_of_areas
 from twinbed.statistics.calibration.calibration import Predicted
 
 DIRECTIONS = ("client_to_server", "server_to_client")
@@ -68,6 +69,8 @@ class Calibrated:
     """One response at one combination of the levels that are no numbers."""
 
     fitted: Fitted
+    others: Mapping[str, Runs] = field(default_factory=dict)
+    """Further testbeds, to hold their curves against the cheap one's. Not kept in a file."""
 
     @property
     def response(self) -> str:
@@ -143,19 +146,37 @@ class Calibrated:
     @cached_property
     def area(self) -> Area | None:
         """Between both testbeds' curves over ``by``, where both were measured; None of fewer than two such levels."""
-        fitted, made = self.fitted, self.fitted.calibration
-        cheap = {tuple(np.round(place, 9)): mean for place, mean in zip(made.cheap.inputs, made.cheap.means, strict=True)}
-        column = fitted.group
-        differences: dict[float, list[float]] = {}
-        for place, mean in zip(made.dear.inputs, made.dear.means, strict=True):
-            here = cheap.get(tuple(np.round(place, 9)))
-            if here is not None:
-                differences.setdefault(round(float(place[column]), 9), []).append(mean - here)
-        most = max(map(len, differences.values()), default=0)
-        whole = {at: each for at, each in differences.items() if len(each) == most}
-        if len(whole) < 2:
-            return None
-        return area(np.array([*whole]), np.array([*whole.values()]), made.level)
+        at, [own] = self._apart([self.fitted.cheap])
+        return area(at, own, self.fitted.calibration.level) if len(at) > 1 else None
+
+    @cached_property
+    def beside(self) -> Mapping[str, Area]:
+        """Testbed -> by how much the cheap testbed's curve is farther from the dear one's than that testbed's, by the same
+        levels of ``by``; those without two such levels are left out."""
+        found = {}
+        for name, runs in self.others.items():
+            at, [own, other] = self._apart([self.fitted.cheap, runs])
+            if len(at) > 1:
+                found[name] = difference_of_areas(at, own, other, self.fitted.calibration.level)
+        return found
+
+    def _apart(self, sides: Sequence[Runs]) -> tuple[Doubles, Sequence[Doubles]]:
+        """Scaled levels of ``by``, and of each side (levels, kinds) of logarithms, the dear testbed's mean less its own: where
+        all of them were measured at all kinds."""
+        fitted = self.fitted
+        names = [fitted.by, *(one.name for one in fitted.inputs if one.name != fitted.by)]
+        dear, *means = (_log_means(runs, names) for runs in (fitted.dear, *sides))
+        shared = [place for place in dear if all(place in each for each in means)]
+        kinds = sorted({place[1:] for place in shared}, key=str)
+        whole = [
+            level for level in dict.fromkeys(place[0] for place in shared) if all((level, *kind) in shared for kind in kinds)
+        ]
+        one = fitted.inputs[fitted.group]
+        at = np.array([one.scaled(level) for level in whole])
+        return at, [
+            np.array([[dear[level, *kind] - each[level, *kind] for kind in kinds] for level in whole]).reshape(len(whole), -1)
+            for each in means
+        ]
 
     def _place(self, levels: Mapping[str, Level], said: Predicted, at: int) -> Place:
         where = {**self.fitted.levels, **levels}
@@ -169,6 +190,13 @@ class Calibrated:
         if said.outside[at]:
             return OUTSIDE
         return UNKNOWN if said.unknown[at] else None
+
+
+def _log_means(runs: Runs, names: Sequence[str]) -> dict[tuple[Level, ...], float]:
+    found: dict[tuple[Level, ...], list[float]] = {}
+    for at, value in enumerate(runs.values):
+        found.setdefault(tuple(runs.levels[name][at] for name in names), []).append(math.log(value))
+    return {place: fmean(values) for place, values in found.items()}
 
 
 @dataclass(frozen=True)

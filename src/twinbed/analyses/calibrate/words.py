@@ -11,6 +11,7 @@ from twinbed.model.run import level_text
 from twinbed.model.tables import Tables
 from twinbed.render.quantities import duration, share, unit_scale
 from twinbed.render.tabular import joined
+from twinbed.statistics.calibration.area import Area
 from twinbed.statistics.calibration.calibration import least_groups
 
 NAMED = ("", "1", "/s")
@@ -32,6 +33,10 @@ def sentences(found: Calibrations, each: Calibrated) -> Iterator[str]:
         span = f"{low} times" if low == high else f"{low} to {high} times"
         within = f"predicted within ±{share(_short(half))} (median, {share(found.level)})"
         yield f"  {found.dear} gives {span} what {found.cheap} gives; {within}"
+    if each.area is not None:
+        yield f"  curves lie {_area(each.area)} apart over ln {fitted.by}, in logarithms"
+        for other, area in each.beside.items():
+            yield f"  {found.cheap}'s less {other}'s distance from {found.dear}: {_area(area)}"
     refused = [one for one in each.cells if one.refused is not None]
     if refused:
         why = joined(list(dict.fromkeys(one.refused for one in refused if one.refused)))
@@ -89,6 +94,10 @@ def next_sentences(tables: Tables, found: Calibrations, chosen: Next, study: Pat
     option = f" --profile {profile}" if profile else ""
     yield f"they last {duration(chosen.seconds)}; not being random, they count for the process, not for the conformal interval"
     yield f"{study}; next: twinbed run {study}{option} -o {found.source}"
+
+
+def _area(area: Area) -> str:
+    return f"{area.value:.2g}" + (f" ({area.interval.low:.2g} to {area.interval.high:.2g})" if area.interval else "")
 
 
 def _short(half: float) -> float:

@@ -15,6 +15,7 @@ from tests.calibration_results import write_calibrated
 from tests.synthetic_results import planted_response, write_study
 
 from twinbed import registry
+from twinbed.analyses.calibrate.result import Calibrated
 from twinbed.analyses.calibrate.saved import read
 from twinbed.cli.main import run
 from twinbed.contracts import exit_codes as codes
@@ -253,3 +254,16 @@ def test_results_without_a_number_that_varies(tmp_path: Path, capsys: pytest.Cap
     write_study(tmp_path, ["a", "b"], {"nic": ["one", "other"]}, 3, planted_response({"a": 1, "b": 2}, 0.02, 1))
     assert run(["calibrate", str(tmp_path)]) == codes.USAGE
     assert "no factor is a number that varies" in capsys.readouterr().err
+
+
+def test_areas_are_between_what_was_measured_on_both(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And against another testbed: of one that is the dear one itself, the difference is the whole area."""
+    table(capsys, str(results))
+    found, _ = read(results / KEPT)
+    each = found.each[0]
+    assert each.area is not None and each.area.payloads == 8 and each.area.value > 0.1
+    same = Calibrated(each.fitted, {"itself": each.fitted.dear, "virtio again": each.fitted.cheap})
+    assert same.beside["itself"].value == pytest.approx(each.area.value)
+    assert same.beside["virtio again"].value == pytest.approx(0.0)
+    assert run(["calibrate", str(results)]) == codes.DONE
+    assert f"curves lie {each.area.value:.2g} (" in capsys.readouterr().out
