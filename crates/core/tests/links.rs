@@ -164,7 +164,7 @@ fn records_longer_than_the_snap_length_and_a_large_mss() {
     let packets = made::segments(&[
         tcp(true, "S", 1, 0, 0).mss(65495),
         tcp(false, "SA", 1, 2, 0).mss(40000),
-        tcp(true, "AP", 2, 2, 300),
+        tcp(true, "A", 2, 2, 300),
     ]);
     let mut file = pcap(&packets, false, false, 1);
     file[16..20].copy_from_slice(&96u32.to_le_bytes());
