@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 HEAD = "twinbed-events 1"
 NANOSECOND_S = 1e-9
+FEWEST_SOFTIRQS = 1000
+"""In windows, so that their share of all says how much of the traffic was there. Packets of guests' taps make none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +138,8 @@ def read_place(file: Path) -> Place:
 
 
 def _scale(span: tuple[int, int], whole: tuple[int, int], of_packets: bool) -> float | None:
-    """By softirqs that received packets, for what happens to packets; by time for the rest, and where no packets came."""
+    """By softirqs that received packets, for what happens to packets; by time for the rest, and where there are too few."""
     ns, softirqs = span
-    if of_packets and softirqs > 0:
+    if of_packets and softirqs >= FEWEST_SOFTIRQS:
         return whole[1] / softirqs
     return whole[0] / ns if ns > 0 else None

@@ -117,9 +117,10 @@ def test_a_run_too_short_for_a_window_has_no_values(tmp_path: Path) -> None:
     assert {value.value for value in extract(tmp_path, text).values} == {None}
 
 
-def test_where_no_packets_were_received_hits_are_of_the_time(tmp_path: Path) -> None:
-    """Ten seconds over two, as sending alone makes no softirqs."""
-    text = MACHINE_FILE.replace(" 2000000000 1200", " 2000000000 0")
+@pytest.mark.parametrize("softirqs", [0, 999])
+def test_where_few_softirqs_received_packets_hits_are_of_the_time(tmp_path: Path, softirqs: int) -> None:
+    """Ten seconds over two, as packets of taps make no softirqs."""
+    text = MACHINE_FILE.replace(" 2000000000 1200", f" 2000000000 {softirqs}")
     values = {value.metric: value.value for value in extract(tmp_path, text).values}
     assert values["net_dev_xmit_events"] == 5 * 60
 

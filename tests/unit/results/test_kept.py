@@ -41,6 +41,8 @@ FINER = ("link_goodput",)
 """Its span was the difference of two floats of seconds since 1970, which are 0.24 microseconds apart."""
 NEWER = ("stalls", "stalled_share", "rate_drift", "captured_requests_share")
 """Metrics that were not made then."""
+LATER = "interrupts"
+"""A table that there was not: what the table of counters has by CPU, by line."""
 WEAKER = ("exact", "unseen", "counts")
 
 
@@ -112,7 +114,11 @@ def test_extraction_gives_the_tables_of_the_archive(tmp_path: Path) -> None:
     assert run(["compare", FOLDER]) == 5, "extracts them, where no test has yet"
     old, new = Store.open(tmp_path / "unpacked"), Store.open(Path(FOLDER))
     names = {path.name for path in (tmp_path / "unpacked" / "tables").iterdir()}
-    assert {path.name for path in Path(FOLDER, "tables").iterdir() if path.is_dir()} == names | {"interrupts"}
+    assert {path.name for path in Path(FOLDER, "tables").iterdir() if path.is_dir()} == names | {LATER}
+    by_cpu = pc.and_(
+        pc.equal(old.table("counters")["source"], "/proc/interrupts"), pc.is_valid(old.table("counters")["difference"])
+    )
+    assert pc.sum(new.table(LATER)["count"]).as_py() == pc.sum(old.table("counters").filter(by_cpu)["difference"]).as_py() > 0
     for name in sorted(names - {"cautions"}):
         read = new.table(name)
         if name == "metrics":

@@ -19,7 +19,9 @@ use crate::sys;
 use moment::Moment;
 use output::Time;
 
-const PERIOD_NS: i64 = sys::NS_PER_S;
+const LONGEST_PERIOD_NS: i64 = sys::NS_PER_S;
+/// Each is twice as long as the one before until they have their length, so that short runs have windows too.
+const FIRST_PERIOD_NS: i64 = LONGEST_PERIOD_NS / 8;
 
 pub fn main(mut arguments: Arguments) -> Outcome<()> {
     let out = arguments.required("--out")?;
@@ -45,7 +47,7 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
         stop.wait().tried(|| "wait for a signal")?;
         detach(&mut net, &mut kvm)?;
     } else {
-        in_windows(&stop, (PERIOD_NS as f64 * share) as i64, &mut net, &mut kvm, &mut time)?;
+        in_windows(&stop, &mut net, &mut kvm, &mut time)?;
     }
     time.end = Moment::now();
     let text = output::text(&time, &net, &kvm)?;
@@ -53,16 +55,12 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
 }
 
 /// Until told to stop.
-fn in_windows(
-    stop: &Stop,
-    window_ns: i64,
-    net: &mut net::Counting,
-    kvm: &mut Outcome<kvm::Timing>,
-    time: &mut Time,
-) -> Outcome<()> {
+fn in_windows(stop: &Stop, net: &mut net::Counting, kvm: &mut Outcome<kvm::Timing>, time: &mut Time) -> Outcome<()> {
     let mut period = time.start.ns;
+    let mut period_ns = FIRST_PERIOD_NS;
     loop {
-        let begin = period + random_below(PERIOD_NS - window_ns)?;
+        let window_ns = (period_ns as f64 * time.share) as i64;
+        let begin = period + random_below(period_ns - window_ns)?;
         if stop.wait_until(begin) {
             return Ok(());
         }
@@ -73,8 +71,8 @@ fn in_windows(
             return Ok(());
         }
         // A period that was missed is left out, not made up for.
-        let late = sys::monotonic_ns() - period;
-        period += PERIOD_NS * (late / PERIOD_NS).max(1);
+        period = sys::monotonic_ns().max(period + period_ns);
+        period_ns = LONGEST_PERIOD_NS.min(2 * period_ns);
     }
 }
 
