@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 
 from twinbed.contracts.bed import Bed
@@ -19,8 +20,11 @@ from twinbed.model.linkcheck import Figure
 from twinbed.model.topology import Link, Topology
 from twinbed.readers import tcpdump
 
-_PORT, _FROM_PORTS = 5299, (5300, 5301)
+_PORT = 5299
 """Each host has its own server, which serves once: a server may be busy for a moment after its client has left."""
+_FROM_PORTS = range(20_000, 30_000)
+"""Below those that kernels give by themselves. Each flow comes from another one: which end closes first is chance, and the
+client's port is then taken for a minute, also for a check of the same hosts by another twinbed."""
 _WARM_UP_PORT, _WARM_UP_BYTES = 5298, 2**17
 _WARM_UP_LIMIT_S = 30.0
 _START_S = 0.5
@@ -48,8 +52,9 @@ def flow_figures(ends: Ends, topology: Topology, bed: Bed, stage: Stage) -> list
     serve = ("iperf3", "-s", "-p", str(_PORT))
     ready = Ready(listening=_PORT)
     servers = stage.start([Command(host, serve, "link-check.iperf3-server", ready, stop=_TERMINATE) for _, host in ways])
-    captures = stage.start([_capture(ends, receiver, port) for (_, receiver), port in zip(ways, _FROM_PORTS, strict=True)])
-    samples = [_flow(ends, link, planned, bed, way, port, start_s) for way, port in zip(ways, _FROM_PORTS, strict=True)]
+    ports = random.sample(_FROM_PORTS, len(ways))
+    captures = stage.start([_capture(ends, receiver, port) for (_, receiver), port in zip(ways, ports, strict=True)])
+    samples = [_flow(ends, link, planned, bed, way, port, start_s) for way, port in zip(ways, ports, strict=True)]
     refilled_at_s = time.monotonic() + probe_flow.refill_s(link)
     stage.stop(captures)
     stage.stop(servers)
