@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from twinbed import registry
-from twinbed.metrics import completeness, pace
+from twinbed.metrics import completeness, pace, usage
 from twinbed.metrics.derived import FAIRNESS, unit_of_work
 from twinbed.metrics.metric import Metric
 
@@ -60,6 +60,11 @@ def _derived() -> str:
     of_runs += "little happened to show a pace."
     whole = [*COLUMNS, *(_row(metric, "") for metric in completeness.METRICS)]
     of_captures = "Of each link whose requests are captured, not encrypted, where its client counted them too."
+    used = [*COLUMNS, *(_row(metric, "headline" if metric.headline else "") for metric in usage.METRICS)]
+    of_programs = (
+        "Of every run's programs, each with all that it starts itself: the workload's apart from the instruments'. "
+        "A client counts from its start to its end, a server from the start of the workload. All are divided by the work too."
+    )
     texts = (
         f"## derived\n\n{about}\n",
         "\n".join(rows),
@@ -67,6 +72,8 @@ def _derived() -> str:
         "\n".join(insides),
         f"\n{of_captures}\n",
         "\n".join(whole),
+        f"\n{of_programs}\n",
+        "\n".join(used),
     )
     return "\n".join(texts) + "\n"
 

@@ -93,6 +93,8 @@ def test_a_bed_is_all_that_the_contract_says(bed: Bed) -> None:
 
     sleeper = client.start(["sleep", "30"])
     sleeper.started()
+    used = sleeper.usage()
+    assert used is None or used.cpu_s < 5.0
     sleeper.signal(15)
     assert sleeper.wait(30.0).signal == 15
     with pytest.raises(LimitExceeded, match=r"client: sleep 30: not done after 0\.2 s"):

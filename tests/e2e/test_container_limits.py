@@ -53,7 +53,8 @@ def test_a_cpu_quota_bites(site: Callable[..., Site], leaves_nothing: None) -> N
         done = server.run(["stress-ng", "--quiet", "--cpu", "1", "--timeout", "2"])
         wall_s = done.ended_monotonic_s - done.started_monotonic_s
         periods = wall_s / (PERIOD_US / 1e6) + 2
-        assert done.user_s + done.system_s <= QUOTA * periods * PERIOD_US / 1e6
+        assert done.usage is not None
+        assert done.usage.cpu_s <= QUOTA * periods * PERIOD_US / 1e6
         counted = dict(line.split() for line in stat.read_text().splitlines())
         assert int(counted["nr_throttled"]) > 0
         assert (group_of("client", bed.lab, "cpu") / "cpu.stat").read_text() != stat.read_text()

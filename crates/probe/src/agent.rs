@@ -19,7 +19,7 @@ use crate::program::Program;
 use crate::request::{self, Clocks, Hello, Nothing};
 use crate::session::{in_thread, Channel, Ending, Session};
 use crate::sys::Forked;
-use crate::{listening, loopback, port, sys};
+use crate::{listening, loopback, port, sys, usage};
 
 const WRITE_INBOX_BYTES: usize = 8 << 20;
 
@@ -205,6 +205,13 @@ fn open(session: &Arc<Session>, frame: Frame) -> Outcome<()> {
             session.begin(channel, Channel::Other, move |session| {
                 let waited = listening::wait(&request);
                 session.finish(channel, waited.map(|body| (Kind::End, body)))
+            })
+        }
+        Kind::Usage => {
+            let request: request::UsageOf = request::parse("USAGE", &payload)?;
+            session.begin(channel, Channel::Other, move |session| {
+                let used = usage::answer(session.children.is_living(request.pid), request.pid);
+                session.finish(channel, used.map(|body| (Kind::End, body)))
             })
         }
         _ => Err(Failure::new(format!("{kind:?} is not a request"))),

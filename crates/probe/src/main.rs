@@ -33,6 +33,7 @@ mod sys;
 mod syscalls;
 mod system_folders;
 mod undo;
+mod usage;
 
 use std::io::Write;
 use std::process::ExitCode;

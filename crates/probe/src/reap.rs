@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use libc::pid_t;
 
-use crate::request::Exit;
+use crate::request::{Exit, Usage};
 use crate::sys;
 
 /// Where the end of one child is announced.
@@ -64,6 +64,10 @@ impl Children {
         sys::kill(if group { -pid } else { pid }, signal)
     }
 
+    pub fn is_living(&self, pid: pid_t) -> bool {
+        lock(&self.table).living.contains_key(&pid)
+    }
+
     pub fn reap_forever(&self) -> ! {
         loop {
             let started = lock(&self.table).started;
@@ -93,12 +97,10 @@ impl Children {
         let Some((ended, started_s)) = table.living.remove(&pid) else {
             return;
         };
-        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
         *lock(&ended.exit) = Some(Exit {
             code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
             signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
-            user_s: seconds(usage.ru_utime),
-            system_s: seconds(usage.ru_stime),
+            usage: Usage::of_ended(&usage),
             max_rss_bytes: usage.ru_maxrss as u64 * 1024,
             started_monotonic_s: started_s,
             ended_monotonic_s: ended_s,
@@ -137,7 +139,8 @@ pub fn kill_descendants() {
     }
 }
 
-fn descendants(root: pid_t) -> Vec<pid_t> {
+/// Those of a process that live.
+pub fn descendants(root: pid_t) -> Vec<pid_t> {
     let mut children: HashMap<pid_t, Vec<pid_t>> = HashMap::new();
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return Vec::new();

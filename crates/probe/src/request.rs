@@ -49,11 +49,24 @@ pub struct Started {
 pub struct Exit {
     pub code: Option<i32>,
     pub signal: Option<i32>,
-    pub user_s: f64,
-    pub system_s: f64,
+    pub usage: Usage,
     pub max_rss_bytes: u64,
     pub started_monotonic_s: f64,
     pub ended_monotonic_s: f64,
+}
+
+/// CPU time and context switches of a program, and of what it started.
+#[derive(Serialize, Clone, Copy, Default)]
+pub struct Usage {
+    pub cpu_s: f64,
+    pub voluntary_switches: u64,
+    pub involuntary_switches: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UsageOf {
+    pub pid: i32,
 }
 
 #[derive(Deserialize)]

@@ -22,8 +22,63 @@ fn passes_streams_and_exit_code() {
 #[test]
 fn counts_processor_time() {
     let ended = agent().run(&["sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]);
-    let user_s = ended.exit["user_s"].as_f64().unwrap();
-    assert!((0.02..20.0).contains(&user_s), "{user_s}");
+    let cpu_s = ended.exit["usage"]["cpu_s"].as_f64().unwrap();
+    assert!((0.02..20.0).contains(&cpu_s), "{cpu_s}");
+}
+
+/// Works, sleeps a hundred times, and says what the kernel says that it has used.
+const USES: &str = "import resource, sys, time
+sum(range(10**6))
+for _ in range(100): time.sleep(1e-4)
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(used.ru_utime + used.ru_stime, used.ru_nvcsw, used.ru_nivcsw, flush=True)
+sys.stdin.read()
+";
+
+/// CPU seconds, voluntary and involuntary context switches.
+fn said(stdout: &[u8]) -> [f64; 3] {
+    let words = std::str::from_utf8(stdout).unwrap().split_whitespace();
+    words.map(|word| word.parse().unwrap()).collect::<Vec<_>>().try_into().unwrap()
+}
+
+fn used(usage: &serde_json::Value) -> [f64; 3] {
+    ["cpu_s", "voluntary_switches", "involuntary_switches"].map(|name| usage[name].as_f64().unwrap())
+}
+
+#[test]
+fn what_a_program_used_is_what_it_sees_itself() {
+    let ended = agent().run(&["python3", "-c", USES]);
+    let (said, used) = (said(&ended.stdout), used(&ended.exit["usage"]));
+    assert!(said[1] >= 100.0);
+    for (said, used) in said.into_iter().zip(used) {
+        // Between the program's own look and its end is the end of the interpreter.
+        assert!((said..said + 200.0).contains(&used), "{said} {used}");
+    }
+}
+
+#[test]
+fn what_a_living_program_and_its_children_used_can_be_asked() {
+    let agent = agent();
+    // One child has ended and was waited for, one lives.
+    let script = format!("python3 -c '{USES}' </dev/null; python3 -c '{USES}' <&3");
+    let program = agent.open(EXEC, json!({"argv": ["sh", "-c", format!("exec 3<&0; {script}")], "stdin": true}));
+    let pid = program.expect(STARTED)["pid"].clone();
+    let mut lines = Vec::new();
+    while lines.iter().filter(|byte| **byte == b'\n').count() < 2 {
+        let (kind, bytes) = program.next();
+        assert_eq!(kind, STDOUT, "{}", String::from_utf8_lossy(&bytes));
+        lines.extend(bytes);
+    }
+    let lines: Vec<_> = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(said).collect();
+    let now = used(&agent.ask(USAGE, json!({"pid": pid})).unwrap());
+    // The ended child's time is in steps of 1/100 s, and its switches are seen at its parent's end.
+    assert!(now[0] > lines[0][0] + lines[1][0] - 0.02, "{now:?} {lines:?}");
+    assert!(now[1] >= lines[1][1], "{now:?} {lines:?}");
+    program.send(STDIN, b"");
+    let whole = used(&program.drain().exit["usage"]);
+    assert!(whole[1] >= lines[0][1] + lines[1][1], "{whole:?} {lines:?}");
+    assert!(whole.iter().zip(now).all(|(whole, now)| *whole >= now - 0.011), "{whole:?} {now:?}");
+    assert!(agent.ask(USAGE, json!({"pid": pid})).is_err(), "its number may belong to another");
 }
 
 #[test]

@@ -9,6 +9,8 @@ from pathlib import Path
 from threading import Condition
 from typing import Protocol
 
+from twinbed.model.usage import Usage
+
 
 @dataclass(frozen=True, slots=True)
 class Exit:
@@ -18,8 +20,8 @@ class Exit:
     signal: int | None
     stdout: bytes
     stderr: bytes
-    user_s: float
-    system_s: float
+    usage: Usage | None
+    """None of a program that is no process."""
     max_rss_bytes: int
     started_monotonic_s: float
     """When it had become the program that it is."""
@@ -62,6 +64,12 @@ class Program(Protocol):
 
     def says(self, text: bytes | Callable[[bytes], bool], limit_s: float) -> None:
         """Waits until its output has ``text``, or satisfies it. Raises ProgramFailed where it ends before."""
+        ...
+
+    def usage(self) -> Usage | None:
+        """What it has used so far; None of a program that is no process. Raises HostError where it has ended.
+
+        A thread that has ended, or a process that was waited for, leaves its context switches to the program's end."""
         ...
 
     def signal(self, number: int, *, group: bool = ...) -> None:

@@ -20,6 +20,7 @@ from twinbed.hosts import connection as wire
 from twinbed.hosts.connection import Channel, Connection
 from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
 from twinbed.model.json import Document, documents, integer, number, text
+from twinbed.model.usage import Usage
 
 PROBE = "twinbed-probe"
 _CHUNK_BYTES = 256 * 1024
@@ -27,13 +28,18 @@ _ACCEPT_STEP_S = 0.05
 """How often to check whether a starting host has ended instead."""
 
 
+class _Used(TypedDict):
+    cpu_s: float
+    voluntary_switches: int
+    involuntary_switches: int
+
+
 class _Ended(TypedDict):
     """What an agent says of a program that has ended: ``Exit`` without its output."""
 
     code: int | None
     signal: int | None
-    user_s: float
-    system_s: float
+    usage: _Used
     max_rss_bytes: int
     started_monotonic_s: float
     ended_monotonic_s: float
@@ -97,6 +103,12 @@ class Running(Channel):
         if not (is_there(bytes(self.stderr)) or is_there(bytes(self.stdout))):
             raise ProgramFailed(self.host, self.argv, f"{self._outcome().why} before it was ready", bytes(self.stderr))
 
+    def usage(self, limit_s: float = 10.0) -> Usage:
+        channel = Channel(self._connection, f"asking what {self.argv[0]} has used")
+        channel.send(wire.USAGE, {"pid": self.started()})
+        used = channel.result(limit_s)
+        return Usage(number(used["cpu_s"]), integer(used["voluntary_switches"]), integer(used["involuntary_switches"]))
+
     def signal(self, number: int, *, group: bool = True) -> None:
         if not self.ended:
             self.send(wire.SIGNAL, {"signal": int(number), "group": group})
@@ -118,7 +130,17 @@ class Running(Channel):
 
     def _outcome(self) -> Exit:
         assert self._exit is not None
-        return Exit(stdout=bytes(self.stdout), stderr=bytes(self.stderr), **self._exit)
+        end = self._exit
+        return Exit(
+            end["code"],
+            end["signal"],
+            bytes(self.stdout),
+            bytes(self.stderr),
+            Usage(**end["usage"]),
+            end["max_rss_bytes"],
+            end["started_monotonic_s"],
+            end["ended_monotonic_s"],
+        )
 
 
 class _Fetch(Channel):

@@ -52,6 +52,9 @@ class InProcessProgram:
         if not (text(output) if callable(text) else text in output):
             raise ProgramFailed(self.host, self.argv, "ended before it was ready", bytes(self.stderr))
 
+    def usage(self) -> None:
+        """A function of this process uses nothing of a host."""
+
     def signal(self, number: int, *, group: bool = True) -> None:
         if not self.ended:
             self._by = int(number)
@@ -64,7 +67,7 @@ class InProcessProgram:
             raise LimitExceeded(f"{self.host}: {' '.join(self.argv)}: not done after {limit_s:g} s")
         now = time.monotonic()
         code, by = (None, self._by) if self._by else (self._code, None)
-        return Exit(code, by, bytes(self.stdout), bytes(self.stderr), 0.0, 0.0, 0, now, now)
+        return Exit(code, by, bytes(self.stdout), bytes(self.stderr), None, 0, now, now)
 
 
 class InProcessHost:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from twinbed.contracts.bed import Bed
 from twinbed.contracts.command import Command
-from twinbed.contracts.host import Host, Program
+from twinbed.contracts.host import Exit, Host, Program
 from twinbed.contracts.site import Site
 from twinbed.hosts.error import HostError, HostLost, LimitExceeded, ProgramFailed
+from twinbed.model.usage import Usage
 
 _STOP_LIMIT_S = 10.0
 _DRAIN_LIMIT_S = 5.0
@@ -29,6 +30,16 @@ class Started:
     command: Command
     program: Program
     output: Path
+    before: Usage | None = None
+    """What it had used when the measurement began, of one that ran already."""
+    exit: Exit | None = None
+    """How it ended, of one that has."""
+
+    @property
+    def used(self) -> Usage | None:
+        """What it used from the start of the measurement to its end; None where that is not known."""
+        whole = self.exit.usage if self.exit else None
+        return whole.since(self.before) if whole and self.before else whole
 
 
 class Stage:
@@ -60,7 +71,7 @@ class Stage:
                 _drain(item)
             item.program.signal(item.command.stop)
         for item in started:
-            item.program.wait(item.command.stop_limit_s or _STOP_LIMIT_S)
+            item.exit = item.program.wait(item.command.stop_limit_s or _STOP_LIMIT_S)
             self._running.remove(item)
             _keep(item)
 
@@ -152,12 +163,21 @@ def to_its_end(command: Command, bed: Bed, site: Site) -> None:
         raise ProgramFailed(command.host, item.program.argv, done.why, done.stderr or done.stdout)
 
 
-def all_at_once(commands: Sequence[Command], bed: Bed, site: Site, staying: Sequence[Started] = ()) -> float:
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """Clients that have all come to their ends."""
+
+    started: Sequence[Started]
+    skew_s: float
+    """How far apart they started."""
+
+
+def all_at_once(commands: Sequence[Command], bed: Bed, site: Site, staying: Sequence[Started] = ()) -> Clients:
     """Start all clients at once and wait for each, even when another fails. The run fails with all those that failed, and
     with those of ``staying`` that are gone at the end.
 
-    Several clients are first brought up, and then start at the same moment. Returns how far apart they started, in seconds,
-    by their hosts' own clocks, each held against this machine's.
+    Several clients are first brought up, and then start at the same moment. How far apart they started is by their hosts' own
+    clocks, each held against this machine's.
     """
     ahead = {command.host: bed.hosts[command.host].monotonic_ahead_s() for command in commands}
     moment = time.monotonic() + _BRING_UP_S * len(commands)
@@ -170,13 +190,14 @@ def all_at_once(commands: Sequence[Command], bed: Bed, site: Site, staying: Sequ
             done = item.program.wait(item.command.limit_s)
             if done.code != 0:
                 raise ProgramFailed(item.command.host, item.program.argv, done.why, done.stderr or done.stdout)
+            item.exit = done
             starts.append(done.started_monotonic_s - ahead[item.command.host])
         except HostError as error:
             failures.append(error)
         finally:
             _keep(item)
     _raise(failures + _gone(staying))
-    return max(starts, default=0.0) - min(starts, default=0.0)
+    return Clients(started, max(starts, default=0.0) - min(starts, default=0.0))
 
 
 def still_there(programs: Sequence[Started]) -> None:

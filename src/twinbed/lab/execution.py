@@ -8,8 +8,9 @@ in the folder.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Protocol
 
 from twinbed import linkcheck
@@ -30,6 +31,7 @@ from twinbed.model.caution import Caution, Kind
 from twinbed.model.drawn import Drawn
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.run import Phase
+from twinbed.model.usage import ProgramUsage, Role
 from twinbed.study.run import Run
 
 START_SKEW_LIMIT_S = 0.05
@@ -58,6 +60,8 @@ class Outcome:
     start_skew_s: float | None = None
     drawn: Mapping[str, Drawn] = field(default_factory=dict)
     """Instrument -> the hosts that it is put on, of one that is not put on all."""
+    programs: Sequence[ProgramUsage] = ()
+    """What the workload's programs and the instruments' used."""
 
 
 class _AtExit(Protocol):
@@ -148,7 +152,10 @@ def execute(
                 watch.begin()
                 instruments = stage.start(measures)
             with phases.timed(Phase.WORKLOAD, max((command.limit_s for command in plan.clients), default=0.0)):
-                outcome.start_skew_s = all_at_once(plan.clients, bed, site, servers + instruments)
+                for server in servers:
+                    server.before = server.program.usage()
+                clients = all_at_once(plan.clients, bed, site, servers + instruments)
+                outcome.start_skew_s = clients.skew_s
                 outcome.cautions += _apart(outcome.start_skew_s)
                 outcome.cautions += _ended(background)
                 if spoilt := bed.troubles():
@@ -157,6 +164,10 @@ def execute(
                 stage.stop(instruments)
                 stage.stop(background)
                 stage.stop(servers)
+                outcome.programs = [
+                    *_used([*clients.started, *servers], Role.WORKLOAD),
+                    *_used(instruments, Role.INSTRUMENT),
+                ]
                 outcome.cautions += watch.end(limit_s=_LOG_LIMIT_S)
                 outcome.applied += watch.rates.values()
                 for name, host in bed.hosts.items():
@@ -169,6 +180,12 @@ def execute(
         raise RunFailed(
             phases.current, "; ".join([reason, *(trouble for trouble in troubles if trouble not in reason)])
         ) from error
+
+
+def _used(programs: Sequence[Started], role: Role) -> Iterator[ProgramUsage]:
+    for item in programs:
+        if item.used is not None:
+            yield ProgramUsage(item.command.host, Path(item.command.argv[0]).name, role, item.used)
 
 
 def _apart(skew_s: float | None) -> list[Caution]:

@@ -131,6 +131,7 @@ def _one(run: Run, plugins: Plugins, folder: Folder, installed: Installed, liste
             lab=outcome.lab,
             start_skew_s=outcome.start_skew_s,
             drawn=outcome.drawn,
+            programs=tuple(outcome.programs),
         )
         folder.finish(unfinished, record, [asdict(item) for item in outcome.applied], _passport(outcome, image))
     except BaseException:

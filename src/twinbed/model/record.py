@@ -14,6 +14,7 @@ from twinbed.model.caution import Caution
 from twinbed.model.drawn import Drawn
 from twinbed.model.json import Document, document, documents, integer, number, text
 from twinbed.model.run import Level, Status
+from twinbed.model.usage import ProgramUsage
 
 FORMAT = 1
 IMPORTED = "imported"
@@ -77,13 +78,17 @@ class Record:
     """Between the first and the last client's start."""
     drawn: Mapping[str, Drawn] = field(default_factory=dict)
     """Instrument -> the hosts that it was put on, of one that was not put on all."""
+    programs: Sequence[ProgramUsage] = ()
+    """What the workload's programs and the instruments' used."""
 
     def to_json(self) -> Document:
         data = asdict(self)
         data["cautions"] = [caution.to_json() for caution in self.cautions]
         data["drawn"] = {name: drawn.to_json() for name, drawn in self.drawn.items()}
-        if not self.drawn:
-            del data["drawn"]
+        data["programs"] = [program.to_json() for program in self.programs]
+        for name in ("drawn", "programs"):
+            if not data[name]:
+                del data[name]
         return {"format": FORMAT, **data}
 
     @classmethod
@@ -123,4 +128,5 @@ class Record:
             lab=text(fields["lab"]),
             start_skew_s=None if skew is None else number(skew),
             drawn={name: Drawn.from_json(document(each)) for name, each in document(fields.get("drawn", {})).items()},
+            programs=tuple(ProgramUsage.from_json(each) for each in documents(fields.get("programs", []))),
         )

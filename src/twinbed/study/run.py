@@ -15,6 +15,7 @@ from twinbed.model.json import Document
 from twinbed.model.record import Artifact, Record, Settings
 from twinbed.model.run import Level, Status
 from twinbed.model.topology import Topology
+from twinbed.model.usage import ProgramUsage
 
 P = TypeVar("P", bound=PluginParams, covariant=True)
 
@@ -33,6 +34,7 @@ class Ended(TypedDict):
     lab: str
     start_skew_s: NotRequired[float | None]
     drawn: NotRequired[Mapping[str, Drawn]]
+    programs: NotRequired[Sequence[ProgramUsage]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,14 +19,15 @@ from twinbed.contracts.host import Exit
 from twinbed.hosts.agent import AgentHost, accept, listen
 from twinbed.hosts.connection import Channel, Connection
 from twinbed.hosts.error import HostError, HostLost, LimitExceeded, ProgramFailed
+from twinbed.model.usage import Usage
 
 HELLO, EXEC, STDIN, SIGNAL, READ, WRITE, LIST, LISTENING, PING = 0x01, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17
+USAGE = 0x19
 STARTED, STDOUT, STDERR, EXIT, DATA, END, ERROR = 0x20, 0x21, 0x22, 0x23, 0x24, 0x25, 0x2F
 ENDED = {
     "code": 0,
     "signal": None,
-    "user_s": 0.25,
-    "system_s": 0.5,
+    "usage": {"cpu_s": 0.75, "voluntary_switches": 12, "involuntary_switches": 3},
     "max_rss_bytes": 4096,
     "started_monotonic_s": 1.0,
     "ended_monotonic_s": 2.0,
@@ -112,11 +113,19 @@ def test_a_program_is_asked_for_as_the_format_says(ends: tuple[FakeAgent, AgentH
     program = started[0]
     agent.say(channel, STARTED, {"pid": 77})
     assert program.started(5) == 77
+    asking = threading.Thread(target=lambda: used.append(program.usage()))
+    used: list[Usage] = []
+    asking.start()
+    question, kind, body = agent.hear()
+    assert (kind, json.loads(body)) == (USAGE, {"pid": 77})
+    agent.say(question, END, {"cpu_s": 0.5, "voluntary_switches": 7, "involuntary_switches": 1})
+    asking.join(5)
+    assert used == [Usage(0.5, 7, 1)]
     agent.say(channel, STDOUT, b"one ")
     agent.say(channel, STDERR, b"oops")
     agent.say(channel, STDOUT, b"two")
     agent.say(channel, EXIT, ENDED)
-    assert program.wait(5) == Exit(0, None, b"one two", b"oops", 0.25, 0.5, 4096, 1.0, 2.0)
+    assert program.wait(5) == Exit(0, None, b"one two", b"oops", Usage(0.75, 12, 3), 4096, 1.0, 2.0)
 
 
 def test_twinbeds_own_program_is_found_where_it_is_on_that_host(ends: tuple[FakeAgent, AgentHost]) -> None:
@@ -276,7 +285,7 @@ def test_no_signal_is_sent_to_a_program_that_has_ended(ends: tuple[FakeAgent, Ag
 
 @pytest.mark.parametrize(("number", "said"), [(9, "ended by SIGKILL"), (40, "ended by signal 40")])
 def test_how_a_program_ended(number: int, said: str) -> None:
-    assert Exit(None, number, b"", b"", 0, 0, 0, 0, 0).why == said
+    assert Exit(None, number, b"", b"", None, 0, 0, 0).why == said
 
 
 def test_files(ends: tuple[FakeAgent, AgentHost], tmp_path: Path) -> None:

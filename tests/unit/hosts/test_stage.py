@@ -18,8 +18,9 @@ from twinbed.hosts import stage
 from twinbed.hosts.error import HostError, HostLost, LimitExceeded, ProgramFailed
 from twinbed.hosts.stage import Stage, all_at_once, placed, still_there, to_its_end
 from twinbed.image import Image
+from twinbed.model.usage import Usage
 
-DONE = {"signal": None, "user_s": 0, "system_s": 0, "max_rss_bytes": 0, "started_monotonic_s": 0, "ended_monotonic_s": 0}
+DONE = {"signal": None, "max_rss_bytes": 0, "started_monotonic_s": 0, "ended_monotonic_s": 0}
 
 
 class Program:
@@ -35,12 +36,14 @@ class Program:
         code: int = 0,
         ended: bool = False,
         missing: bool = False,
+        used: Usage | None = None,
     ) -> None:
         self.host, self.argv = host, tuple(argv)
         self.stdout, self.stderr = bytearray(out), bytearray(err)
         self.code, self.ended, self.missing = code, ended, missing
         self.changed = threading.Condition()
         self.answers: list[bytes] = []
+        self.used = used
 
     def started(self) -> int:
         if self.missing:
@@ -62,7 +65,7 @@ class Program:
         self.host.log.append((self.argv[0], "wait", limit_s))
         if self.code < 0:
             raise LimitExceeded(f"{self.argv[0]}: not done")
-        return Exit(code=self.code, stdout=bytes(self.stdout), stderr=bytes(self.stderr), **DONE)
+        return Exit(usage=self.used, code=self.code, stdout=bytes(self.stdout), stderr=bytes(self.stderr), **DONE)
 
 
 class PlayedHost:
@@ -250,13 +253,28 @@ def test_clients_run_together_to_their_ends_and_all_failures_are_the_runs(
 
 
 def test_several_clients_are_given_one_moment_and_one_is_not_held(host: PlayedHost, bed: Bed, site: Site) -> None:
-    skew_s = all_at_once([command(name) for name in "abc"], bed, site)
+    skew_s = all_at_once([command(name) for name in "abc"], bed, site).skew_s
     first, *others = host.start_times
     assert first is not None and first > time.monotonic() + 999
     assert set(others) == {first}
     assert skew_s == 0.0
     all_at_once([command("d")], bed, site)
     assert host.start_times[-1] is None
+
+
+def test_what_programs_used_is_that_of_the_measurement(host: PlayedHost, bed: Bed, site: Site) -> None:
+    """A server had warm-up requests before; a client has its whole life; a function of this process has nothing."""
+    host.plays = {
+        "server": {"used": Usage(5.0, 120, 7)},
+        "client": {"used": Usage(1.5, 40, 2)},
+    }
+    stage = Stage(bed, site)
+    (server, function) = stage.start([command("server", ready=Ready()), command("function", ready=Ready())])
+    assert server.used is None
+    server.before = Usage(2.0, 100, 3)
+    (client,) = all_at_once([command("client")], bed, site, [server]).started
+    stage.stop([server, function])
+    assert (client.used, server.used, function.used) == (Usage(1.5, 40, 2), Usage(3.0, 20, 4), None)
 
 
 def test_a_program_that_ended_under_the_workload(host: PlayedHost, bed: Bed, site: Site) -> None:

@@ -287,7 +287,7 @@ class Machine:
 
 
 def said(stdout: bytes = b"", stderr: bytes = b"") -> Exit:
-    return Exit(0, None, stdout, stderr, 0.0, 0.0, 0, 0.0, 0.0)
+    return Exit(0, None, stdout, stderr, None, 0, 0.0, 0.0)
 
 
 def test_what_open_vswitch_could_not_do_is_an_error_with_its_reason(tmp_path: Any) -> None:

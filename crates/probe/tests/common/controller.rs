@@ -20,6 +20,7 @@ pub const WRITE: u8 = 0x14;
 pub const LIST: u8 = 0x15;
 pub const LISTENING: u8 = 0x16;
 pub const PING: u8 = 0x17;
+pub const USAGE: u8 = 0x19;
 pub const POWEROFF: u8 = 0x18;
 pub const STARTED: u8 = 0x20;
 pub const STDOUT: u8 = 0x21;

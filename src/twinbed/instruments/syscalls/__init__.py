@@ -18,9 +18,8 @@ calls times how many returned, null where none was timed; everything else stays 
 in the metrics' sums; rare calls that are long (a shell's wait for its child) want ``times: all``.
 
 Limits: ``count`` costs 2 to 4 % of the requests of a workload that does little else, ``trace`` more (SYSCALLS.md); every
-container has a probe, and each sees the others' calls before it puts them aside.  Context switches and block I/O of single
-programs are not here (a process takes its own along when it ends): ``counters`` has those of each kernel, and no kernel counts
-voluntary context switches apart from others but for each process.
+container has a probe, and each sees the others' calls before it puts them aside.  Context switches are not here: every run has
+those of its programs, voluntary and not (metrics/usage).
 """
 
 from __future__ import annotations

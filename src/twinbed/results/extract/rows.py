@@ -20,6 +20,7 @@ from twinbed.contracts.plugins import AnyBackground, AnyInstrument, AnyWorkload
 from twinbed.contracts.workload import Described
 from twinbed.metrics.derived import FAIRNESS, declared
 from twinbed.metrics.metric import MOST, Metric, Value, computable
+from twinbed.metrics.usage import METRICS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.drawn import Drawn
 from twinbed.model.error import TwinbedError
@@ -31,6 +32,7 @@ from twinbed.results.extract.completeness import completeness
 from twinbed.results.extract.condense import condensed
 from twinbed.results.extract.derived import derive, fairness, work_done
 from twinbed.results.extract.pace import pace
+from twinbed.results.extract.usage import usage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -153,6 +155,7 @@ def read_run(
             )
     pairs = integer(record.settings["topology"].get("pairs", 1))
     work: float | None = None
+    work_metric = ""
     requests: float | None = None
     of_each: Mapping[str, float] = {}
     for extraction, outcome in zip(extractions, outcomes, strict=True):
@@ -161,12 +164,16 @@ def read_run(
             rows.cautions.append(Caution(Kind.UNREADABLE, detail, record.id))
         elif extraction.what == "workload":
             work = _add(rows, extraction.name, extraction.about, outcome, folder, None)
-            of_each = _work_of_each(rows, extraction.about.work)
+            work_metric = extraction.about.work
+            of_each = _work_of_each(rows, work_metric)
             of_clients = [value for value, _ in rows.values]
-            requests = work if extraction.about.work == REQUESTS else None
+            requests = work if work_metric == REQUESTS else None
             rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, extraction.about.rate, pairs))
         else:
             _add(rows, extraction.name, extraction.about, _said_of_all(extraction, outcome, of_each), folder, work)
+    used = list(usage(record.programs))
+    known = declared(METRICS, work_metric)
+    rows.values.extend((value, known[value.metric]) for value in (*used, *derive(used, known, work_metric, work)))
     values, cautions = pace(record.id, rows.tables)
     rows.values.extend(values)
     rows.cautions.extend(cautions)

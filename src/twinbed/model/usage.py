@@ -1,0 +1,61 @@
+"""What programs of a run used of their hosts: CPU time and context switches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from twinbed.model.json import Document, integer, number, text
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Of a program and of all that it started."""
+
+    cpu_s: float
+    """CPU time in user mode and in the kernel."""
+    voluntary_switches: int
+    """Context switches in which it waited for something."""
+    involuntary_switches: int
+    """Context switches in which the kernel gave the CPU to others."""
+
+    def since(self, before: Usage) -> Usage:
+        return Usage(
+            self.cpu_s - before.cpu_s,
+            self.voluntary_switches - before.voluntary_switches,
+            self.involuntary_switches - before.involuntary_switches,
+        )
+
+
+class Role(StrEnum):
+    """What a program was for."""
+
+    WORKLOAD = "workload"
+    INSTRUMENT = "instrument"
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramUsage:
+    """What one program used: a client or instrument in its life, a server from the start of the workload to its end."""
+
+    host: str
+    program: str
+    role: Role
+    usage: Usage
+
+    def to_json(self) -> Document:
+        used = self.usage
+        return {
+            "host": self.host,
+            "program": self.program,
+            "role": self.role,
+            "cpu_s": round(used.cpu_s, 6),
+            "voluntary_switches": used.voluntary_switches,
+            "involuntary_switches": used.involuntary_switches,
+        }
+
+    @classmethod
+    def from_json(cls, data: Document) -> ProgramUsage:
+        """Raises KeyError, TypeError or ValueError where ``data`` is no such thing."""
+        usage = Usage(number(data["cpu_s"]), integer(data["voluntary_switches"]), integer(data["involuntary_switches"]))
+        return cls(text(data["host"]), text(data["program"]), Role(text(data["role"])), usage)
