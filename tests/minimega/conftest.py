@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from minimega.guests import Containers, Machines
+from minimega.guests import Containers, Machines, Made
 from minimega.standin import StandIn, standing_in
 from twinbed.hosts.lab import open_lab
 from twinbed.image import Image
+from twinbed.image import minimega as recipe
 
 
 @pytest.fixture
@@ -39,4 +40,17 @@ def machines(base: Path, image: Image, probe: Path, tmp_path: Path) -> Iterator[
     """With virtual machines as guests."""
     (tmp_path / "lab").mkdir()
     with open_lab(probe, tmp_path / "lab") as lab, standing_in(base, Machines(lab, probe, image)) as server:
+        yield server
+
+
+CLIENT = b"#!/bin/sh\nexec /usr/bin/twinbed-probe agent --port cc\n"
+"""What stands for miniccc: the stand-in for minimega speaks to an agent."""
+
+
+@pytest.fixture
+def made(base: Path, image: Image, probe: Path, tmp_path: Path) -> Iterator[StandIn]:
+    """With virtual machines of the kernel and initrd that are made for minimega."""
+    (tmp_path / "lab").mkdir()
+    files = recipe.make(image, tmp_path / "files", CLIENT)
+    with open_lab(probe, tmp_path / "lab") as lab, standing_in(base, Made(lab, probe, image, files)) as server:
         yield server

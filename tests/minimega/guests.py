@@ -19,7 +19,7 @@ from twinbed.hosts.agent import AgentHost, Running, accept, listen
 from twinbed.hosts.connection import STDIN, Connection
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab
-from twinbed.image import Image
+from twinbed.image import Image, minimega
 from twinbed.testbeds.qemu.command_line import EMULATED_ARGUMENTS, KERNEL_ARGUMENTS
 
 SWITCH = "mega_bridge"
@@ -172,21 +172,25 @@ class Containers(Guests):
 class Machines(Guests):
     """QEMU without hardware virtualisation, with the port that minimega was asked for beside the client's."""
 
+    def _boots(self, name: str) -> list[str]:
+        kernel = f"{KERNEL_ARGUMENTS} {EMULATED_ARGUMENTS} twinbed.port=cc twinbed.host={name}"
+        drive = f"file={self._image.disk},format=raw,if=none,id=disk0,readonly=on,file.locking=off"
+        return [
+            *("-kernel", str(self._image.kernel), "-initrd", str(self._image.initramfs), "-append", kernel),
+            *("-drive", drive, "-device", "virtio-blk-pci,drive=disk0", "-device", "virtio-serial-pci"),
+        ]
+
     def _start(self, name: str, data: Mapping[str, Any], folder: Path, agent: Path) -> Running:
         tap, network = f"mega_tap{folder.name}", data["Networks"][0]
         batch = f"tuntap add dev {tap} mode tap vnet_hdr\nlink set {tap} master {SWITCH} up\n"
         self._lab.machine.run(["ip", "-batch", "-"], stdin=batch.encode())
-        kernel = f"{KERNEL_ARGUMENTS} {EMULATED_ARGUMENTS}"
-        drive = f"file={self._image.disk},format=raw,if=none,id=disk0,readonly=on,file.locking=off"
         port = f"socket,id=asked,path={folder}/virtio-serial0,server=on,wait=off"
         return self._lab.machine.start(
             [
                 *("qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
                 *("-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "Nehalem,+rdrand"),
                 *("-smp", str(data["VCPUs"]), "-m", f"{data['Memory']}M"),
-                *("-kernel", str(self._image.kernel), "-initrd", str(self._image.initramfs)),
-                *("-append", f"{kernel} twinbed.port=cc twinbed.host={name}"),
-                *("-drive", drive, "-device", "virtio-blk-pci,drive=disk0", "-device", "virtio-serial-pci"),
+                *self._boots(name),
                 *("-chardev", f"socket,id=cc,path={agent},server=off", "-device", "virtserialport,chardev=cc,name=cc"),
                 *("-chardev", port, "-device", f"virtserialport,chardev=asked,name={data['VirtioPorts']}"),
                 *("-netdev", f"tap,id=net0,ifname={tap},script=no,downscript=no"),
@@ -196,6 +200,20 @@ class Machines(Guests):
 
     def _joined(self, folder: Path, data: Mapping[str, Any], running: Running) -> None:
         """QEMU has opened the tap."""
+
+
+class Made(Machines):
+    """Guests of the kernel and initrd that ``twinbed image minimega`` makes, without a disk: a script stands for miniccc."""
+
+    def __init__(self, lab: Lab, probe: Path, image: Image, made: minimega.Made) -> None:
+        super().__init__(lab, probe, image)
+        self._made = made
+
+    def _boots(self, name: str) -> list[str]:
+        return [
+            *("-kernel", str(self._made.kernel), "-initrd", str(self._made.initrd), "-append", KERNEL_ARGUMENTS),
+            *("-device", "virtio-serial-pci"),
+        ]
 
 
 def _splice(near: Path, far: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from minimega.standin import StandIn
 from twinbed.contracts.site import Site
@@ -33,3 +34,17 @@ def test_virtual_machines_are_hosts_through_their_port(machines: StandIn, site: 
         bed.hosts["client"].run(["iperf3", "-c", bed.addresses["server"], "-p", "5000", "-n", "1M"])
         assert listener.wait(30.0).code == 0
     assert set(machines.spaces) == {"minimega"}
+
+
+def test_guests_of_the_recipe_have_all_that_a_study_starts(made: StandIn, site: Callable[..., Site]) -> None:
+    """One of each card, as the other test: what is asked for at entry is there, and packets pass."""
+    params = DRIVER.params(
+        base=str(made.base), kernel="/opt/guest.kernel", server_nic="e1000", control="virtio-serial", memory="512MiB"
+    )
+    programs = frozenset({"ab", "ethtool", "iperf3", "irtt", "nginx", "stat", "tc", "tcpdump", "wrk"})
+    place = replace(site(), programs={"client": programs, "server": programs})
+    with DRIVER.up(params, Topology(), place) as bed:
+        assert [item for item in bed.applied if not item.agrees] == []
+        assert (bed.passport["client"]["NIC driver"], bed.passport["server"]["NIC driver"]) == ("virtio_net", "e1000")
+        bed.hosts["client"].run(["ip", "route", "get", bed.addresses["server"]])
+        assert bed.hosts["server"].run(["cat", "/etc/twinbed-image"]).text == f"{place.image.digest}\n"

@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,6 +15,8 @@ use crate::failure::{Failure, Outcome, Tried};
 use crate::session::Ending;
 use crate::{mounts, port, sys, system_folders};
 
+/// The program that goes on instead of the agent, where there is one.
+const START: &str = "/start";
 const DISK: &str = "/dev/vda";
 const DISK_LIMIT: Duration = Duration::from_secs(10);
 const DISK_POLL: Duration = Duration::from_millis(1);
@@ -32,6 +35,9 @@ fn boot() -> Outcome<std::convert::Infallible> {
     mounts::mount("proc", "proc", "/proc", mounts::NO_DEVICES, "")?;
     mounts::mount("sysfs", "sysfs", "/sys", mounts::NO_DEVICES, "")?;
     mounts::mount("devtmpfs", "devtmpfs", "/dev", libc::MS_NOSUID, "mode=755")?;
+    if Path::new(START).exists() {
+        return start();
+    }
     let line = fs::read_to_string("/proc/cmdline").tried(|| "read /proc/cmdline")?;
     let port_name = parameter(&line, "twinbed.port")
         .ok_or_else(|| Failure::new("the kernel command line has no twinbed.port=NAME"))?;
@@ -42,6 +48,16 @@ fn boot() -> Outcome<std::convert::Infallible> {
     sys::set_hostname(host).tried(|| format!("set the hostname {host}"))?;
     sys::bring_up_loopback().tried(|| "bring up lo")?;
     agent::serve_both(port::open(port_name)?, Ending::PowerOff)
+}
+
+/// A guest whose initramfs is its root file system, and that somebody else's client starts programs in.
+fn start() -> Outcome<std::convert::Infallible> {
+    load_modules()?;
+    system_folders::complete_dev()?;
+    system_folders::scratch_folders()?;
+    let _ = mounts::mount("tracefs", "tracefs", "/sys/kernel/tracing", mounts::NO_DEVICES, "");
+    sys::bring_up_loopback().tried(|| "bring up lo")?;
+    Err(std::process::Command::new(START).env_clear().exec()).tried(|| format!("start {START}"))
 }
 
 /// The value of `name=value` on the kernel's command line. The last one counts, as it does for the kernel.

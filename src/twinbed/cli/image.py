@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import click
 
@@ -32,6 +33,70 @@ def build(force: bool, kernel: str | None, form: str) -> None:
     spec = images.with_kernel(kernel) if kernel else images.TWINBED
     built = images.build(force=force, say=lambda line: click.echo(line, err=True), spec=spec)
     click.echo(json.dumps(_described(built), indent=1) if form == "json" else str(built.rootfs.parent))
+
+
+@image.command("minimega")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FOLDER",
+    default=".",
+    show_default=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where both files go, such as minimega's files folder.",
+)
+@click.option(
+    "--miniccc",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="minimega's client for guests, bin/miniccc of the release that runs.",
+)
+@click.option("--kernel", metavar="PACKAGE", help="With another guest kernel, as `twinbed image build --kernel`.")
+def minimega(output: Path, miniccc: Path | None, kernel: str | None) -> None:
+    """Make a kernel and an initrd for guests of minimega's.
+
+    They hold all that twinbed's studies start in a guest (nginx, ab, wrk, iperf3, irtt, tcpdump, tc, ethtool), and the
+    drivers of the NICs that it knows. The guest has no disk: its files are in its memory.
+
+    \b
+    twinbed image minimega --miniccc ~/minimega/bin/miniccc -o /tmp/minimega/files
+    """
+    from twinbed.image import minimega as recipe
+
+    client = None if miniccc is None else recipe.client(miniccc)
+    spec = images.with_kernel(kernel) if kernel else images.TWINBED
+    built = images.build(say=lambda line: click.echo(line, err=True), spec=spec)
+    made = recipe.make(built, output, client)
+    for path in (made.kernel, made.initrd):
+        click.echo(f"{path}  {path.stat().st_size / 2**20:.0f} MiB")
+    click.echo(_MINIMEGA.format(kernel=made.kernel.resolve(), initrd=made.initrd.resolve(), megabytes=made.megabytes))
+    if not made.has_client:
+        click.echo(
+            "Made without miniccc: minimega boots such guests, but neither it nor twinbed can start anything in them. "
+            "Give --miniccc FILE.",
+            err=True,
+        )
+
+
+_MINIMEGA = """
+Of a study:
+  testbeds:
+    virtio:
+      driver: minimega
+      kernel: {kernel}
+      initrd: {initrd}
+      append: console=ttyS0
+      memory: {megabytes}MiB
+      nic: virtio-net-pci
+
+By hand, in minimega:
+  vm config memory {megabytes}
+  vm config kernel {kernel}
+  vm config initrd {initrd}
+  vm config append console=ttyS0
+  vm launch kvm guest
+  vm start guest"""
+"""What to do with them."""
 
 
 @image.command("list")

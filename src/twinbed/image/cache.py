@@ -37,6 +37,8 @@ class Manifest(TypedDict):
     """What manifest.json holds, as far as it is read here."""
 
     digest: str
+    base: str
+    """Of an image: the base that it was made of."""
     specification: str
     packages: Mapping[str, str]
     kernel_package: str
@@ -80,6 +82,16 @@ def opened(folder: Path) -> Image:
         )
     except KeyError as error:
         raise ImageFailed(f"{folder / MANIFEST}: no {error}", advice=f"remove {folder} and run `twinbed image build`") from None
+
+
+def boot_modules(image: Image) -> Sequence[tuple[str, bytes, bool]]:
+    """The kernel modules that a guest loads at its start, in their order: file name, content, whether it does without."""
+    folder = cache_root() / "bases" / manifest(image.rootfs.parent)["base"] / "modules"
+    try:
+        order = json.loads((folder / "modules.json").read_text())
+        return [(item["name"], (folder / item["name"]).read_bytes(), item["optional"]) for item in order]
+    except (OSError, ValueError) as error:
+        raise ImageFailed(f"{folder}: {error}", advice="run `twinbed image build --force`") from None
 
 
 def images() -> Sequence[Image]:
