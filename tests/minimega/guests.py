@@ -93,7 +93,7 @@ class Guests(ABC):
         """One connection. minimega does not tell the guest that the other side has ended it."""
         dial = f"exec 3<>/dev/tcp/{host}/{port} 4<&0 || exit 1; cat <&4 >&3 & cat <&3; kill $!"
         with stream, contextlib.suppress(OSError, HostError):
-            request = {"env": None, "cwd": None, "cpus": None, "start_at_monotonic_s": None}
+            request = {"env": None, "cwd": None, "cpus": None, "held": False}
             program = _Dialled(self._hosts[name].connection, ["bash", "-c", dial], request, stream.recv(1 << 16))
 
             def to_guest() -> None:
