@@ -14,6 +14,7 @@ from twinbed.contracts.command import Command
 from twinbed.contracts.host import Exit, Host, Program
 from twinbed.contracts.site import Site
 from twinbed.hosts.error import HostError, HostLost, LimitExceeded, ProgramFailed
+from twinbed.model.clients import ClientTimes, skew_s
 from twinbed.model.usage import Usage
 
 _STOP_LIMIT_S = 10.0
@@ -169,8 +170,12 @@ class Clients:
     """Clients that have all come to their ends."""
 
     started: Sequence[Started]
-    skew_s: float
-    """How far apart they started."""
+    times: Sequence[ClientTimes]
+
+    @property
+    def skew_s(self) -> float:
+        """How far apart they started."""
+        return skew_s(self.times)
 
 
 def all_at_once(commands: Sequence[Command], bed: Bed, site: Site, staying: Sequence[Started] = ()) -> Clients:
@@ -190,20 +195,22 @@ def all_at_once(commands: Sequence[Command], bed: Bed, site: Site, staying: Sequ
         for item in started:
             item.program.release(moment + ahead[item.command.host])
     failures: list[HostError] = []
-    starts: list[float] = []
+    lives: list[tuple[str, float, float]] = []
     for item in started:
         try:
             done = item.program.wait(item.command.limit_s)
             if done.code != 0:
                 raise ProgramFailed(item.command.host, item.program.argv, done.why, done.stderr or done.stdout)
             item.exit = done
-            starts.append(done.started_monotonic_s - ahead[item.command.host])
+            host = item.command.host
+            lives.append((host, done.started_monotonic_s - ahead[host], done.ended_monotonic_s - ahead[host]))
         except HostError as error:
             failures.append(error)
         finally:
             _keep(item)
     _raise(failures + _gone(staying))
-    return Clients(started, max(starts, default=0.0) - min(starts, default=0.0))
+    first = min((start for _, start, _ in lives), default=0.0)
+    return Clients(started, [ClientTimes(host, start - first, end - first) for host, start, end in lives])
 
 
 def _not_brought_up(clients: Sequence[Started]) -> list[HostError]:
