@@ -18,7 +18,7 @@ from twinbed.contracts.background import BackgroundPlan
 from twinbed.contracts.bed import Applied, Bed, Facts
 from twinbed.contracts.command import Command
 from twinbed.contracts.place import MACHINE, Places, Target
-from twinbed.contracts.plugins import Plugins
+from twinbed.contracts.plugins import AnyDriver, Plugins
 from twinbed.contracts.site import Site
 from twinbed.design import drawn
 from twinbed.hosts.error import HostError
@@ -26,6 +26,7 @@ from twinbed.hosts.stage import Stage, Started, all_at_once, placed, to_its_end
 from twinbed.lab.own_programs import of_run
 from twinbed.lab.timed_phases import TimedPhases
 from twinbed.lab.watch import Watch
+from twinbed.links import checksums
 from twinbed.links.layout import layout
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.clients import START_SKEW_LIMIT_S, ClientTimes, overlap_share, skew_s
@@ -117,6 +118,8 @@ def execute(
             with phases.timed(Phase.CONFIGURE, _together(plan.prepare)):
                 watch.clocks()
                 _hold_to(bed.applied)
+                if _may_leave_unfinished(driver, run):
+                    checksums.hold(bed, run.topology.names())
                 _put(plan.files, bed)
                 for command in plan.prepare:
                     to_its_end(command, bed, site)
@@ -182,6 +185,11 @@ def execute(
         raise RunFailed(
             phases.current, "; ".join([reason, *(trouble for trouble in troubles if trouble not in reason)])
         ) from error
+
+
+def _may_leave_unfinished(driver: AnyDriver, run: Run) -> bool:
+    """Whether what joins the hosts may be a userspace datapath: one of the lab's own, or one that twinbed did not make."""
+    return not driver.in_process and (not driver.in_lab or run.topology.switch in checksums.USERSPACE)
 
 
 def _used(programs: Sequence[Started], role: Role) -> Iterator[ProgramUsage]:
