@@ -41,9 +41,12 @@ pub fn let_go(pid: pid_t, mut release: &File, ended: &Ended) -> io::Result<Optio
     }
     let mut moment = [0; 8];
     release.read_exact(&mut moment)?;
+    // On a busy machine the moment would pass while this thread waits for a processor, behind programs that were let go before.
+    sys::run_first(true);
     sys::sleep_until(&sys::monotonic_time(u64::from_ne_bytes(moment) as f64 / sys::NS_PER_S as f64));
     let started_s = sys::monotonic_s();
     // SAFETY: no memory is involved. It fails where the child has been killed meanwhile.
     unsafe { libc::ptrace(libc::PTRACE_DETACH, pid, null_mut::<c_void>(), null_mut::<c_void>()) };
+    sys::run_first(false);
     Ok(Some(started_s))
 }

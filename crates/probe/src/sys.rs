@@ -234,6 +234,17 @@ pub fn set_signal(signal: c_int, handler: libc::sighandler_t) {
     unsafe { libc::signal(signal, handler) };
 }
 
+/// Has the calling thread run before all others that are not of real time, or no longer. Not vital: it may be refused.
+pub fn run_first(first: bool) {
+    let (policy, priority) = if first { (libc::SCHED_FIFO, 1) } else { (libc::SCHED_OTHER, 0) };
+    // SAFETY: sched_param is plain numbers, and the pointer is valid during the call.
+    unsafe {
+        let mut parameters: libc::sched_param = std::mem::zeroed();
+        parameters.sched_priority = priority;
+        libc::sched_setscheduler(0, policy, &parameters);
+    }
+}
+
 /// Waits for a state of one child, by the flags of waitid(2).
 pub fn wait_id(pid: libc::pid_t, flags: c_int) -> io::Result<()> {
     loop {
