@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from twinbed import registry
-from twinbed.metrics import completeness, pace, usage
+from twinbed.metrics import completeness, overlap, pace, usage
 from twinbed.metrics.derived import FAIRNESS, unit_of_work
 from twinbed.metrics.metric import Metric
 
@@ -50,9 +50,11 @@ def _imported(known: set[str]) -> str:
 
 
 def _derived() -> str:
-    rows = [*COLUMNS, _row(FAIRNESS, "headline")]
+    rows = [*COLUMNS, _row(FAIRNESS, "headline"), _row(overlap.OVERLAP, "")]
     rates = "; ".join(f"`{plugin.rate}` of `{plugin.name}`" for plugin in registry.PLUGINS.workloads.values())
-    about = f"Of runs with two or more pairs, over each client's own rate: {rates}. Missing where a client's rate is."
+    about = (
+        f"Of runs with two or more pairs. Fairness is over each client's own rate and missing where one is missing: {rates}."
+    )
     insides = [*COLUMNS, *(_row(metric, "") for metric in pace.METRICS)]
     of_runs = (
         "Of runs whose requests are captured (instrument `packets`), or that iperf3 made: see steady.md. Missing where too "

@@ -38,7 +38,7 @@ class Seen:
     def __init__(self, driver: Any, beds: list[Bed]) -> None:
         self._driver, self._beds = driver, beds
         self.name, self.params, self.summary = driver.name, driver.params, driver.summary
-        self.in_process = driver.in_process
+        self.in_process, self.in_lab = driver.in_process, driver.in_lab
 
     def check(self, params: Any) -> Any:
         return self._driver.check(params)

@@ -18,7 +18,7 @@ from twinbed.instruments.events import events
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
 from twinbed.instruments.syscalls import syscalls
-from twinbed.metrics import completeness, pace, usage
+from twinbed.metrics import completeness, overlap, pace, usage
 from twinbed.metrics.derived import FAIRNESS, declared
 from twinbed.published.printed import table_names
 from twinbed.study.catalogue import Catalogue
@@ -188,7 +188,7 @@ def metrics(workload: str, others: Sequence[str]) -> Mapping[str, str]:
     """The metrics of runs with these (instruments, background loads), those per unit of work too, and their units."""
     work = PLUGINS.workloads[workload].work
     plugins = (PLUGINS.workloads[workload], *(PLUGINS.accompanying[name] for name in others))
-    of_each = (*(plugin.metrics for plugin in plugins), usage.METRICS)
+    of_each = (*(plugin.metrics for plugin in plugins), usage.METRICS, (overlap.OVERLAP,))
     units = {name: each.unit for metrics in of_each for name, each in declared(metrics, work).items()}
     return {
         **units,

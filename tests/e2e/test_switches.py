@@ -20,7 +20,7 @@ from twinbed.contracts.bed import Bed
 from twinbed.contracts.place import MACHINE, MACHINE2
 from twinbed.contracts.site import Site
 from twinbed.lab.execution import Outcome, RunFailed, execute
-from twinbed.links import bridge, network, openvswitch, trunk
+from twinbed.links import bridge, checksums, network, openvswitch, trunk
 from twinbed.links.abilities import abilities, every
 from twinbed.model.caution import Kind
 from twinbed.model.run import Phase
@@ -356,3 +356,19 @@ def test_what_contradicts_the_switch_is_refused_before_anything_runs(
     assert code == 3, said
     assert says in said
     assert not list((tmp_path / "results").glob("runs/*"))
+
+
+@pytest.mark.parametrize("driver", ["container", "qemu"])
+def test_unfinished_checksums_are_found_on_the_userspace_datapath(
+    driver: str, site: Callable[..., Site], leaves_nothing: None
+) -> None:
+    """Whichever host leaves its checksums to its NIC, veth or virtio, is named; with tx: off both pass."""
+    pair = ("client", "server")
+    with bed_of(site(), Topology(switch=NETDEV), driver) as bed:
+        checksums.hold(bed, [pair])
+        for sender, receiver in (pair, pair[::-1]):
+            bed.hosts[sender].run(["ethtool", "-K", "eth0", "tx", "on"])
+            with pytest.raises(checksums.Unfinished, match=f"^{sender}: its TCP segments arrive at {receiver} with unfinished"):
+                checksums.hold(bed, [pair])
+            bed.hosts[sender].run(["ethtool", "-K", "eth0", "tx", "off"])
+        checksums.hold(bed, [pair])

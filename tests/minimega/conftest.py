@@ -36,6 +36,14 @@ def real(base: Path, image: Image, probe: Path, tmp_path: Path) -> Iterator[Stan
 
 
 @pytest.fixture
+def userspace(base: Path, image: Image, probe: Path, tmp_path: Path) -> Iterator[StandIn]:
+    """With containers as guests on Open vSwitch's userspace datapath."""
+    (tmp_path / "lab").mkdir()
+    with open_lab(probe, tmp_path / "lab") as lab, standing_in(base, Containers(lab, probe, image, base / "ovs")) as server:
+        yield server
+
+
+@pytest.fixture
 def machines(base: Path, image: Image, probe: Path, tmp_path: Path) -> Iterator[StandIn]:
     """With virtual machines as guests."""
     (tmp_path / "lab").mkdir()

@@ -20,6 +20,8 @@ from twinbed.hosts.connection import STDIN, Connection
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab
 from twinbed.image import Image, minimega
+from twinbed.links import openvswitch
+from twinbed.links.openvswitch import OpenVSwitch
 from twinbed.testbeds.qemu.command_line import EMULATED_ARGUMENTS, KERNEL_ARGUMENTS
 
 SWITCH = "mega_bridge"
@@ -46,15 +48,20 @@ class _Dialled(Running):
 class Guests(ABC):
     """One lab holds them all."""
 
-    def __init__(self, lab: Lab, probe: Path, image: Image) -> None:
+    def __init__(self, lab: Lab, probe: Path, image: Image, userspace: Path | None = None) -> None:
+        """``userspace``: a folder for Open vSwitch with its userspace datapath, in place of the Linux bridge."""
         self._lab, self._probe, self._image = lab, probe, image
         self._hosts: dict[str, AgentHost] = {}
         self._folders: dict[str, Path] = {}
         self._captures: dict[str, Running] = {}
         self._files: dict[str, Path] = {}
         self._lock = threading.Lock()
-        lab.machine.run(["ip", "link", "add", SWITCH, "type", "bridge"])
-        lab.machine.run(["ip", "link", "set", SWITCH, "up"])
+        self._openvswitch = OpenVSwitch(lab.machine, userspace, "netdev") if userspace else None
+        if self._openvswitch:
+            self._openvswitch.vsctl(openvswitch.switch(SWITCH, "netdev"))
+        else:
+            lab.machine.run(["ip", "link", "add", SWITCH, "type", "bridge"])
+            lab.machine.run(["ip", "link", "set", SWITCH, "up"])
 
     def boot(self, name: str, data: Mapping[str, Any], folder: Path) -> None:
         with listen(self._lab.scratch / f"{folder.name}.sock") as server:
@@ -66,6 +73,13 @@ class Guests(ABC):
         with self._lock:
             self._hosts[name] = AgentHost(name, connection, "/run/twinbed")
             self._folders[name] = folder
+
+    def join(self, batch: str, tap: str) -> None:
+        """Makes a tap by these lines of ip's, and a port of it."""
+        master = "" if self._openvswitch else f"master {SWITCH} "
+        self._lab.machine.run(["ip", "-batch", "-"], stdin=f"{batch}link set {tap} {master}up\n".encode())
+        if self._openvswitch:
+            self._openvswitch.vsctl(["add-port", SWITCH, tap])
 
     @abstractmethod
     def _start(self, name: str, data: Mapping[str, Any], folder: Path, agent: Path) -> Running: ...
@@ -93,7 +107,7 @@ class Guests(ABC):
         """One connection. minimega does not tell the guest that the other side has ended it."""
         dial = f"exec 3<>/dev/tcp/{host}/{port} 4<&0 || exit 1; cat <&4 >&3 & cat <&3; kill $!"
         with stream, contextlib.suppress(OSError, HostError):
-            request = {"env": None, "cwd": None, "cpus": None, "start_at_monotonic_s": None}
+            request = {"env": None, "cwd": None, "cpus": None, "held": False}
             program = _Dialled(self._hosts[name].connection, ["bash", "-c", dial], request, stream.recv(1 << 16))
 
             def to_guest() -> None:
@@ -162,8 +176,7 @@ class Containers(Guests):
     def _joined(self, folder: Path, data: Mapping[str, Any], running: Running) -> None:
         tap, mac = f"mega_tap{folder.name}", data["Networks"][0]["MAC"]
         peer = f"peer name eth0 address {mac} netns {running.pid}"
-        batch = f"link add {tap} type veth {peer}\nlink set {tap} master {SWITCH} up\n"
-        self._lab.machine.run(["ip", "-batch", "-"], stdin=batch.encode())
+        self.join(f"link add {tap} type veth {peer}\n", tap)
 
     def run(self, name: str, argv: list[str]) -> tuple[bytes, bytes]:
         return super().run(name, [word.replace("agent --port twinbed.minimega", _BESIDE) for word in argv])
@@ -182,8 +195,7 @@ class Machines(Guests):
 
     def _start(self, name: str, data: Mapping[str, Any], folder: Path, agent: Path) -> Running:
         tap, network = f"mega_tap{folder.name}", data["Networks"][0]
-        batch = f"tuntap add dev {tap} mode tap vnet_hdr\nlink set {tap} master {SWITCH} up\n"
-        self._lab.machine.run(["ip", "-batch", "-"], stdin=batch.encode())
+        self.join(f"tuntap add dev {tap} mode tap vnet_hdr\n", tap)
         port = f"socket,id=asked,path={folder}/virtio-serial0,server=on,wait=off"
         return self._lab.machine.start(
             [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,8 @@ from twinbed.contracts.place import MACHINE
 from twinbed.contracts.site import Site
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
-from twinbed.lab.execution import Outcome, execute
+from twinbed.lab.execution import Outcome, RunFailed, execute
+from twinbed.model.run import Phase
 from twinbed.model.topology import Link, Topology
 from twinbed.registry import PLUGINS, catalogue
 from twinbed.study.loading import load
@@ -57,6 +59,32 @@ def test_a_bed_is_all_that_the_contract_says(real: StandIn, site: Callable[..., 
         assert bed.passport["client"]["control"] == control
     assert set(real.spaces) == {"minimega"}
     assert list(real.files.iterdir()) == []
+
+
+@pytest.mark.parametrize(("settings", "works"), [("tx: off", True), ("tx: on", False), ("gro: on", False)])
+def test_a_userspace_datapath_takes_finished_checksums_alone(
+    userspace: StandIn, site: Callable[..., Site], settings: str, works: bool
+) -> None:
+    """Open vSwitch drops nothing: the receiver does, and a workload would only see that nothing connects."""
+    text = f"""
+study: cluster
+testbeds: {{bed: {{driver: minimega, base: {userspace.base}, kernel: /opt/k, initrd: /opt/i, {settings}}}}}
+workload: {{kind: http, duration: 1s, max_requests: 20}}
+instruments: []
+replicates: 1
+"""
+    run = design.runs(load(text, "cluster.yaml", catalogue()))[0]
+    if works:
+        execute(run, PLUGINS, site(), Outcome(), lambda _: None)
+        return
+    with pytest.raises(RunFailed) as failed:
+        execute(run, PLUGINS, site(), Outcome(), lambda _: None)
+    assert failed.value.phase is Phase.CONFIGURE
+    assert re.search(
+        r"^(client: its TCP segments arrive at server|server: its TCP segments arrive at client) with unfinished checksums"
+        r" \(\d dropped, by its /proc/net/snmp\): .* Set tx: off for this testbed$",
+        failed.value.reason,
+    )
 
 
 @pytest.mark.parametrize("control", ["auto", "cc"])

@@ -146,6 +146,7 @@ fn handle(session: &Arc<Session>, frame: Frame) {
         Kind::Data => session.to_write(frame.channel, |inbox| inbox.push(frame.payload)),
         Kind::End => session.to_write(frame.channel, |inbox| inbox.close()),
         Kind::Signal => session.signal(&frame),
+        Kind::Release => session.release(&frame),
         Kind::Ping => session.send(frame.channel, Kind::End, &clocks()),
         Kind::PowerOff => {
             // SAFETY: always safe.

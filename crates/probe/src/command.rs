@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::failure::{Failure, Outcome, Tried};
 use crate::request::Exec;
-use crate::sys;
+use crate::{held, sys};
 
 const DEFAULT_ENVIRONMENT: [(&str, &str); 3] =
     [("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"), ("LANG", "C"), ("HOME", "/root")];
@@ -23,6 +23,7 @@ enum Step {
     Netns = 2,
     Cpus = 3,
     Cwd = 4,
+    Hold = 5,
 }
 
 const STEP_SHIFT: i32 = 16;
@@ -68,11 +69,11 @@ pub fn build(request: &Exec) -> Outcome<Command> {
     command.args(rest).env_clear().envs(DEFAULT_ENVIRONMENT);
     command.envs(request.env.iter().flatten());
     command.process_group(0);
-    let start_at = request.start_at_monotonic_s.map(sys::monotonic_time);
+    let held = request.held;
     let prepare = move || {
         prepare(&cgroups, netns.as_ref(), cpus.as_ref(), cwd.as_ref())?;
-        if let Some(time) = &start_at {
-            sys::sleep_until(time);
+        if held {
+            Step::Hold.check(held::hold() as libc::c_int)?;
         }
         Ok(())
     };
@@ -136,6 +137,8 @@ pub fn failure(request: &Exec, error: &io::Error) -> Failure {
         format!("be put on CPUs {:?}", request.cpus)
     } else if is(Step::Cwd) {
         format!("change to {:?}", request.cwd)
+    } else if is(Step::Hold) {
+        "be held by ptrace (is kernel.yama.ptrace_scope 3?)".to_owned()
     } else {
         return Failure::because(format!("run {:?}", request.argv), error);
     };

@@ -16,7 +16,7 @@ use crate::program::Program;
 use crate::reap::Ended;
 use crate::request::{Exec, Exit, Started};
 use crate::session::{in_thread, Session};
-use crate::sys;
+use crate::{held, sys};
 
 const CHUNK_BYTES: usize = 256 * 1024;
 /// How long to wait, after a program's end, for silent streams that its descendants hold open.
@@ -42,9 +42,20 @@ fn start(
     command.stderr(stderr.map_or_else(Stdio::piped, Stdio::from));
     command.stdin(if request.stdin { Stdio::piped() } else { Stdio::null() });
     let (mut child, ended) = session.children.spawn(&mut command).map_err(|error| command::failure(request, &error))?;
+    let pid = child.id() as pid_t;
+    if request.held {
+        held::await_stop(pid).tried(|| "hold a program")?;
+        let event = sys::event().tried(|| "make an event")?;
+        program.moment.get_or_init(|| event);
+    }
     session.send(channel, Kind::Started, &Started { pid: child.id() });
-    if let Err(failure) = program.running(&session.children, child.id() as pid_t) {
+    if let Err(failure) = program.running(&session.children, pid) {
         session.fail(0, &failure);
+    }
+    if let Some(moment) = program.moment.get() {
+        if let Some(started_s) = held::let_go(pid, moment, &ended).tried(|| "wait for a program's release")? {
+            session.children.let_go(pid, started_s);
+        }
     }
     let streams = [
         child.stdout.take().map(|s| (OwnedFd::from(s), Kind::Stdout)),

@@ -23,6 +23,7 @@ pub enum Kind {
     Ping = 0x17,
     PowerOff = 0x18,
     Usage = 0x19,
+    Release = 0x1a,
     Started = 0x20,
     Stdout = 0x21,
     Stderr = 0x22,
@@ -36,7 +37,7 @@ impl Kind {
     /// The kinds that a controller may send.
     fn from_controller(byte: u8) -> Option<Kind> {
         use Kind::*;
-        [Exec, Stdin, Signal, Read, Write, List, Listening, Ping, PowerOff, Usage, Data, End]
+        [Exec, Stdin, Signal, Read, Write, List, Listening, Ping, PowerOff, Usage, Release, Data, End]
             .into_iter()
             .find(|kind| *kind as u8 == byte)
     }

@@ -12,6 +12,7 @@ mod exec;
 mod failure;
 mod files;
 mod frame;
+mod held;
 mod inbox;
 mod init;
 mod lab;

@@ -1,13 +1,16 @@
 //! A program that the controller started: what may be sent to it.
 
-use std::sync::{Mutex, PoisonError};
+use std::fs::File;
+use std::io::Write;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use libc::pid_t;
 
-use crate::failure::{Outcome, Tried};
+use crate::failure::{Failure, Outcome, Tried};
 use crate::inbox::Inbox;
 use crate::reap::Children;
-use crate::request::Signal;
+use crate::request::{Release, Signal};
+use crate::sys;
 
 const STDIN_INBOX_BYTES: usize = 32 << 20;
 
@@ -15,6 +18,8 @@ const STDIN_INBOX_BYTES: usize = 32 << 20;
 pub struct Program {
     pub stdin: Inbox,
     state: Mutex<State>,
+    /// Of a held program, an event that becomes readable with the moment of its start, in nanoseconds of the monotonic clock.
+    pub moment: OnceLock<File>,
 }
 
 enum State {
@@ -24,7 +29,11 @@ enum State {
 
 impl Default for Program {
     fn default() -> Self {
-        Program { stdin: Inbox::new(STDIN_INBOX_BYTES), state: Mutex::new(State::Starting(Vec::new())) }
+        Program {
+            stdin: Inbox::new(STDIN_INBOX_BYTES),
+            state: Mutex::new(State::Starting(Vec::new())),
+            moment: OnceLock::new(),
+        }
     }
 }
 
@@ -38,6 +47,15 @@ impl Program {
             }
             State::Running(pid) => send_signal(children, *pid, &signal),
         }
+    }
+
+    pub fn release(&self, request: &Release) -> Outcome<()> {
+        let Some(mut moment) = self.moment.get() else {
+            return Err(Failure::new("a program that is not held cannot be released"));
+        };
+        // An event cannot bring 0. A number that is none, or negative, becomes 0 by `as`.
+        let nanoseconds = ((request.at_monotonic_s * sys::NS_PER_S as f64) as u64).clamp(1, i64::MAX as u64);
+        moment.write_all(&nanoseconds.to_ne_bytes()).tried(|| "release a held program")
     }
 
     pub fn running(&self, children: &Children, pid: pid_t) -> Outcome<()> {

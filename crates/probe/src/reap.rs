@@ -68,11 +68,20 @@ impl Children {
         lock(&self.table).living.contains_key(&pid)
     }
 
+    /// A held child has been let go: it starts only now.
+    pub fn let_go(&self, pid: pid_t, started_s: f64) {
+        if let Some((_, started)) = lock(&self.table).living.get_mut(&pid) {
+            *started = started_s;
+        }
+    }
+
     pub fn reap_forever(&self) -> ! {
         loop {
             let started = lock(&self.table).started;
             match next_ended() {
-                Ok(pid) => self.reap(pid, sys::monotonic_s()),
+                Ok(Some(pid)) => self.reap(pid, sys::monotonic_s()),
+                // A held child has just stopped: the thread that holds it takes that.
+                Ok(None) => std::thread::yield_now(),
                 Err(error) if error.raw_os_error() == Some(libc::ECHILD) => {
                     let table = lock(&self.table);
                     drop(self.spawned.wait_while(table, |table| table.started == started));
@@ -110,13 +119,15 @@ impl Children {
     }
 }
 
-/// Waits until any child has ended, and leaves it to be reaped.
-fn next_ended() -> io::Result<pid_t> {
+/// Waits until any child has ended, and leaves it to be reaped. None where one has stopped: that is told of traced children,
+/// asked or not.
+fn next_ended() -> io::Result<Option<pid_t>> {
     // SAFETY: siginfo_t is plain data which waitid fills; si_pid is valid after success.
     unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();
         sys::check(libc::waitid(libc::P_ALL, 0, &mut info, libc::WEXITED | libc::WNOWAIT))?;
-        Ok(info.si_pid())
+        let ended = matches!(info.si_code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED);
+        Ok(ended.then(|| info.si_pid()))
     }
 }
 

@@ -30,8 +30,9 @@ pub struct Exec {
     pub env: Option<BTreeMap<String, String>>,
     pub cwd: Option<String>,
     pub cpus: Option<Vec<usize>>,
-    /// The program is held, forked and ready, until this moment. One that is late starts at once.
-    pub start_at_monotonic_s: Option<f64>,
+    /// The program is brought up, and held before its first instruction until RELEASE.
+    #[serde(default)]
+    pub held: bool,
     pub stdout: Option<String>,
     pub stderr: Option<String>,
     #[serde(default)]
@@ -75,6 +76,13 @@ pub struct Signal {
     pub signal: i32,
     #[serde(default)]
     pub group: bool,
+}
+
+/// When a held program starts; one whose moment has passed starts at once.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Release {
+    pub at_monotonic_s: f64,
 }
 
 #[derive(Deserialize)]
@@ -146,7 +154,7 @@ mod tests {
     fn absent_and_null_mean_the_same() {
         let short: Exec = parse("EXEC", br#"{"argv":["true"]}"#).unwrap();
         assert!(short.cwd.is_none() && !short.stdin);
-        let long = br#"{"argv":["true"],"env":null,"cwd":null,"cpus":null,"start_at_monotonic_s":null,"stdout":null,
+        let long = br#"{"argv":["true"],"env":null,"cwd":null,"cpus":null,"held":false,"stdout":null,
             "stderr":null,"stdin":false,"cgroups":null,"netns_of":null}"#;
         parse::<Exec>("EXEC", long).unwrap();
     }

@@ -114,10 +114,7 @@ impl Session {
 
     /// Bytes for a channel that has ended were on their way when it did: they are dropped.
     pub fn to_stdin(&self, frame: Frame) {
-        let program = match self.channels().get(&frame.channel) {
-            Some(Channel::Program(program)) => Arc::clone(program),
-            _ => return,
-        };
+        let Some(program) = self.program(frame.channel) else { return };
         if frame.payload.is_empty() {
             program.stdin.close();
         } else {
@@ -134,13 +131,25 @@ impl Session {
     }
 
     pub fn signal(&self, frame: &Frame) {
-        let program = match self.channels().get(&frame.channel) {
-            Some(Channel::Program(program)) => Arc::clone(program),
-            _ => return,
-        };
+        let Some(program) = self.program(frame.channel) else { return };
         let sent = request::parse("SIGNAL", &frame.payload).and_then(|request| program.signal(&self.children, request));
         if let Err(failure) = sent {
             self.fail(0, &failure);
+        }
+    }
+
+    pub fn release(&self, frame: &Frame) {
+        let Some(program) = self.program(frame.channel) else { return };
+        let released = request::parse("RELEASE", &frame.payload).and_then(|request| program.release(&request));
+        if let Err(failure) = released {
+            self.fail(0, &failure);
+        }
+    }
+
+    fn program(&self, channel: u32) -> Option<Arc<Program>> {
+        match self.channels().get(&channel) {
+            Some(Channel::Program(program)) => Some(Arc::clone(program)),
+            _ => None,
         }
     }
 }

@@ -60,7 +60,7 @@ pub fn monotonic_time(seconds: f64) -> libc::timespec {
     libc::timespec { tv_sec: seconds as libc::time_t, tv_nsec: (seconds.fract() * 1e9) as libc::c_long }
 }
 
-/// Async-signal-safe: may stand between fork and exec. A signal does not cut it short.
+/// A signal does not cut it short.
 pub fn sleep_until(time: &libc::timespec) {
     // SAFETY: the time outlives the call, and nothing is written.
     unsafe {
@@ -232,6 +232,32 @@ pub fn become_subreaper() -> io::Result<()> {
 pub fn set_signal(signal: c_int, handler: libc::sighandler_t) {
     // SAFETY: only called with SIG_IGN and SIG_DFL.
     unsafe { libc::signal(signal, handler) };
+}
+
+/// Has the calling thread run before all others that are not of real time, or no longer. Not vital: it may be refused.
+pub fn run_first(first: bool) {
+    let (policy, priority) = if first { (libc::SCHED_FIFO, 1) } else { (libc::SCHED_OTHER, 0) };
+    // SAFETY: sched_param is plain numbers, and the pointer is valid during the call.
+    unsafe {
+        let mut parameters: libc::sched_param = std::mem::zeroed();
+        parameters.sched_priority = priority;
+        libc::sched_setscheduler(0, policy, &parameters);
+    }
+}
+
+/// Waits for a state of one child, by the flags of waitid(2).
+pub fn wait_id(pid: libc::pid_t, flags: c_int) -> io::Result<()> {
+    loop {
+        // SAFETY: siginfo_t is plain data which waitid fills.
+        let result = unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            check(libc::waitid(libc::P_PID, pid as libc::id_t, &mut info, flags))
+        };
+        match result {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result.map(drop),
+        }
+    }
 }
 
 pub fn kill(pid: libc::pid_t, signal: c_int) -> io::Result<()> {

@@ -134,17 +134,66 @@ fn environment_folder_and_processors_are_as_asked() {
 #[test]
 fn programs_are_held_until_their_moment() {
     let agent = agent();
+    let held: Vec<_> = (0..4).map(|_| agent.open(EXEC, json!({"argv": ["echo", "begun"], "held": true}))).collect();
+    for program in &held {
+        program.expect(STARTED);
+        assert!(program.try_next(Duration::from_millis(50)).is_none());
+    }
+    // Others start, end and are signalled meanwhile.
+    assert_eq!(agent.run(&["true"]).exit["code"], 0);
     let now = agent.ask(PING, json!({})).unwrap()["monotonic_s"].as_f64().unwrap();
     let moment = now + 0.3;
-    let held: Vec<_> = (0..4)
-        .map(|_| agent.open(EXEC, json!({"argv": ["cat", "/proc/uptime"], "start_at_monotonic_s": moment})))
-        .collect();
+    for program in &held {
+        program.send(RELEASE, json!({"at_monotonic_s": moment}).to_string().as_bytes());
+    }
     for program in held {
-        let started = program.finish().exit["started_monotonic_s"].as_f64().unwrap();
+        let ended = program.drain();
+        assert_eq!(ended.stdout, b"begun\n");
+        let started = ended.exit["started_monotonic_s"].as_f64().unwrap();
         assert!(started >= moment, "{started} is before {moment}");
     }
-    let late = agent.open(EXEC, json!({"argv": ["true"], "start_at_monotonic_s": 0.0})).finish();
-    assert_eq!(late.exit["code"], 0);
+    let late = agent.open(EXEC, json!({"argv": ["true"], "held": true}));
+    late.expect(STARTED);
+    late.send(RELEASE, br#"{"at_monotonic_s":0.0}"#);
+    assert_eq!(late.drain().exit["code"], 0);
+}
+
+#[test]
+fn a_held_program_has_become_what_it_is_and_nobody_traces_it_later() {
+    let agent = agent();
+    assert_eq!(agent.ask(EXEC, json!({"argv": ["/no/such"], "held": true})).unwrap_err()["errno"], libc::ENOENT);
+    let held = agent.open(EXEC, json!({"argv": ["grep", "TracerPid", "/proc/self/status"], "held": true}));
+    let pid = held.expect(STARTED)["pid"].as_u64().unwrap();
+    assert_eq!(agent.sh(&format!("cat /proc/{pid}/comm")), "grep\n");
+    held.send(RELEASE, br#"{"at_monotonic_s":0.0}"#);
+    assert_eq!(held.drain().stdout, b"TracerPid:\t0\n");
+}
+
+#[test]
+fn a_held_program_can_be_killed_and_other_signals_wait_for_its_start() {
+    let agent = agent();
+    let held = agent.open(EXEC, json!({"argv": ["sleep", "100"], "held": true}));
+    held.expect(STARTED);
+    held.send(SIGNAL, br#"{"signal":9,"group":true}"#);
+    assert_eq!(held.drain().exit["signal"], 9);
+    let held = agent.open(EXEC, json!({"argv": ["sleep", "100"], "held": true}));
+    held.expect(STARTED);
+    held.send(SIGNAL, br#"{"signal":15,"group":true}"#);
+    assert!(held.try_next(Duration::from_millis(50)).is_none());
+    held.send(RELEASE, br#"{"at_monotonic_s":0.0}"#);
+    assert_eq!(held.drain().exit["signal"], 15);
+}
+
+#[test]
+fn only_what_is_held_is_released() {
+    let agent = agent();
+    let free = agent.exec(&["sleep", "0.2"]);
+    free.expect(STARTED);
+    free.send(RELEASE, br#"{"at_monotonic_s":0.0}"#);
+    let (kind, body) = agent.zero().unwrap();
+    assert_eq!(kind, ERROR);
+    assert!(String::from_utf8_lossy(&body).contains("not held"));
+    assert_eq!(free.drain().exit["code"], 0);
 }
 
 #[test]

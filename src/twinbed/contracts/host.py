@@ -24,7 +24,7 @@ class Exit:
     """None of a program that is no process."""
     max_rss_bytes: int
     started_monotonic_s: float
-    """When it had become the program that it is."""
+    """When it had become the program that it is; of one that was held, when it was let go."""
     ended_monotonic_s: float
 
     @property
@@ -59,7 +59,11 @@ class Program(Protocol):
     def ended(self) -> bool: ...
 
     def started(self, limit_s: float = ...) -> int:
-        """Its process id on the host, once it is the program that it is. Raises ProgramFailed where it cannot be started."""
+        """Its process id on the host, once it is the program that it is, held or not. Raises HostError where it cannot be."""
+        ...
+
+    def release(self, at_s: float) -> None:
+        """Starts a held program at a moment on the host's monotonic clock; at once where that has passed."""
         ...
 
     def says(self, text: bytes | Callable[[bytes], bool], limit_s: float) -> None:
@@ -108,9 +112,9 @@ class Host(Protocol):
         cpus: Sequence[int] | None = ...,
         env: Mapping[str, str] | None = ...,
         cwd: str | None = ...,
-        start_at_s: float | None = ...,
+        held: bool = ...,
     ) -> Program:
-        """Starts a program. ``start_at_s``, on the host's monotonic clock: it is held until then, ready to begin."""
+        """Starts a program. ``held``: it is brought up, and waits before its first instruction until it is released."""
         ...
 
     def run(self, argv: Sequence[str], *, stdin: bytes = ..., limit_s: float = ..., check: bool = ...) -> Exit:

@@ -12,6 +12,7 @@ from twinbed.contracts.command import Command
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.params import WorkloadParams
 from twinbed.metrics.metric import Metric
+from twinbed.model.clients import ClientTimes
 
 P = TypeVar("P", bound=WorkloadParams, contravariant=True)
 
@@ -64,6 +65,11 @@ class Workload(Protocol[P]):
         """``artifacts`` has a folder for each host. A value that is missing is None; a text that cannot be read raises
         ValueError, a file that is not there FileNotFoundError."""
         ...
+
+    def parse_overlap(self, params: P, artifacts: Path, clients: Sequence[ClientTimes]) -> Extracted:
+        """As ``parse``, of several clients that did not start together: rates and shares are of the time in which all ran, if
+        the tools tell of times; counts are of the whole run. The same as ``parse`` unless overridden."""
+        return self.parse(params, artifacts)
 
     def described(self, params: P) -> Described:
         """What its numbers are with these settings; the same whatever they are, unless overridden."""

@@ -87,7 +87,7 @@ class Running(Channel):
         return self._exit is not None
 
     def started(self, limit_s: float = 10.0) -> int:
-        """Its process id on its host."""
+        """Its process id on its host; of a held one, once it is held."""
         self.until(lambda: self.pid is not None, limit_s)
         assert self.pid is not None
         return self.pid
@@ -112,6 +112,10 @@ class Running(Channel):
     def signal(self, number: int, *, group: bool = True) -> None:
         if not self.ended:
             self.send(wire.SIGNAL, {"signal": int(number), "group": group})
+
+    def release(self, at_s: float) -> None:
+        """Start a held program at a moment on the host's monotonic clock; at once where that has passed."""
+        self.send(wire.RELEASE, {"at_monotonic_s": at_s})
 
     def wait(self, limit_s: float) -> Exit:
         """Wait until it ends. Past the limit it is killed and LimitExceeded raised."""
@@ -191,16 +195,16 @@ class AgentHost:
         cpus: Sequence[int] | None = None,
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
-        start_at_s: float | None = None,
+        held: bool = False,
     ) -> Running:
-        """Start a program. ``start_at_s``, on the host's monotonic clock: it is held until then, ready to begin."""
+        """Start a program. ``held``: it is brought up, and waits before its first instruction until it is released."""
         if argv[0] == PROBE:
             argv = [f"{self.bin}/{PROBE}", *argv[1:]]
         request: Document = {
             "env": dict(env) if env else None,
             "cwd": cwd,
             "cpus": list(cpus) if cpus else None,
-            "start_at_monotonic_s": start_at_s,
+            "held": held,
         }
         return Running(self.connection, argv, request, stdin)
 

@@ -36,9 +36,14 @@ class InProcessProgram:
         self.stdout, self.stderr = bytearray(answer.stdout), bytearray(answer.stderr)
         self.changed = threading.Condition()
         self._code = answer.code
-        self._ends = time.monotonic() + answer.seconds
+        self._seconds = answer.seconds
+        self._begins = time.monotonic()
         self._killed = threading.Event()
         self._by = 0
+
+    @property
+    def _ends(self) -> float:
+        return self._begins + self._seconds
 
     @property
     def ended(self) -> bool:
@@ -46,6 +51,9 @@ class InProcessProgram:
 
     def started(self, limit_s: float = 10.0) -> int:
         return 1
+
+    def release(self, at_s: float) -> None:
+        self._begins = at_s
 
     def says(self, text: bytes | Callable[[bytes], bool], limit_s: float) -> None:
         output = bytes(self.stdout + self.stderr)
@@ -65,9 +73,9 @@ class InProcessProgram:
         if left > 0 and not self._killed.wait(min(left, limit_s)) and left > limit_s:
             self.signal(signals.SIGKILL)
             raise LimitExceeded(f"{self.host}: {' '.join(self.argv)}: not done after {limit_s:g} s")
-        now = time.monotonic()
+        ended = time.monotonic() if self._by else self._ends
         code, by = (None, self._by) if self._by else (self._code, None)
-        return Exit(code, by, bytes(self.stdout), bytes(self.stderr), None, 0, now, now)
+        return Exit(code, by, bytes(self.stdout), bytes(self.stderr), None, 0, self._begins, ended)
 
 
 class InProcessHost:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from twinbed.contracts.command import Command
 from twinbed.contracts.host import Exit, Host, Program
 from twinbed.contracts.site import Site
 from twinbed.hosts.error import HostError, HostLost, LimitExceeded, ProgramFailed
+from twinbed.model.clients import ClientTimes, skew_s
 from twinbed.model.usage import Usage
 
 _STOP_LIMIT_S = 10.0
@@ -21,8 +23,8 @@ _DRAIN_STEP_S = 0.02
 _LISTEN_STEP_S = 0.25
 _SIGUSR1 = 10
 _SIGKILL = 9
-_BRING_UP_S = 0.01
-"""Time that each of several clients has to be brought up."""
+_ON_THE_WAY_S = 0.05
+"""Time that the moment of a common start has to reach all clients, beside twice what it took to ask for their hosts' clocks."""
 
 
 @dataclass
@@ -92,11 +94,11 @@ def _round(command: Command) -> int:
     return command.round
 
 
-def _start(command: Command, bed: Bed, site: Site, start_at_s: float | None = None) -> Started:
+def _start(command: Command, bed: Bed, site: Site, *, held: bool = False) -> Started:
     host = bed.hosts[command.host]
     argv = [placed(argument, host) for argument in command.argv]
     env = {name: placed(value, host) for name, value in command.env.items()}
-    program = host.start(argv, env=env, start_at_s=start_at_s)
+    program = host.start(argv, env=env, held=held)
     name = command.stdout or f"{Path(command.argv[0]).name}.out"
     return Started(command, program, site.place(command.host) / name)
 
@@ -168,36 +170,64 @@ class Clients:
     """Clients that have all come to their ends."""
 
     started: Sequence[Started]
-    skew_s: float
-    """How far apart they started."""
+    times: Sequence[ClientTimes]
+
+    @property
+    def skew_s(self) -> float:
+        """How far apart they started."""
+        return skew_s(self.times)
 
 
 def all_at_once(commands: Sequence[Command], bed: Bed, site: Site, staying: Sequence[Started] = ()) -> Clients:
     """Start all clients at once and wait for each, even when another fails. The run fails with all those that failed, and
     with those of ``staying`` that are gone at the end.
 
-    Several clients are first brought up, and then start at the same moment. How far apart they started is by their hosts' own
-    clocks, each held against this machine's.
+    Several clients are first brought up and held, and then start at the same moment: none where one cannot be brought up. How
+    far apart they started is by their hosts' own clocks, each held against this machine's.
     """
+    started = [_start(command, bed, site, held=len(commands) > 1) for command in commands]
+    _raise(_not_brought_up(started))
+    before = time.monotonic()
     ahead = {command.host: bed.hosts[command.host].monotonic_ahead_s() for command in commands}
-    moment = time.monotonic() + _BRING_UP_S * len(commands)
-    together = len(commands) > 1
-    started = [_start(command, bed, site, moment + ahead[command.host] if together else None) for command in commands]
+    now = time.monotonic()
+    if len(started) > 1:
+        moment = now + 2 * (now - before) + _ON_THE_WAY_S
+        for item in started:
+            item.program.release(moment + ahead[item.command.host])
     failures: list[HostError] = []
-    starts: list[float] = []
+    lives: list[tuple[str, float, float]] = []
     for item in started:
         try:
             done = item.program.wait(item.command.limit_s)
             if done.code != 0:
                 raise ProgramFailed(item.command.host, item.program.argv, done.why, done.stderr or done.stdout)
             item.exit = done
-            starts.append(done.started_monotonic_s - ahead[item.command.host])
+            host = item.command.host
+            lives.append((host, done.started_monotonic_s - ahead[host], done.ended_monotonic_s - ahead[host]))
         except HostError as error:
             failures.append(error)
         finally:
             _keep(item)
     _raise(failures + _gone(staying))
-    return Clients(started, max(starts, default=0.0) - min(starts, default=0.0))
+    first = min((start for _, start, _ in lives), default=0.0)
+    return Clients(started, [ClientTimes(host, start - first, end - first) for host, start, end in lives])
+
+
+def _not_brought_up(clients: Sequence[Started]) -> list[HostError]:
+    """Why, of each that could not be. The others are killed then, and what they have said is kept."""
+    failures: list[HostError] = []
+    for item in clients:
+        try:
+            item.program.started(item.command.limit_s)
+        except HostError as error:
+            failures.append(error)
+    if failures:
+        for item in clients:
+            with contextlib.suppress(HostError):
+                item.program.signal(_SIGKILL)
+                item.program.wait(_STOP_LIMIT_S)
+            _keep(item)
+    return failures
 
 
 def still_there(programs: Sequence[Started]) -> None:

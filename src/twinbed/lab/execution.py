@@ -18,7 +18,7 @@ from twinbed.contracts.background import BackgroundPlan
 from twinbed.contracts.bed import Applied, Bed, Facts
 from twinbed.contracts.command import Command
 from twinbed.contracts.place import MACHINE, Places, Target
-from twinbed.contracts.plugins import Plugins
+from twinbed.contracts.plugins import AnyDriver, Plugins
 from twinbed.contracts.site import Site
 from twinbed.design import drawn
 from twinbed.hosts.error import HostError
@@ -26,15 +26,16 @@ from twinbed.hosts.stage import Stage, Started, all_at_once, placed, to_its_end
 from twinbed.lab.own_programs import of_run
 from twinbed.lab.timed_phases import TimedPhases
 from twinbed.lab.watch import Watch
+from twinbed.links import checksums
 from twinbed.links.layout import layout
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.clients import START_SKEW_LIMIT_S, ClientTimes, overlap_share, skew_s
 from twinbed.model.drawn import Drawn
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.run import Phase
 from twinbed.model.usage import ProgramUsage, Role
 from twinbed.study.run import Run
 
-START_SKEW_LIMIT_S = 0.05
 _EVIDENCE_LIMIT_S = 5.0
 _LOG_LIMIT_S = 30.0
 _COLLECT_LIMIT_S = 300.0
@@ -58,6 +59,7 @@ class Outcome:
     cautions: list[Caution] = field(default_factory=list)
     lab: str = ""
     start_skew_s: float | None = None
+    clients: Sequence[ClientTimes] = ()
     drawn: Mapping[str, Drawn] = field(default_factory=dict)
     """Instrument -> the hosts that it is put on, of one that is not put on all."""
     programs: Sequence[ProgramUsage] = ()
@@ -116,6 +118,8 @@ def execute(
             with phases.timed(Phase.CONFIGURE, _together(plan.prepare)):
                 watch.clocks()
                 _hold_to(bed.applied)
+                if _may_leave_unfinished(driver, run):
+                    checksums.hold(bed, run.topology.names())
                 _put(plan.files, bed)
                 for command in plan.prepare:
                     to_its_end(command, bed, site)
@@ -156,7 +160,8 @@ def execute(
                     server.before = server.program.usage()
                 clients = all_at_once(plan.clients, bed, site, servers + instruments)
                 outcome.start_skew_s = clients.skew_s
-                outcome.cautions += _apart(outcome.start_skew_s)
+                outcome.clients = clients.times
+                outcome.cautions += _apart(clients.times)
                 outcome.cautions += _ended(background)
                 if spoilt := bed.troubles():
                     raise HostError("; ".join(spoilt))
@@ -182,16 +187,23 @@ def execute(
         ) from error
 
 
+def _may_leave_unfinished(driver: AnyDriver, run: Run) -> bool:
+    """Whether what joins the hosts may be a userspace datapath: one of the lab's own, or one that twinbed did not make."""
+    return not driver.in_process and (not driver.in_lab or run.topology.switch in checksums.USERSPACE)
+
+
 def _used(programs: Sequence[Started], role: Role) -> Iterator[ProgramUsage]:
     for item in programs:
         if item.used is not None:
             yield ProgramUsage(item.command.host, Path(item.command.argv[0]).name, role, item.used)
 
 
-def _apart(skew_s: float | None) -> list[Caution]:
-    if skew_s is None or skew_s <= START_SKEW_LIMIT_S:
+def _apart(clients: Sequence[ClientTimes]) -> list[Caution]:
+    apart_s, share = skew_s(clients), overlap_share(clients)
+    if apart_s <= START_SKEW_LIMIT_S:
         return []
-    return [Caution(Kind.SKEWED_START, f"{skew_s * 1e3:.0f} ms between the first and the last client")]
+    together = "" if share is None else f"; all ran together for {100 * share:.1f} % of the clients' time"
+    return [Caution(Kind.SKEWED_START, f"{apart_s * 1e3:.0f} ms between the first and the last client{together}")]
 
 
 def _load(run: Run, plugins: Plugins, bed: Bed, pairs: Sequence[tuple[str, str, str]]) -> BackgroundPlan:

@@ -130,6 +130,7 @@ def _one(run: Run, plugins: Plugins, folder: Folder, installed: Installed, liste
             twinbed=twinbed.__version__,
             lab=outcome.lab,
             start_skew_s=outcome.start_skew_s,
+            clients=outcome.clients,
             drawn=outcome.drawn,
             programs=tuple(outcome.programs),
         )

@@ -32,6 +32,19 @@ METRICS = (
     _metric("receiver_cpu_share", "1", "CPU time of the receiving iperf3 by the time that passed"),
 )
 UNITS = {metric.name: metric.unit for metric in METRICS}
+OF_A_TIME = frozenset(
+    {
+        "goodput",
+        "goodput_sd",
+        "send_rate",
+        "tcp_rtt_mean",
+        "tcp_cwnd_mean",
+        "loss",
+        "effective_throughput",
+        "interarrival_jitter",
+    }
+)
+"""Metrics that are of a part of the run where clients did not start together; the others are counts of the whole run."""
 SUMMED = frozenset(
     {
         "received_bytes",

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import NotRequired, TypedDict, cast
 
 from twinbed.model.caution import Caution
+from twinbed.model.clients import ClientTimes
 from twinbed.model.drawn import Drawn
 from twinbed.model.json import Document, document, documents, integer, number, text
 from twinbed.model.run import Level, Status
@@ -76,6 +77,8 @@ class Record:
     lab: str
     start_skew_s: float | None = None
     """Between the first and the last client's start."""
+    clients: Sequence[ClientTimes] = ()
+    """When each client ran."""
     drawn: Mapping[str, Drawn] = field(default_factory=dict)
     """Instrument -> the hosts that it was put on, of one that was not put on all."""
     programs: Sequence[ProgramUsage] = ()
@@ -84,9 +87,10 @@ class Record:
     def to_json(self) -> Document:
         data = asdict(self)
         data["cautions"] = [caution.to_json() for caution in self.cautions]
+        data["clients"] = [client.to_json() for client in self.clients]
         data["drawn"] = {name: drawn.to_json() for name, drawn in self.drawn.items()}
         data["programs"] = [program.to_json() for program in self.programs]
-        for name in ("drawn", "programs"):
+        for name in ("clients", "drawn", "programs"):
             if not data[name]:
                 del data[name]
         return {"format": FORMAT, **data}
@@ -127,6 +131,7 @@ class Record:
             twinbed=text(fields["twinbed"]),
             lab=text(fields["lab"]),
             start_skew_s=None if skew is None else number(skew),
+            clients=tuple(ClientTimes.from_json(each) for each in documents(fields.get("clients", []))),
             drawn={name: Drawn.from_json(document(each)) for name, each in document(fields.get("drawn", {})).items()},
             programs=tuple(ProgramUsage.from_json(each) for each in documents(fields.get("programs", []))),
         )

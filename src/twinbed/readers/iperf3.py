@@ -58,6 +58,21 @@ class End(TypedDict):
 Intervals: TypeAlias = Sequence[Interval]
 
 
+class Server(TypedDict):
+    """What the server wrote, as the client fetched it."""
+
+    intervals: Intervals
+
+
+class Report(TypedDict):
+    """What the client wrote; where it failed, ``error`` alone."""
+
+    intervals: Intervals
+    server_output_json: Server
+    end: End
+    error: NotRequired[str]
+
+
 def possible(sent: Intervals, received: Intervals) -> bool:
     """Whether the server's clock ran while the stream arrived."""
 

@@ -10,6 +10,7 @@ from typing import Generic, NotRequired, TypedDict, TypeVar, Unpack
 
 from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams, PluginParams, WorkloadParams
 from twinbed.model.caution import Caution
+from twinbed.model.clients import ClientTimes
 from twinbed.model.drawn import Drawn
 from twinbed.model.json import Document
 from twinbed.model.record import Artifact, Record, Settings
@@ -33,6 +34,7 @@ class Ended(TypedDict):
     twinbed: str
     lab: str
     start_skew_s: NotRequired[float | None]
+    clients: NotRequired[Sequence[ClientTimes]]
     drawn: NotRequired[Mapping[str, Drawn]]
     programs: NotRequired[Sequence[ProgramUsage]]
 

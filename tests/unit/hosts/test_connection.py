@@ -22,6 +22,7 @@ from twinbed.hosts.error import HostError, HostLost, LimitExceeded, ProgramFaile
 from twinbed.model.usage import Usage
 
 HELLO, EXEC, STDIN, SIGNAL, READ, WRITE, LIST, LISTENING, PING = 0x01, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17
+RELEASE = 0x1A
 USAGE = 0x19
 STARTED, STDOUT, STDERR, EXIT, DATA, END, ERROR = 0x20, 0x21, 0x22, 0x23, 0x24, 0x25, 0x2F
 ENDED = {
@@ -100,7 +101,7 @@ def test_a_program_is_asked_for_as_the_format_says(ends: tuple[FakeAgent, AgentH
         "env": {"A": "b"},
         "cwd": "/tmp",
         "cpus": [1],
-        "start_at_monotonic_s": None,
+        "held": False,
         "stdin": True,
     }
     chunks = []
@@ -113,6 +114,8 @@ def test_a_program_is_asked_for_as_the_format_says(ends: tuple[FakeAgent, AgentH
     program = started[0]
     agent.say(channel, STARTED, {"pid": 77})
     assert program.started(5) == 77
+    program.release(12.5)
+    assert agent.hear() == (channel, RELEASE, b'{"at_monotonic_s": 12.5}')
     asking = threading.Thread(target=lambda: used.append(program.usage()))
     used: list[Usage] = []
     asking.start()

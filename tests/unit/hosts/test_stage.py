@@ -36,19 +36,28 @@ class Program:
         code: int = 0,
         ended: bool = False,
         missing: bool = False,
+        takes_s: float = 0.0,
         used: Usage | None = None,
     ) -> None:
         self.host, self.argv = host, tuple(argv)
         self.stdout, self.stderr = bytearray(out), bytearray(err)
         self.code, self.ended, self.missing = code, ended, missing
+        self.takes_s = takes_s
         self.changed = threading.Condition()
         self.answers: list[bytes] = []
         self.used = used
 
-    def started(self) -> int:
+    def started(self, limit_s: float = 10.0) -> int:
+        self.host.log.append((self.argv[0], "started", None))
         if self.missing:
             raise HostError(f"{self.argv[0]}: no such file")
+        time.sleep(self.takes_s)
+        self.host.held_at_s = time.monotonic()
         return 1
+
+    def release(self, at_s: float) -> None:
+        self.host.log.append((self.argv[0], "release", None))
+        self.host.moments.append(at_s)
 
     def says(self, text: bytes | Callable[[bytes], bool], limit_s: float) -> None:
         self.host.log.append((self.argv[0], "says", limit_s))
@@ -77,11 +86,13 @@ class PlayedHost:
         self.started: list[Program] = []
         self.refuses, self.lost = 0, False
         self.env: Any = None
-        self.start_times: list[float | None] = []
+        self.held: list[bool] = []
+        self.moments: list[float] = []
+        self.held_at_s = 0.0
 
-    def start(self, argv: Any, env: Any, start_at_s: float | None) -> Program:
+    def start(self, argv: Any, env: Any, held: bool) -> Program:
         self.env = env
-        self.start_times.append(start_at_s)
+        self.held.append(held)
         self.log.append((argv[0], "start", None))
         program = Program(self, argv, **self.plays.get(argv[0], {}))
         self.started.append(program)
@@ -253,13 +264,29 @@ def test_clients_run_together_to_their_ends_and_all_failures_are_the_runs(
 
 
 def test_several_clients_are_given_one_moment_and_one_is_not_held(host: PlayedHost, bed: Bed, site: Site) -> None:
+    before = time.monotonic()
     skew_s = all_at_once([command(name) for name in "abc"], bed, site).skew_s
-    first, *others = host.start_times
-    assert first is not None and first > time.monotonic() + 999
-    assert set(others) == {first}
+    first, *others = host.moments
+    assert first > before + 1000
+    assert others == [first, first]
     assert skew_s == 0.0
     all_at_once([command("d")], bed, site)
-    assert host.start_times[-1] is None
+    assert host.held == [True, True, True, False] and len(host.moments) == 3
+
+
+def test_the_moment_is_set_when_all_are_held_however_long_that_takes(host: PlayedHost, bed: Bed, site: Site) -> None:
+    host.plays = {"b": {"takes_s": 0.3}}
+    all_at_once([command(name) for name in "abc"], bed, site)
+    assert min(host.moments) > 1000 + host.held_at_s
+    assert [what for _, what, _ in host.log[3:9]] == ["started"] * 3 + ["release"] * 3
+
+
+def test_none_starts_where_one_cannot_be_brought_up(host: PlayedHost, bed: Bed, site: Site) -> None:
+    host.plays = {"b": {"missing": True}}
+    with pytest.raises(HostError, match=r"^b: no such file$"):
+        all_at_once([command(name) for name in "abc"], bed, site)
+    assert not host.moments
+    assert {name for name, what, number in host.log if (what, number) == ("signal", 9)} >= {"a", "c"}
 
 
 def test_what_programs_used_is_that_of_the_measurement(host: PlayedHost, bed: Bed, site: Site) -> None:

@@ -14,6 +14,7 @@ from twinbed import design
 from twinbed.contracts.bed import Bed
 from twinbed.contracts.site import Installed
 from twinbed.hosts.error import HostError, HostLost
+from twinbed.hosts.in_process import InProcessProgram
 from twinbed.image import Image
 from twinbed.lab.event import Event, PhaseBegan, RunEnded, StudyBegan
 from twinbed.lab.study import Ending, carry_out, chosen
@@ -241,3 +242,23 @@ replicates: 1
     runs = design.runs(load(text, "levels.yaml", catalogue()))
     assert [run.levels["keep_alive"] for run in chosen(runs, ["keep_alive=true"])] == [True, True]
     assert [run.levels["offload"] for run in chosen(runs, ["offload=null"])] == [None, None]
+
+
+def test_clients_that_start_apart_are_a_caution_with_the_share_that_is_common(
+    carry: Carry, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of half a second each, the last 0.1 s of the first client is common when the second starts 0.4 s after it."""
+    text = STUDY.replace("[a, b]", "[a]").replace("[0.01, 0.02]", "[0.01]").replace("replicates: 2", "replicates: 1")
+    text = text.replace("{kind: planted}", "{kind: planted, seconds: 0.5}") + "topology: {pairs: 2}\n"
+    release = InProcessProgram.release
+    late_s = {"client1": 0.0, "client2": 0.4}
+    monkeypatch.setattr(InProcessProgram, "release", lambda program, at_s: release(program, at_s + late_s[program.host]))
+    carry(text)
+    [record] = records(folder).values()
+    assert record["start_skew_s"] == pytest.approx(0.4)
+    assert [(each["host"], each["start_s"], each["end_s"]) for each in record["clients"]] == [
+        ("client1", 0.0, 0.5),
+        ("client2", 0.4, 0.9),
+    ]
+    [caution] = [each for each in record["cautions"] if each["kind"] == "skewed_start"]
+    assert caution["detail"] == "400 ms between the first and the last client; all ran together for 20.0 % of the clients' time"

@@ -259,7 +259,7 @@ LOSSES = Scaling(
             ),
             (
                 AtN(1, (20e6, 20e6), (0.0, 0.0), packets={**dict.fromkeys(LEDGER, 0.0), "sent": 500.0, "received": 500.0}),
-                AtN(2, (18e6, 19e6), (0.1, 0.12), (0.9, 1.0), 0.0123, LEDGER),
+                AtN(2, (18e6, 19e6), (0.1, 0.12), (0.9, 1.0), 0.0123, 0.9875, LEDGER),
             ),
         ),
     ),
@@ -269,10 +269,11 @@ LOSSES = Scaling(
 
 def test_the_ledger_is_summed_and_the_rest_shown() -> None:
     numbers, losses = tables(LOSSES)
-    assert numbers.heads[-3:] == ("loss", "fairness", "start skew (ms)")
+    assert numbers.heads[-4:] == ("loss", "fairness", "start skew (ms)", "all ran together")
+    assert "All ran together: the least share of the clients' time in which all of them ran." in numbers.caption
     assert numbers.rows == (
-        ("1400B", "1", "2", "20", "100.00 %", "20", "0.00 %", None, None),
-        ("1400B", "2", "2", "18.50", "92.50 %", "37", "11.00 %", "0.9500", "12.30"),
+        ("1400B", "1", "2", "20", "100.00 %", "20", "0.00 %", None, None, None),
+        ("1400B", "2", "2", "18.50", "92.50 %", "37", "11.00 %", "0.9500", "12.30", "98.75 %"),
     )
     assert losses.heads == ("payload", "pairs", "sent", "lost", "uplink", "socket buffer", "unexplained", "of the lost")
     assert losses.rows[1] == ("1400B", "2", "1,000", "100", "90", "8", "2", "2.00 %")

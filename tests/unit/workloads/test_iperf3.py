@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ from pydantic import ValidationError
 
 from twinbed.contracts.extracted import Extracted
 from twinbed.model.caution import Kind
+from twinbed.model.clients import ClientTimes
 from twinbed.workloads.iperf3 import iperf3
 from twinbed.workloads.iperf3.params import Iperf3Params
+from twinbed.workloads.iperf3.together import Streams
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "iperf3"
 UDP = Iperf3Params(protocol="udp", duration=3)
@@ -178,3 +181,53 @@ def test_the_congestion_control_asked_for_is_held_against_both_ends_reports(tmp_
     (tmp_path / "client/iperf3.json").write_text(json.dumps(report))
     with pytest.raises(ValueError, match="the receiver was to use the congestion control cubic; it reports bbr"):
         iperf3.parse(asked["cubic"], tmp_path)
+
+
+APART = Iperf3Params(protocol="udp", duration=6, omit=1)
+TIMES = [ClientTimes("client1", 0.0, 7.196005), ClientTimes("client2", 1.502556, 8.507645)]
+
+
+def counted(client: str, end: str, *which: int) -> list[dict[str, Any]]:
+    report = json.loads((GOLDEN / "apart" / client / "iperf3.json").read_text())
+    intervals = report["intervals"] if end == "client" else report["server_output_json"]["intervals"]
+    kept = [each["sum"] for each in intervals if not each["sum"]["omitted"]]
+    return [kept[at] for at in which]
+
+
+def test_of_clients_that_start_apart_rates_are_of_the_seconds_in_which_both_sent() -> None:
+    """Both sent from 1.51 s on, when the second began, to 7 s, when the first ended: after the omitted second, seconds 1 to 4
+    of the first and 0 to 3 of the second are inside. The uplink drops 1 - 10 / 16.48, by its rate and the frames offered."""
+    whole, part = iperf3.parse(APART, GOLDEN / "apart"), iperf3.parse_overlap(APART, GOLDEN / "apart", TIMES)
+    for client, inside in (("client1", (1, 2, 3, 4)), ("client2", (0, 1, 2, 3))):
+        received, sent, found = counted(client, "server", *inside), counted(client, "client", *inside), numbers(part, client)
+        assert found["goodput"] == 8 * sum(s["bytes"] for s in received) / math.fsum(s["seconds"] for s in received)
+        assert found["send_rate"] == 8 * sum(s["bytes"] for s in sent) / math.fsum(s["seconds"] for s in sent)
+        assert found["loss"] == sum(s["lost_packets"] for s in received) / sum(s["packets"] for s in received)
+        for name in ("received_bytes", "lost_datagrams", "sent_datagrams", "time_taken"):
+            assert found[name] == numbers(whole, client)[name], name
+    assert numbers(part)["loss"] == 2241 / 5713 == pytest.approx(1 - 10 / (16 * 1442 / 1400), abs=0.002)
+    assert numbers(whole)["loss"] == pytest.approx(0.311, abs=0.001)
+    assert numbers(part)["lost_datagrams"] == numbers(whole)["lost_datagrams"]
+    assert numbers(part)["goodput"] == sum(numbers(part, client)["goodput"] for client in ("client1", "client2"))  # type: ignore[misc]
+    [caution] = part.cautions
+    assert caution.kind is Kind.SKEWED_START
+    assert caution.detail == "rates, losses and means are of the seconds in which all sent: at least 4 of each client's 6 s"
+
+
+def test_without_a_common_second_all_seconds_count_and_that_is_a_caution() -> None:
+    times = [TIMES[0], ClientTimes("client2", 6.5, 13.505)]
+    part = iperf3.parse_overlap(APART, GOLDEN / "apart", times)
+    assert list(part.values) == list(iperf3.parse(APART, GOLDEN / "apart").values)
+    assert [caution.detail for caution in part.cautions] == [
+        "no second of each client lies where all sent: rates, losses and means are of all seconds"
+    ]
+
+
+def test_a_second_is_left_out_where_it_may_lie_outside() -> None:
+    """A program that goes on for 0.2 s after its streams may have begun them 0.2 s late; if it goes on for 2 s, 0.25 s late."""
+    seconds = [{"sum": {"start": at, "seconds": 1.0, "bytes": 1, "bits_per_second": 8.0, "omitted": False}} for at in range(3)]
+    for ends_s, latest_s in ((3.0, 0.0), (3.2, 0.2), (5.0, 0.25)):
+        streams = Streams(seconds, ClientTimes("client", 0.0, ends_s))  # type: ignore[arg-type]
+        assert (streams.latest_start_s, streams.earliest_end_s) == (pytest.approx(latest_s), 3.0)
+        assert len(streams.within(0.0, 3.0 + latest_s)) == 3 and len(streams.within(0.0, 2.99 + latest_s)) == 2
+        assert len(streams.within(0.01, 4.0)) == 2

@@ -13,6 +13,7 @@ from twinbed.analyses.capacity.analysis import CapacityParams
 from twinbed.analyses.capacity.analysis import analysis as capacity
 from twinbed.analyses.contention.analysis import ContentionParams
 from twinbed.analyses.contention.analysis import analysis as contention
+from twinbed.model.clients import overlap_share
 from twinbed.model.error import TwinbedError
 from twinbed.model.record import Record
 from twinbed.model.run import Status, level_text
@@ -51,6 +52,7 @@ def scaling(tables: Tables) -> Scaling | None:
     shares, confidence = _frame(tables, "fairness"), tables.outline.confidence
     known = {**measured(tables, ""), "loss": _by_run(losses)}
     stages = _stages(tables)
+    overlaps = {record.id: share for record in tables.records if (share := overlap_share(record.clients)) is not None}
     skews = {record.id: record.start_skew_s for record in tables.records if record.start_skew_s is not None}
     groups = []
     for group in numbered(rates, over, per_pair=True):
@@ -63,7 +65,9 @@ def scaling(tables: Tables) -> Scaling | None:
             statements.append(_fairness_kept(of_group, group, over, confidence))
         failed = _shares(made, over, lambda record: record.status is not Status.COMPLETE)
         unrated = _shares(made, over, partial(_is_unrated, frozenset(group.runs)))
-        groups.append(LevelScaling(group.levels, statements, _points(group, made, over, known, stages, skews), failed, unrated))
+        groups.append(
+            LevelScaling(group.levels, statements, _points(group, made, over, known, stages, skews, overlaps), failed, unrated)
+        )
     curves = _curves(tables, workload.rate, over, groups)
     contended = contention.run(tables, ContentionParams(response=workload.rate, over=over, bends=False))
     return Scaling(
@@ -160,6 +164,7 @@ def _points(
     known: Mapping[str, ByRun],
     stages: Mapping[str, ByRun],
     skews: ByRun,
+    overlaps: ByRun,
 ) -> Sequence[AtN]:
     """Of the complete runs, with a rate or without."""
     runs_of: dict[int, list[str]] = {}
@@ -178,6 +183,7 @@ def _points(
                 [known["loss"][run] for run in runs if run in known.get("loss", {})],
                 [known["fairness"][run] for run in runs if run in known.get("fairness", {})],
                 max((skews[run] for run in runs if run in skews), default=None) if n > 1 else None,
+                min((overlaps[run] for run in runs if run in overlaps), default=None),
                 {stage: fmean(of[stage] for of in ledgers) for stage in ledgers[0]} if ledgers else None,
             )
         )

@@ -40,6 +40,8 @@ class AtN:
     fairness: Sequence[float] = ()
     skew_s: float | None = None
     """The largest time between the first and the last client's start; None for one client."""
+    overlap: float | None = None
+    """The least share of the clients' time in which all of them ran; None for one client, or where it is not known."""
     packets: Mapping[str, float] | None = None
     """Stage of the loss ledger -> packets, summed over pairs, in the mean of the runs; None without a ledger."""
 

@@ -17,6 +17,7 @@ LEAST = 2
 EXPLAINED = "unexplained"
 ENDS = ("sent", "received", EXPLAINED)
 """Rows of a ledger that are no stage."""
+_OVERLAP = "all ran together"
 
 
 def recommendations(scaling: Scaling) -> Iterator[str]:
@@ -90,6 +91,7 @@ def _numbers(scaling: Scaling) -> Tabular:
     heads += ["loss"] if any(point.losses for point in every) else []
     heads += ["fairness"] if any(point.fairness for point in every) else []
     heads += ["start skew (ms)"] if any(point.skew_s is not None for point in every) else []
+    heads += [_OVERLAP] if any(point.overlap is not None for point in every) else []
     rows = []
     for group, point in _points(scaling):
         mean = fmean(point.rates) if point.rates else None
@@ -104,8 +106,12 @@ def _numbers(scaling: Scaling) -> Tabular:
             row.append(f"{fmean(point.fairness):.4f}" if point.fairness else None)
         if "start skew (ms)" in heads:
             row.append(None if point.skew_s is None else number(1000 * point.skew_s))
+        if _OVERLAP in heads:
+            row.append(None if point.overlap is None else percent(point.overlap))
         rows.append(tuple(row))
     caption = "Means over runs. Start skew: the largest time between the first and the last client's start."
+    if _OVERLAP in heads:
+        caption += f" {_OVERLAP.capitalize()}: the least share of the clients' time in which all of them ran."
     return Tabular(f"Each number of {one}s", caption, tuple(heads), tuple(rows), texts=len(_names(scaling)) or 1)
 
 

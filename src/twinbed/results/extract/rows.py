@@ -20,8 +20,10 @@ from twinbed.contracts.plugins import AnyBackground, AnyInstrument, AnyWorkload
 from twinbed.contracts.workload import Described
 from twinbed.metrics.derived import FAIRNESS, declared
 from twinbed.metrics.metric import MOST, Metric, Value, computable
+from twinbed.metrics.overlap import OVERLAP
 from twinbed.metrics.usage import METRICS
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.clients import START_SKEW_LIMIT_S, ClientTimes, overlap_share, skew_s
 from twinbed.model.drawn import Drawn
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import Document, Json, integer, text
@@ -107,7 +109,7 @@ def extractions(record: Record, plugins: Readers) -> Sequence[Extraction]:
         others += [("instrument", each, record.drawn.get(name)) for name, each in record.settings["instruments"].items()]
     others += [("background load", each, None) for each in record.settings.get("background", {}).values()]
     return [
-        Extraction("workload", workload.name, about, partial(_parse, workload, settings)),
+        Extraction("workload", workload.name, about, partial(_parse, workload, settings, record.clients)),
         *(
             _accompanying(what, plugins.accompanying.get(text(each["kind"])), each, about, drawn)
             for what, each, drawn in others
@@ -125,8 +127,11 @@ def _accompanying(what: str, plugin: Measuring | None, settings: Document, about
     return replace(known, of_all=partial(cast(AnyInstrument, plugin).of_all, drawn))
 
 
-def _parse(workload: AnyWorkload, settings: Document, artifacts: Path) -> Extracted:
-    return workload.parse(_params(workload, settings), artifacts)
+def _parse(workload: AnyWorkload, settings: Document, clients: Sequence[ClientTimes], artifacts: Path) -> Extracted:
+    params = _params(workload, settings)
+    if skew_s(clients) > START_SKEW_LIMIT_S:
+        return workload.parse_overlap(params, artifacts, clients)
+    return workload.parse(params, artifacts)
 
 
 def _extract(plugin: Measuring, settings: Document, artifacts: Path) -> Extracted:
@@ -171,6 +176,8 @@ def read_run(
             rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, extraction.about.rate, pairs))
         else:
             _add(rows, extraction.name, extraction.about, _said_of_all(extraction, outcome, of_each), folder, work)
+    if len(record.clients) > 1:
+        rows.values.append((Value(OVERLAP.name, overlap_share(record.clients), OVERLAP.unit), OVERLAP))
     used = list(usage(record.programs))
     known = declared(METRICS, work_metric)
     rows.values.extend((value, known[value.metric]) for value in (*used, *derive(used, known, work_metric, work)))

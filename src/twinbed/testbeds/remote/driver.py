@@ -19,7 +19,7 @@ from twinbed.hosts.agent import PROBE, AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lease import Lease, open_leases
 from twinbed.hosts.session import Wanted
-from twinbed.links import network
+from twinbed.links import checksums, network
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.topology import Topology
 from twinbed.testbeds.remote import facts
@@ -150,8 +150,12 @@ def _path(client: tuple[AgentHost, Experiment], server: tuple[AgentHost, Experim
     address = str(server[1].address.ip)
     limit_s = _REACH_LIMIT_S if own.was_up and server[1].was_up else _REACH_AFTER_LINK_UP_S
     argv = [PROBE, "reach", "--address", address, "--seconds", f"{limit_s:g}"]
+    before = checksums.dropped(server[0])
     done = host.run(argv, check=False, limit_s=limit_s + 10)
     if done.code != 0:
+        after = checksums.dropped(server[0])
+        if before is not None and after is not None and after > before:
+            raise checksums.Unfinished(host.name, server[0].name, after - before)
         neighbour = host.run(["ip", "neigh", "show", address, "dev", own.nic], check=False).text.strip()
         resolved = "lladdr" in neighbour
         raise HostError(

@@ -8,6 +8,9 @@ is from the client's.  The seconds to omit are in neither.
 With one pair the values are the run's (host empty); with several, each client's, and the run's for what can be added up.
 Tables: ``intervals``, one row an interval and end.
 
+Of clients that did not start together, rates, shares and means are those of the seconds in which all sent (``together``);
+counts are those of the whole run.
+
 A stream that arrived faster than it was sent has no rate, but a caution: its server's clock began late.
 
 Limits: an interval that straddles the end is as iperf3 cuts it.  Loss is by sequence numbers, so that what never arrived after
@@ -23,6 +26,7 @@ from pathlib import Path
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.workload import Workload, WorkloadPlan
 from twinbed.metrics.iperf3 import METRICS
+from twinbed.model.clients import ClientTimes
 from twinbed.workloads.iperf3.params import Iperf3Params
 from twinbed.workloads.iperf3.parse import read
 from twinbed.workloads.iperf3.plan import workload_plan
@@ -43,6 +47,9 @@ class Iperf3(Workload[Iperf3Params]):
 
     def parse(self, params: Iperf3Params, artifacts: Path) -> Extracted:
         return read(params, artifacts)
+
+    def parse_overlap(self, params: Iperf3Params, artifacts: Path, clients: Sequence[ClientTimes]) -> Extracted:
+        return read(params, artifacts, clients)
 
 
 iperf3 = Iperf3()
