@@ -95,6 +95,11 @@ class Capacity:
     """Where the regression meets the bound; None where it does not between the least and the largest N."""
 
 
+def fewest_of_a_loss(level: float) -> int:
+    """Runs at an N with fewer of which no loss is shown to be kept, whatever they lose: all n of n are 1 - 2^-n sure."""
+    return math.ceil(round(-math.log2(1 - level), 9))
+
+
 def capacity(samples: Mapping[int, Sequence[float]], objective: Objective, level: float = 0.95) -> Capacity:
     """Of the values of runs by N.
 
@@ -239,7 +244,7 @@ def _more_for_means(samples: Mapping[int, Sequence[float]], n: int, objective: O
         error += objective.bound**2 * _squared_error(single) * len(single)
         room = objective.bound * fmean(single) - fmean(samples[n])
     if error == 0:
-        return math.ceil(round(math.log(1 - level) / math.log(0.5), 9)) - there
+        return fewest_of_a_loss(level) - there
     for runs in range(there + 1, MOST + 1):
         if float(stdtr(runs - 1, abs(room) * math.sqrt(runs / error))) >= level:
             return runs - there

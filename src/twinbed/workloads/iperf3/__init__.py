@@ -21,10 +21,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from twinbed.contracts.extracted import Extracted
-from twinbed.contracts.workload import Workload, WorkloadPlan
+from twinbed.contracts.workload import Described, Workload, WorkloadPlan
 from twinbed.metrics.iperf3 import METRICS
 from twinbed.workloads.iperf3.params import Iperf3Params
-from twinbed.workloads.iperf3.parse import read
+from twinbed.workloads.iperf3.parse import asked, read
 from twinbed.workloads.iperf3.plan import workload_plan
 
 
@@ -43,6 +43,11 @@ class Iperf3(Workload[Iperf3Params]):
 
     def parse(self, params: Iperf3Params, artifacts: Path) -> Extracted:
         return read(params, artifacts)
+
+    def described(self, params: Iperf3Params) -> Described:
+        """A stream has no loss of datagrams, and datagrams have no window."""
+        names = asked(params)
+        return Described([metric for metric in self.metrics if metric.name in names], self.work, self.rate)
 
 
 iperf3 = Iperf3()

@@ -61,7 +61,7 @@ def _client(params: Iperf3Params, file: Path) -> Client:
     if received and whole < 0.98 * params.duration:
         cautions.append(Caution(Kind.CUT_SHORT, f"{whole:.3g} s of {params.duration:g} s were received ({host})"))
     numbers: dict[str, float | None] = {
-        **dict.fromkeys(_asked(params)),
+        **dict.fromkeys(asked(params)),
         **dict(numbers_of(sent, received, report["end"], udp=params.protocol == "udp")),
     }
     if sent and received and not possible(sent, received):
@@ -82,7 +82,7 @@ def _hold_congestion(asked: str, end: Mapping[str, object], file: Path) -> None:
             raise ValueError(f"{file}: the {which} was to use the congestion control {asked}; it reports {used}")
 
 
-def _asked(params: Iperf3Params) -> list[str]:
+def asked(params: Iperf3Params) -> list[str]:
     """The metrics that this protocol has."""
     of_tcp = {"tcp_retransmissions", "tcp_rtt_mean", "tcp_cwnd_mean"}
     of_udp = {name for name in UNITS if "datagrams" in name} | {"loss", "effective_throughput", "interarrival_jitter"}
