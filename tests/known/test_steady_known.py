@@ -177,3 +177,13 @@ def test_steady_runs_are_said_to_warm_up_as_rarely_as_stated(runs: int) -> None:
         found = over_runs(warm_ups([noise.normal(1, 0.1, 100).tolist() for _ in range(runs)]), 0.95).p_value
         wrong += found is not None and found <= 0.05
     assert wrong / 400 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)
+
+
+def test_drifts_whose_medians_tie_are_no_proof_that_runs_settle() -> None:
+    """Slopes of counts of a few answers are 0 in every run, whatever comes between: nothing is shown. Of slopes that differ by
+    little it is: Student's t of (-0.001, 0, 0.001) is 0 +- 4.303 x 0.001 / sqrt(3) = 0.00248."""
+    tied = settling([0.0, 0.0, 0.0], 0.1, 0.95)
+    assert (tied.settles, tied.over.interval, tied.over.p_value) == (None, None, None)
+    known = settling([-0.001, 0.0, 0.001], 0.1, 0.95)
+    assert known.settles and known.over.interval is not None
+    assert known.over.interval.high == pytest.approx(0.00248, abs=1e-5)

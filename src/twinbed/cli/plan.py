@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,8 @@ def command(
 ) -> None:
     """Show the cells of STUDY, the order of its runs, and the time and disk they will take. Nothing is run.
 
-    The time is an estimate. The disk is an upper bound: captures of links that are full all the time.
+    The time is an estimate. The disk is an upper bound: captures of links that are full all the time. Below the plan is said
+    what so few replicates cannot show, whatever they measure, and how many can.
     With --pilot: how many replicates show each headline metric to be equivalent or different, with 80 and 90 % power, and what
     that takes; docs/planning.md says how that is worked out.
     With --multifidelity: how many draws of uncertain inputs on which testbed give the most precise mean of the reference in the
@@ -82,6 +84,7 @@ def command(
     from twinbed import design
     from twinbed.cli.refusal import PreflightFailed
     from twinbed.cli.studyfile import read_study
+    from twinbed.cli.undecidable import undecidable
 
     if pilot is not None and multifidelity is not None:
         raise click.UsageError("--pilot or --multifidelity, not both")
@@ -93,7 +96,8 @@ def command(
     elif multifidelity is not None:
         _mix_by(study, runs, multifidelity, style)
     elif style == "json":
-        print_json({**_as_json(study, runs), "refused": [_refusal(check) for check in refused]})
+        cannot = [asdict(each) for each in undecidable(study)]
+        print_json({**_as_json(study, runs), "refused": [_refusal(check) for check in refused], "undecidable": cannot})
     elif style == "csv":
         print_table([_row(run) for run in runs], style)
     else:
@@ -199,6 +203,7 @@ def _print_head(study: Study, runs: Sequence[Run]) -> None:
 
 def _print_text(study: Study, runs: Sequence[Run]) -> None:
     from twinbed import design
+    from twinbed.cli.undecidable import undecidable
     from twinbed.model.units import format_duration
 
     _print_head(study, runs)
@@ -225,6 +230,8 @@ def _print_text(study: Study, runs: Sequence[Run]) -> None:
         click.echo(f"block {block + 1}: {' '.join(str(number) for number in order[:_RUNS_SHOWN])}{more}")
     if len(blocks) > _BLOCKS_SHOWN:
         click.echo(f"... and {len(blocks) - _BLOCKS_SHOWN} more blocks (--format csv lists every run)")
+    for each in undecidable(study):
+        click.echo(f"\nToo few replicates to show {each.sentence()}.")
     click.echo("\nAre these replicates enough? --pilot RESULTS says, from the results of a few (docs/planning.md).")
 
 

@@ -12,6 +12,7 @@ from twinbed import design, registry
 from twinbed.cli.interim import Deciding
 from twinbed.cli.progress import watcher
 from twinbed.cli.refusal import PreflightFailed
+from twinbed.cli.undecidable import undecidable
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.site import Installed
 from twinbed.design.time import expense
@@ -59,6 +60,8 @@ def run_study(
                 highlight=False,
                 soft_wrap=True,
             )
+        for each in undecidable(study) if to_do else ():
+            console.print(f"Too few replicates to show {each.sentence()}.", style="yellow", highlight=False, soft_wrap=True)
         with watcher(console, to_do, at_most=study.until is not None) as listener:
             ending = carry_out(
                 study,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -233,3 +234,10 @@ class Caution:
     @classmethod
     def from_json(cls, data: Document) -> Caution:
         return cls(Kind[text(data["kind"]).upper()], text(data.get("detail", "")), text(data.get("subject", "")))
+
+
+def counted(carrying: int, of: int, details: Iterable[str]) -> str:
+    """What the runs of a testbed carry: ``2 of 20 runs, such as 55 ms``, where their details differ; ``20 of 20 runs: tcg``."""
+    known = list(dict.fromkeys(detail for detail in details if detail))
+    such = f"{', such as' if len(known) > 1 else ':'} {known[0]}" if known else ""
+    return f"{carrying} of {of} runs{such}"

@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from twinbed.metrics.metric import Layer, Scale
-from twinbed.model.caution import Caution, Kind
+from twinbed.model.caution import Caution, Kind, counted
 from twinbed.model.error import TwinbedError
 from twinbed.model.record import Record
 from twinbed.model.result import Pairing
@@ -235,8 +235,7 @@ def _cautions(tables: Tables, testbeds: Mapping[str, str]) -> Iterator[Caution]:
             runs.setdefault((testbeds[run], Kind[kind.upper()]), {}).setdefault(run, detail)
     for (testbed, kind), of in runs.items():
         count = sum(each == testbed for each in testbeds.values())
-        first = next((detail for detail in of.values() if detail), "")
-        yield Caution(kind, f"{len(of)} of {count} runs" + (f": {first}" if first else ""), testbed)
+        yield Caution(kind, counted(len(of), count, of.values()), testbed)
 
 
 def _failed(records: Sequence[Record]) -> Iterator[Caution]:

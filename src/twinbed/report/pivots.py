@@ -11,10 +11,11 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from twinbed.analyses.compare.levels import level_ratio
 from twinbed.analyses.compare.result import Comparison, Comparisons, Estimated
 from twinbed.model.caution import Kind
 from twinbed.model.run import Level, level_text
-from twinbed.model.tables import Tables
+from twinbed.model.tables import Outline, Tables
 from twinbed.render.quantities import UnitScale, plus_minus, share, unit_scale
 from twinbed.render.tabular import Tabular
 from twinbed.render.words import heading, metric_title
@@ -80,11 +81,11 @@ def study_tables(tables: Tables, result: Comparisons, printed: Printed | None = 
     outline = tables.outline
     asked = [Pivot.model_validate(each) for each in outline.data.get("tables") or ()]
     factors = {TESTBED: list(outline.testbeds), **(outline.data.get("factors") or {})}
-    return tuple(_table(each, factors, outline.confidence, result, printed) for each in asked)
+    return tuple(_table(each, factors, outline, result, printed) for each in asked)
 
 
 def _table(
-    asked: Pivot, factors: Mapping[str, Sequence[Level]], confidence: float, result: Comparisons, printed: Printed | None
+    asked: Pivot, factors: Mapping[str, Sequence[Level]], outline: Outline, result: Comparisons, printed: Printed | None
 ) -> Table:
     key = (asked.metric, asked.host, asked.direction)
     estimates = {
@@ -114,7 +115,7 @@ def _table(
         bounds = (interval.low, interval.high) if interval else (None, None)
         values = (mean.n, mean.mean, mean.stdev, bounds[0], bounds[1])
         base = estimates.get(_name({**levels, asked.columns: asked.against}))
-        change = _change(row, base, compared.get(name), asked) if asked.show == "change" else (None, None, None)
+        change = _change(row, base, compared.get(name), asked, outline) if asked.show == "change" else (None, None, None)
         return Entry(*values, *change, cautions=tuple(kinds), printed=printed_value)
 
     # What changes are from has none itself.
@@ -130,27 +131,32 @@ def _table(
             planned.update(there)
             rows.append((labels, tuple(entry(levels) for levels in cells)))
     kept = tuple(at for at in range(len(columns)) if columns[at] in planned)
+    levels_of_changes = (each.ratio_interval.level for each in compared.values() if each.ratio_interval)
+    change_confidence = next(levels_of_changes, None) if asked.columns == TESTBED else 2 * outline.confidence - 1
     return Table(
         asked=asked,
         unit=next((each.unit for each in estimates.values()), ""),
-        confidence=confidence,
-        change_confidence=next((each.ratio_interval.level for each in compared.values() if each.ratio_interval), None),
+        confidence=outline.confidence,
+        change_confidence=change_confidence,
         columns=tuple(columns[at] for at in kept),
         rows=tuple((labels, tuple(entries[at] for at in kept)) for labels, entries in rows),
     )
 
 
 def _change(
-    row: Estimated, base: Estimated | None, compared: Comparison | None, asked: Pivot
+    row: Estimated, base: Estimated | None, compared: Comparison | None, asked: Pivot, outline: Outline
 ) -> tuple[float | None, float | None, float | None]:
-    """As a share, with the bounds that ``compare`` found where it is against the reference testbed."""
+    """As a share, with the bounds that ``compare`` found where it is against the reference testbed; of other levels with those
+    of Welch's test on logarithms, of independent runs, at the same level."""
     if base is None or row is base or row.estimate.mean is None or not base.estimate.mean:
         return None, None, None
-    against_reference = asked.columns == TESTBED and compared is not None and compared.reference == asked.against
-    interval = compared.ratio_interval if compared is not None and against_reference else None
-    if compared is None or compared.ratio is None or interval is None:
+    if asked.columns == TESTBED and compared is not None and compared.reference == asked.against:
+        ratio, interval = compared.ratio, compared.ratio_interval
+    else:
+        ratio, interval = level_ratio(row, base, outline) or (None, None)
+    if ratio is None or interval is None:
         return row.estimate.mean / base.estimate.mean - 1, None, None
-    return compared.ratio - 1, interval.low - 1, interval.high - 1
+    return ratio - 1, interval.low - 1, interval.high - 1
 
 
 def _kept(level: Level, held: Sequence[Level] | None) -> bool:
@@ -230,7 +236,8 @@ def _caption(table: Table, scale: UnitScale) -> str:
     if asked.show == "change":
         bounded = table.change_confidence is not None and any(entry.change_low is not None for entry in table.entries)
         bounds = f", and its {share(round(table.change_confidence or 0.0, 4))} interval" if bounded else ""
-        what = f"{title}: difference from {level_text(asked.against)} as a share of it{bounds}"
+        means = " (of geometric means where all values are positive)" if bounded else ""
+        what = f"{title}: difference from {level_text(asked.against)} as a share of it{means}{bounds}"
     else:
         level = share(round(table.confidence, 4))
         spreads = {"interval": f" ± half the {level} interval", "stdev": " ± standard deviation", "none": ""}

@@ -95,6 +95,11 @@ class Capacity:
     """Where the regression meets the bound; None where it does not between the least and the largest N."""
 
 
+def fewest_of_a_loss(level: float) -> int:
+    """Runs at an N with fewer of which no loss is shown to be kept, whatever they lose: all n of n are 1 - 2^-n sure."""
+    return math.ceil(round(-math.log2(1 - level), 9))
+
+
 def capacity(samples: Mapping[int, Sequence[float]], objective: Objective, level: float = 0.95) -> Capacity:
     """Of the values of runs by N.
 
@@ -239,7 +244,7 @@ def _more_for_means(samples: Mapping[int, Sequence[float]], n: int, objective: O
         error += objective.bound**2 * _squared_error(single) * len(single)
         room = objective.bound * fmean(single) - fmean(samples[n])
     if error == 0:
-        return math.ceil(round(math.log(1 - level) / math.log(0.5), 9)) - there
+        return fewest_of_a_loss(level) - there
     for runs in range(there + 1, MOST + 1):
         if float(stdtr(runs - 1, abs(room) * math.sqrt(runs / error))) >= level:
             return runs - there
@@ -284,7 +289,9 @@ def sentence(capacity: Capacity, one: str, many: str, unit: str = "") -> str:
     else:
         least = "at least " if capacity.fails is None and capacity.keeps == capacity.steps[-1].n else ""
         kept = by_n[capacity.keeps]
-        sure = f"{least}{_counted(kept.n, one, many)}: {_share(kept.keeps, capacity.level)} sure"
+        itself = capacity.objective.relative and kept.n == 1
+        how = "by definition" if itself else f"{_share(kept.keeps, capacity.level)} sure"
+        sure = f"{least}{_counted(kept.n, one, many)}: {how}"
         if kept.share is not None:
             sure += f" of most runs ({kept.kept} of {kept.runs} kept it; up to {100 * (1 - kept.share):.0f} % of all may not)"
         parts.append(sure)
@@ -299,12 +306,18 @@ def sentence(capacity: Capacity, one: str, many: str, unit: str = "") -> str:
             parts.append(f"nor is {more[0]}" if len(more) == 1 else f"nor are {more[0]} to {more[-1]}")
     if capacity.fails is not None:
         failing = by_n[capacity.fails]
-        inside = f"the mean there is {failing.mean:.3g}, {failing.interval.low:.3g} to {failing.interval.high:.3g}{unit}"
+        bounds = f"{_digits(failing.interval.low)} to {_digits(failing.interval.high)}"
+        inside = f"the mean there is {_digits(failing.mean)}, {bounds}{unit}"
         of_runs = " of most runs" if failing.share is not None else ""
         parts.append(f"{capacity.fails}: no, {_share(failing.fails, capacity.level)} sure{of_runs} ({inside})")
         if not open_ones and capacity.keeps is not None and capacity.fails > capacity.keeps + 1:
             parts.append("between them nothing is known")
     return "; ".join(parts)
+
+
+def _digits(value: float) -> str:
+    """Three of them."""
+    return f"{float(f'{value:.3g}'):,g}"
 
 
 def _counted(n: int, one: str, many: str) -> str:

@@ -45,7 +45,7 @@ class Kinds:
     contended: Bools
     free: Bools
     lost: Mapping[int, float]
-    """N -> share of the mean rate at the least N that the monotone mean has lost."""
+    """N -> share of the mean rate at the least N that the monotone mean has lost; 0 where it has gained."""
 
     @property
     def unclear(self) -> Bools:
@@ -85,7 +85,10 @@ def kinds(runs: Runs, drop: float = DROP, of: Bools | None = None) -> Kinds:
     if means[0] <= 0:
         raise ValueError(f"the mean rate at N = {tested[0]} is {means[0]:g}: no share of it can be lost")
     weights = [float((of & (n == each)).sum()) for each in tested]
-    lost = {each: 1 - mean / means[0] for each, mean in zip(tested, isotonic(means, weights, increasing=False), strict=True)}
+    lost = {
+        each: max(0.0, 1 - mean / means[0])
+        for each, mean in zip(tested, isotonic(means, weights, increasing=False), strict=True)
+    }
     own = 1 - rate / means[0] >= drop
     low = np.array([lost.get(each, 0.0) >= drop for each in runs.n])
     known = np.isin(n, tested)

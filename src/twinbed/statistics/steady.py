@@ -208,7 +208,8 @@ class Settling:
 def settling(drifts: Sequence[float], margin: float, level: float) -> Settling:
     """By the drifts of at least one run. Of steady cells at most 1 - ``level`` are called drifting, and as many are said to
     have a run that does."""
-    over = over_runs(drifts, level)
+    # A median slope is 0 where answers are few and their counts tie: 0 in all runs says nothing of how runs differ.
+    over = over_runs(drifts, level) if any(drifts) else Over(0.0, None, None)
     shown = over.p_value is not None and over.p_value <= 1 - level and abs(over.mean) > margin
     within = over.interval is not None and -margin <= over.interval.low and over.interval.high <= margin
     farthest = alone(drifts)

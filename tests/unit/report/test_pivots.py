@@ -97,13 +97,26 @@ def test_changes_are_from_the_reference_with_the_interval_of_the_comparison(tmp_
     assert entry.change == pytest.approx(-0.5, abs=0.01)
     assert compared.ratio_interval is not None
     assert (entry.change_low, entry.change_high) == (compared.ratio_interval.low - 1, compared.ratio_interval.high - 1)
-    assert "difference from physical as a share of it, and its 90 % interval" in shown(table).caption
+    assert (
+        "difference from physical as a share of it (of geometric means where all values are positive), and its 90 %"
+        in shown(table).caption
+    )
 
 
-def test_changes_from_a_level_that_is_no_testbed_have_no_interval(tmp_path: Path) -> None:
+def test_changes_from_a_level_that_is_no_testbed_have_welchs_interval(tmp_path: Path) -> None:
+    """R, for b of 1000, 500, 1100: t.test(log(b / 10 + c(-10, 0, 10)), log(b + c(-10, 0, 10)), conf.level = 0.9), of its
+    estimates and its interval exp(...) - 1."""
     table = only(tmp_path, rows=["testbed"], columns="payload", show="change", against="500B")
-    assert [entry.change for _, (entry,) in table.rows] == pytest.approx([-0.9, -0.9, -0.9])
-    assert shown(table).rows[0] == ("physical", "-90.0 %ᵃ")
+    assert [entry.change for _, (entry,) in table.rows] == pytest.approx(
+        [-0.900331128252, -0.901338360387, -0.900273497139], abs=1e-11
+    )
+    [(_, (physical,)), *_] = table.rows
+    assert (physical.change_low, physical.change_high) == pytest.approx((-0.915729654276, -0.882118865063), abs=1e-11)
+    assert shown(table).rows[0] == ("physical", "-90.0 % [-91.6, -88.2]ᵃ")
+    assert (
+        "difference from 500B as a share of it (of geometric means where all values are positive), and its 90 %"
+        in shown(table).caption
+    )
 
 
 def test_what_was_not_measured_is_empty_and_never_0(tmp_path: Path) -> None:

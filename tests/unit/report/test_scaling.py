@@ -290,6 +290,20 @@ def test_the_strictest_objective_decides() -> None:
     assert list(recommendations(none)) == ["Payload 1400B: no number of pairs is shown to keep loss at most 1 %"]
 
 
+def test_one_pair_keeps_what_is_measured_against_itself_and_recommends_nothing(tmp_path: Path) -> None:
+    """Rates fall by a fifth from the second pair on: that one pair has all of its own rate is no result."""
+
+    def respond(testbed: str, levels: Mapping[str, Any], replicate: int) -> Mapping[str, float | None]:
+        pairs = levels["pairs"]
+        return {**knee(testbed, levels, replicate), "requests_per_second": pairs * (5000.0 if pairs == 1 else 4000.0)}
+
+    found = scaling(study(tmp_path, respond))
+    assert found is not None
+    [told] = found.groups[0].statements
+    assert told.text.startswith("1 pair: by definition; 2: no, ") and "(the mean there is 4,000, " in told.text
+    assert list(recommendations(found)) == [f"More than 1 pair at once is not shown to keep {told.objective}"]
+
+
 def test_losses_and_bends_are_drawn() -> None:
     rows = [
         Curvature({"payload": "1400B"}, metric, metric.startswith("cpu"), n, curvature)
@@ -358,8 +372,8 @@ def test_what_a_detector_is_worth_in_words() -> None:
     quality, timely = sentences(contention(TOLD))
     assert quality == (
         "Told from the machine's metrics alone, on replicates that it was not trained on, the detector alarms in 75 % of"
-        " contended runs (at least 5 % slower) and in 0 % of runs free of contention; 1 more is neither for sure. The area"
-        " under its ROC curve is 0.940 (0.800 to 0.980)."
+        " contended runs (at least 5 % slower) and in 0 % of runs free of contention, of 1 and 1 that it was tested on; 1 more"
+        " is neither for sure. The area under its ROC curve is 0.940 (0.800 to 0.980)."
     )
     assert timely == (
         "Most runs alarm from 8 pairs on; the rate has fallen by 10 % from 16 on, 1 tested number later. Where the rate has"

@@ -53,6 +53,12 @@ def test_inflection_of_a_logistic_curve_is_where_it_is_planted() -> None:
     assert [(point.rising, round(point.at, 6)) for point in inflections(x[1:-1], curvature)] == [(True, 33.5)]
 
 
+def test_a_rate_that_grows_has_lost_nothing() -> None:
+    """100, 123 and 103 % of one pair's: the monotone mean of the first two is above the first, which is no loss of -11 %."""
+    runs = Runs([1, 1, 2, 2, 4, 4, 8, 8], [0, 1] * 4, [100, 100, 123, 123, 103, 103, 50, 50], np.zeros((8, 1)))
+    assert kinds(runs).lost == pytest.approx({1: 0.0, 2: 0.0, 4: 0.0, 8: 0.5})
+
+
 def test_signs_within_noise_are_no_inflections() -> None:
     x = list(range(8))
     assert inflections(x, [1.0, 0.8, 0.01, -0.01, 0.01, 0.9, 0.5, 0.2]) == []

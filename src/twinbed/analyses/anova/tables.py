@@ -146,6 +146,8 @@ def means_table(anova: Anova) -> Tabular:
     caption = f"{effect_is} the mean of all"
     if len(anova.factors) > 1:
         caption += "; means are over the cells of the other factors, each cell alike"
+        if empty := math.prod(map(len, anova.factors.values())) - anova.cells:
+            caption += f", and for the {empty} without a value what the terms kept predict"
     return Tabular("Means and effects", f"{caption}.", heads, rows, texts=2)
 
 

@@ -21,15 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinbed._core import Transitions
+from twinbed.statistics.permutations import SAMPLED_WAYS, are_counted, least_p
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.bool_]
 """Ways x replicates: whether each replicate is of the first group."""
 Positions = NDArray[np.intp]
 
-MOST_WAYS = 20_000
-"""Where there are more ways to deal the labels, they are sampled."""
-SAMPLED_WAYS = 9_999
 BATCH = 256
 TIE = 1e-12
 """Distances as near as this are equal: the same division rounds differently with its sides exchanged."""
@@ -53,10 +51,7 @@ def same_chain(one: Sequence[Transitions], two: Sequence[Transitions], *, order:
     """The test of one group of replicates against another."""
     replicates = [*one, *two]
     n, k = len(replicates), len(one)
-    ways = math.comb(n, k)
-    exact = ways <= MOST_WAYS
-    # Groups of one size can be exchanged, which changes no distance.
-    least = (2 if 2 * k == n else 1) / ways if exact else 1 / (1 + SAMPLED_WAYS)
+    exact, least = are_counted(k, n - k), least_p(k, n - k)
     counts, rows = _counts(replicates, order)
     distance = float(_distances(np.arange(n)[None, :] < k, counts, rows)[0]) if counts.size else math.nan
     if math.isnan(distance):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 from twinbed.analyses.compare.samples import CellRuns, Samples, cell_of
 from twinbed.analyses.compare.stacks import differences
-from twinbed.model.caution import Caution, Kind
+from twinbed.model.caution import Caution, Kind, counted
 from twinbed.model.record import Record
 from twinbed.model.run import Status, level_text
 from twinbed.model.tables import Tables
@@ -84,8 +85,7 @@ def _merged(testbed: str, runs: Sequence[str], carry: Carried) -> Iterable[Cauti
         for kind, detail in carry.get(run, ()):
             details[kind].setdefault(run, []).append(detail)
     for kind, of_run in details.items():
-        first = next((text for texts in of_run.values() for text in texts if text), "")
-        yield Caution(kind, f"{len(of_run)} of {len(runs)} runs" + (f": {first}" if first else ""), testbed)
+        yield Caution(kind, counted(len(of_run), len(runs), chain.from_iterable(of_run.values())), testbed)
 
 
 def _of_all_cells(left: Residue) -> Iterable[Caution]:

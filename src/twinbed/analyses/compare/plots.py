@@ -6,6 +6,7 @@ reference with both its intervals over the band of the margin.  Each mark carrie
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from twinbed.analyses.compare.forest import MOST, drawable, span
@@ -104,7 +105,7 @@ def _distribution_panel(rows: Sequence[Comparison], labels: int) -> Spec:
     x_axis = {"title": scale.unit or " ", "tickCount": 4, "format": ",~r", "titleAnchor": "end", "titlePadding": 2}
     x = {
         "type": "quantitative",
-        "scale": {"domain": _domain([estimate for _name, estimate in estimates], scale), "nice": False},
+        "scale": {"domain": _domain([estimate for _name, estimate in estimates], scale), "nice": False, "clamp": True},
         "axis": x_axis,
     }
     points = [
@@ -138,15 +139,14 @@ def _distribution_panel(rows: Sequence[Comparison], labels: int) -> Spec:
 
 
 def _domain(estimates: Sequence[Estimate], scale: UnitScale) -> list[float]:
-    """What all values and intervals take, with room at both ends; a constant gets 5 % of itself."""
+    """What all values take, and of their intervals as much again on either side, with room at both ends: an interval of two
+    values may be a thousand times as wide, and would leave nothing of them. A constant gets 5 % of itself."""
     values = [value for each in estimates for value in each.values]
-    values += [
-        bound
-        for estimate in estimates
-        if estimate.centre_interval
-        for bound in (estimate.centre_interval.low, estimate.centre_interval.high)
-    ]
-    low, high = min(values, default=0.0) / scale.factor, max(values, default=1.0) / scale.factor
+    least, most = min(values, default=0.0), max(values, default=1.0)
+    bounds = [bound for each in estimates if (of := each.centre_interval) for bound in (of.low, of.high)]
+    span = (most - least) or math.inf
+    low = max(min([least, *bounds]), least - span) / scale.factor
+    high = min(max([most, *bounds]), most + span) / scale.factor
     room = 0.06 * (high - low) or 0.05 * abs(high) or 1.0
     return [low - room, high + room]
 

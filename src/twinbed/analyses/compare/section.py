@@ -171,7 +171,7 @@ def headline_metric(comparisons: Sequence[Comparison], pooled: Sequence[Pooled])
     left_out = cells_left_out(comparisons)
     yield Markup('<div class="plots">')
     means = any(estimate.mean is not None for each in comparisons for estimate in (each.estimate, each.reference_estimate))
-    every_replicate = "Every replicate; the tick is the mean, the bar its interval." if means else "Every replicate."
+    every_replicate = "Every replicate; tick: the mean; bar: its interval, cut at the edge." if means else "Every replicate."
     drawings = [(distribution(comparisons), every_replicate, "values")]
     if any(each.ratio is not None for each in comparisons):
         caption = f"Ratio to {first.reference} with its intervals; the band is the margin."

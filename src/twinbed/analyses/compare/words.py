@@ -173,6 +173,11 @@ def _why_open(each: Comparison, margin: str) -> str:
     return f"too spread to say{more}"
 
 
+def _is_beyond(each: Comparison) -> bool:
+    """Whether the ratio itself lies outside the margin: then no number of runs shows it to be within."""
+    return each.ratio is not None and not 1 / (1 + each.margin) <= each.ratio <= 1 + each.margin
+
+
 def finding(each: Comparison) -> str:
     """``requests per second at payload 500B: 58 % less than container (ratio 0.420)``."""
     title = metric_title(each.metric, each.host, each.direction)
@@ -281,8 +286,8 @@ class Summary:
                 )
             if apart:
                 sentences.append(
-                    f"Means of {_names(apart)} are those of {self.reference}, but their spread is not: do not take a single "
-                    "run, or a tail, for its."
+                    f"Means of {_names(apart)} are those of {self.reference}{where}, but their spread is not: do not take a "
+                    "single run, or a tail, for its."
                 )
         if self.inconclusive:
             needed = [each.replicates_needed for each in self.inconclusive if each.replicates_needed]
@@ -295,7 +300,13 @@ class Summary:
                 sentences.append(f"About {max(needed)} replicates would decide {what}.")
             if len(needed) < len(self.inconclusive):
                 rest = [each for each in self.inconclusive if not each.replicates_needed]
-                sentences.append(f"{_names(rest)}: {explanation(rest[0])}; a wider margin or steadier runs may decide.")
+                if beyond := [each for each in rest if _is_beyond(each)]:
+                    sentences.append(
+                        f"{_names(beyond)}: {explanation(beyond[0])}; more replicates or fewer comparisons may show the "
+                        "difference, and `twinbed plan --pilot` says how many."
+                    )
+                if near := [each for each in rest if each not in beyond]:
+                    sentences.append(f"{_names(near)}: {explanation(near[0])}; a wider margin or steadier runs may decide.")
         return tuple(sentences)
 
 

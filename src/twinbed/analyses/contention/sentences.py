@@ -35,10 +35,11 @@ def quality(contention: Contention, detector: DetectorResult) -> str:
     unclear = (
         f"; {detector.unclear} more {'is' if detector.unclear == 1 else 'are'} neither for sure" if detector.unclear else ""
     )
+    contended, free = (sum(run.tested and run.kind == kind for run in detector.runs) for kind in ("contended", "free"))
     return (
         f"told from the machine's metrics alone, on replicates that it was not trained on, the detector alarms in"
         f" {rough(detector.detected)} of contended runs (at least {share(contention.drop)} slower) and in"
-        f" {rough(detector.false_alarms)} of runs free of contention{unclear}."
+        f" {rough(detector.false_alarms)} of runs free of contention, of {contended} and {free} that it was tested on{unclear}."
         f" The area under its ROC curve is {detector.area:.3f}{interval}."
     )
 

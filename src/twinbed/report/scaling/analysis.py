@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
@@ -48,7 +49,7 @@ def scaling(tables: Tables) -> Scaling | None:
     rates = _frame(tables, workload.rate)
     if rates is None or over not in rates.factors:
         return None
-    losses = _frame(tables, "loss", partial=True) if any(metric.name == "loss" for metric in workload.metrics) else None
+    losses = _frame(tables, "loss", partial=True) if _tells_loss(tables.records) else None
     shares, confidence = _frame(tables, "fairness"), tables.outline.confidence
     known = {**measured(tables, ""), "loss": _by_run(losses)}
     stages = _stages(tables)
@@ -73,6 +74,13 @@ def scaling(tables: Tables) -> Scaling | None:
     return Scaling(
         over, workload.rate, rates.unit, confidence, groups, curves, None if losses is None else MOST_LOSS, contended
     )
+
+
+def _tells_loss(records: Sequence[Record]) -> bool:
+    """Whether the workload does with any of its settings: the protocol may be a factor."""
+    settings = {json.dumps(record.settings["workload"], sort_keys=True): record.settings["workload"] for record in records}
+    every = (described(registry.PLUGINS.read[str(each["kind"])], each).metrics for each in settings.values())
+    return any(metric.name == "loss" for metrics in every for metric in metrics)
 
 
 def _frame(tables: Tables, metric: str, *, partial: bool = False) -> Frame | None:
@@ -154,7 +162,8 @@ def _kept(
     except TwinbedError as error:
         return Statement(objective, f"nothing can be said: {error.message.removeprefix(f'{group.name}: ')}", decided=False)
     [of_n] = result.groups
-    return Statement(objective, of_n.statement, True, of_n.keeps, of_n.fails)
+    of_one = bool(objective_params.get("relative"))
+    return Statement(objective, of_n.statement, True, of_n.keeps, of_n.fails, of_one)
 
 
 def _points(

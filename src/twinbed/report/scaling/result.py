@@ -26,6 +26,8 @@ class Statement:
     """The largest N shown to keep it."""
     fails: int | None = None
     """The least N shown not to."""
+    of_one: bool = False
+    """Whether it is held against the value at N = 1, which keeps it by definition."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,8 @@ def _advice(scaling: Scaling, group: LevelScaling) -> str:
     if group.keeps is None:
         return f"no number of {one}s is shown to keep {objectives}"
     counted = _counted(group.keeps, one)
+    if group.keeps == 1 and all(each.of_one for each in decided):
+        return f"more than {counted} at once is not shown to keep {objectives}"
     if group.keeps == group.tested and max((*group.failed, *group.unrated), default=0) <= group.tested:
         return f"all {counted} that were tested fit, {surely}"
     return f"run at most {counted} at once, {surely}"

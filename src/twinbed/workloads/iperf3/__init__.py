@@ -24,11 +24,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from twinbed.contracts.extracted import Extracted
-from twinbed.contracts.workload import Workload, WorkloadPlan
+from twinbed.contracts.workload import Described, Workload, WorkloadPlan
 from twinbed.metrics.iperf3 import METRICS
 from twinbed.model.clients import ClientTimes
 from twinbed.workloads.iperf3.params import Iperf3Params
-from twinbed.workloads.iperf3.parse import read
+from twinbed.workloads.iperf3.parse import asked, read
 from twinbed.workloads.iperf3.plan import workload_plan
 
 
@@ -50,6 +50,11 @@ class Iperf3(Workload[Iperf3Params]):
 
     def parse_overlap(self, params: Iperf3Params, artifacts: Path, clients: Sequence[ClientTimes]) -> Extracted:
         return read(params, artifacts, clients)
+
+    def described(self, params: Iperf3Params) -> Described:
+        """A stream has no loss of datagrams, and datagrams have no window."""
+        names = asked(params)
+        return Described([metric for metric in self.metrics if metric.name in names], self.work, self.rate)
 
 
 iperf3 = Iperf3()

@@ -85,7 +85,7 @@ def _numbers(params: Iperf3Params, sent: Intervals, received: Intervals, report:
     """Every metric that the protocol has. A stream that arrived faster than it was sent has no rate: a server that a busy
     machine keeps waiting begins its clock when most has arrived already."""
     numbers: dict[str, float | None] = {
-        **dict.fromkeys(_asked(params)),
+        **dict.fromkeys(asked(params)),
         **dict(numbers_of(sent, received, report["end"], udp=params.protocol == "udp")),
     }
     if sent and received and not possible(sent, received):
@@ -129,7 +129,7 @@ def _hold_congestion(asked: str, end: Mapping[str, object], file: Path) -> None:
             raise ValueError(f"{file}: the {which} was to use the congestion control {asked}; it reports {used}")
 
 
-def _asked(params: Iperf3Params) -> list[str]:
+def asked(params: Iperf3Params) -> list[str]:
     """The metrics that this protocol has."""
     of_tcp = {"tcp_retransmissions", "tcp_rtt_mean", "tcp_cwnd_mean"}
     of_udp = {name for name in UNITS if "datagrams" in name} | {"loss", "effective_throughput", "interarrival_jitter"}

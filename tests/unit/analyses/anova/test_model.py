@@ -13,6 +13,7 @@ from tests.synthetic_results import planted_response, write_study
 from twinbed.analyses.anova.analysis import AnovaParams
 from twinbed.analyses.anova.analysis import analysis as anova
 from twinbed.analyses.anova.result import Anova, tables
+from twinbed.analyses.anova.tables import means_table
 from twinbed.analyses.anova.terms import parse
 from twinbed.cli.extraction import extracted
 from twinbed.metrics.metric import Scale
@@ -95,6 +96,8 @@ def test_missing_cells_leave_out_what_needs_them_and_say_so():
     )
     assert ("a", "b") not in result.terms and ("a", "b", "c") not in result.terms and ("a", "c") in result.terms
     assert any(note.startswith("Left out: a:b, a:b:c; 2 of 8 cells") for note in result.notes)
+    assert "each cell alike, and for the 2 without a value what the terms kept predict." in means_table(result).caption
+    assert means_table(analysed(frame(NOISE[:16], **columns))).caption.endswith("each cell alike.")
 
 
 def test_the_logarithm_is_taken_of_positive_metrics_of_a_ratio_scale_only():

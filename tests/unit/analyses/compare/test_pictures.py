@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -99,3 +101,26 @@ def test_columns_of_the_table_align(result: Comparisons, width: int) -> None:
         assert re.match(r" (?:1$|\d)", line[at[" ratio ["] :]), line
     ends = {line.index(" 5 ", at["testbed"]) for line in table if "±" in line}
     assert len(ends) == 1
+
+
+def domains(spec: Any) -> list[list[float]]:
+    """Of all scales below."""
+    parts = [part for part in (spec.values() if isinstance(spec, dict) else spec) if isinstance(part, dict | list)]
+    below = [found for part in parts for found in domains(part)]
+    return below + ([spec["domain"]] if isinstance(spec, dict) and "nice" in spec and "domain" in spec else [])
+
+
+def test_an_interval_far_wider_than_the_values_does_not_hide_them(tmp_path: Path) -> None:
+    """Of 60 and 320 a second the interval on logarithms is 0.003 to 6 million, which left a picture of nothing."""
+    rates = {"host": [9235.0, 9626.0], "nat": [58.6, 317.5]}
+
+    def respond(testbed: str, levels: Any, replicate: int) -> dict[str, float | None]:
+        return {"requests": 100, "requests_per_second": rates[testbed][replicate], "packets": 1000, "bytes": 64000}
+
+    write_study(tmp_path, list(rates), {}, 2, respond)
+    compare = registry.analysis("compare")
+    found = rows(compare.run(extract(tmp_path, registry.PLUGINS.read, {}), compare.params()))
+    interval = found[0].estimate.centre_interval
+    assert interval is not None and interval.high > 1e6
+    [domain] = {tuple(each) for each in domains(distribution(found))}
+    assert -1e4 < domain[0] < 58.6 and 9626 < domain[1] < 2.2 * 9626

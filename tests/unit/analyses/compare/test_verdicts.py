@@ -439,3 +439,37 @@ def test_rare_events_are_counted_against_the_work_that_was_done(
     assert found.p_equivalent is not None and found.p_equivalent >= max(above, below) - 1e-12
     assert found.verdict is Verdict.INCONCLUSIVE
     assert f"too few events to say: {sum(here)} here and {sum(there)} on a" in explanation(found)
+
+
+def test_of_details_that_differ_one_is_named_as_an_example(tmp_path: Path) -> None:
+    write_study(tmp_path, ["a", "b"], {}, 2, listed({"a": [1] * 2, "b": [1] * 2}))
+    for file in sorted(tmp_path.glob("runs/*/run.json")):
+        record = json.loads(file.read_text())
+        detail = f"{50 + record['replicate']} ms between the first and the last client"
+        record["cautions"] = [{"kind": "skewed_start", "detail": detail, "subject": ""}]
+        file.write_text(json.dumps(record))
+    [found] = [each.detail for each in compared(tmp_path).cautions if (each.subject, each.kind) == ("a", Kind.SKEWED_START)]
+    assert found in [f"2 of 2 runs, such as {ms} ms between the first and the last client" for ms in (50, 51)]
+
+
+def test_what_lies_outside_the_margin_takes_replicates_and_no_wider_margin(tmp_path: Path) -> None:
+    """A third of the rate, too spread to show; the other lies on the margin's edge, where no number of runs decides."""
+    rates = {"ref": [50.0, 51.0], "far": [10.0, 26.0], "edge": [45.4, 45.5]}
+    write_study(tmp_path, list(rates), {}, 2, listed(rates), reference="ref")
+    advice = {each.testbed: " ".join(each.advice) for each in summaries(compared(tmp_path))}
+    assert "more replicates or fewer comparisons may show the difference" in advice["far"]
+    assert "wider margin" not in advice["far"]
+
+
+def test_means_alike_with_another_spread_are_so_only_where_they_are_listed(tmp_path: Path) -> None:
+    """Of one metric a cell is equivalent, with more spread, and another is different."""
+
+    def respond(testbed: str, levels: Mapping[str, Any], replicate: int) -> Mapping[str, float | None]:
+        step = {"ref": 0.0001, "vm": 0.2}[testbed] * (replicate - 4.5)
+        half = 0.5 if testbed == "vm" and levels["payload"] == "1MiB" else 1.0
+        return {**RATES, "requests_per_second": 50.0 * half + step}
+
+    write_study(tmp_path, ["ref", "vm"], {"payload": ["500B", "1MiB"]}, 10, respond, reference="ref")
+    [vm] = summaries(compared(tmp_path))
+    [about] = [each for each in vm.advice if "but their spread is not" in each]
+    assert about.startswith("Means of requests per second are those of ref where it is listed as equivalent, but their spread")
