@@ -52,7 +52,7 @@ pub fn requests(
     tunnels: bool,
 ) -> PyResult<(Bound<'_, PyAny>, Bound<'_, PyDict>)> {
     check_mtu(mtu)?;
-    let options = http::Options { mtu, tunnels };
+    let options = http::Options { mtu, tunnels, ..http::Options::default() };
     let (columns, done) = py.detach(|| {
         let done = whole(&path, http::Analyzer::new(options))?;
         Ok::<_, PyErr>((exchange_columns(&done), done.summary))

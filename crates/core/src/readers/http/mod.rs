@@ -16,19 +16,22 @@
 mod exchange;
 mod message;
 mod reassembly;
+mod steps;
 
 use std::net::IpAddr;
 
 pub use exchange::{Delimited, Exchange, Way};
+pub use steps::{Mark, Steps, MAX_PACKETS};
 
 use super::Reader;
 use crate::capture::{self, Counts, Ended, Frame, Origin};
 use crate::flow::tracking::{Followed, Tracking};
 use crate::flow::Key;
-use crate::wire::tcp::{Segment, SYN};
+use crate::wire::tcp::{Segment, ACK, FIN, SYN};
 use crate::wire::{self, Dissected, Packet, Transport};
-use exchange::Exchanges;
+use exchange::{Exchanges, MAX_BEFORE};
 use reassembly::{Chunk, Stream, MAX_WAITING_BYTES};
+use steps::{hash_of, Bounds};
 
 /// A connection on these ports without captured payload is taken for HTTP: http, http-alt (IANA) and usual ones.
 pub const PORTS: [u16; 5] = [80, 591, 8000, 8008, 8080];
@@ -39,11 +42,13 @@ pub struct Options {
     pub mtu: u32,
     /// Look into tunnels (docs/captures.md): the innermost packet counts.
     pub tunnels: bool,
+    /// Also take each exchange apart into its steps.
+    pub steps: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { mtu: 1500, tunnels: false }
+        Options { mtu: 1500, tunnels: false, steps: false }
     }
 }
 
@@ -101,6 +106,10 @@ struct Live {
     has_syn: bool,
     /// Packets from before it was known which end is the client.
     before: [Way; 2],
+    /// The same, in their order, with the sender in place of the client: whether it is the key's low end.
+    marks_before: Vec<Mark>,
+    has_syn_of: [bool; 2],
+    has_fin_of: [bool; 2],
 }
 
 /// Takes frames one by one.
@@ -110,11 +119,18 @@ pub struct Analyzer {
     done: Requests,
     /// Bytes that may still wait in all streams.
     spare: usize,
+    bounds: Bounds,
 }
 
 impl Analyzer {
     pub fn new(options: Options) -> Self {
-        Analyzer { options, connections: Tracking::default(), done: Requests::default(), spare: MAX_WAITING_BYTES }
+        Analyzer {
+            options,
+            connections: Tracking::default(),
+            done: Requests::default(),
+            spare: MAX_WAITING_BYTES,
+            bounds: Bounds::default(),
+        }
     }
 
     #[inline]
@@ -136,9 +152,9 @@ impl Analyzer {
 
     #[inline]
     fn segment(&mut self, frame: &Frame, packet: &Packet, segment: &Segment) {
-        let Analyzer { options, connections, done, spare } = self;
+        let Analyzer { options, connections, done, spare, bounds } = self;
         let (followed, sender_is_low) =
-            connections.segment(done.summary.packets, packet, segment, |followed| done.take(followed, spare));
+            connections.segment(done.summary.packets, packet, segment, |followed| done.take(followed, spare, bounds));
         if followed.state.speaks == Speaks::Other {
             return;
         }
@@ -151,6 +167,12 @@ impl Analyzer {
             ports: (segment.source_port, segment.destination_port),
         };
         let live = &mut followed.state;
+        let mark = options.steps.then(|| live.mark(frame, segment, sender_is_low, way.wire_packets));
+        if let (Some(mark), Speaks::Http { client_is_low }) = (&mark, live.speaks) {
+            if let Some(position) = mark.acknowledges {
+                live.exchanges.acknowledged(client_is_low == sender_is_low, position, mark.time_ns);
+            }
+        }
         let stream = &mut live.streams[usize::from(sender_is_low)];
         if segment.has(SYN) {
             live.has_syn = true;
@@ -165,12 +187,17 @@ impl Analyzer {
                 }
                 let Speaks::Http { client_is_low } = *speaks else { return };
                 if client_is_low == sender_is_low {
-                    exchanges.request_bytes(&chunk, |row| done.add(row, place, &key, client_is_low, first_packet));
+                    if options.steps {
+                        exchanges.sample(|| hash_of_ends(&key, client_is_low), bounds.lists_below());
+                    }
+                    exchanges
+                        .request_bytes(&chunk, |row| done.add(row, place, &key, client_is_low, first_packet, bounds));
                 } else {
                     exchanges.response_bytes(&chunk);
                 }
             });
         }
+        bounds.begun(live.exchanges.lists_begun());
         match live.speaks {
             Speaks::Http { client_is_low } => {
                 for is_low in [false, true] {
@@ -179,11 +206,22 @@ impl Analyzer {
                         live.exchanges.before(is_low == client_is_low, &before);
                     }
                 }
+                for before in std::mem::take(&mut live.marks_before) {
+                    let from_low = before.from_client;
+                    live.exchanges.mark_before(&Mark { from_client: from_low == client_is_low, ..before });
+                }
                 if live.has_syn || !live.exchanges.is_empty() {
-                    live.exchanges.packet(client_is_low == sender_is_low, &way);
+                    let from_client = client_is_low == sender_is_low;
+                    let mark = mark.map(|mark| Mark { from_client, ..mark });
+                    live.exchanges.packet(from_client, &way, mark.as_ref());
                 }
             }
-            Speaks::NotKnown if live.has_syn => live.before[usize::from(sender_is_low)].add(&way),
+            Speaks::NotKnown if live.has_syn => {
+                live.before[usize::from(sender_is_low)].add(&way);
+                if let Some(mark) = mark.filter(|_| live.marks_before.len() < MAX_BEFORE) {
+                    live.marks_before.push(mark);
+                }
+            }
             Speaks::NotKnown | Speaks::Other => {}
         }
     }
@@ -192,7 +230,8 @@ impl Analyzer {
     pub fn finish(mut self, origin: Origin) -> Requests {
         let mut done = self.done;
         done.summary.connections_finished_early = self.connections.finished_early;
-        self.connections.finish(|followed| done.take(followed, &mut self.spare));
+        self.connections.finish(|followed| done.take(followed, &mut self.spare, &mut self.bounds));
+        self.bounds.trim_lists(done.exchanges.iter_mut());
         done.sort();
         done.summary.dropped_packets = origin.dropped_packets;
         capture::add(&mut done.summary.skipped, origin.skipped);
@@ -206,6 +245,43 @@ fn way(packet: &Packet, segment: &Segment, mtu: u32, followed: &Followed<Live>, 
         wire_packets: followed.wire_packets(packet, segment, sender_is_low, mtu).count,
         bytes: u64::from(packet.ip_bytes),
         payload_bytes: u64::from(segment.payload_bytes),
+    }
+}
+
+impl Live {
+    /// What a segment is among those of its connection; the sender stands in place of the client.
+    fn mark(&mut self, frame: &Frame, segment: &Segment, sender_is_low: bool, wire_packets: u64) -> Mark {
+        let own = usize::from(sender_is_low);
+        let (stream, other) = (&self.streams[own], &self.streams[1 - own]);
+        let position = match segment.has(SYN) {
+            true => 0,
+            false => stream.position(segment.sequence).unwrap_or_default(),
+        };
+        let is_new = match segment.payload_bytes {
+            _ if segment.has(SYN) => !std::mem::replace(&mut self.has_syn_of[own], true),
+            0 => !segment.has(FIN) || !self.has_fin_of[own],
+            bytes => !stream.is_begun() || !stream.has(position.saturating_add(i64::from(bytes))),
+        };
+        self.has_fin_of[own] |= segment.has(FIN);
+        Mark {
+            time_ns: frame.time_ns,
+            from_client: sender_is_low,
+            flags: segment.flags,
+            is_repeat: !is_new,
+            payload_bytes: segment.payload_bytes,
+            wire_packets: u32::try_from(wire_packets).unwrap_or(u32::MAX),
+            position,
+            acknowledges: if segment.has(ACK) { other.position(segment.acknowledgment) } else { None },
+        }
+    }
+}
+
+fn hash_of_ends(key: &Key, client_is_low: bool) -> u64 {
+    let (low, high) = key.ends();
+    if client_is_low {
+        hash_of(low, high)
+    } else {
+        hash_of(high, low)
     }
 }
 
@@ -245,7 +321,16 @@ impl Ends {
 }
 
 impl Requests {
-    fn add(&mut self, mut row: Exchange, place: &mut Option<u32>, key: &Key, client_is_low: bool, first_packet: u64) {
+    fn add(
+        &mut self,
+        mut row: Exchange,
+        place: &mut Option<u32>,
+        key: &Key,
+        client_is_low: bool,
+        first_packet: u64,
+        bounds: &mut Bounds,
+    ) {
+        bounds.keep(&mut row, &mut self.exchanges);
         row.connection = *place.get_or_insert_with(|| {
             let (low, high) = key.ends();
             let (client, server) = if client_is_low { (low, high) } else { (high, low) };
@@ -261,7 +346,7 @@ impl Requests {
         self.exchanges.push(row);
     }
 
-    fn take(&mut self, followed: &mut Followed<Live>, spare: &mut usize) {
+    fn take(&mut self, followed: &mut Followed<Live>, spare: &mut usize, bounds: &mut Bounds) {
         let (key, first_packet) = (followed.key, followed.first_packet);
         let fin = [followed.has_fin(false), followed.has_fin(true)];
         let Live { speaks, streams, exchanges, place, .. } = &mut followed.state;
@@ -269,7 +354,8 @@ impl Requests {
         for (is_low, stream) in [false, true].into_iter().zip(streams) {
             stream.give_up(spare, &mut |chunk| match speaks {
                 Speaks::Http { client_is_low } if client_is_low == is_low => {
-                    exchanges.request_bytes(&chunk, |row| self.add(row, place, &key, client_is_low, first_packet));
+                    exchanges
+                        .request_bytes(&chunk, |row| self.add(row, place, &key, client_is_low, first_packet, bounds));
                 }
                 Speaks::Http { .. } => exchanges.response_bytes(&chunk),
                 Speaks::NotKnown | Speaks::Other => {}
@@ -280,7 +366,7 @@ impl Requests {
                 if fin[usize::from(!client_is_low)] {
                     exchanges.server_closed();
                 }
-                std::mem::take(exchanges).finish(|row| self.add(row, place, &key, client_is_low, first_packet));
+                std::mem::take(exchanges).finish(|row| self.add(row, place, &key, client_is_low, first_packet, bounds));
             }
             _ => self.summary.other_connections += 1,
         }
