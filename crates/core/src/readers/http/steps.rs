@@ -19,7 +19,7 @@ use crate::wire::tcp::{FIN, RST, SYN};
 /// Exchanges with steps are at least so many, if there are, and at most twice as many.
 const ROWS: usize = 1 << 17;
 /// The same of exchanges with every packet.
-const LISTS: usize = 1 << 8;
+const LISTS: usize = 1 << 5;
 /// The most packets kept of one exchange.
 pub const MAX_PACKETS: usize = 1 << 11;
 const MAX_TOKENS: usize = 16;
