@@ -101,7 +101,7 @@ class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
         paired = outline.data.get("comparison") == Pairing.PAIRED
         names = [*(step.name for step in STEPS[seen]), TOTAL, BETWEEN]
         requests, differences = list[Requests](), list[Difference]()
-        for cell, of_cell in groups.items():
+        for cell, of_cell in sorted(groups.items(), key=lambda item: _rank(cells[item[0]], outline.data.get("factors", {}))):
             for testbed in (each for each in outline.testbeds if each in of_cell):
                 requests.append(_requests(cells[cell], testbed, of_cell[testbed], names))
                 if testbed != outline.reference and outline.reference in of_cell:
@@ -153,6 +153,11 @@ def _links(table: pa.Table, complete: Mapping[str, Record]) -> dict[str, dict[st
         if run in complete:
             found.setdefault(run, {})[link] = ordered.slice(bounds[at], bounds[at + 1] - bounds[at])
     return found
+
+
+def _rank(cell: Mapping[str, Level], factors: Mapping[str, Sequence[Level]]) -> tuple[int, ...]:
+    """Where a cell is among all, in the order of the study file."""
+    return tuple(list(factors[name]).index(cell[name]) for name in factors if cell.get(name) in factors[name])
 
 
 def _server_of(link: str) -> str:

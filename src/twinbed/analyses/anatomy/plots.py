@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from twinbed.analyses.anatomy.result import BETWEEN, TOTAL, Anatomy, Difference
 from twinbed.model.run import Level
-from twinbed.render.plots import DIFFERENT, EQUIVALENT, INK, MUTED, RULE, Spec, label_width, panels
+from twinbed.render.plots import DIFFERENT, EQUIVALENT, INK, MUTED, Spec, label_width, panels
 from twinbed.render.quantities import number, plus_minus, unit_scale
 from twinbed.render.words import cell_title
 
-ROW, WIDTH, MOST_LABEL = 20, 300, 320
+ROW, WIDTH, MOST_LABEL = 20, 460, 320
 MOST = 24
 """Panels; the table has the rest."""
 
@@ -86,7 +86,7 @@ def _panel(result: Anatomy, cell: Mapping[str, Level], testbed: str) -> Spec:
         },
         {
             "data": {"values": [row for row in rows if "low" in row]},
-            "mark": {"type": "rule", "color": RULE, "aria": False},
+            "mark": {"type": "rule", "color": MUTED, "strokeWidth": 2, "aria": False},
             "encoding": {"y": axis, "x": {**x, "field": "low"}, "x2": {"field": "high"}},
         },
     ]

@@ -121,7 +121,8 @@ class Requests:
     @property
     def total(self) -> Seconds:
         """From the first packet to the end."""
-        return np.sum(list(self.durations.values()), axis=0)
+        seconds: Seconds = np.sum(list(self.durations.values()), axis=0)
+        return seconds
 
     def __len__(self) -> int:
         return len(self.patterns)

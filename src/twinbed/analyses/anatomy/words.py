@@ -71,7 +71,8 @@ def _named(parts: list[Difference], total: Difference) -> list[Difference]:
 def _part(result: Anatomy, each: Difference) -> str:
     scale = unit_scale("s", [each.seconds])
     sign = "more" if each.seconds > 0 else "less"
-    return f"{number(abs(each.seconds) / scale.factor)} {scale.unit} {sign} in “{result.titles[each.step]}”"
+    half = (each.interval.high - each.interval.low) / 2 / scale.factor if each.interval else None
+    return f"{number(abs(each.seconds) / scale.factor, half)} {scale.unit} {sign} in “{result.titles[each.step]}”"
 
 
 def _list(texts: list[str]) -> str:
