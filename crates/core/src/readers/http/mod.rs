@@ -16,6 +16,7 @@
 mod exchange;
 mod message;
 mod reassembly;
+mod sample;
 mod steps;
 
 use std::net::IpAddr;
@@ -31,7 +32,8 @@ use crate::wire::tcp::{Segment, ACK, FIN, SYN};
 use crate::wire::{self, Dissected, Packet, Transport};
 use exchange::{Exchanges, MAX_BEFORE};
 use reassembly::{Chunk, Stream, MAX_WAITING_BYTES};
-use steps::{hash_of, Bounds};
+use sample::Bounds;
+use steps::hash_of;
 
 /// A connection on these ports without captured payload is taken for HTTP: http, http-alt (IANA) and usual ones.
 pub const PORTS: [u16; 5] = [80, 591, 8000, 8008, 8080];
