@@ -106,3 +106,26 @@ def test_the_packets_of_exchanges_are_all_of_their_connections(name: str) -> Non
     assert sorted((packet["time_ns"], packet["from"], packet["payload_bytes"]) for packet in packets) == sorted(expected)
     repeated = sum(each.is_repeat for each in segments if {each.source, each.destination} & ports)
     assert sum(packet["kind"] in "xX" for packet in packets) == repeated
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_encrypted_requests_are_those_that_tshark_reads_with_their_keys(version: str) -> None:
+    """Their first segments, and how long the first byte takes where tshark has a time for the whole answer."""
+    with (GOLDEN / "anatomy" / f"tls-{version}.http.tsv").open() as file:
+        read = list(csv.reader(file, delimiter="\t"))
+    requests = [row for row in read if row[4]]
+    found, _ = _core.capture_tables(GOLDEN / "anatomy" / f"tls-{version}.pcap", ["steps", "exchanges"])
+    rows = found["steps"].to_pylist()
+    # Behind the head of the record.
+    assert [(row["client_port"], row["request_sequence"] - 5) for row in rows] == [(int(row[1]), int(row[3])) for row in requests]
+    assert {row["delimited"] for row in rows} == {"records"} and found["exchanges"].num_rows == 0
+    assert [row["index"] for row in rows] == [0, 1, 2, 0]
+    answers = {(int(each[2]), int(each[6])): float(each[5]) for each in read if not each[4]}
+    for row, size in zip(rows, (500, 20_000, 1_048_576, 100), strict=True):
+        assert size < row["server_payload_bytes"] < 1.01 * size + 4000
+        seconds = (row["response_ns"] - row["request_ns"]) * 1e-9
+        ends = (row["response_end_ns"] - row["request_ns"]) * 1e-9
+        whole = answers.get((row["client_port"], size))
+        if whole is not None:
+            # What tshark calls the answer's packet is the one with the end of its head, which the server sends by itself.
+            assert 0 < seconds <= whole + 1e-4 and whole <= ends + 1e-4, (size, seconds, whole, ends)

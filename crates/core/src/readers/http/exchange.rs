@@ -17,6 +17,8 @@ pub enum Delimited {
     #[default]
     /// The heads of request and response say where each ends, by length, chunks or the connection's end.
     Headers,
+    /// TLS hides the heads: as `Direction`, of application data alone.
+    Records,
     /// A head is not captured fully: the exchange ends where the client next sends after the server did.
     Direction,
 }
@@ -25,6 +27,7 @@ impl Delimited {
     pub fn name(self) -> &'static str {
         match self {
             Delimited::Headers => "headers",
+            Delimited::Records => "records",
             Delimited::Direction => "direction",
         }
     }
@@ -116,6 +119,8 @@ pub(super) struct Exchanges {
     touched: Option<usize>,
     /// Set where steps are asked for.
     sampling: Option<Sampling>,
+    /// The connection speaks TLS.
+    pub is_encrypted: bool,
     /// Exchanges that began to keep their packets, since this was last asked.
     lists: usize,
     /// Packets before the first request, as `before`.
@@ -180,6 +185,7 @@ impl Exchanges {
 
     /// `at`: how many bytes into the chunk it happened.
     fn request_event(&mut self, event: Option<Event>, chunk: &Chunk, at: u64, done: &mut impl FnMut(Exchange)) {
+        let by_direction = self.by_direction();
         match event {
             Some(Event::Began) => self.begin(chunk, chunk.sequence.wrapping_add(at as u32), done),
             Some(Event::Head(head)) => {
@@ -187,7 +193,7 @@ impl Exchanges {
                 if let Some(last) = self.pending.back_mut() {
                     last.row.method = head.method;
                     if is_cut {
-                        last.row.delimited = Delimited::Direction;
+                        last.row.delimited = by_direction;
                     }
                 }
                 self.request.ends_now();
@@ -196,8 +202,15 @@ impl Exchanges {
         }
         if self.request.is_unknown() {
             if let Some(last) = self.pending.back_mut() {
-                last.row.delimited = Delimited::Direction;
+                last.row.delimited = by_direction;
             }
+        }
+    }
+
+    fn by_direction(&self) -> Delimited {
+        match self.is_encrypted {
+            true => Delimited::Records,
+            false => Delimited::Direction,
         }
     }
 
@@ -284,7 +297,7 @@ impl Exchanges {
     /// `read`: where bytes were used, up to how many bytes into the chunk.
     fn response_event(&mut self, event: Option<Event>, read: Option<u64>, chunk: &Chunk) {
         let place = self.answering;
-        let is_unknown = self.response.is_unknown();
+        let (is_unknown, by_direction) = (self.response.is_unknown(), self.by_direction());
         let Some(now) = self.pending.get_mut(place) else { return };
         if event == Some(Event::Began) {
             self.response_began_ns = chunk.time_ns;
@@ -297,7 +310,7 @@ impl Exchanges {
             now.row.response_end_ns = now.row.response_end_ns.max(chunk.time_ns);
         }
         if is_unknown {
-            now.row.delimited = Delimited::Direction;
+            now.row.delimited = by_direction;
         }
         match event {
             Some(Event::Head(head)) => self.response_head(&head),

@@ -16,6 +16,7 @@
 mod exchange;
 mod message;
 mod reassembly;
+mod records;
 mod sample;
 mod steps;
 
@@ -32,6 +33,7 @@ use crate::wire::tcp::{Segment, ACK, FIN, SYN};
 use crate::wire::{self, Dissected, Packet, Transport};
 use exchange::{Exchanges, MAX_BEFORE};
 use reassembly::{Chunk, Stream, MAX_WAITING_BYTES};
+use records::{begins_handshake, Records};
 use sample::Bounds;
 use steps::hash_of;
 
@@ -94,7 +96,20 @@ enum Speaks {
     Http {
         client_is_low: bool,
     },
+    Tls {
+        client_is_low: bool,
+    },
     Other,
+}
+
+impl Speaks {
+    /// Whether the client is the key's low end, of a connection with exchanges.
+    fn client_is_low(self) -> Option<bool> {
+        match self {
+            Speaks::Http { client_is_low } | Speaks::Tls { client_is_low } => Some(client_is_low),
+            Speaks::NotKnown | Speaks::Other => None,
+        }
+    }
 }
 
 /// A connection while packets come; arrays are indexed by whether the sender is the key's low end.
@@ -103,6 +118,8 @@ struct Live {
     speaks: Speaks,
     streams: [Stream; 2],
     exchanges: Exchanges,
+    /// Of TLS, of both directions.
+    records: Option<Box<[Records; 2]>>,
     /// Place in the result's connections, once it has an exchange.
     place: Option<u32>,
     has_syn: bool,
@@ -170,38 +187,36 @@ impl Analyzer {
         };
         let live = &mut followed.state;
         let mark = options.steps.then(|| live.mark(frame, segment, sender_is_low, way.wire_packets));
-        if let (Some(mark), Speaks::Http { client_is_low }) = (&mark, live.speaks) {
+        if let (Some(mark), Some(client_is_low)) = (&mark, live.speaks.client_is_low()) {
             if let Some(position) = mark.acknowledges {
                 live.exchanges.acknowledged(client_is_low == sender_is_low, position, mark.time_ns);
             }
         }
-        let stream = &mut live.streams[usize::from(sender_is_low)];
+        let Live { streams, speaks, records, exchanges, place, has_syn, .. } = &mut *live;
+        let stream = &mut streams[usize::from(sender_is_low)];
         if segment.has(SYN) {
-            live.has_syn = true;
+            *has_syn = true;
             stream.begin(segment.sequence.wrapping_add(1));
         } else if segment.payload_bytes > 0 {
             let captured = packet.transport_data(frame.data);
             let captured = captured.get(usize::from(segment.header_bytes)..).unwrap_or_default();
-            let (speaks, exchanges, place) = (&mut live.speaks, &mut live.exchanges, &mut live.place);
             stream.segment(segment.sequence, segment.payload_bytes, captured, frame.time_ns, spare, |chunk| {
                 if *speaks == Speaks::NotKnown {
-                    *speaks = ends.speak(&chunk);
+                    *speaks = ends.speak(&chunk, options.steps);
+                    exchanges.is_encrypted = matches!(*speaks, Speaks::Tls { .. });
                 }
-                let Speaks::Http { client_is_low } = *speaks else { return };
-                if client_is_low == sender_is_low {
-                    if options.steps {
-                        exchanges.sample(|| hash_of_ends(&key, client_is_low), bounds.lists_below());
-                    }
-                    exchanges
-                        .request_bytes(&chunk, |row| done.add(row, place, &key, client_is_low, first_packet, bounds));
-                } else {
-                    exchanges.response_bytes(&chunk);
+                let Some(client_is_low) = speaks.client_is_low() else { return };
+                if options.steps && client_is_low == sender_is_low {
+                    exchanges.sample(|| hash_of_ends(&key, client_is_low), bounds.lists_below());
                 }
+                hand_on(*speaks, records, exchanges, &chunk, sender_is_low, |row| {
+                    done.add(row, place, &key, client_is_low, first_packet, bounds);
+                });
             });
         }
         bounds.begun(live.exchanges.lists_begun());
         match live.speaks {
-            Speaks::Http { client_is_low } => {
+            Speaks::Http { client_is_low } | Speaks::Tls { client_is_low } => {
                 for is_low in [false, true] {
                     let before = std::mem::take(&mut live.before[usize::from(is_low)]);
                     if before.packets > 0 {
@@ -298,7 +313,14 @@ struct Ends {
 }
 
 impl Ends {
-    fn speak(&self, first: &Chunk) -> Speaks {
+    /// `with_tls`: encrypted connections have exchanges too.
+    fn speak(&self, first: &Chunk, with_tls: bool) -> Speaks {
+        if with_tls
+            && begins_handshake(first.captured)
+            && (self.sender_is_low == self.originator_is_low || !self.has_syn)
+        {
+            return Speaks::Tls { client_is_low: self.sender_is_low };
+        }
         let client_is_sender = Speaks::Http { client_is_low: self.sender_is_low };
         let client_is_other = Speaks::Http { client_is_low: !self.sender_is_low };
         let is_from_originator = self.sender_is_low == self.originator_is_low;
@@ -319,6 +341,31 @@ impl Ends {
             // In the middle of something.
             false => Speaks::NotKnown,
         }
+    }
+}
+
+/// Hands bytes of one end to the exchanges; of TLS, its application data. `done` takes exchanges that nothing can be added to.
+#[inline]
+fn hand_on(
+    speaks: Speaks,
+    records: &mut Option<Box<[Records; 2]>>,
+    exchanges: &mut Exchanges,
+    chunk: &Chunk,
+    from_low: bool,
+    mut done: impl FnMut(Exchange),
+) {
+    let Some(client_is_low) = speaks.client_is_low() else { return };
+    let from_client = client_is_low == from_low;
+    let mut give = |chunk: &Chunk| match from_client {
+        true => exchanges.request_bytes(chunk, &mut done),
+        false => exchanges.response_bytes(chunk),
+    };
+    match speaks {
+        Speaks::Tls { .. } => {
+            let records = records.get_or_insert_with(Box::default);
+            records[usize::from(from_low)].data(chunk, from_client, |data| give(data));
+        }
+        _ => give(chunk),
     }
 }
 
@@ -351,20 +398,18 @@ impl Requests {
     fn take(&mut self, followed: &mut Followed<Live>, spare: &mut usize, bounds: &mut Bounds) {
         let (key, first_packet) = (followed.key, followed.first_packet);
         let fin = [followed.has_fin(false), followed.has_fin(true)];
-        let Live { speaks, streams, exchanges, place, .. } = &mut followed.state;
+        let Live { speaks, streams, records, exchanges, place, .. } = &mut followed.state;
         let speaks = *speaks;
         for (is_low, stream) in [false, true].into_iter().zip(streams) {
-            stream.give_up(spare, &mut |chunk| match speaks {
-                Speaks::Http { client_is_low } if client_is_low == is_low => {
-                    exchanges
-                        .request_bytes(&chunk, |row| self.add(row, place, &key, client_is_low, first_packet, bounds));
-                }
-                Speaks::Http { .. } => exchanges.response_bytes(&chunk),
-                Speaks::NotKnown | Speaks::Other => {}
+            stream.give_up(spare, &mut |chunk| {
+                let Some(client_is_low) = speaks.client_is_low() else { return };
+                hand_on(speaks, records, exchanges, &chunk, is_low, |row| {
+                    self.add(row, place, &key, client_is_low, first_packet, bounds);
+                });
             });
         }
         match speaks {
-            Speaks::Http { client_is_low } if !exchanges.is_empty() => {
+            Speaks::Http { client_is_low } | Speaks::Tls { client_is_low } if !exchanges.is_empty() => {
                 if fin[usize::from(!client_is_low)] {
                     exchanges.server_closed();
                 }
