@@ -20,10 +20,11 @@ use crate::arrow::{batch, schema, table, table_of};
 use crate::captures::{self, truncated, Ending};
 use crate::flows::columns::columns;
 use crate::packetisation::{direction_columns, exchange_columns, size_columns, whole};
+use crate::steps::{packet_columns, step_columns};
 use crate::udp::rows as stream_rows;
 use crate::zeek::{summary_dict, Reading, Wanted};
 
-const TABLES: [&str; 5] = ["connections", "flows", "packetisation", "exchanges", "streams"];
+const TABLES: [&str; 6] = ["connections", "flows", "packetisation", "exchanges", "steps", "streams"];
 
 #[pyfunction]
 #[pyo3(signature = (path, wanted=None, *, ignore_checksums=false))]
@@ -39,6 +40,7 @@ pub fn capture_tables<'py>(
         return Err(PyValueError::new_err(message));
     }
     let options = log::Options { ignore_checksums, ..log::Options::default() };
+    let http_options = || http::Options { steps: is_wanted("steps"), ..http::Options::default() };
     // The log is always read: it has the summary.
     let mut readers = (
         Reading::new(options, Wanted::default()),
@@ -47,7 +49,7 @@ pub fn capture_tables<'py>(
             (
                 is_wanted("packetisation").then(|| packets::Analyzer::new(packets::Options::default())),
                 (
-                    is_wanted("exchanges").then(|| http::Analyzer::new(http::Options::default())),
+                    (is_wanted("exchanges") || is_wanted("steps")).then(|| http::Analyzer::new(http_options())),
                     is_wanted("streams").then(|| udp::Engine::new(udp::Options::default())),
                 ),
             ),
@@ -61,7 +63,7 @@ pub fn capture_tables<'py>(
             // These take no damaged capture: they say what is wrong, or that only its last record is cut off.
             packetisation =
                 packetisation.map(|_| whole(&path, packets::Analyzer::new(packets::Options::default()))).transpose()?;
-            requests = requests.map(|_| whole(&path, http::Analyzer::new(http::Options::default()))).transpose()?;
+            requests = requests.map(|_| whole(&path, http::Analyzer::new(http_options()))).transpose()?;
         }
         Ok::<_, PyErr>((log, flows.map(flow_batch), packetisation, requests, streams, stops))
     })?;
@@ -79,7 +81,13 @@ pub fn capture_tables<'py>(
         tables.set_item("segment_sizes", table(py, size_columns(&done.sizes).batch())?)?;
     }
     if let Some(done) = requests {
-        tables.set_item("exchanges", table(py, exchange_columns(&done).batch())?)?;
+        if is_wanted("exchanges") {
+            tables.set_item("exchanges", table(py, exchange_columns(&done).batch())?)?;
+        }
+        if is_wanted("steps") {
+            tables.set_item("steps", table(py, step_columns(&done).batch())?)?;
+            tables.set_item("step_packets", table(py, packet_columns(&done).batch())?)?;
+        }
     }
     if let Some(done) = streams {
         tables.set_item("streams", table(py, stream_rows(&done.rows))?)?;

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use twinbed_core::capture::Counts;
 use twinbed_core::flow::Protocol;
-use twinbed_core::readers::http::{self, Exchange, Requests, Way};
+use twinbed_core::readers::http::{self, Delimited, Exchange, Requests, Way};
 use twinbed_core::readers::packetisation::{self as packets, Connection, Direction, Packetisation, Size};
 use twinbed_core::readers::{read_slice, read_stream, Reader};
 
@@ -52,7 +52,7 @@ pub fn requests(
     tunnels: bool,
 ) -> PyResult<(Bound<'_, PyAny>, Bound<'_, PyDict>)> {
     check_mtu(mtu)?;
-    let options = http::Options { mtu, tunnels };
+    let options = http::Options { mtu, tunnels, ..http::Options::default() };
     let (columns, done) = py.detach(|| {
         let done = whole(&path, http::Analyzer::new(options))?;
         Ok::<_, PyErr>((exchange_columns(&done), done.summary))
@@ -201,7 +201,8 @@ pub fn size_columns(sizes: &[Size]) -> Columns {
 }
 
 pub fn exchange_columns(done: &Requests) -> Columns {
-    let rows = &done.exchanges;
+    // What is encrypted has steps alone: no answer of it is known for one.
+    let rows: Vec<&Exchange> = done.exchanges.iter().filter(|row| row.delimited != Delimited::Records).collect();
     let connection = |row: &Exchange| done.connections.get(row.connection as usize);
     let clients: Vec<String> = done.connections.iter().map(|row| row.client_address.to_string()).collect();
     let servers: Vec<String> = done.connections.iter().map(|row| row.server_address.to_string()).collect();
@@ -222,8 +223,8 @@ pub fn exchange_columns(done: &Requests) -> Columns {
     columns.optional_integer("status", rows.iter().map(|row| row.status.map(i64::from)));
     columns.optional_real("start_s", rows.iter().map(|row| seconds(row.start_ns)));
     columns.optional_integer("start_ns", rows.iter().map(|row| row.start_ns));
-    columns.optional_real("time_to_first_byte_s", rows.iter().map(Exchange::time_to_first_byte_s));
-    columns.optional_real("duration_s", rows.iter().map(Exchange::duration_s));
+    columns.optional_real("time_to_first_byte_s", rows.iter().map(|row| row.time_to_first_byte_s()));
+    columns.optional_real("duration_s", rows.iter().map(|row| row.duration_s()));
     columns.optional_bool("complete", rows.iter().map(|row| Some(row.complete)));
     columns.text("delimited", rows.iter().map(|row| row.delimited.name()));
     type Side = fn(&Exchange) -> &Way;

@@ -4,15 +4,21 @@ use std::collections::VecDeque;
 
 use super::message::{begins_request, begins_response, Event, Head, Parser};
 use super::reassembly::Chunk;
+use super::steps::{Mark, Sampling, Steps};
 
 /// Most requests without a response on one connection; one more is taken for a part of the last.
 const MAX_PENDING: usize = 1024;
+/// Most packets before the first request whose times are kept.
+pub(super) const MAX_BEFORE: usize = 64;
 
 /// How the bounds of an exchange were found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Delimited {
+    #[default]
     /// The heads of request and response say where each ends, by length, chunks or the connection's end.
     Headers,
+    /// TLS hides the heads: as `Direction`, of application data alone.
+    Records,
     /// A head is not captured fully: the exchange ends where the client next sends after the server did.
     Direction,
 }
@@ -21,6 +27,7 @@ impl Delimited {
     pub fn name(self) -> &'static str {
         match self {
             Delimited::Headers => "headers",
+            Delimited::Records => "records",
             Delimited::Direction => "direction",
         }
     }
@@ -47,7 +54,7 @@ impl Way {
 }
 
 /// A request and what answers it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Exchange {
     /// Place in [`super::Requests::connections`].
     pub connection: u32,
@@ -66,9 +73,17 @@ pub struct Exchange {
     pub delimited: Delimited,
     pub client: Way,
     pub server: Way,
+    /// Where they are asked for, of all exchanges or of a sample.
+    pub steps: Option<Box<Steps>>,
 }
 
 impl Exchange {
+    fn mark(&mut self, mark: &Mark) {
+        if let Some(steps) = &mut self.steps {
+            steps.packet(mark);
+        }
+    }
+
     /// From the request's first byte to the response's first byte.
     pub fn time_to_first_byte_s(&self) -> Option<f64> {
         Some(self.response_start_ns?.saturating_sub(self.start_ns?) as f64 / 1e9)
@@ -102,11 +117,30 @@ pub(super) struct Exchanges {
     response_began_ns: Option<i64>,
     /// Place in `pending` that the packet at hand first gave payload to.
     touched: Option<usize>,
+    /// Set where steps are asked for.
+    sampling: Option<Sampling>,
+    /// The connection speaks TLS.
+    pub is_encrypted: bool,
+    /// Exchanges that began to keep their packets, since this was last asked.
+    lists: usize,
+    /// Packets before the first request, as `before`.
+    marks_before: Vec<Mark>,
 }
 
 impl Exchanges {
     pub fn is_empty(&self) -> bool {
         self.pending.is_empty()
+    }
+
+    /// Steps are asked for: `connection` gives the hash of the connection's ends.
+    pub fn sample(&mut self, connection: impl FnOnce() -> u64, lists_below: u64) {
+        let sampling = self.sampling.get_or_insert_with(|| Sampling { connection: connection(), lists_below });
+        sampling.lists_below = lists_below;
+    }
+
+    /// How many exchanges began to keep their packets since this was last asked.
+    pub fn lists_begun(&mut self) -> usize {
+        std::mem::take(&mut self.lists)
     }
 
     /// Bytes of the client. `done` takes exchanges that nothing can be added to.
@@ -121,31 +155,45 @@ impl Exchanges {
                 self.request.begin_anew();
             }
         }
+        let mut at = 0;
         let mut bytes = chunk.captured;
         while !bytes.is_empty() {
             let (used, event) = self.request.step(bytes, None, false);
             bytes = bytes.get(used..).unwrap_or_default();
-            self.request_event(event, chunk, &mut done);
+            self.request_event(event, chunk, at, &mut done);
+            at += used as u64;
+            self.requested(used > 0, at, chunk);
         }
         let mut missing = chunk.missing;
         while missing > 0 {
             let (used, event) = self.request.skip(missing);
             missing = missing.saturating_sub(used);
-            self.request_event(event, chunk, &mut done);
+            self.request_event(event, chunk, at, &mut done);
+            at += used;
+            self.requested(used > 0, at, chunk);
         }
         let last = self.pending.len().checked_sub(1);
         self.touched = self.touched.or(last);
     }
 
-    fn request_event(&mut self, event: Option<Event>, chunk: &Chunk, done: &mut impl FnMut(Exchange)) {
+    /// Bytes of the last request were read, up to `read` bytes into the chunk.
+    fn requested(&mut self, is_used: bool, read: u64, chunk: &Chunk) {
+        if let Some(steps) = self.pending.back_mut().and_then(|last| last.row.steps.as_mut()).filter(|_| is_used) {
+            steps.request(chunk.position.saturating_add_unsigned(read), chunk.time_ns);
+        }
+    }
+
+    /// `at`: how many bytes into the chunk it happened.
+    fn request_event(&mut self, event: Option<Event>, chunk: &Chunk, at: u64, done: &mut impl FnMut(Exchange)) {
+        let by_direction = self.by_direction();
         match event {
-            Some(Event::Began) => self.begin(chunk, done),
+            Some(Event::Began) => self.begin(chunk, chunk.sequence.wrapping_add(at as u32), done),
             Some(Event::Head(head)) => {
                 let is_cut = self.request.is_unknown();
                 if let Some(last) = self.pending.back_mut() {
                     last.row.method = head.method;
                     if is_cut {
-                        last.row.delimited = Delimited::Direction;
+                        last.row.delimited = by_direction;
                     }
                 }
                 self.request.ends_now();
@@ -154,14 +202,24 @@ impl Exchanges {
         }
         if self.request.is_unknown() {
             if let Some(last) = self.pending.back_mut() {
-                last.row.delimited = Delimited::Direction;
+                last.row.delimited = by_direction;
             }
         }
     }
 
-    fn begin(&mut self, chunk: &Chunk, done: &mut impl FnMut(Exchange)) {
+    fn by_direction(&self) -> Delimited {
+        match self.is_encrypted {
+            true => Delimited::Records,
+            false => Delimited::Direction,
+        }
+    }
+
+    fn begin(&mut self, chunk: &Chunk, sequence: u32, done: &mut impl FnMut(Exchange)) {
         if self.pending.len() >= MAX_PENDING {
             return;
+        }
+        if let Some(steps) = self.pending.back_mut().and_then(|last| last.row.steps.as_mut()) {
+            steps.next_ns = chunk.time_ns;
         }
         while self.answering > 0 && !self.pending.is_empty() {
             // It is answered and no longer the last: no packet will belong to it.
@@ -184,8 +242,10 @@ impl Exchanges {
             delimited: Delimited::Headers,
             client,
             server,
+            steps: self.sampling.map(|sampling| Box::new(Steps::begin(sequence, &sampling))),
         };
         self.next_index = self.next_index.saturating_add(1);
+        self.lists += usize::from(row.steps.as_ref().is_some_and(|steps| steps.packets.is_some()));
         // One at a time is the rule: no room for four.
         self.pending.reserve_exact(1);
         self.pending.push_back(Pending { row, is_answered: false });
@@ -205,6 +265,7 @@ impl Exchanges {
                 }
             }
         }
+        let mut at = 0;
         let mut bytes = chunk.captured;
         while !bytes.is_empty() {
             if self.is_unasked() {
@@ -213,7 +274,8 @@ impl Exchanges {
             let method = self.pending.get(self.answering).and_then(|now| now.row.method);
             let (used, event) = self.response.step(bytes, method, true);
             bytes = bytes.get(used..).unwrap_or_default();
-            self.response_event(event, used > 0, chunk);
+            at += used as u64;
+            self.response_event(event, (used > 0).then_some(at), chunk);
         }
         let mut missing = chunk.missing;
         while missing > 0 {
@@ -222,7 +284,8 @@ impl Exchanges {
             }
             let (used, event) = self.response.skip(missing);
             missing = missing.saturating_sub(used);
-            self.response_event(event, used > 0, chunk);
+            at += used;
+            self.response_event(event, (used > 0).then_some(at), chunk);
         }
     }
 
@@ -231,19 +294,23 @@ impl Exchanges {
         self.response.is_between() && self.answering >= self.pending.len()
     }
 
-    fn response_event(&mut self, event: Option<Event>, is_used: bool, chunk: &Chunk) {
+    /// `read`: where bytes were used, up to how many bytes into the chunk.
+    fn response_event(&mut self, event: Option<Event>, read: Option<u64>, chunk: &Chunk) {
         let place = self.answering;
-        let is_unknown = self.response.is_unknown();
+        let (is_unknown, by_direction) = (self.response.is_unknown(), self.by_direction());
         let Some(now) = self.pending.get_mut(place) else { return };
         if event == Some(Event::Began) {
             self.response_began_ns = chunk.time_ns;
         }
-        if is_used {
+        if let Some(read) = read {
+            if let Some(steps) = &mut now.row.steps {
+                steps.response(chunk.position.saturating_add_unsigned(read));
+            }
             self.touched = self.touched.or(Some(place));
             now.row.response_end_ns = now.row.response_end_ns.max(chunk.time_ns);
         }
         if is_unknown {
-            now.row.delimited = Delimited::Direction;
+            now.row.delimited = by_direction;
         }
         match event {
             Some(Event::Head(head)) => self.response_head(&head),
@@ -286,6 +353,22 @@ impl Exchanges {
         }
     }
 
+    /// A packet that acknowledges all of the other side's payload before `position`.
+    pub fn acknowledged(&mut self, from_client: bool, position: i64, time_ns: Option<i64>) {
+        for steps in self.pending.iter_mut().filter_map(|pending| pending.row.steps.as_mut()) {
+            steps.acknowledged(from_client, position, time_ns);
+        }
+    }
+
+    /// As [`Exchanges::before`], of steps.
+    pub fn mark_before(&mut self, mark: &Mark) {
+        match self.pending.front_mut() {
+            Some(first) => first.row.mark(mark),
+            None if self.marks_before.len() < MAX_BEFORE => self.marks_before.push(*mark),
+            None => {}
+        }
+    }
+
     /// Counts packets from before the first request.
     pub fn before(&mut self, from_client: bool, way: &Way) {
         self.before[usize::from(from_client)].add(way);
@@ -298,9 +381,20 @@ impl Exchanges {
 
     /// Counts a packet for its exchange: the one that it first brings new payload of; else, from the client or with payload
     /// seen before, the one whose response is under way, or the last.
-    pub fn packet(&mut self, from_client: bool, way: &Way) {
+    pub fn packet(&mut self, from_client: bool, way: &Way, mark: Option<&Mark>) {
         let last = self.pending.len().saturating_sub(1);
         let place = self.touched.take().unwrap_or(self.answering).min(last);
+        if let Some(mark) = mark {
+            match self.pending.get_mut(place) {
+                Some(owner) => {
+                    for before in std::mem::take(&mut self.marks_before) {
+                        owner.row.mark(&before);
+                    }
+                    owner.row.mark(mark);
+                }
+                None => self.mark_before(mark),
+            }
+        }
         match self.pending.get_mut(place) {
             Some(owner) if from_client => owner.row.client.add(way),
             Some(owner) => owner.row.server.add(way),

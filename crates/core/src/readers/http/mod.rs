@@ -16,19 +16,26 @@
 mod exchange;
 mod message;
 mod reassembly;
+mod records;
+mod sample;
+mod steps;
 
 use std::net::IpAddr;
 
 pub use exchange::{Delimited, Exchange, Way};
+pub use steps::{Mark, Steps, MAX_PACKETS};
 
 use super::Reader;
 use crate::capture::{self, Counts, Ended, Frame, Origin};
 use crate::flow::tracking::{Followed, Tracking};
 use crate::flow::Key;
-use crate::wire::tcp::{Segment, SYN};
+use crate::wire::tcp::{Segment, ACK, FIN, SYN};
 use crate::wire::{self, Dissected, Packet, Transport};
-use exchange::Exchanges;
+use exchange::{Exchanges, MAX_BEFORE};
 use reassembly::{Chunk, Stream, MAX_WAITING_BYTES};
+use records::{begins_handshake, Records};
+use sample::Bounds;
+use steps::hash_of;
 
 /// A connection on these ports without captured payload is taken for HTTP: http, http-alt (IANA) and usual ones.
 pub const PORTS: [u16; 5] = [80, 591, 8000, 8008, 8080];
@@ -39,11 +46,13 @@ pub struct Options {
     pub mtu: u32,
     /// Look into tunnels (docs/captures.md): the innermost packet counts.
     pub tunnels: bool,
+    /// Also take each exchange apart into its steps.
+    pub steps: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { mtu: 1500, tunnels: false }
+        Options { mtu: 1500, tunnels: false, steps: false }
     }
 }
 
@@ -87,7 +96,20 @@ enum Speaks {
     Http {
         client_is_low: bool,
     },
+    Tls {
+        client_is_low: bool,
+    },
     Other,
+}
+
+impl Speaks {
+    /// Whether the client is the key's low end, of a connection with exchanges.
+    fn client_is_low(self) -> Option<bool> {
+        match self {
+            Speaks::Http { client_is_low } | Speaks::Tls { client_is_low } => Some(client_is_low),
+            Speaks::NotKnown | Speaks::Other => None,
+        }
+    }
 }
 
 /// A connection while packets come; arrays are indexed by whether the sender is the key's low end.
@@ -96,11 +118,17 @@ struct Live {
     speaks: Speaks,
     streams: [Stream; 2],
     exchanges: Exchanges,
+    /// Of TLS, of both directions.
+    records: Option<Box<[Records; 2]>>,
     /// Place in the result's connections, once it has an exchange.
     place: Option<u32>,
     has_syn: bool,
     /// Packets from before it was known which end is the client.
     before: [Way; 2],
+    /// The same, in their order, with the sender in place of the client: whether it is the key's low end.
+    marks_before: Vec<Mark>,
+    has_syn_of: [bool; 2],
+    has_fin_of: [bool; 2],
 }
 
 /// Takes frames one by one.
@@ -110,11 +138,18 @@ pub struct Analyzer {
     done: Requests,
     /// Bytes that may still wait in all streams.
     spare: usize,
+    bounds: Bounds,
 }
 
 impl Analyzer {
     pub fn new(options: Options) -> Self {
-        Analyzer { options, connections: Tracking::default(), done: Requests::default(), spare: MAX_WAITING_BYTES }
+        Analyzer {
+            options,
+            connections: Tracking::default(),
+            done: Requests::default(),
+            spare: MAX_WAITING_BYTES,
+            bounds: Bounds::default(),
+        }
     }
 
     #[inline]
@@ -136,9 +171,9 @@ impl Analyzer {
 
     #[inline]
     fn segment(&mut self, frame: &Frame, packet: &Packet, segment: &Segment) {
-        let Analyzer { options, connections, done, spare } = self;
+        let Analyzer { options, connections, done, spare, bounds } = self;
         let (followed, sender_is_low) =
-            connections.segment(done.summary.packets, packet, segment, |followed| done.take(followed, spare));
+            connections.segment(done.summary.packets, packet, segment, |followed| done.take(followed, spare, bounds));
         if followed.state.speaks == Speaks::Other {
             return;
         }
@@ -151,39 +186,59 @@ impl Analyzer {
             ports: (segment.source_port, segment.destination_port),
         };
         let live = &mut followed.state;
-        let stream = &mut live.streams[usize::from(sender_is_low)];
+        let mark = options.steps.then(|| live.mark(frame, segment, sender_is_low, way.wire_packets));
+        if let (Some(mark), Some(client_is_low)) = (&mark, live.speaks.client_is_low()) {
+            if let Some(position) = mark.acknowledges {
+                live.exchanges.acknowledged(client_is_low == sender_is_low, position, mark.time_ns);
+            }
+        }
+        let Live { streams, speaks, records, exchanges, place, has_syn, .. } = &mut *live;
+        let stream = &mut streams[usize::from(sender_is_low)];
         if segment.has(SYN) {
-            live.has_syn = true;
+            *has_syn = true;
             stream.begin(segment.sequence.wrapping_add(1));
         } else if segment.payload_bytes > 0 {
             let captured = packet.transport_data(frame.data);
             let captured = captured.get(usize::from(segment.header_bytes)..).unwrap_or_default();
-            let (speaks, exchanges, place) = (&mut live.speaks, &mut live.exchanges, &mut live.place);
             stream.segment(segment.sequence, segment.payload_bytes, captured, frame.time_ns, spare, |chunk| {
                 if *speaks == Speaks::NotKnown {
-                    *speaks = ends.speak(&chunk);
+                    *speaks = ends.speak(&chunk, options.steps);
+                    exchanges.is_encrypted = matches!(*speaks, Speaks::Tls { .. });
                 }
-                let Speaks::Http { client_is_low } = *speaks else { return };
-                if client_is_low == sender_is_low {
-                    exchanges.request_bytes(&chunk, |row| done.add(row, place, &key, client_is_low, first_packet));
-                } else {
-                    exchanges.response_bytes(&chunk);
+                let Some(client_is_low) = speaks.client_is_low() else { return };
+                if options.steps && client_is_low == sender_is_low {
+                    exchanges.sample(|| hash_of_ends(&key, client_is_low), bounds.lists_below());
                 }
+                hand_on(*speaks, records, exchanges, &chunk, sender_is_low, |row| {
+                    done.add(row, place, &key, client_is_low, first_packet, bounds);
+                });
             });
         }
+        bounds.begun(live.exchanges.lists_begun());
         match live.speaks {
-            Speaks::Http { client_is_low } => {
+            Speaks::Http { client_is_low } | Speaks::Tls { client_is_low } => {
                 for is_low in [false, true] {
                     let before = std::mem::take(&mut live.before[usize::from(is_low)]);
                     if before.packets > 0 {
                         live.exchanges.before(is_low == client_is_low, &before);
                     }
                 }
+                for before in std::mem::take(&mut live.marks_before) {
+                    let from_low = before.from_client;
+                    live.exchanges.mark_before(&Mark { from_client: from_low == client_is_low, ..before });
+                }
                 if live.has_syn || !live.exchanges.is_empty() {
-                    live.exchanges.packet(client_is_low == sender_is_low, &way);
+                    let from_client = client_is_low == sender_is_low;
+                    let mark = mark.map(|mark| Mark { from_client, ..mark });
+                    live.exchanges.packet(from_client, &way, mark.as_ref());
                 }
             }
-            Speaks::NotKnown if live.has_syn => live.before[usize::from(sender_is_low)].add(&way),
+            Speaks::NotKnown if live.has_syn => {
+                live.before[usize::from(sender_is_low)].add(&way);
+                if let Some(mark) = mark.filter(|_| live.marks_before.len() < MAX_BEFORE) {
+                    live.marks_before.push(mark);
+                }
+            }
             Speaks::NotKnown | Speaks::Other => {}
         }
     }
@@ -192,7 +247,8 @@ impl Analyzer {
     pub fn finish(mut self, origin: Origin) -> Requests {
         let mut done = self.done;
         done.summary.connections_finished_early = self.connections.finished_early;
-        self.connections.finish(|followed| done.take(followed, &mut self.spare));
+        self.connections.finish(|followed| done.take(followed, &mut self.spare, &mut self.bounds));
+        self.bounds.trim_lists(done.exchanges.iter_mut());
         done.sort();
         done.summary.dropped_packets = origin.dropped_packets;
         capture::add(&mut done.summary.skipped, origin.skipped);
@@ -209,6 +265,43 @@ fn way(packet: &Packet, segment: &Segment, mtu: u32, followed: &Followed<Live>, 
     }
 }
 
+impl Live {
+    /// What a segment is among those of its connection; the sender stands in place of the client.
+    fn mark(&mut self, frame: &Frame, segment: &Segment, sender_is_low: bool, wire_packets: u64) -> Mark {
+        let own = usize::from(sender_is_low);
+        let (stream, other) = (&self.streams[own], &self.streams[1 - own]);
+        let position = match segment.has(SYN) {
+            true => 0,
+            false => stream.position(segment.sequence).unwrap_or_default(),
+        };
+        let is_new = match segment.payload_bytes {
+            _ if segment.has(SYN) => !std::mem::replace(&mut self.has_syn_of[own], true),
+            0 => !segment.has(FIN) || !self.has_fin_of[own],
+            bytes => !stream.is_begun() || !stream.has(position.saturating_add(i64::from(bytes))),
+        };
+        self.has_fin_of[own] |= segment.has(FIN);
+        Mark {
+            time_ns: frame.time_ns,
+            from_client: sender_is_low,
+            flags: segment.flags,
+            is_repeat: !is_new,
+            payload_bytes: segment.payload_bytes,
+            wire_packets: u32::try_from(wire_packets).unwrap_or(u32::MAX),
+            position,
+            acknowledges: if segment.has(ACK) { other.position(segment.acknowledgment) } else { None },
+        }
+    }
+}
+
+fn hash_of_ends(key: &Key, client_is_low: bool) -> u64 {
+    let (low, high) = key.ends();
+    if client_is_low {
+        hash_of(low, high)
+    } else {
+        hash_of(high, low)
+    }
+}
+
 /// What is known of a connection when its first payload comes.
 #[derive(Debug, Clone, Copy)]
 struct Ends {
@@ -220,7 +313,14 @@ struct Ends {
 }
 
 impl Ends {
-    fn speak(&self, first: &Chunk) -> Speaks {
+    /// `with_tls`: encrypted connections have exchanges too.
+    fn speak(&self, first: &Chunk, with_tls: bool) -> Speaks {
+        if with_tls
+            && begins_handshake(first.captured)
+            && (self.sender_is_low == self.originator_is_low || !self.has_syn)
+        {
+            return Speaks::Tls { client_is_low: self.sender_is_low };
+        }
         let client_is_sender = Speaks::Http { client_is_low: self.sender_is_low };
         let client_is_other = Speaks::Http { client_is_low: !self.sender_is_low };
         let is_from_originator = self.sender_is_low == self.originator_is_low;
@@ -244,8 +344,42 @@ impl Ends {
     }
 }
 
+/// Hands bytes of one end to the exchanges; of TLS, its application data. `done` takes exchanges that nothing can be added to.
+#[inline]
+fn hand_on(
+    speaks: Speaks,
+    records: &mut Option<Box<[Records; 2]>>,
+    exchanges: &mut Exchanges,
+    chunk: &Chunk,
+    from_low: bool,
+    mut done: impl FnMut(Exchange),
+) {
+    let Some(client_is_low) = speaks.client_is_low() else { return };
+    let from_client = client_is_low == from_low;
+    let mut give = |chunk: &Chunk| match from_client {
+        true => exchanges.request_bytes(chunk, &mut done),
+        false => exchanges.response_bytes(chunk),
+    };
+    match speaks {
+        Speaks::Tls { .. } => {
+            let records = records.get_or_insert_with(Box::default);
+            records[usize::from(from_low)].data(chunk, from_client, |data| give(data));
+        }
+        _ => give(chunk),
+    }
+}
+
 impl Requests {
-    fn add(&mut self, mut row: Exchange, place: &mut Option<u32>, key: &Key, client_is_low: bool, first_packet: u64) {
+    fn add(
+        &mut self,
+        mut row: Exchange,
+        place: &mut Option<u32>,
+        key: &Key,
+        client_is_low: bool,
+        first_packet: u64,
+        bounds: &mut Bounds,
+    ) {
+        bounds.keep(&mut row, &mut self.exchanges);
         row.connection = *place.get_or_insert_with(|| {
             let (low, high) = key.ends();
             let (client, server) = if client_is_low { (low, high) } else { (high, low) };
@@ -261,26 +395,25 @@ impl Requests {
         self.exchanges.push(row);
     }
 
-    fn take(&mut self, followed: &mut Followed<Live>, spare: &mut usize) {
+    fn take(&mut self, followed: &mut Followed<Live>, spare: &mut usize, bounds: &mut Bounds) {
         let (key, first_packet) = (followed.key, followed.first_packet);
         let fin = [followed.has_fin(false), followed.has_fin(true)];
-        let Live { speaks, streams, exchanges, place, .. } = &mut followed.state;
+        let Live { speaks, streams, records, exchanges, place, .. } = &mut followed.state;
         let speaks = *speaks;
         for (is_low, stream) in [false, true].into_iter().zip(streams) {
-            stream.give_up(spare, &mut |chunk| match speaks {
-                Speaks::Http { client_is_low } if client_is_low == is_low => {
-                    exchanges.request_bytes(&chunk, |row| self.add(row, place, &key, client_is_low, first_packet));
-                }
-                Speaks::Http { .. } => exchanges.response_bytes(&chunk),
-                Speaks::NotKnown | Speaks::Other => {}
+            stream.give_up(spare, &mut |chunk| {
+                let Some(client_is_low) = speaks.client_is_low() else { return };
+                hand_on(speaks, records, exchanges, &chunk, is_low, |row| {
+                    self.add(row, place, &key, client_is_low, first_packet, bounds);
+                });
             });
         }
         match speaks {
-            Speaks::Http { client_is_low } if !exchanges.is_empty() => {
+            Speaks::Http { client_is_low } | Speaks::Tls { client_is_low } if !exchanges.is_empty() => {
                 if fin[usize::from(!client_is_low)] {
                     exchanges.server_closed();
                 }
-                std::mem::take(exchanges).finish(|row| self.add(row, place, &key, client_is_low, first_packet));
+                std::mem::take(exchanges).finish(|row| self.add(row, place, &key, client_is_low, first_packet, bounds));
             }
             _ => self.summary.other_connections += 1,
         }

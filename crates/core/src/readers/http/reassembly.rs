@@ -14,6 +14,10 @@ const WAITING_COST_BYTES: usize = 96;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chunk<'a> {
     pub captured: &'a [u8],
+    /// Of the first byte in the direction's payload, from 0.
+    pub position: i64,
+    /// TCP's number of that byte.
+    pub sequence: u32,
     /// Bytes after these that are not captured.
     pub missing: u64,
     /// When they were first captured.
@@ -44,6 +48,28 @@ impl Stream {
     /// A SYN says where the payload begins.
     pub fn begin(&mut self, sequence: u32) {
         self.base.get_or_insert(sequence);
+    }
+
+    /// Where a sequence number lies in the payload, near what comes next; `None` before anything of it is known.
+    #[inline]
+    pub fn position(&self, sequence: u32) -> Option<i64> {
+        let base = self.base?;
+        Some(self.next + i64::from(sequence.wrapping_sub(base.wrapping_add(self.next as u32)) as i32))
+    }
+
+    /// TCP's number of a position in the payload.
+    fn sequence(&self, position: i64) -> u32 {
+        self.base.unwrap_or_default().wrapping_add(position as u32)
+    }
+
+    pub fn is_begun(&self) -> bool {
+        self.base.is_some()
+    }
+
+    /// Whether all payload before a position was seen.
+    #[inline]
+    pub fn has(&self, position: i64) -> bool {
+        position <= self.next
     }
 
     /// Takes a segment; `sink` gets what it makes available. `spare` is what may still wait, of all connections.
@@ -80,8 +106,10 @@ impl Stream {
         let captured = captured.get(old..).unwrap_or_default();
         let new = (end - self.next).max(0) as u64;
         let captured = &captured[..captured.len().min(new as usize)];
+        let position = self.next.max(start);
+        let (sequence, missing) = (self.sequence(position), new - captured.len() as u64);
         self.next = end;
-        sink(Chunk { captured, missing: new - captured.len() as u64, time_ns, begins_segment: old == 0 });
+        sink(Chunk { captured, position, sequence, missing, time_ns, begins_segment: old == 0 });
     }
 
     #[cold]
@@ -116,9 +144,9 @@ impl Stream {
         while let Some(first) = self.waiting.front() {
             if first.start > self.next {
                 let missing = (first.start - self.next) as u64;
-                let time_ns = first.time_ns;
+                let (time_ns, position, sequence) = (first.time_ns, self.next, self.sequence(self.next));
                 self.next = first.start;
-                sink(Chunk { captured: &[], missing, time_ns, begins_segment: true });
+                sink(Chunk { captured: &[], position, sequence, missing, time_ns, begins_segment: true });
             }
             self.release(spare, sink);
         }

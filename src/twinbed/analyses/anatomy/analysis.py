@@ -1,0 +1,289 @@
+"""The analysis ``anatomy``: the steps that a request consists of, and which of them make a testbed slower or faster.
+
+In: the table ``steps`` of captures, a row an exchange and link.  Out: each step's mean and quantiles by testbed and cell, its
+difference and ratio to the reference's, and the patterns of packets.  Runs are the unit: a run has one mean of each step, and
+those of runs are compared as any other metric is.
+
+The difference of two testbeds' mean times is the sum of the differences of their steps' means, since each request has all
+steps and means are linear: nothing has to be shared out (a Shapley value of a sum is the term itself).  What lies between
+requests is added where a run's clients worked in a closed loop, as all of twinbed's do, so that the sum is the time that one
+request costs a client: the number of clients over the rate.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+from scipy.special import stdtrit
+
+from twinbed.analyses.anatomy import steps
+from twinbed.analyses.anatomy.result import BETWEEN, TOTAL, Anatomy, Difference, Requests, StepTimes
+from twinbed.analyses.anatomy.steps import STEPS, Seen
+from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.error import TwinbedError
+from twinbed.model.record import Record
+from twinbed.model.result import Interval, Pairing, Verdict
+from twinbed.model.run import Level, Status
+from twinbed.model.tables import Tables
+from twinbed.statistics.moments import standard_error
+from twinbed.statistics.multiplicity import holm
+from twinbed.statistics.ratio import ratio_test
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SHARES = (0.5, 0.9, 0.99)
+CLIENT, SERVER = "client", "server"
+SAMPLED_FROM = 2**17
+"""Exchanges of a link; of more the core keeps a sample, which says nothing of what lies between requests."""
+MOST_PATTERNS = 8
+SPECIAL = {TOTAL: "a request, from its first packet to its end", BETWEEN: "client: between one request and the next"}
+
+
+class AnatomyParams(BaseModel):
+    """The settings of ``anatomy``; null takes what the study file says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    margin: float | None = Field(default=None, gt=0, description="how far apart still counts as equivalent: 0.1 is 10 %")
+    confidence: float | None = Field(default=None, gt=0.5, lt=1, description="1 - alpha")
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One run's requests, of all its links."""
+
+    record: Record
+    requests: int
+    means: Mapping[str, float]
+    quantiles: Mapping[str, Mapping[float, float]]
+    patterns: Counter[str]
+
+
+class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
+    """The steps of requests."""
+
+    name = "anatomy"
+    params = AnatomyParams
+    summary = "the steps that a request consists of, and which of them differ from the reference's"
+
+    def run(self, source: Tables, params: AnatomyParams | None = None) -> Anatomy:
+        params = params or AnatomyParams()
+        outline = source.outline
+        margin = params.margin if params.margin is not None else outline.margin
+        confidence = params.confidence if params.confidence is not None else outline.confidence
+        complete = {record.id: record for record in source.records if record.status is Status.COMPLETE}
+        links = _links(source.table("steps"), complete)
+        if not links:
+            raise TwinbedError(
+                f"{source.shown} has no steps of requests",
+                advice="the instrument packets captures them: instruments: [packets], with HTTP as the workload",
+            )
+        seen = _seen(links, complete)
+        left_out: Counter[str] = Counter()
+        runs = [run for id, tables in links.items() if (run := _run(complete[id], tables, seen, left_out)) is not None]
+        left_out["runs without a whole request"] = len(complete) - len(runs)
+        groups: dict[str, dict[str, list[_Run]]] = defaultdict(lambda: defaultdict(list))
+        cells: dict[str, Mapping[str, Level]] = {}
+        for run in sorted(runs, key=lambda run: run.record.block):
+            levels = {factor: level for factor, level in run.record.levels.items() if factor != "testbed"}
+            cell = json.dumps(levels, sort_keys=True)
+            cells.setdefault(cell, levels)
+            groups[cell][str(run.record.settings["testbed"]["name"])].append(run)
+        paired = outline.data.get("comparison") == Pairing.PAIRED
+        names = [*(step.name for step in STEPS[seen]), TOTAL, BETWEEN]
+        requests, differences = list[Requests](), list[Difference]()
+        for cell, of_cell in sorted(groups.items(), key=lambda item: _rank(cells[item[0]], outline.data.get("factors", {}))):
+            for testbed in (each for each in outline.testbeds if each in of_cell):
+                requests.append(_requests(cells[cell], testbed, of_cell[testbed], names))
+                if testbed != outline.reference and outline.reference in of_cell:
+                    pair = of_cell[testbed], of_cell[outline.reference]
+                    about = cells[cell], testbed, outline.reference
+                    differences += _differences(about, pair, names, margin, confidence, paired)
+        titles = {step.name: step.title for step in STEPS[seen]} | SPECIAL
+        return Anatomy(
+            seen=seen,
+            titles=titles,
+            where={step.name: step.where for step in STEPS[seen]} | {BETWEEN: CLIENT},
+            reference=outline.reference,
+            margin=margin,
+            confidence=confidence,
+            requests=tuple(requests),
+            differences=tuple(_decided(differences, 1 - confidence)),
+            cautions=tuple(_cautions(runs)),
+            left_out={reason: count for reason, count in left_out.items() if count},
+        )
+
+    def tables(self, result: Anatomy) -> Mapping[str, Sequence[Row]]:
+        from twinbed.analyses.anatomy.tables import difference_rows, pattern_rows, step_rows
+
+        return {"differences": difference_rows(result), "steps": step_rows(result), "patterns": pattern_rows(result)}
+
+    def sections(self, source: Tables) -> Sequence[Section]:
+        try:
+            result = self.run(source)
+        except TwinbedError:  # no captured requests: nothing to say
+            return ()
+        from twinbed.analyses.anatomy.section import section
+
+        return (section(result),)
+
+
+def _links(table: pa.Table, complete: Mapping[str, Record]) -> dict[str, dict[str, pa.Table]]:
+    """Run -> link -> its rows."""
+    if not table.num_rows:
+        return {}
+    keys = table.select(["run", "link"]).combine_chunks()
+    names = [f"{run}/{link}" for run, link in zip(keys["run"].to_pylist(), keys["link"].to_pylist(), strict=True)]
+    unique, codes = np.unique(np.array(names), return_inverse=True)
+    order = np.argsort(codes, kind="stable")
+    bounds = np.searchsorted(codes[order], np.arange(len(unique) + 1))
+    ordered = table.take(order)
+    found: dict[str, dict[str, pa.Table]] = {}
+    for at, name in enumerate(unique.tolist()):
+        run, _, link = name.partition("/")
+        if run in complete:
+            found.setdefault(run, {})[link] = ordered.slice(bounds[at], bounds[at + 1] - bounds[at])
+    return found
+
+
+def _rank(cell: Mapping[str, Level], factors: Mapping[str, Sequence[Level]]) -> tuple[int, ...]:
+    """Where a cell is among all, in the order of the study file."""
+    return tuple(list(factors[name]).index(cell[name]) for name in factors if cell.get(name) in factors[name])
+
+
+def _server_of(link: str) -> str:
+    return link.replace(CLIENT, SERVER, 1)
+
+
+def _seen(links: Mapping[str, Mapping[str, pa.Table]], complete: Mapping[str, Record]) -> Seen:
+    """The finest view that every run gives: steps of runs are compared, so that all have the same."""
+    for tables in links.values():
+        if not all(_server_of(link) in tables for link in tables if link.startswith(CLIENT)):
+            return Seen.CLIENT
+    for run in links:
+        if any(caution.kind is Kind.CAPTURED_AT_HOSTS for caution in complete[run].cautions):
+            return Seen.APART
+    return Seen.BOTH
+
+
+def _run(record: Record, tables: Mapping[str, pa.Table], seen: Seen, left_out: Counter[str]) -> _Run | None:
+    found = []
+    for link, table in tables.items():
+        if link.startswith(CLIENT):
+            each = steps.requests(table, tables.get(_server_of(link)), seen)
+            left_out["requests that lack a step, such as an answer or a packet in a capture"] += each.incomplete
+            left_out["requests with a step that ends before it begins"] += each.disordered
+            if len(each):
+                found.append(each)
+    count = sum(map(len, found))
+    if not count:
+        return None
+    durations = {name: np.concatenate([each.durations[name] for each in found]) for name in found[0].durations}
+    durations[TOTAL] = np.concatenate([each.total for each in found])
+    means = {name: float(seconds.mean()) for name, seconds in durations.items()}
+    between = [steps.between_s(each) for each in found]
+    known = [(each, seconds) for each, seconds in zip(found, between, strict=True) if seconds is not None]
+    if len(known) == len(found) and all(table.num_rows < SAMPLED_FROM for table in tables.values()):
+        means[BETWEEN] = sum(len(each) * seconds for each, seconds in known) / count
+    quantiles = {
+        name: dict(zip(SHARES, np.quantile(seconds, SHARES).tolist(), strict=True)) for name, seconds in durations.items()
+    }
+    return _Run(record, count, means, quantiles, Counter(pattern for each in found for pattern in each.patterns))
+
+
+def _requests(cell: Mapping[str, Level], testbed: str, runs: Sequence[_Run], names: Sequence[str]) -> Requests:
+    times = []
+    for name in names:
+        if not all(name in run.means for run in runs):
+            continue
+        of_runs = tuple(run.means[name] for run in runs)
+        shares = {share: fmean(run.quantiles[name][share] for run in runs) for share in SHARES if name in runs[0].quantiles}
+        times.append(StepTimes(name, fmean(of_runs), of_runs, shares))
+    together = sum((run.patterns for run in runs), Counter[str]())
+    count = sum(run.requests for run in runs)
+    patterns = {pattern: number / count for pattern, number in together.most_common(MOST_PATTERNS)}
+    return Requests(cell, testbed, len(runs), count, tuple(times), patterns)
+
+
+def _differences(
+    about: tuple[Mapping[str, Level], str, str],
+    pair: tuple[Sequence[_Run], Sequence[_Run]],
+    names: Sequence[str],
+    margin: float,
+    confidence: float,
+    paired: bool,
+) -> Iterator[Difference]:
+    one, two = pair
+    blocks = [[run.record.block for run in runs] for runs in pair]
+    in_pairs = paired and blocks[0] == blocks[1] and len(set(blocks[0])) == len(blocks[0])
+    alpha = round(1 - confidence, 12)
+    for name in names:
+        if not all(name in run.means for run in (*one, *two)):
+            continue
+        x, y = ([run.means[name] for run in runs] for runs in pair)
+        seconds, enough = fmean(x) - fmean(y), min(len(x), len(y)) >= 2
+        interval = None
+        if enough:
+            error, df = standard_error(x, y, in_pairs)
+            half = float(stdtrit(df, 1 - alpha / 2)) * error
+            interval = Interval(seconds - half, seconds + half, confidence)
+        test = ratio_test(x, y, margin, alpha, paired=in_pairs) if enough else None
+        verdict = None
+        if test is not None and any(x) | any(y):
+            verdict = Verdict.EQUIVALENT if test.p_equivalent <= alpha else Verdict.INCONCLUSIVE
+        yield Difference(
+            *about,
+            name,
+            seconds,
+            interval,
+            ratio=test.ratio if test else None,
+            ratio_interval=Interval(*test.interval) if test and test.interval else None,
+            p_equivalent=test.p_equivalent if test else None,
+            p_different=test.p_different if test else None,
+            verdict=verdict,
+            paired=in_pairs,
+        )
+
+
+def _decided(differences: Sequence[Difference], alpha: float) -> Iterator[Difference]:
+    """With Holm's correction over all verdicts."""
+    family = [each.p_different for each in differences if each.verdict is not None and each.p_different is not None]
+    adjusted = iter(holm(family))
+    for each in differences:
+        if each.verdict is None or each.p_different is None:
+            yield each
+            continue
+        p = next(adjusted)
+        yield replace(each, p_different=p, verdict=Verdict.DIFFERENT if p <= alpha else each.verdict)
+
+
+_TOUCHED = {
+    Kind.CAPTURE_DROPS: "requests of which a packet is missing lack a step and are left out: slow ones more often",
+    Kind.SOFTWARE_CPU: "every step of a client or server is that of an emulator",
+    Kind.CPU_EXHAUSTED: "steps of clients and servers hold the time for which they waited for a CPU",
+}
+"""What cautions of runs mean for steps."""
+
+
+def _cautions(runs: Sequence[_Run]) -> Iterator[Caution]:
+    """What runs carried that bears on steps, and which it touches."""
+    found: dict[tuple[str, Kind], int] = Counter()
+    for run in runs:
+        for caution in {caution.kind: caution for caution in run.record.cautions}.values():
+            if caution.kind in _TOUCHED:
+                found[str(run.record.settings["testbed"]["name"]), caution.kind] += 1
+    for (testbed, kind), count in found.items():
+        of_all = sum(run.record.settings["testbed"]["name"] == testbed for run in runs)
+        yield Caution(kind, f"{count} of {of_all} runs: {_TOUCHED[kind]}", testbed)
+
+
+analysis = AnatomyAnalysis()

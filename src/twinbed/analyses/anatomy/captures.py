@@ -1,0 +1,98 @@
+"""The steps of the requests of captures, without results."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from twinbed import _core
+from twinbed.analyses.anatomy import steps
+from twinbed.analyses.anatomy.steps import STEPS, Requests, Seen
+from twinbed.contracts.analysis import Row
+from twinbed.model.error import TwinbedError
+from twinbed.render.quantities import number, share, unit_scale
+from twinbed.render.tabular import Tabular
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SHARES = (0.5, 0.9, 0.99)
+MOST_PATTERNS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What one or two captures of a path show."""
+
+    files: Sequence[Path]
+    seen: Seen
+    requests: Requests
+
+    @property
+    def titles(self) -> dict[str, str]:
+        return {step.name: step.title for step in STEPS[self.seen]}
+
+    def rows(self) -> list[Row]:
+        """A row a step, in base units."""
+        durations = {**self.requests.durations, "total": self.requests.total}
+        return [
+            {
+                "step": name,
+                "requests": len(seconds),
+                "mean_s": float(seconds.mean()),
+                **{f"p{100 * part:g}_s": float(np.quantile(seconds, part)) for part in SHARES},
+            }
+            for name, seconds in durations.items()
+        ]
+
+    def table(self) -> Tabular:
+        durations = {**self.requests.durations, "total": self.requests.total}
+        scale = unit_scale("s", [float(durations["total"].mean())])
+        rows = tuple(
+            (
+                self.titles.get(name, "a request, from its first packet to its end"),
+                *(number(float(value) / scale.factor) for value in (seconds.mean(), *np.quantile(seconds, SHARES))),
+            )
+            for name, seconds in durations.items()
+        )
+        heads = ("Step", *(f"{head}, {scale.unit}" for head in ("mean", "median", "P90", "P99")))
+        views = {
+            Seen.BOTH: "as if both captures had one clock",
+            Seen.APART: "ways there and back taken together, in which the clocks cancel",
+            Seen.CLIENT: "seen at the client's link alone",
+        }
+        return Tabular("Steps of a request", f"{len(self.requests)} requests, {views[self.seen]}.", heads, rows)
+
+    def patterns(self) -> list[str]:
+        """The most frequent, with their shares."""
+        common = Counter(self.requests.patterns).most_common(MOST_PATTERNS)
+        return [f"{share(round(count / len(self.requests), 3)):>7}  {pattern}" for pattern, count in common]
+
+
+def read(client: Path, server: Path | None, *, one_clock: bool) -> Captured:
+    """Raises TwinbedError where a file is no capture, or holds no whole request."""
+    tables = [_steps(file) for file in (client, server) if file is not None]
+    seen = Seen.CLIENT if server is None else Seen.BOTH if one_clock else Seen.APART
+    found = steps.requests(tables[0], tables[1] if server is not None else None, seen)
+    if not len(found):
+        lacking = f"{found.incomplete} lack a step" if found.incomplete else "none was found"
+        raise TwinbedError(
+            f"{client} holds no HTTP request with all its steps: {lacking}",
+            advice="the client's capture comes first; both must hold the connections from their SYN on",
+        )
+    return Captured([file for file in (client, server) if file is not None], seen, found)
+
+
+def _steps(file: Path) -> pa.Table:
+    try:
+        tables, _ = _core.capture_tables(file, ["steps"])
+    except (OSError, ValueError) as error:
+        raise TwinbedError(str(error)) from error
+    import pyarrow as pa
+
+    return pa.table(tables["steps"])

@@ -1,0 +1,117 @@
+"""`twinbed anatomy`: the steps of requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from twinbed.contracts import exit_codes as codes
+from twinbed.contracts.analysis import Inputs
+from twinbed.observations.options import STYLES, write
+
+if TYPE_CHECKING:
+    from twinbed.analyses.anatomy.result import Anatomy
+
+
+@click.command(name="anatomy", epilog="docs/anatomy.md says what the steps are, and works an example through.")
+@click.argument("sources", metavar="RESULTS | CAPTURE [CAPTURE]", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--one-clock", is_flag=True, help="Of two captures: one clock made both, so that each way has a time.")
+@click.option("--margin", metavar="SHARE", help="How far apart still counts as equivalent. Default: the study's.")
+@click.option("--reference", metavar="TESTBED", help="Hold the others against this one. Default: the study's reference.")
+@click.option(
+    "--table", type=click.Choice(["differences", "steps", "patterns"]), default="differences", help="Which table CSV is of."
+)
+@click.option("--format", "style", type=click.Choice([*STYLES, "html"]), help="Default: by the name of -o, else text.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; .html makes a page.")
+@click.pass_obj
+def command(
+    inputs: Inputs,
+    /,
+    sources: tuple[Path, ...],
+    one_clock: bool,
+    margin: str | None,
+    reference: str | None,
+    table: str,
+    style: str | None,
+    output: Path | None,
+) -> int:
+    """Where does the time of a request go, and which step makes a testbed slower?
+
+    Each request of RESULTS is taken apart as its packets show it: handshake, request, the server's answer, the way back, the
+    transfer, its end. The steps add up, so that the difference between two testbeds is the sum of the differences of steps.
+
+    \b
+    twinbed anatomy results/
+    twinbed anatomy results/ --format csv --table steps
+    twinbed anatomy results/ -o anatomy.html                     as a page, with the waterfall of each difference
+    twinbed anatomy client.pcap server.pcap                      of two captures of one path, the client's first
+    twinbed anatomy client.pcap                                  of one: what lies behind it is one step
+    """
+    if not inputs.is_results(sources[0]):
+        return _of_captures(sources, one_clock, style, output)
+    if len(sources) > 1:
+        raise click.UsageError(f"{sources[0]} are results: give them alone, or captures")
+    from twinbed.analyses.anatomy.analysis import AnatomyParams
+    from twinbed.analyses.anatomy.analysis import analysis as anatomy
+    from twinbed.model.error import TwinbedError
+    from twinbed.model.units import QuantityError, parse_share
+
+    try:
+        params = AnatomyParams(margin=None if margin is None else parse_share(margin))
+    except (QuantityError, ValueError) as error:
+        raise TwinbedError(f"--margin: {margin!r} is not a share above 0", advice="such as 10% or 0.1") from error
+    result = anatomy.run(inputs.tables(sources[0], reference), params)
+    write(
+        anatomy.tables(result),
+        result.cautions,
+        result.left_out,
+        sources[0],
+        style,
+        table,
+        _text(result),
+        output,
+        lambda: _page(result, str(sources[0])),
+    )
+    return codes.DONE
+
+
+def _of_captures(files: tuple[Path, ...], one_clock: bool, style: str | None, output: Path | None) -> int:
+    from twinbed.analyses.anatomy.captures import read
+
+    if len(files) > 2:
+        raise click.UsageError(f"{len(files)} captures: give the client's and the server's, or one")
+    found = read(files[0], files[1] if len(files) == 2 else None, one_clock=one_clock)
+    lines = [found.table().as_text(), found.table().caption, "", "Patterns of packets:", *found.patterns()]
+    left_out = {
+        "requests that lack a step, such as an answer or a packet in a capture": found.requests.incomplete,
+        "requests with a step that ends before it begins": found.requests.disordered,
+    }
+    known = {reason: count for reason, count in left_out.items() if count}
+    write({"steps": found.rows()}, (), known, files[0], style, "steps", iter(lines), output, None)
+    return codes.DONE
+
+
+def _page(result: Anatomy, source: str) -> str:
+    from twinbed.analyses.anatomy.section import page
+
+    return page(result, source)
+
+
+def _text(result: Anatomy) -> Iterator[str]:
+    from twinbed.analyses.anatomy.tables import caption, step_table
+    from twinbed.analyses.anatomy.words import pattern_sentence, sentences
+    from twinbed.render.words import cell_title
+
+    others = [each for each in result.requests if each.testbed != result.reference]
+    for each in others or result.requests:
+        if each.cell:
+            yield cell_title(each.cell)
+        yield step_table(result, each.cell, each.testbed).as_text()
+    for each in result.requests:
+        if each.patterns:
+            yield f"{cell_title(each.cell)} {pattern_sentence(each.testbed, each.patterns)}".strip()
+    yield from sentences(result)
+    yield caption(result)

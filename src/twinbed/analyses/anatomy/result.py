@@ -1,0 +1,89 @@
+"""What ``anatomy`` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from twinbed.analyses.anatomy.steps import Seen
+from twinbed.model.caution import Caution
+from twinbed.model.result import Interval, Verdict
+from twinbed.model.run import Level
+
+TOTAL, BETWEEN = "total", "between"
+"""Of a request all steps; and what lies between one and the next of the same client."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepTimes:
+    """One step on one testbed and cell."""
+
+    step: str
+    mean: float
+    """Seconds: the mean over runs of the runs' means."""
+    of_runs: tuple[float, ...]
+    """The mean of each run, in the order of blocks."""
+    quantiles: Mapping[float, float]
+    """Share -> seconds: the mean over runs of each run's own quantile. Nothing of what a run has once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """What requests consist of on one testbed and cell."""
+
+    cell: Mapping[str, Level]
+    testbed: str
+    runs: int
+    requests: int
+    """With all their steps, of all runs."""
+    times: tuple[StepTimes, ...]
+    """In the order of the steps; the total and what lies between requests at the end."""
+    patterns: Mapping[str, float]
+    """Pattern of packets -> share of requests, most frequent first."""
+
+    def of(self, step: str) -> StepTimes | None:
+        return next((each for each in self.times if each.step == step), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One step of one cell against the reference."""
+
+    cell: Mapping[str, Level]
+    testbed: str
+    reference: str
+    step: str
+    seconds: float
+    """How much longer it is on average. Those of the steps add up to that of the total."""
+    interval: Interval | None
+    """Of ``seconds``, at the confidence; None where it takes more runs."""
+    ratio: float | None
+    ratio_interval: Interval | None
+    """At 1 - 2 alpha."""
+    p_equivalent: float | None
+    p_different: float | None
+    """After Holm's correction over all steps."""
+    verdict: Verdict | None
+    paired: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Anatomy:
+    seen: Seen
+    titles: Mapping[str, str]
+    """Step -> what it is, in the order of a request."""
+    where: Mapping[str, str]
+    """Step -> client, path or server."""
+    reference: str | None
+    margin: float
+    confidence: float
+    requests: tuple[Requests, ...]
+    differences: tuple[Difference, ...]
+    cautions: tuple[Caution, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Reason -> number of runs, or of requests, that are not in it."""
+
+    def steps_of(self, cell: Mapping[str, Level], testbed: str) -> tuple[Difference, ...]:
+        """The differences of the steps, without the total."""
+        own = (each for each in self.differences if each.cell == cell and each.testbed == testbed)
+        return tuple(each for each in own if each.step not in (TOTAL,))

@@ -1,0 +1,232 @@
+"""The steps that the time of a request consists of, from the stations that captures show.  Numpy alone.
+
+A station is a packet seen at the client's link or at the server's.  Steps lie between stations that follow one another, so that
+they add up to the time from a request's first packet to its end.  Where both links were captured by one clock, each station has
+its place.  Where each host has a clock of its own, a step from one to the other would hold the difference of the clocks: ways
+there and back are then taken together, in which it cancels, so that no step depends on how well the clocks agree.  Where only
+the client's link was captured, what lies behind it is one step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Seconds: TypeAlias = npt.NDArray[np.float64]
+"""A row an exchange; NaN where it is not known."""
+NAMES = ("client_address", "client_port", "server_address", "server_port", "request_sequence")
+"""What an exchange is called in both captures."""
+
+
+class Seen(StrEnum):
+    """Which captures there are of a request, and by whose clocks."""
+
+    BOTH = "both"
+    """At both links, by one clock."""
+    APART = "apart"
+    """At both links, by two clocks."""
+    CLIENT = "client"
+    """At the client's link alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step; its parts are (link, from, to), whose times are added, or taken off where ``sign`` is -1."""
+
+    name: str
+    title: str
+    where: str
+    """client, path or server: whose time it is."""
+    parts: tuple[tuple[int, str, str, str, str], ...]
+    """(sign, link, station, link, station)"""
+
+
+def _between(name: str, title: str, where: str, link: str, station: str, to_link: str, to_station: str) -> Step:
+    return Step(name, title, where, ((1, link, station, to_link, to_station),))
+
+
+def _less(name: str, title: str, begins: str, ends: str, server_begins: str, server_ends: str) -> Step:
+    """What the client's link sees, less what of it passes at the server's."""
+    parts = ((1, "client", begins, "client", ends), (-1, "server", server_begins, "server", server_ends))
+    return Step(name, title, "path", parts)
+
+
+_ACCEPT = _between("accept", "the server's kernel answers the SYN", "server", "server", "syn_ns", "server", "syn_ack_ns")
+_ASK = _between("ask", "client: connected until the request is sent", "client", "client", "syn_ack_ns", "client", "request_ns")
+_ANSWER = _between(
+    "server", "server: request in, first byte out", "server", "server", "request_end_ns", "server", "response_ns"
+)
+_TRANSFER = _between("transfer", "first byte to last byte", "path", "client", "response_ns", "client", "response_end_ns")
+_FINISH = _between(
+    *("finish", "client: last byte until it closes or asks again", "client"),
+    *("client", "response_end_ns", "client", "end_ns"),
+)
+
+STEPS: Mapping[Seen, Sequence[Step]] = {
+    Seen.BOTH: (
+        _between("syn", "SYN on its way", "path", "client", "syn_ns", "server", "syn_ns"),
+        _ACCEPT,
+        _between("syn_back", "SYN-ACK on its way", "path", "server", "syn_ack_ns", "client", "syn_ack_ns"),
+        _ASK,
+        _between("request", "request on its way", "path", "client", "request_ns", "server", "request_end_ns"),
+        _ANSWER,
+        _between("first_byte", "first byte on its way", "path", "server", "response_ns", "client", "response_ns"),
+        _TRANSFER,
+        _FINISH,
+    ),
+    Seen.APART: (
+        _less("handshake", "SYN and SYN-ACK on their ways", "syn_ns", "syn_ack_ns", "syn_ns", "syn_ack_ns"),
+        _ACCEPT,
+        _ASK,
+        _less("path", "request and first byte on their ways", "request_ns", "response_ns", "request_end_ns", "response_ns"),
+        _ANSWER,
+        _TRANSFER,
+        _FINISH,
+    ),
+    Seen.CLIENT: (
+        _between("handshake", "SYN to SYN-ACK", "path", "client", "syn_ns", "client", "syn_ack_ns"),
+        _ASK,
+        _between("answer", "request to first byte", "server", "client", "request_ns", "client", "response_ns"),
+        _TRANSFER,
+        _FINISH,
+    ),
+}
+HANDSHAKE = ("syn", "accept", "syn_back", "handshake", "ask")
+"""Steps of a connection's first request alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """The requests of one run that have all their steps: arrays of one length."""
+
+    durations: Mapping[str, Seconds]
+    """Step -> seconds."""
+    begins_ns: npt.NDArray[np.int64]
+    """On the clock of the client's link."""
+    ends_ns: npt.NDArray[np.int64]
+    patterns: Sequence[str]
+    incomplete: int
+    """Requests that lack a step: no answer, or a packet that no capture holds."""
+    disordered: int
+    """Requests with a step that ended before it began: an answer to half a request, or clocks that do not agree."""
+
+    @property
+    def total(self) -> Seconds:
+        """From the first packet to the end."""
+        seconds: Seconds = np.sum(list(self.durations.values()), axis=0)
+        return seconds
+
+    def __len__(self) -> int:
+        return len(self.patterns)
+
+
+def requests(client: pa.Table, server: pa.Table | None, seen: Seen) -> Requests:
+    """The steps of the requests on one link, whose other end's table is ``server``. Tables as ``steps`` has them."""
+    times = {("client", name): _column(client, name) for name in _COLUMNS}
+    end = _first_of(times["client", "next_ns"], times["client", "client_fin_ns"], times["client", "server_fin_ns"])
+    times["client", "end_ns"] = end
+    if seen is not Seen.CLIENT and server is not None:
+        at = _places(client, server)
+        times |= {("server", name): _taken(_column(server, name), at) for name in _COLUMNS}
+    opens = times["client", "syn_ns"].known
+    whole = np.array(client["complete"].to_pylist(), dtype=object) == True  # noqa: E712 -- None is not
+    known = whole & times["client", "request_ns"].known
+    sound = np.ones(len(known), bool)
+    durations: dict[str, Seconds] = {}
+    for step in STEPS[seen]:
+        seconds = np.zeros(len(known))
+        there = np.ones(len(known), bool)
+        for sign, link, station, to_link, to_station in step.parts:
+            begin, to = times[link, station], times[to_link, to_station]
+            seconds += sign * (to.ns - begin.ns) * 1e-9
+            there &= begin.known & to.known
+        if step.name in HANDSHAKE:
+            # A request on a connection that is open already has none.
+            seconds, there = np.where(opens, seconds, 0.0), there | ~opens
+        known &= there
+        sound &= ~there | (seconds >= 0)
+        durations[step.name] = seconds
+    kept = known & sound
+    begins = np.where(opens, times["client", "syn_ns"].ns, times["client", "request_ns"].ns)
+    patterns = client["pattern"].to_pylist()
+    return Requests(
+        {name: seconds[kept] for name, seconds in durations.items()},
+        begins[kept],
+        times["client", "end_ns"].ns[kept],
+        [patterns[at] for at in np.flatnonzero(kept)],
+        incomplete=int((~known).sum()),
+        disordered=int((known & ~sound).sum()),
+    )
+
+
+_COLUMNS = (
+    *("syn_ns", "syn_ack_ns", "request_ns", "request_end_ns", "response_ns", "response_end_ns"),
+    *("client_fin_ns", "server_fin_ns", "next_ns"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Times:
+    """Times since 1970 as whole nanoseconds: as floats they would be 256 ns apart."""
+
+    ns: npt.NDArray[np.int64]
+    known: npt.NDArray[np.bool_]
+
+
+def _column(table: pa.Table, name: str) -> _Times:
+    column = table[name].combine_chunks()
+    return _Times(
+        np.asarray(column.fill_null(0), dtype=np.int64), ~np.asarray(column.is_null().to_numpy(zero_copy_only=False), bool)
+    )
+
+
+def _first_of(*times: _Times) -> _Times:
+    """The first that is known, in the order given."""
+    ns, known = times[0].ns, times[0].known
+    for each in times[1:]:
+        ns, known = np.where(known, ns, each.ns), known | each.known
+    return _Times(ns, known)
+
+
+def _taken(times: _Times, at: npt.NDArray[np.int64]) -> _Times:
+    """The rows at these places; -1 is none."""
+    if not len(times.ns):
+        return _Times(np.zeros(len(at), np.int64), np.zeros(len(at), bool))
+    return _Times(times.ns[at], times.known[at] & (at >= 0))
+
+
+def _places(client: pa.Table, server: pa.Table) -> npt.NDArray[np.int64]:
+    """Of each row of ``client`` the row of ``server`` that is the same exchange, -1 where there is none."""
+    rows = {name: at for at, name in enumerate(zip(*(server[name].to_pylist() for name in NAMES), strict=True))}
+    return np.array(
+        [rows.get(name, -1) for name in zip(*(client[name].to_pylist() for name in NAMES), strict=True)], dtype=np.int64
+    )
+
+
+def users(begins_ns: npt.NDArray[np.int64], ends_ns: npt.NDArray[np.int64]) -> int:
+    """The most requests that were under way at once."""
+    at = np.concatenate([begins_ns, ends_ns])
+    change = np.concatenate([np.ones(len(begins_ns), int), -np.ones(len(ends_ns), int)])
+    # One that ends as another begins is not beside it.
+    order = np.lexsort((change, at))
+    return int(np.cumsum(change[order]).max(initial=0))
+
+
+def between_s(each: Requests) -> float | None:
+    """What lies between one request and the next of the same client, on average: with so many at once as there ever were, a
+    closed loop has a cycle of their number times the run's length over the requests, and what of it no request takes is between
+    them. None of fewer than two requests."""
+    if len(each) < 2:
+        return None
+    span_s = float(each.ends_ns.max() - each.begins_ns.min()) * 1e-9
+    cycle_s = users(each.begins_ns, each.ends_ns) * span_s / len(each)
+    busy_s = float((each.ends_ns - each.begins_ns).mean()) * 1e-9
+    return max(0.0, cycle_s - busy_s)

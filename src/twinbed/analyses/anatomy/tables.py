@@ -1,0 +1,144 @@
+"""The steps of requests as rows for programs, and as tables for readers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from twinbed.analyses.anatomy.result import BETWEEN, TOTAL, Anatomy, Difference, Requests
+from twinbed.contracts.analysis import Row
+from twinbed.model.result import Verdict
+from twinbed.model.run import Level
+from twinbed.render.quantities import UnitScale, number, plus_minus, ratio_with_interval, share, unit_scale
+from twinbed.render.tabular import Tabular
+
+SYMBOLS = {Verdict.EQUIVALENT: "= equivalent", Verdict.DIFFERENT: "≠ different", Verdict.INCONCLUSIVE: "? inconclusive"}
+
+
+def difference_rows(result: Anatomy) -> list[Row]:
+    """A row a step, cell and testbed but the reference."""
+    return [
+        {
+            **each.cell,
+            "testbed": each.testbed,
+            "reference": each.reference,
+            "step": each.step,
+            "where": result.where.get(each.step),
+            "seconds": each.seconds,
+            "seconds_low": each.interval.low if each.interval else None,
+            "seconds_high": each.interval.high if each.interval else None,
+            "ratio": each.ratio,
+            "low": each.ratio_interval.low if each.ratio_interval else None,
+            "high": each.ratio_interval.high if each.ratio_interval else None,
+            "paired": each.paired,
+            "p_equivalent": each.p_equivalent,
+            "p_different_holm": each.p_different,
+            "verdict": str(each.verdict) if each.verdict else None,
+        }
+        for each in result.differences
+    ]
+
+
+def step_rows(result: Anatomy) -> list[Row]:
+    """A row a step, cell and testbed, the reference's too."""
+    return [
+        {
+            **each.cell,
+            "testbed": each.testbed,
+            "runs": each.runs,
+            "requests": each.requests,
+            "step": times.step,
+            "where": result.where.get(times.step),
+            "mean_s": times.mean,
+            **{f"p{100 * share:g}_s": times.quantiles.get(share) for share in (0.5, 0.9, 0.99)},
+        }
+        for each in result.requests
+        for times in each.times
+    ]
+
+
+def pattern_rows(result: Anatomy) -> list[Row]:
+    """A row a pattern of packets, cell and testbed."""
+    return [
+        {**each.cell, "testbed": each.testbed, "pattern": pattern, "share": part}
+        for each in result.requests
+        for pattern, part in each.patterns.items()
+    ]
+
+
+def places(result: Anatomy) -> list[Mapping[str, Level]]:
+    """The cells, in order."""
+    found: list[Mapping[str, Level]] = []
+    for each in result.requests:
+        if each.cell not in found:
+            found.append(each.cell)
+    return found
+
+
+def step_table(result: Anatomy, cell: Mapping[str, Level], testbed: str | None = None) -> Tabular:
+    """One cell: a row a step, a column a testbed, and beside each but the reference how much longer it takes. ``testbed``: only
+    that one and the reference, for narrow pages."""
+    wanted = {testbed, result.reference}
+    own = [each for each in result.requests if each.cell == cell and (testbed is None or each.testbed in wanted)]
+    scale = unit_scale("s", [times.mean for each in own for times in each.times if times.step == TOTAL])
+    heads = ["Step"]
+    for each in own:
+        heads.append(f"{each.testbed}, {scale.unit}")
+        if _differences(result, each):
+            heads += ["longer by", f"ratio [{_level(result)} interval]", "verdict"]
+    rows = tuple(_row(result, own, step, scale) for step in _steps(result, own))
+    return Tabular("Steps of a request", caption(result), tuple(heads), rows)
+
+
+def _steps(result: Anatomy, own: Sequence[Requests]) -> list[str]:
+    """In the order of a request; the total and what lies between requests last."""
+    there = {times.step for each in own for times in each.times}
+    return [step for step in result.titles if step in there]
+
+
+def _row(result: Anatomy, own: Sequence[Requests], step: str, scale: UnitScale) -> tuple[str | None, ...]:
+    cells: list[str | None] = [result.titles[step]]
+    for each in own:
+        times = each.of(step)
+        cells.append(number(times.mean / scale.factor) if times else None)
+        if differences := _differences(result, each):
+            cells += _against(differences.get(step), scale)
+    return tuple(cells)
+
+
+def _differences(result: Anatomy, each: Requests) -> dict[str, Difference]:
+    own = (other for other in result.differences if other.cell == each.cell and other.testbed == each.testbed)
+    return {other.step: other for other in own}
+
+
+def _against(difference: Difference | None, scale: UnitScale) -> list[str | None]:
+    if difference is None:
+        return [None, None, None]
+    interval = difference.interval
+    half = (interval.high - interval.low) / 2 / scale.factor if interval else None
+    ratio = difference.ratio_interval
+    bounds = (ratio.low, ratio.high) if ratio else (None, None)
+    verdict = SYMBOLS[difference.verdict] if difference.verdict else None
+    return [plus_minus(difference.seconds / scale.factor, half), ratio_with_interval(difference.ratio, *bounds), verdict]
+
+
+def _level(result: Anatomy) -> str:
+    return share(round(1 - 2 * (1 - result.confidence), 4))
+
+
+def caption(result: Anatomy) -> str:
+    views = {
+        "both": "seen at both links by one clock",
+        "apart": "seen at both hosts by a clock each: ways there and back are taken together, in which the clocks cancel",
+        "client": "seen at the client's link alone: what lies behind it is one step",
+    }
+    how = "within blocks" if any(each.paired for each in result.differences) else "as of independent runs"
+    closed = " What lies between requests is the rest of the clients' time." if _has_between(result) else ""
+    return (
+        f"Means over runs, {views[result.seen]}. The steps add up to the request.{closed} "
+        f"Differences have {share(result.confidence)} intervals; verdicts are on ratios at a margin of {share(result.margin)}, "
+        f"{how}."
+    )
+
+
+def _has_between(result: Anatomy) -> bool:
+    return any(each.of(BETWEEN) for each in result.requests)
