@@ -63,15 +63,21 @@ def test_each_step_is_the_segment_that_tshark_has_for_it(name: str) -> None:
         server = [each for each in segments if each.destination == port]
         is_last = later is None or later["client_port"] != port
         ends_ns = None if is_last or later is None else later["request_ns"]
-        (request,) = [each for each in client if each.sequence == row["request_sequence"] and each.length and not each.is_repeat]
+        (request,) = [
+            each for each in client if each.sequence == row["request_sequence"] and each.length and not each.is_repeat
+        ]
         assert row["request_ns"] == request.time_ns
         assert row["next_ns"] == ends_ns
         of_request = [
-            each for each in client if each.length and each.time_ns >= request.time_ns and (ends_ns is None or each.time_ns < ends_ns)
+            each
+            for each in client
+            if each.length and each.time_ns >= request.time_ns and (ends_ns is None or each.time_ns < ends_ns)
         ]
         assert row["request_end_ns"] == of_request[-1].time_ns
         of_response = [
-            each for each in server if each.length and each.time_ns > request.time_ns and (ends_ns is None or each.time_ns < ends_ns)
+            each
+            for each in server
+            if each.length and each.time_ns > request.time_ns and (ends_ns is None or each.time_ns < ends_ns)
         ]
         if row["complete"]:
             assert row["response_end_ns"] == of_response[-1].time_ns
@@ -117,7 +123,9 @@ def test_encrypted_requests_are_those_that_tshark_reads_with_their_keys(version:
     found, _ = _core.capture_tables(GOLDEN / "anatomy" / f"tls-{version}.pcap", ["steps", "exchanges"])
     rows = found["steps"].to_pylist()
     # Behind the head of the record.
-    assert [(row["client_port"], row["request_sequence"] - 5) for row in rows] == [(int(row[1]), int(row[3])) for row in requests]
+    assert [(row["client_port"], row["request_sequence"] - 5) for row in rows] == [
+        (int(row[1]), int(row[3])) for row in requests
+    ]
     assert {row["delimited"] for row in rows} == {"records"} and found["exchanges"].num_rows == 0
     assert [row["index"] for row in rows] == [0, 1, 2, 0]
     answers = {(int(each[2]), int(each[6])): float(each[5]) for each in read if not each[4]}

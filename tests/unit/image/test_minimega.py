@@ -81,18 +81,12 @@ def test_without_the_client_it_says_so(image: Image, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"#!/bin/sh\n", "no program for Linux"),
-        (b"MZ" + bytes(100), "no program"),
-        (ELF.replace(b"\x3e", b"\xb7"), "no program"),
-    ],
-    ids=["script", "windows", "arm"],
+    "content", [b"#!/bin/sh\n", b"MZ" + bytes(100), ELF.replace(b"\x3e", b"\xb7")], ids=["script", "windows", "arm"]
 )
-def test_what_is_no_client_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+def test_what_is_no_client_is_refused(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "miniccc"
     file.write_bytes(content)
-    with pytest.raises(ImageFailed, match=said):
+    with pytest.raises(ImageFailed, match="no program for Linux on x86-64"):
         minimega.client(file)
     with pytest.raises(ImageFailed, match="No such file"):
         minimega.client(tmp_path / "none")

@@ -45,7 +45,7 @@ def _body(result: Anatomy) -> Iterator[Markup]:
     if result.differences:
         text = f"Where a request takes longer, or less long, than on {result.reference}: its steps one after the other."
         drawn = plots.svg(waterfall(result), f"{text} The tables have the numbers.", "waterfall of steps")
-        yield html('<figure><figcaption>{}</figcaption>{}</figure>', text, drawn)
+        yield html("<figure><figcaption>{}</figcaption>{}</figure>", text, drawn)
         panels = len({(str(each.cell), each.testbed) for each in result.differences})
         if panels > MOST:
             yield html('<p class="note">The first {} of {} differences are drawn.</p>', MOST, panels)
