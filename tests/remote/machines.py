@@ -191,6 +191,8 @@ def _space(name: str, argv: Sequence[str]) -> Iterator[Space]:
 
 
 def _wire(made: Machines) -> None:
+    # A bridge whose kernel looks for IPv6 routers would send solicitations of its own into the hosts' captures.
+    made.switches.run("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
     plan = ""
     for device in (MANAGEMENT, EXPERIMENT):
         plan += f"link add sw-{device} type bridge stp_state 0 forward_delay 0 mcast_snooping 0\nlink set sw-{device} up\n"
