@@ -5,7 +5,8 @@ mod made;
 use made::Pieces;
 use proptest::prelude::*;
 use twinbed_core::capture::{self, Frame, LinkType, Origin};
-use twinbed_core::readers::tcptrace::{Engine, Options, Row};
+use twinbed_core::flow::Summary;
+use twinbed_core::readers::tcptrace::{merged, Engine, Options, Router, Row};
 
 /// A packet: pair of endpoints, side, flags, numbers near to a base, payload, window, microseconds after the last.
 type Made = (u8, bool, u8, u16, u16, u8, u16, u32);
@@ -33,19 +34,33 @@ fn frame_bytes((pair, side, flags, sequence, acknowledgment, payload, window, _)
     bytes
 }
 
-fn run(packets: &[(i64, Vec<u8>)], keep: impl Fn(u16) -> bool, options: Options) -> Vec<Row> {
+fn run(packets: &[(i64, Vec<u8>)], options: Options) -> (Vec<Row>, Summary) {
     let mut engine = Engine::new(options);
     let mut rows = Vec::new();
     for (time, data) in packets {
-        let pair = u16::from_be_bytes([data[20], data[21]]).max(u16::from_be_bytes([data[22], data[23]]));
-        if keep(pair) {
-            let frame = Frame { time_ns: Some(*time), original_bytes: data.len() as u32, link: LinkType::RAW, data };
-            engine.frame(&frame, &mut |row| rows.push(row));
-        }
+        let frame = Frame { time_ns: Some(*time), original_bytes: data.len() as u32, link: LinkType::RAW, data };
+        engine.frame(&frame, &mut |row| rows.push(row));
     }
-    engine.capture_ends(packets.last().map_or(0, |last| last.0));
-    engine.finish(Origin::default(), &mut |row| rows.push(row));
-    rows
+    let summary = engine.finish(Origin::default(), &mut |row| rows.push(row));
+    (rows, summary)
+}
+
+/// As [`run`], on Ethernet and with the connections in shards.
+fn run_sharded(packets: &[(i64, Vec<u8>)], options: &Options) -> (Vec<Row>, Summary) {
+    let mut engines = options.engines();
+    let (mut router, mut rows) = (Router::default(), Vec::new());
+    for (number, (time, data)) in (1..).zip(packets) {
+        let data = [&[0; 12][..], &[8, 0], data].concat();
+        let frame =
+            Frame { time_ns: Some(*time), original_bytes: data.len() as u32, link: LinkType::ETHERNET, data: &data };
+        let dissected = options.dissect(&frame);
+        let shard = router.shard(&dissected);
+        assert_eq!(router.shard_of(&frame, options), shard, "as well without dissecting it");
+        engines[shard].dissected(number, &frame, &dissected, &mut |row| rows.push(row));
+    }
+    let last_ns = packets.last().map(|(time, _)| *time);
+    let summary = merged(engines, last_ns, Origin::default(), &mut |row| rows.push(row));
+    (rows, summary)
 }
 
 fn packets(made: &[Made]) -> Vec<(i64, Vec<u8>)> {
@@ -56,13 +71,6 @@ fn packets(made: &[Made]) -> Vec<(i64, Vec<u8>)> {
             (time, frame_bytes(one))
         })
         .collect()
-}
-
-/// What does not depend on which packets the engine did not get.
-fn without_numbers(mut rows: Vec<Row>) -> Vec<Row> {
-    rows.iter_mut().for_each(|row| row.first_packet_number = 0);
-    rows.sort_by_key(|row| (row.first_ns, row.a.port.max(row.b.port), row.last_ns, row.total_packets));
-    rows
 }
 
 fn pcap(packets: &[(i64, Vec<u8>)]) -> Vec<u8> {
@@ -83,10 +91,16 @@ proptest! {
     #[test]
     fn shards_give_the_rows_of_the_whole(made in prop::collection::vec(any_packet(), 1..80)) {
         let packets = packets(&made);
-        let whole = without_numbers(run(&packets, |_| true, Options::default()));
-        let mut sharded = run(&packets, |port| port % 2 == 0, Options::default());
-        sharded.extend(run(&packets, |port| port % 2 == 1, Options::default()));
-        prop_assert_eq!(whole, without_numbers(sharded));
+        let (rows, summary) = run(&packets, Options::default());
+        let (mut sharded_rows, sharded) = run_sharded(&packets, &Options::default());
+        for side in sharded_rows.iter_mut().flat_map(|row| [&mut row.a, &mut row.b]) {
+            side.frame_bytes -= 14 * side.total_packets;
+        }
+        prop_assert_eq!(rows, sharded_rows);
+        prop_assert_eq!(sharded.bytes, summary.bytes + 14 * summary.packets);
+        prop_assert_eq!(sharded.captured_bytes, summary.captured_bytes + 14 * summary.packets);
+        let Summary { bytes, captured_bytes, .. } = summary;
+        prop_assert_eq!(Summary { bytes, captured_bytes, ..sharded }, summary);
     }
 
     #[test]
@@ -94,7 +108,7 @@ proptest! {
         made in prop::collection::vec(any_packet(), 1..60), chunk in 1usize..100, cut in any::<prop::sample::Index>()
     ) {
         let packets = packets(&made);
-        let whole = run(&packets, |_| true, Options::default());
+        let (whole, _) = run(&packets, Options::default());
         let file = pcap(&packets);
         let (one, two) = packets.split_at(cut.index(packets.len() + 1));
         for parts in [vec![file], vec![pcap(one), pcap(two)]] {
@@ -114,10 +128,10 @@ proptest! {
     fn few_connections_held_lose_no_packet(made in prop::collection::vec(any_packet(), 1..80), held in 1usize..4) {
         let packets = packets(&made);
         let options = Options { max_connections: held, ..Options::default() };
-        let rows = run(&packets, |_| true, options.clone());
+        let (rows, _) = run(&packets, options.clone());
         let total: u64 = rows.iter().map(|row| row.total_packets).sum();
         prop_assert_eq!(total, packets.len() as u64);
-        prop_assert_eq!(rows, run(&packets, |_| true, options));
+        prop_assert_eq!(rows, run(&packets, options).0);
     }
 }
 

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::Read;
 
-use super::source::{read_until_stop, Decoded, Ended, Head, Source};
-use super::Frame;
+use super::source::{read_until_stop, Decoded, Ended, Source};
+use super::{Frame, LinkType};
 use crate::error::ReadError;
 
 /// Which of the files given is no capture or cannot be read, and why.
@@ -63,43 +63,77 @@ pub fn read_merged<R: Read>(
     Ok(sources.into_iter().map(Source::into_ended).collect())
 }
 
-/// Frames of one capture with the bytes that they lie in, to be handed to another thread.
+/// The bytes of some frames of one capture, to be handed to other threads.
 #[derive(Default)]
 pub struct Batch {
     bytes: Vec<u8>,
-    frames: Vec<Head>,
+}
+
+/// One frame of a batch.
+#[derive(Clone, Copy)]
+pub struct Place {
+    time_ns: Option<i64>,
+    original_bytes: u32,
+    start: u32,
+    captured: u32,
+    link: LinkType,
 }
 
 impl Batch {
-    pub fn frames(&self) -> impl Iterator<Item = Frame<'_>> {
-        self.frames.iter().map(|head| head.frame(&self.bytes))
+    #[inline]
+    pub fn frame(&self, place: &Place) -> Frame<'_> {
+        let Place { time_ns, original_bytes, start, captured, link } = *place;
+        Frame { time_ns, original_bytes, link, data: &self.bytes[start as usize..][..captured as usize] }
     }
 }
 
-/// Hands the frames of one capture to `sink`, in the buffers that they were read into. `sink` gives back a batch,
-/// whose memory is used again.
-pub fn read_batches<R: Read>(reader: R, mut sink: impl FnMut(Batch) -> Batch) -> Result<Ended, ReadError> {
-    let mut source = Source::new(reader);
-    let mut batch = Batch::default();
-    loop {
-        let needed = match source.decode()? {
-            Decoded::Frame => {
-                let start = source.window.start;
-                batch.frames.extend(source.head.as_ref().map(|head| head.moved(start)));
-                continue;
+/// The frames of one capture in batches, in the buffers that they were read into.
+pub struct Batches<R> {
+    source: Source<R>,
+    /// What the source has asked for and not got yet; `None` once it has ended.
+    needed: Option<usize>,
+}
+
+impl<R: Read> Batches<R> {
+    pub fn new(reader: R) -> Self {
+        Batches { source: Source::new(reader), needed: Some(1) }
+    }
+
+    /// Fills `batch`, whose memory is used again, with the next frames, which `sink` gets; false where there are none any
+    /// more.
+    pub fn next(&mut self, batch: &mut Batch, mut sink: impl FnMut(&Frame, Place)) -> Result<bool, ReadError> {
+        let mut has_frames = false;
+        while let Some(needed) = self.needed.filter(|_| !has_frames) {
+            self.needed = None;
+            if !self.source.fill(needed)? {
+                break;
             }
-            Decoded::Needs(needed) => Some(needed),
-            Decoded::End => None,
-        };
-        if !batch.frames.is_empty() {
-            batch.bytes = source.window.exchange(batch.bytes);
-            batch = sink(batch);
-            batch.frames.clear();
+            loop {
+                match self.source.decode()? {
+                    Decoded::Frame => {
+                        if let (Some(frame), Some(start)) = (self.source.frame(), self.source.starts()) {
+                            has_frames = true;
+                            let Frame { time_ns, original_bytes, link, data } = frame;
+                            let (start, captured) = (start as u32, data.len() as u32);
+                            sink(&frame, Place { time_ns, original_bytes, start, captured, link });
+                        }
+                    }
+                    Decoded::Needs(needed) => {
+                        self.needed = Some(needed);
+                        break;
+                    }
+                    Decoded::End => break,
+                }
+            }
         }
-        match needed {
-            Some(needed) if source.fill(needed)? => {}
-            _ => return Ok(source.into_ended()),
+        if has_frames {
+            batch.bytes = self.source.window.exchange(std::mem::take(&mut batch.bytes));
         }
+        Ok(has_frames)
+    }
+
+    pub fn into_ended(self) -> Ended {
+        self.source.into_ended()
     }
 }
 
@@ -192,13 +226,15 @@ mod tests {
         file.truncate(file.len() - 3);
         let (expected, ended) = read(&[file.clone()]);
         for piece in [1000, 4096, 300_000, 1_000_000] {
-            let mut frames = Vec::new();
-            let in_batches = read_batches(Dribble(&file, piece), |batch| {
-                frames.extend(batch.frames().map(|frame| (frame.time_ns.unwrap_or(-1) / 1000, frame.data[0])));
-                batch
-            });
+            let (mut frames, mut batch) = (Vec::new(), Batch::default());
+            let mut batches = Batches::new(Dribble(&file, piece));
+            let mut places = Vec::new();
+            while batches.next(&mut batch, |_, place| places.push(place)).unwrap() {
+                let of_batch = places.drain(..).map(|place| batch.frame(&place));
+                frames.extend(of_batch.map(|frame| (frame.time_ns.unwrap_or(-1) / 1000, frame.data[0])));
+            }
             assert!(frames == expected, "{piece}");
-            assert_eq!(in_batches.ok().as_ref(), ended.as_ref().ok().map(|ended| &ended[0]));
+            assert_eq!(Some(&batches.into_ended()), ended.as_ref().ok().map(|ended| &ended[0]));
         }
     }
 

@@ -16,7 +16,7 @@ mod source;
 
 pub use compressed::{Compression, Decompressed};
 pub use frame::{add, Counts, Frame, LinkType, Origin, Step, MAX_CAPTURED_BYTES};
-pub use merge::{read_batches, read_merged, Batch, Unreadable};
+pub use merge::{read_merged, Batch, Batches, Place, Unreadable};
 pub(crate) use source::Source;
 pub use source::{read_until_stop, Ended, Stop};
 
@@ -193,7 +193,7 @@ pub struct Window<R> {
 }
 
 impl<R: Read> Window<R> {
-    const READ_BYTES: usize = 1 << 18;
+    const READ_BYTES: usize = 1 << 17;
 
     pub fn new(reader: R) -> Self {
         Window { reader, buffer: vec![0; Self::READ_BYTES], start: 0, end: 0 }

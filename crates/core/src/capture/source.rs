@@ -37,12 +37,6 @@ impl Head {
         let Head { time_ns, original_bytes, link, .. } = *self;
         Frame { time_ns, original_bytes, link, data: &bytes[self.data.clone()] }
     }
-
-    /// As seen from `start` bytes before.
-    #[inline]
-    pub fn moved(&self, start: usize) -> Head {
-        Head { data: self.data.start + start..self.data.end + start, ..*self }
-    }
 }
 
 /// One capture, frame by frame. If it breaks off, it gives the frames before that.
@@ -127,6 +121,12 @@ impl<R: Read> Source<R> {
     #[inline]
     pub fn frame(&self) -> Option<Frame<'_>> {
         self.head.as_ref().map(|head| head.frame(self.window.bytes()))
+    }
+
+    /// Where that frame begins in the window's whole buffer.
+    #[inline]
+    pub(super) fn starts(&self) -> Option<usize> {
+        self.head.as_ref().map(|head| self.window.start + head.data.start)
     }
 
     pub fn into_ended(self) -> Ended {

@@ -39,7 +39,7 @@ mod teredo;
 mod token_ring;
 mod tunnel;
 pub mod udp;
-mod usual;
+pub(crate) mod usual;
 mod vlan;
 mod vn_tag;
 mod vxlan;

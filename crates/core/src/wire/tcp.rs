@@ -89,14 +89,28 @@ pub struct SynOptions {
 
 pub fn syn_options(options: &[u8]) -> SynOptions {
     let mut offered = SynOptions::default();
-    for option in each_option(options) {
-        match option {
-            (MAX_SEGMENT, &[high, low]) => offered.max_segment_bytes = Some(u16::from_be_bytes([high, low])),
-            (WINDOW_SCALE, &[scale]) => offered.window_scale = Some(scale),
-            (SACK_PERMITTED, []) => offered.sack_permitted = true,
-            (TIMESTAMPS, value) if value.len() == 8 => offered.timestamps = true,
+    // By places rather than by slices: of all that is done for a short connection, this would take a twentieth.
+    let mut at = 0;
+    while let Some(&kind) = options.get(at) {
+        if kind == NO_OPERATION {
+            at += 1;
+            continue;
+        }
+        let Some(&length) = options.get(at + 1).filter(|&&length| kind != END && length >= 2) else { break };
+        let end = at + usize::from(length);
+        if end > options.len() {
+            break;
+        }
+        match (kind, length) {
+            (MAX_SEGMENT, 4) => {
+                offered.max_segment_bytes = Some(u16::from_be_bytes([options[at + 2], options[at + 3]]))
+            }
+            (WINDOW_SCALE, 3) => offered.window_scale = Some(options[at + 2]),
+            (SACK_PERMITTED, 2) => offered.sack_permitted = true,
+            (TIMESTAMPS, 10) => offered.timestamps = true,
             _ => {}
         }
+        at = end;
     }
     offered
 }

@@ -1,14 +1,16 @@
 //! `flows`, `flows_to_parquet`: captures into one row per TCP connection, with tcptrace's statistics.
 
-mod batches;
 pub mod columns;
-mod encoders;
+mod lane;
 mod output;
 mod read;
+mod threads;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, SchemaRef};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -19,8 +21,21 @@ use crate::arrow::{batch, schema, table_or_rows};
 use crate::capture::summary_dict;
 use crate::captures::truncated;
 use columns::columns;
-use output::Blocks;
+use lane::Part;
 use read::{read, Reading};
+
+/// Rows as Arrow batches.
+struct Batches<'a> {
+    columns: &'a [Column<Row>],
+    schema: &'a SchemaRef,
+    batches: Vec<Result<RecordBatch, ArrowError>>,
+}
+
+impl Part for Batches<'_> {
+    fn push(&mut self, rows: &[Row]) {
+        self.batches.push(batch(self.columns, self.schema, rows));
+    }
+}
 
 /// What is asked of the engine, checked.
 fn options(
@@ -68,13 +83,8 @@ pub fn flows<'py>(
         let columns: Vec<Column<Row>> = columns();
         let schema = schema(&columns);
         let mut batches = Vec::new();
-        let mut take = |rows: &mut Vec<Row>| {
-            batches.push(batch(&columns, &schema, rows));
-            rows.clear();
-        };
-        let mut rows = Blocks::new(&mut take);
-        let reading = read(paths, options, threads, &mut rows)?;
-        rows.finish();
+        let empty = || Batches { columns: &columns, schema: &schema, batches: Vec::new() };
+        let reading = read(paths, &options, threads, empty, |part| batches.append(&mut part.batches))?;
         if batches.is_empty() {
             batches.push(batch(&columns, &schema, &[]));
         }
@@ -100,8 +110,7 @@ pub fn flows_to_parquet<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let options = options(tunnels, port, host, from_ns, until_ns, max_connections)?;
     let threads = checked_threads(threads)?;
-    let reading = py
-        .detach(|| output::to_parquet(&output_path, &columns(), threads, |rows| read(paths, options, threads, rows)))?;
+    let reading = py.detach(|| output::to_parquet(&output_path, &columns(), threads, paths, &options))?;
     summary(py, &reading)
 }
 

@@ -1,15 +1,17 @@
-//! Captures through the engine. With two threads or more, one reads and decompresses while another counts.
+//! Captures into rows, in parts. The connections are in shards, each with an engine of its own, so that threads can
+//! share them; which rows there are, and their order, does not depend on how many threads do.
 
+use std::io::Read;
 use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use twinbed_core::capture::{read_merged, Frame, Stop, Unreadable};
+use twinbed_core::capture::{read_merged, Ended, Stop, Unreadable};
 use twinbed_core::flow::Summary;
-use twinbed_core::readers::tcptrace::{Engine, Options};
+use twinbed_core::readers::tcptrace::{merged, Options, Router, SHARDS};
 
-use super::batches::read_ahead;
-use super::output::Blocks;
+use super::lane::{Lane, Part, Rows};
+use super::threads::read_on_threads;
 use crate::artifact::open_stream;
 use crate::captures::{self, Ending};
 
@@ -21,30 +23,65 @@ pub struct Reading {
     pub stops: Vec<(PathBuf, Stop)>,
 }
 
-/// Reads captures as one, and hands over their `rows`.
-pub fn read(mut paths: Vec<PathBuf>, options: Options, threads: usize, rows: &mut Blocks) -> PyResult<Reading> {
+/// What reading gave beside rows.
+pub struct Frames {
+    pub ended: Vec<Ended>,
+    /// The time of the last frame that has one.
+    pub last_ns: Option<i64>,
+}
+
+/// Reads captures as one, and hands over their rows. `out` takes a part, and leaves an empty one.
+pub fn read<P: Part>(
+    mut paths: Vec<PathBuf>,
+    options: &Options,
+    threads: usize,
+    empty: impl Fn() -> P + Sync,
+    mut out: impl FnMut(&mut P) + Send,
+) -> PyResult<Reading> {
     if paths.is_empty() {
         return Err(PyValueError::new_err("no capture given"));
     }
     // So that the order in which they are given changes nothing.
     paths.sort();
     let mut readers = paths.iter().map(|path| open_stream(path)).collect::<PyResult<Vec<_>>>()?;
-    let mut engine = Engine::new(options.clone());
-    let ended = match readers.pop() {
+    let mut lanes = options.engines().map(|engine| Lane { engine, rows: Rows::new(empty()) });
+    let read = match readers.pop() {
         // Several are merged here: reading them is not what takes the time.
         Some(reader) if threads > 1 && readers.is_empty() => {
-            let dissect = |frame: &Frame| options.dissect(frame);
-            let count = |frame: &Frame, dissected: &_| engine.dissected(frame, dissected, &mut |row| rows.push(row));
-            let ended = read_ahead(reader, dissect, count);
-            ended.map(|ended| vec![ended]).map_err(|error| Unreadable { which: 0, error })
+            read_on_threads(reader, options, threads, &mut lanes, &empty, &mut out)
+                .map_err(|error| Unreadable { which: 0, error })
         }
         last => {
             readers.extend(last);
-            read_merged(readers, |frame| engine.frame(frame, &mut |row| rows.push(row)))
+            read_here(readers, options, &mut lanes, &mut out)
         }
     };
-    let ended = ended.map_err(|unreadable| captures::refused(&paths, unreadable))?;
+    let Frames { ended, last_ns } = read.map_err(|unreadable| captures::refused(&paths, unreadable))?;
     let Ending { origin, stops } = captures::ending(paths, ended);
-    let summary = engine.finish(origin, &mut |row| rows.push(row));
-    Ok(Reading { summary, rows: rows.count, stops })
+
+    let mut rows = 0;
+    let engines = lanes.map(|lane| {
+        rows += lane.rows.rest(&mut out);
+        lane.engine
+    });
+    let mut rest = Rows::new(empty());
+    let summary = merged(engines, last_ns, origin, &mut |row| rest.push(row, &mut out));
+    rows += rest.rest(&mut out);
+    Ok(Reading { summary, rows, stops })
+}
+
+fn read_here<P: Part>(
+    readers: Vec<impl Read>,
+    options: &Options,
+    lanes: &mut [Lane<P>; SHARDS],
+    out: &mut impl FnMut(&mut P),
+) -> Result<Frames, Unreadable> {
+    let (mut router, mut number, mut last_ns) = (Router::default(), 0, None);
+    let ended = read_merged(readers, |frame| {
+        number += 1;
+        last_ns = frame.time_ns.or(last_ns);
+        let dissected = options.dissect(frame);
+        lanes[router.shard(&dissected)].count(number, frame, &dissected, &mut *out);
+    })?;
+    Ok(Frames { ended, last_ns })
 }

@@ -154,7 +154,7 @@ impl Direction {
             self.window_scale = 0;
             peer.window_scale = 0;
         }
-        if !self.offers_timestamps && !arrival.options.is_empty() {
+        if !self.offers_timestamps && !syn && !arrival.options.is_empty() {
             self.offers_timestamps = tcp::syn_options(arrival.options).timestamps;
         }
         if rst {
@@ -210,6 +210,7 @@ impl Direction {
             self.offers_scale = true;
         }
         self.offers_sack |= offered.sack_permitted;
+        self.offers_timestamps |= offered.timestamps;
     }
 
     #[inline]

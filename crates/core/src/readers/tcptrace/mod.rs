@@ -14,6 +14,7 @@ mod repeats;
 mod row;
 mod samples;
 mod sent;
+mod shards;
 mod window;
 
 #[cfg(test)]
@@ -22,6 +23,7 @@ mod hostile_tests;
 use std::net::IpAddr;
 
 pub use row::{Completeness, Row, Side};
+pub use shards::{merged, Router, SHARDS};
 
 use super::Reader;
 use crate::capture::{Ended, Frame, Origin};
@@ -84,6 +86,8 @@ pub struct Engine {
     options: Options,
     live: Table<Live>,
     closed: Closed,
+    /// Of the last frame, in the capture.
+    number: u64,
     /// Time of the last frame.
     end_ns: i64,
     /// A connection's place, whether the low end sent, and the connection's first packet: the place may be another's by then.
@@ -102,6 +106,7 @@ impl Engine {
             options,
             live: Table::default(),
             closed: Closed::default(),
+            number: 0,
             end_ns: 0,
             fragments: Owners::default(),
             places: 0,
@@ -112,16 +117,17 @@ impl Engine {
         }
     }
 
-    /// Counts a frame; rows that have to be finished early go to `sink`.
+    /// Counts the next frame; rows that have to be finished early go to `sink`.
     #[inline]
     pub fn frame(&mut self, frame: &Frame, sink: &mut impl FnMut(Row)) {
         let dissected = self.options.dissect(frame);
-        self.dissected(frame, &dissected, sink);
+        self.dissected(self.number + 1, frame, &dissected, sink);
     }
 
-    /// As [`Engine::frame`], where another thread has done [`Options::dissect`].
+    /// As [`Engine::frame`], where other engines get some of the capture's frames; `number` is this one's in the capture.
     #[inline]
-    pub fn dissected(&mut self, frame: &Frame, dissected: &Dissected, sink: &mut impl FnMut(Row)) {
+    pub fn dissected(&mut self, number: u64, frame: &Frame, dissected: &Dissected, sink: &mut impl FnMut(Row)) {
+        self.number = number;
         let summary = &mut self.summary;
         summary.packets += 1;
         summary.bytes += u64::from(frame.original_bytes);
@@ -206,7 +212,7 @@ impl Engine {
             }
         }
         let live = &mut self.live[at];
-        let grown = live.packet(&arrival, sender_is_low, self.summary.packets, frame.time_ns.is_some());
+        let grown = live.packet(&arrival, sender_is_low, self.number, frame.time_ns.is_some());
         if segment.has(FIN | RST) {
             self.closed.push(at, live);
         }
@@ -256,7 +262,7 @@ impl Engine {
             self.make_room(sink);
         }
         let (key, sender_is_low) = Key::of_packet(packet, segment.source_port, segment.destination_port);
-        let number = self.summary.packets;
+        let number = self.number;
         self.live.insert_with(key, before, |live| live.begin(key, sender_is_low, number, frame.time_ns))
     }
 
@@ -265,7 +271,7 @@ impl Engine {
         let most = self.options.max_connections.max(1);
         let mut places = Vec::new();
         if self.live.len() >= most.div_ceil(CLOSED_FROM) {
-            places = self.closed.take(CLOSED_AT_A_TIME.min(most.div_ceil(8)), self.summary.packets, &self.live);
+            places = self.closed.take(CLOSED_AT_A_TIME.min(most.div_ceil(8)), self.number, &self.live);
         }
         if places.is_empty() && self.live.len() >= most {
             // An eighth of the connections: those whose last packet is longest ago.
@@ -300,11 +306,6 @@ impl Engine {
         }
     }
 
-    /// The capture's last frame is at this time, where other engines got part of it. Before [`Engine::finish`].
-    pub fn capture_ends(&mut self, time_ns: i64) {
-        self.end_ns = time_ns;
-    }
-
     #[cold]
     fn fragment(&mut self, frame: &Frame, packet: &Packet) {
         let owner = Datagram::of(packet).and_then(|datagram| self.fragments.owner(&datagram));
@@ -322,6 +323,10 @@ impl Engine {
     /// what the capture said besides its packets.
     pub fn finish(mut self, origin: Origin, sink: &mut impl FnMut(Row)) -> Summary {
         self.close(self.live.in_order(), sink);
+        self.into_summary(origin)
+    }
+
+    fn into_summary(self, origin: Origin) -> Summary {
         let mut summary = self.summary;
         summary.interfaces = origin.interfaces;
         summary.dropped_packets = origin.dropped_packets;
