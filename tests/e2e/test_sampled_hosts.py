@@ -44,7 +44,7 @@ def test_what_two_of_six_links_say_of_all_is_near_what_all_of_them_say(tmp_path:
     of_hosts = [row for row in rows if row["host"]]
     estimates: list[float] = []
     true: list[float] = []
-    sizes: dict[bool, list[int]] = {True: [], False: []}
+    sizes: dict[bool, list[float]] = {True: [], False: []}
     for record in results.records:
         captures = {Path(each["path"]).stem for each in record.artifacts if each["path"].endswith(".pcap")}
         hosts = {host for pair in ((f"client{i}", f"server{i}") for i in range(1, 7)) for host in pair}
@@ -71,8 +71,10 @@ def test_what_two_of_six_links_say_of_all_is_near_what_all_of_them_say(tmp_path:
             true.append(of_packets["value"] / requests["value"])
             # A connection a request, as each client's own count says; ab may open a few more at its end.
             assert abs(values[record.id, "connections"]["value"] / requests["value"] - 1) < 0.05
-        sizes[bool(drawn)].append(sum(each["bytes"] for each in record.artifacts if each["path"].endswith(".pcap")))
+        size = sum(each["bytes"] for each in record.artifacts if each["path"].endswith(".pcap"))
+        sizes[bool(drawn)].append(size / requests["value"])
     assert estimates == pytest.approx(true, rel=0.02), "a request takes as many packets, captured or not"
-    assert 0.2 < sum(sizes[True]) / sum(sizes[False]) < 0.5, "a third of the links, about a third of the bytes"
+    a_third = sum(sizes[True]) / sum(sizes[False])
+    assert 0.2 < a_third < 0.5, "of a request on six pairs, a third of the links has about a third of the bytes"
     cautions = results.table("cautions").to_pylist()
     assert sum(row["kind"] == "sampled" for row in cautions) == 2

@@ -318,3 +318,17 @@ fn reach_takes_a_refusal_for_an_answer() {
     assert_eq!(code, 1);
     assert!(stderr.contains("cannot reach 224.0.0.1"), "{stderr}");
 }
+
+/// Nobody answers by ARP, which the kernel finds out after three attempts.
+#[test]
+fn reach_goes_on_where_the_kernel_gives_up() {
+    let script = format!(
+        "ip link set lo up && ip link add near type veth peer name far && ip link set near up && ip link set far up &&
+        ip addr add 192.0.2.1/24 dev near &&
+        {{ {PROBE} reach --address 192.0.2.2 --seconds 60 & }} &&
+        until ip neigh show 192.0.2.2 | grep -q FAILED; do sleep 0.05; done &&
+        ip addr add 192.0.2.2/32 dev lo && wait $!"
+    );
+    let output = Command::new("unshare").args(["-n", "sh", "-c", &script]).output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap().as_str()), (Some(0), ""));
+}

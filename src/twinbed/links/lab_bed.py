@@ -18,7 +18,7 @@ from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.lab import Lab, open_lab
 from twinbed.hosts.passport import describe
 from twinbed.hosts.processors import processors
-from twinbed.links import network, shaping
+from twinbed.links import checksums, network, shaping
 from twinbed.links.fabric import Fabric, open_fabric
 from twinbed.links.layout import DEVICES, Nic, layout
 from twinbed.model.caution import Caution, Kind
@@ -126,8 +126,17 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
 
         answers = network.on_all(list(plan.nics), bring_up)
         fabric.shape()
+        hosts = {host.name: host for host, _, _ in answers}
+        # Where a userspace datapath may drop all of it, that is tried by itself.
+        guests = [
+            (hosts[client], plan.addresses[server])
+            for client, server in (*topology.names(), *topology.bystander_names())
+            if topology.switch not in checksums.USERSPACE
+            and (maker_of[client].settings.own_kernel or maker_of[server].settings.own_kernel)
+        ]
+        network.on_all(guests, lambda way: network.until_answered(*way))
         yield Bed(
-            hosts={**fabric.machines, **{host.name: host for host, _, _ in answers}},
+            hosts={**fabric.machines, **hosts},
             addresses=plan.addresses,
             targets=[
                 *fabric.targets(),

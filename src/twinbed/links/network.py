@@ -14,7 +14,7 @@ from typing import TypeVar
 from twinbed.contracts.bed import Applied
 from twinbed.contracts.host import Host
 from twinbed.contracts.host_settings import OFFLOADS, HostSettings
-from twinbed.hosts.agent import AgentHost
+from twinbed.hosts.agent import PROBE, AgentHost
 from twinbed.hosts.error import HostError, HostLost, ProgramFailed
 from twinbed.hosts.passport import offloads
 from twinbed.links import bridge, device, shaping
@@ -24,6 +24,7 @@ from twinbed.model.topology import Link
 H = TypeVar("H")
 T = TypeVar("T")
 CARRIER_LIMIT_S = 10.0
+ANSWER_LIMIT_S = 30.0
 _SIDE_BY_SIDE = 16
 """How many hosts are brought up at a time. With more, each takes longer, and none is ready sooner."""
 FORWARDING = "/proc/sys/net/ipv4/ip_forward"
@@ -183,6 +184,14 @@ def until_carrier(host: AgentHost, nic: str) -> None:
     deadline = time.monotonic() + CARRIER_LIMIT_S
     while host.read(f"/sys/class/net/{nic}/carrier") != b"1\n" and time.monotonic() < deadline:
         time.sleep(0.01)
+
+
+def until_answered(host: AgentHost, address: str) -> None:
+    """Wait until another host's TCP answers, or until the limit. Whoever needs it after that says that it does not.
+
+    An emulated machine that is busy may take longer to answer by ARP than the kernel of the one that asks waits."""
+    argv = [PROBE, "reach", "--address", address, "--seconds", f"{ANSWER_LIMIT_S:g}"]
+    host.run(argv, check=False, limit_s=ANSWER_LIMIT_S + CARRIER_LIMIT_S)
 
 
 def devices_of(host: AgentHost) -> tuple[device.Device, ...]:
