@@ -1,8 +1,8 @@
 """A capture to rows of tcptrace's statistics, beside tcptrace and tshark on the same file, alternately, on one core.
 
-Promised: 20 times as fast as tcptrace, 40 times as tshark, at most 0.6 s as a whole process, 1.7 times as fast on two cores, 1.5 GB/s on
-few large connections or what `cat` reaches, at most 700 MB, and a cost that grows linearly. ``TWINBED_BENCH_LARGEST=1e8`` takes
-it to 1e8 packets (8 GB of disk).
+Promised: 20 times as fast as tcptrace, 40 times as tshark, at most 0.6 s as a whole process, 1.7 times as fast on two cores,
+1.5 GB/s on few large connections or what `cat` reaches, at most 700 MB, and a cost that grows linearly.
+``TWINBED_BENCH_LARGEST=1e8`` takes it to 1e8 packets (8 GB of disk).
 """
 
 from __future__ import annotations

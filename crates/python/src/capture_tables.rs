@@ -43,7 +43,7 @@ pub fn capture_tables<'py>(
     let http_options = || http::Options { steps: is_wanted("steps"), ..http::Options::default() };
     // The log is always read: it has the summary.
     let mut readers = (
-        Reading::new(options, Wanted::default()),
+        Reading::new(options, Wanted::all(is_wanted("connections"))),
         (
             is_wanted("flows").then(|| tcptrace::Rows::new(tcptrace::Options::default())),
             (

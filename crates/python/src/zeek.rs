@@ -38,7 +38,7 @@ pub fn connection_log<'py>(
     let host = host.map(|host| host.parse::<IpAddr>()).transpose();
     let host = host.map_err(|_| PyValueError::new_err("host is no IP address"))?;
     let options = Options { tunnels, ignore_checksums, max_connections };
-    let wanted = Wanted { port, host, from_ns, until_ns };
+    let wanted = Wanted { no_rows: false, port, host, from_ns, until_ns };
     let (batches, summary, stops) = py.detach(|| read(paths, options, wanted))?;
     let dict = summary_dict(py, &summary)?;
     dict.set_item("truncated", truncated(py, &stops)?)?;
@@ -48,6 +48,8 @@ pub fn connection_log<'py>(
 /// Which packets count, and which connections are rows.
 #[derive(Default)]
 pub struct Wanted {
+    /// The summary alone.
+    no_rows: bool,
     port: Option<u16>,
     host: Option<IpAddr>,
     from_ns: Option<i64>,
@@ -55,6 +57,10 @@ pub struct Wanted {
 }
 
 impl Wanted {
+    pub fn all(with_rows: bool) -> Self {
+        Wanted { no_rows: !with_rows, ..Wanted::default() }
+    }
+
     /// A packet without a time is in every span.
     fn counts(&self, frame: &Frame) -> bool {
         frame.time_ns.is_none_or(|time| {
@@ -65,7 +71,7 @@ impl Wanted {
     fn is_row(&self, row: &Row) -> bool {
         let port = |port| row.originator_port == port || row.responder_port == port;
         let host = |host| row.originator_address == host || row.responder_address == host;
-        self.port.is_none_or(port) && self.host.is_none_or(host)
+        !self.no_rows && self.port.is_none_or(port) && self.host.is_none_or(host)
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::message::{begins_request, begins_response, Event, Head, Parser};
 use super::reassembly::Chunk;
+use super::sample::Bounds;
 use super::steps::{Mark, Sampling, Steps};
 
 /// Most requests without a response on one connection; one more is taken for a part of the last.
@@ -132,10 +133,11 @@ impl Exchanges {
         self.pending.is_empty()
     }
 
-    /// Steps are asked for: `connection` gives the hash of the connection's ends.
-    pub fn sample(&mut self, connection: impl FnOnce() -> u64, lists_below: u64) {
-        let sampling = self.sampling.get_or_insert_with(|| Sampling { connection: connection(), lists_below });
-        sampling.lists_below = lists_below;
+    /// Steps are asked for, of the exchanges within `bounds`: `connection` gives the hash of the connection's ends.
+    pub fn sample(&mut self, connection: impl FnOnce() -> u64, bounds: &Bounds) {
+        let (rows_below, lists_below) = (bounds.rows_below(), bounds.lists_below());
+        let connection = self.sampling.map_or_else(connection, |sampling| sampling.connection);
+        self.sampling = Some(Sampling { connection, rows_below, lists_below });
     }
 
     /// How many exchanges began to keep their packets since this was last asked.
@@ -242,7 +244,7 @@ impl Exchanges {
             delimited: Delimited::Headers,
             client,
             server,
-            steps: self.sampling.map(|sampling| Box::new(Steps::begin(sequence, &sampling))),
+            steps: self.sampling.and_then(|sampling| Steps::begin(sequence, &sampling)),
         };
         self.next_index = self.next_index.saturating_add(1);
         self.lists += usize::from(row.steps.as_ref().is_some_and(|steps| steps.packets.is_some()));

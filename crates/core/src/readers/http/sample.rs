@@ -37,6 +37,10 @@ impl Default for Bounds {
 }
 
 impl Bounds {
+    pub fn rows_below(&self) -> u64 {
+        self.rows.at_most
+    }
+
     pub fn lists_below(&self) -> u64 {
         self.lists.at_most
     }

@@ -140,10 +140,12 @@ pub struct Steps {
 }
 
 impl Steps {
-    pub(super) fn begin(sequence: u32, sampling: &Sampling) -> Self {
+    /// None where the exchange is not in the sample: bounds only fall.
+    pub(super) fn begin(sequence: u32, sampling: &Sampling) -> Option<Box<Self>> {
         let sampled_by = mix(sampling.connection ^ u64::from(sequence));
         let packets = (sampled_by <= sampling.lists_below).then(Vec::new);
-        Steps { sampled_by, request_sequence: sequence, packets, ..Steps::default() }
+        let begun = || Box::new(Steps { sampled_by, request_sequence: sequence, packets, ..Steps::default() });
+        (sampled_by <= sampling.rows_below).then(begun)
     }
 
     /// New bytes of the request, up to `end`.
@@ -209,7 +211,9 @@ impl Steps {
 pub(super) struct Sampling {
     /// A hash of the connection's ends.
     pub connection: u64,
-    /// Exchanges whose hash is no greater keep their packets.
+    /// Exchanges whose hash is no greater keep their steps.
+    pub rows_below: u64,
+    /// The same of their packets.
     pub lists_below: u64,
 }
 
