@@ -206,6 +206,28 @@ fn late(packets: &[Sent], delay_us: u64) -> Vec<Sent> {
     packets.iter().map(|sent| Sent { time_us: sent.time_us + delay_us, ..*sent }).collect()
 }
 
+/// The `number`th packet of a sender, at a millisecond.
+fn numbered(millisecond: u64, number: u32, tcp: bool) -> Sent {
+    let what = if tcp { What::Tcp { sequence: 5 + number * 100, payload_bytes: 100 } } else { What::Udp { number } };
+    Sent { time_us: START_US + millisecond * 1000, there: true, id: number as u16 + 1, stamp: None, what }
+}
+
+/// The sender's numbers say which of two was sent first, so what its capture has the other way round is the capture's doing.
+#[test]
+fn what_a_capture_puts_into_another_order_is_not_the_paths() {
+    let order = |numbers: &[u32], delay: u64| -> Vec<Sent> {
+        (0..).zip(numbers).map(|(slot, number)| numbered(slot + delay, *number, true)).collect()
+    };
+    let rows = |sent: &[u32], arrived: &[u32]| {
+        let row =
+            tcp_row(&matched(&file(&marked(&order(sent, 0), 0), 0), &file(&marked(&order(arrived, 100), 300), 0)));
+        (row.reordered_packets, row.capture_reordered_packets)
+    };
+    assert_eq!(rows(&[0, 1, 2, 3], &[0, 2, 1, 3]), (1, 0));
+    assert_eq!(rows(&[0, 2, 1, 3], &[0, 1, 2, 3]), (0, 1));
+    assert_eq!(rows(&[0, 2, 1, 3], &[0, 2, 1, 3]), (0, 0), "both captures agree");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -276,6 +298,28 @@ proptest! {
         prop_assert_eq!(row.lost.payload_bytes + row.partly_lost.payload_bytes + edge, dropped.len() as u64 * 100);
         prop_assert_eq!(edge, 0);
         prop_assert_eq!((row.appeared.packets, row.matched_arrived_packets), (0, row.arrived.packets));
+    }
+
+    /// RFC 4737 by its words: a packet is reordered where one that was sent later has arrived before, and 3-reordered where
+    /// the three arrivals right before it all were.
+    #[test]
+    fn reordering_is_as_the_rfc_defines_it(
+        late_by in prop::collection::vec(0usize..9, 60), tcp in any::<bool>(), offset_us in 0u64..10_000_000_000,
+    ) {
+        let sent: Vec<Sent> = (0u32..60).map(|at| numbered(u64::from(at), at, tcp)).collect();
+        let mut order: Vec<usize> = (0..60).collect();
+        order.sort_by_key(|at| at + late_by[*at]);
+        let arrived: Vec<Sent> = (0u64..).zip(&order)
+            .map(|(slot, at)| Sent { time_us: START_US + 100_000 + slot * 1000, ..sent[*at] }).collect();
+        let pairing = matched(&file(&marked(&sent, 0), 0), &file(&marked(&arrived, 300), offset_us));
+        let is_reordered = |at: &usize| order[..*at].iter().any(|before| *before > order[*at]);
+        let is_three = |at: &usize| *at >= 3 && order[at - 3..*at].iter().all(|before| *before > order[*at]);
+        let expected = (0..60).filter(is_reordered).count() as u64;
+        let three = (0..60).filter(is_three).count() as u64;
+        let sum = |of: fn(&Row) -> u64| pairing.rows.iter().map(of).sum::<u64>();
+        prop_assert_eq!(sum(|row| row.reordered_packets), expected);
+        prop_assert_eq!(sum(|row| row.three_reordered_packets), three);
+        prop_assert_eq!(sum(|row| row.capture_reordered_packets + row.lost.packets), 0);
     }
 
     #[test]

@@ -78,11 +78,13 @@ const AMOUNTS: [AmountOf; 10] = [
 ];
 
 type Count = (&'static str, fn(&Row) -> u64);
-const COUNTS: [Count; 8] = [
+const COUNTS: [Count; 10] = [
     ("matched_sent_packets", |r| r.matched_sent_packets),
     ("matched_arrived_packets", |r| r.matched_arrived_packets),
     ("lost_ranges", |r| r.lost_ranges),
     ("reordered_packets", |r| r.reordered_packets),
+    ("three_reordered_packets", |r| r.three_reordered_packets),
+    ("capture_reordered_packets", |r| r.capture_reordered_packets),
     ("split_parts", |r| r.split_parts),
     ("merged_parts", |r| r.merged_parts),
     ("sent_super_packets", |r| r.sent_super_packets),

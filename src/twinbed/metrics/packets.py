@@ -56,6 +56,18 @@ PATHS: Mapping[str, tuple[str, str]] = {
     "path_delay_variation": ("s", "95th percentile less median of that time, as owping's jitter; mean of the connections"),
     "path_split_packets": ("1", "packets that arrived as several"),
     "path_merged_packets": ("1", "packets that arrived joined to others"),
+    "path_reordered_packets": (
+        "1",
+        "packets that arrived after others that were captured later on the sender's link (RFC 4737)",
+    ),
+    "path_3_reordered_packets": (
+        "1",
+        "of them, those right behind three that were sent later (RFC 4737's 3-reordering): TCP takes them for lost",
+    ),
+    "path_capture_reordered_packets": (
+        "1",
+        "packets that the capture on the sender's link has in another order than the sender numbered them in: not the path's",
+    ),
 }
 """From a client's capture and its server's, packet by packet; one way."""
 
@@ -66,8 +78,16 @@ STREAMS: Mapping[str, tuple[str, str]] = {
 }
 """At the receiver's link; only of runs that have such streams."""
 
-PATH_SUMS = frozenset({"path_lost_packets", "path_split_packets", "path_merged_packets"})
-SUMS = PATH_SUMS | COUNTED.keys() | {"connections", "incomplete_connections", "link_goodput"}
+PATH_COUNTS: Mapping[str, str] = {
+    "path_lost_packets": "lost_packets",
+    "path_split_packets": "split_packets",
+    "path_merged_packets": "merged_packets",
+    "path_reordered_packets": "reordered_packets",
+    "path_3_reordered_packets": "three_reordered_packets",
+    "path_capture_reordered_packets": "capture_reordered_packets",
+}
+"""Metric -> column of the matching."""
+SUMS = PATH_COUNTS.keys() | COUNTED.keys() | {"connections", "incomplete_connections", "link_goodput"}
 """What of the run is a sum over the clients' links, and over all of them can be estimated from a sample of them."""
 LARGEST = frozenset({"max_segment_bytes", "reordering_extent_max", "max_in_flight"})
 """What of the run is the most on any link, of which a sample says nothing but that it is no less."""

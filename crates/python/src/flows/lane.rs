@@ -1,6 +1,6 @@
 //! One shard's connections, and its rows in parts.
 
-use twinbed_core::capture::Frame;
+use twinbed_core::capture::{Ended, Frame};
 use twinbed_core::readers::tcptrace::{Engine, Row};
 use twinbed_core::table::parquet::GROUP_ROWS;
 use twinbed_core::wire::Dissected;
@@ -72,4 +72,11 @@ impl<P: Part> Lane<P> {
         let rows = &mut self.rows;
         self.engine.dissected(number, frame, dissected, &mut |row| rows.push(row, &mut full));
     }
+}
+
+/// What reading gave beside rows.
+pub struct Frames {
+    pub ended: Vec<Ended>,
+    /// The time of the last frame that has one.
+    pub last_ns: Option<i64>,
 }

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use twinbed_core::capture::{read_merged, Ended, Stop, Unreadable};
+use twinbed_core::capture::{read_merged, Stop, Unreadable};
 use twinbed_core::flow::Summary;
 use twinbed_core::readers::tcptrace::{merged, Options, Router, SHARDS};
 
-use super::lane::{Lane, Part, Rows};
+use super::lane::{Frames, Lane, Part, Rows};
 use super::threads::read_on_threads;
 use crate::artifact::open_stream;
 use crate::captures::{self, Ending};
@@ -21,13 +21,6 @@ pub struct Reading {
     pub rows: u64,
     /// Captures that broke off.
     pub stops: Vec<(PathBuf, Stop)>,
-}
-
-/// What reading gave beside rows.
-pub struct Frames {
-    pub ended: Vec<Ended>,
-    /// The time of the last frame that has one.
-    pub last_ns: Option<i64>,
 }
 
 /// Reads captures as one, and hands over their rows. `out` takes a part, and leaves an empty one.

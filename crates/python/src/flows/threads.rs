@@ -10,8 +10,7 @@ use twinbed_core::capture::{Batch, Batches, Place};
 use twinbed_core::error::ReadError;
 use twinbed_core::readers::tcptrace::{Options, Router, SHARDS};
 
-use super::lane::{Lane, Part};
-use super::read::Frames;
+use super::lane::{Frames, Lane, Part};
 
 /// Batches that are read and not yet counted by all threads, at most.
 const WAITING: usize = 16;

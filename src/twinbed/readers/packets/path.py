@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from twinbed import _core
 from twinbed.metrics.metric import Value
-from twinbed.metrics.packets import value
+from twinbed.metrics.packets import PATH_COUNTS, value
 from twinbed.readers.packets.link import CLIENT, Capture
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ def path_values(tables: Sequence[pa.Table], host: str) -> Iterator[Value]:
         rows = joined.filter(pc.equal(joined["passes"], way))
         if not rows.num_rows:
             continue
-        for metric, column in (("lost", "lost_packets"), ("split", "split_packets"), ("merged", "merged_packets")):
-            yield value(f"path_{metric}_packets", pc.sum(rows[column]).as_py(), host, direction)
+        for metric, column in PATH_COUNTS.items():
+            yield value(metric, pc.sum(rows[column]).as_py(), host, direction)
         samples = rows["delay_samples"].cast(pa.float64()).to_numpy()
         if samples.sum() > 0:
             least, median = (rows[name].to_numpy() for name in ("raw_delay_min_s", "delay_variation_p50_s"))

@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 
 use super::message::{begins_request, begins_response, Event, Head, Parser};
 use super::reassembly::Chunk;
-use super::sample::Bounds;
-use super::steps::{Mark, Sampling, Steps};
+use super::steps::{Below, Mark, Sampling, Steps};
 
 /// Most requests without a response on one connection; one more is taken for a part of the last.
 const MAX_PENDING: usize = 1024;
@@ -133,11 +132,10 @@ impl Exchanges {
         self.pending.is_empty()
     }
 
-    /// Steps are asked for, of the exchanges within `bounds`: `connection` gives the hash of the connection's ends.
-    pub fn sample(&mut self, connection: impl FnOnce() -> u64, bounds: &Bounds) {
-        let (rows_below, lists_below) = (bounds.rows_below(), bounds.lists_below());
+    /// Steps are asked for: `connection` gives the hash of the connection's ends.
+    pub fn sample(&mut self, connection: impl FnOnce() -> u64, below: Below) {
         let connection = self.sampling.map_or_else(connection, |sampling| sampling.connection);
-        self.sampling = Some(Sampling { connection, rows_below, lists_below });
+        self.sampling = Some(Sampling { connection, below });
     }
 
     /// How many exchanges began to keep their packets since this was last asked.

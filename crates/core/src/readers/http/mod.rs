@@ -207,7 +207,7 @@ impl Analyzer {
                 }
                 let Some(client_is_low) = speaks.client_is_low() else { return };
                 if options.steps && client_is_low == sender_is_low {
-                    exchanges.sample(|| hash_of_ends(&key, client_is_low), bounds);
+                    exchanges.sample(|| hash_of_ends(&key, client_is_low), bounds.below());
                 }
                 hand_on(*speaks, records, exchanges, &chunk, sender_is_low, |row| {
                     done.add(row, place, &key, client_is_low, first_packet, bounds);

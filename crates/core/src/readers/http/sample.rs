@@ -7,6 +7,7 @@
 //! [`Steps::sampled_by`]: super::steps::Steps::sampled_by
 
 use super::exchange::Exchange;
+use super::steps::Below;
 
 /// Exchanges with steps are at least so many, if there are, and at most twice as many.
 const ROWS: usize = 1 << 17;
@@ -37,12 +38,8 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    pub fn rows_below(&self) -> u64 {
-        self.rows.at_most
-    }
-
-    pub fn lists_below(&self) -> u64 {
-        self.lists.at_most
+    pub fn below(&self) -> Below {
+        Below { rows: self.rows.at_most, lists: self.lists.at_most }
     }
 
     /// So many exchanges have begun to keep their packets: very many connections may be open at once.
@@ -114,7 +111,7 @@ mod tests {
         (bounds.rows.least, bounds.lists.least) = (32, 4);
         let mut rows: Vec<Exchange> = Vec::new();
         for number in order {
-            let mut row = row(number, mix(number) <= bounds.lists_below());
+            let mut row = row(number, mix(number) <= bounds.below().lists);
             bounds.begun(usize::from(row.steps.as_ref().is_some_and(|steps| steps.packets.is_some())));
             bounds.keep(&mut row, &mut rows);
             rows.push(row);

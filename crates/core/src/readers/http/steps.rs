@@ -143,9 +143,9 @@ impl Steps {
     /// None where the exchange is not in the sample: bounds only fall.
     pub(super) fn begin(sequence: u32, sampling: &Sampling) -> Option<Box<Self>> {
         let sampled_by = mix(sampling.connection ^ u64::from(sequence));
-        let packets = (sampled_by <= sampling.lists_below).then(Vec::new);
+        let packets = (sampled_by <= sampling.below.lists).then(Vec::new);
         let begun = || Box::new(Steps { sampled_by, request_sequence: sequence, packets, ..Steps::default() });
-        (sampled_by <= sampling.rows_below).then(begun)
+        (sampled_by <= sampling.below.rows).then(begun)
     }
 
     /// New bytes of the request, up to `end`.
@@ -211,10 +211,14 @@ impl Steps {
 pub(super) struct Sampling {
     /// A hash of the connection's ends.
     pub connection: u64,
-    /// Exchanges whose hash is no greater keep their steps.
-    pub rows_below: u64,
-    /// The same of their packets.
-    pub lists_below: u64,
+    pub below: Below,
+}
+
+/// Exchanges whose hash is no greater keep their steps, or their packets.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Below {
+    pub rows: u64,
+    pub lists: u64,
 }
 
 /// A hash of a connection's ends, the same in both captures of a path.

@@ -42,19 +42,60 @@ pub(super) struct PointCounts {
     pub edge: Amount,
 }
 
+/// Arrivals right before a packet, all sent after it, at which TCP takes it for lost (RFC 5681, 3.2).
+const DUPLICATE_ACKS: usize = 3;
+
+/// Most that a packet's number is above another's that was sent shortly before.
+const NEAR: u16 = 256;
+
 /// Counts reordering as if packets passed one point (`up`) before the other (RFC 4737, by the order at `up`).
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Reordering {
-    latest: Option<(u64, u64)>,
+    latest: Option<Matched>,
+    /// Orders at `up` of the last arrivals, the latest one first.
+    before: [Option<u64>; DUPLICATE_ACKS],
     pub reordered: u64,
+    /// The 3-reordered ones among them (RFC 4737, 5).
+    pub taken_for_lost: u64,
+    /// Not among them: the capture at `up` has them in another order than their sender numbered them in.
+    pub by_capture: u64,
+}
+
+/// A packet's orders at both points, and the number that its sender gave it (IPv4's identification).
+#[derive(Debug, Clone, Copy)]
+struct Matched {
+    up: u64,
+    down: u64,
+    number: Option<u16>,
+}
+
+impl Matched {
+    /// By the sender's numbers, which count up and wrap; 0 stands for none (RFC 6864, 4.1). Some senders' are random: these are
+    /// rarely so near.
+    fn was_sent_after(&self, other: &Matched) -> bool {
+        match (self.number, other.number) {
+            (Some(own), Some(other)) if own != 0 && other != 0 => (1..=NEAR).contains(&own.wrapping_sub(other)),
+            _ => false,
+        }
+    }
 }
 
 impl Reordering {
-    fn matched(&mut self, up: u64, down: u64) {
+    fn matched(&mut self, packet: Matched) {
         match self.latest {
-            Some((latest_up, latest_down)) if up < latest_up => self.reordered += u64::from(down > latest_down),
-            _ => self.latest = Some((up, down)),
+            Some(latest) if packet.up < latest.up => {
+                if packet.down > latest.down && packet.was_sent_after(&latest) {
+                    self.by_capture += 1;
+                } else if packet.down > latest.down {
+                    self.reordered += 1;
+                    let is_later = |before: &Option<u64>| before.is_some_and(|before| before > packet.up);
+                    self.taken_for_lost += u64::from(self.before.iter().all(is_later));
+                }
+            }
+            _ => self.latest = Some(packet),
         }
+        self.before.rotate_right(1);
+        self.before[0] = Some(packet.up);
     }
 }
 
@@ -220,8 +261,12 @@ impl Arrival<'_> {
         *self.usual_ns = Some(difference);
         let (own, other) = (self.packet.order, taken.order);
         let (first, second) = if self.point == 0 { (own, other) } else { (other, own) };
-        self.reordering[0].matched(first, second);
-        self.reordering[1].matched(second, first);
+        let number = match self.packet.identity {
+            Identity::Range(range) => range.ip_id,
+            Identity::Whole(_) => None,
+        };
+        self.reordering[0].matched(Matched { up: first, down: second, number });
+        self.reordering[1].matched(Matched { up: second, down: first, number });
     }
 }
 

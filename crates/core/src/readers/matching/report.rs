@@ -56,7 +56,12 @@ pub struct Row {
     pub appeared: Amount,
     /// Arrived once more than sent.
     pub duplicated: Amount,
+    /// In the order of their sending's capture, other than by its own doing (RFC 4737).
     pub reordered_packets: u64,
+    /// Those right behind three that were sent later.
+    pub three_reordered_packets: u64,
+    /// The capture at their sender has them in another order than the sender numbered them in.
+    pub capture_reordered_packets: u64,
     /// Not counted as lost or appeared: the other capture may not have been running.
     pub edge_sent: Amount,
     pub edge_arrived: Amount,
@@ -211,6 +216,8 @@ fn row(
         appeared: sum(down.missing, down.partly_missing),
         duplicated: down.copies,
         reordered_packets: reordering.reordered,
+        three_reordered_packets: reordering.taken_for_lost,
+        capture_reordered_packets: reordering.by_capture,
         edge_sent: up.edge,
         edge_arrived: down.edge,
         split: up.in_parts,
