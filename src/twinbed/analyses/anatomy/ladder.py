@@ -1,7 +1,7 @@
 """The layout of ladders: which packets are drawn each, which are folded, and the one axis of time that all ladders share.
 
-Time runs down.  The axis is linear wherever packets have room; where those of one ladder are closer than a line of text, time is
-stretched there, alike in all ladders, so that what stands level happened after the same time.  It never runs backwards.
+Time runs down.  The axis is linear wherever packets have room; where those of one ladder are closer than a line of text, time
+is stretched there, alike in all ladders, so that what stands level happened after the same time.  It never runs backwards.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from twinbed.analyses.anatomy.ladders import Ladder
 from twinbed.analyses.anatomy.sampled import Packet, Request
+from twinbed.analyses.anatomy.steps import Seen
 from twinbed.render.quantities import number, unit_scale
 
-MOST_ROWS = 40
+MOST_ROWS = 28
 """Packets of a ladder that are drawn each; of more, runs of payload are folded."""
 LEAST_FOLDED = 4
 """Packets that are worth folding."""
@@ -25,6 +27,23 @@ HEIGHT = 380.0
 """Of an axis that is linear everywhere."""
 TICK = 34.0
 """Room between ticks at least."""
+MOST_TICKS = 1000
+"""Multiples of one round number that are tried."""
+WORDS = {
+    "syn": "SYN",
+    "accept": "kernel",
+    "syn_back": "SYN-ACK",
+    "handshake": "handshake",
+    "ask": "asks",
+    "request": "request",
+    "path": "ways",
+    "server": "works",
+    "answer": "answers",
+    "first_byte": "first byte",
+    "transfer": "transfer",
+    "finish": "finishes",
+}
+"""Steps in a word, for bands that are beside whose time it is."""
 _RUN = frozenset("PpAa")
 _RUN_WITH_REPEATS = _RUN | frozenset("Xx")
 
@@ -54,8 +73,8 @@ class Rung:
 
 
 def rungs(request: Request, most: int = MOST_ROWS) -> tuple[Rung, ...]:
-    """At most about so many, from the top down: first runs of payload are folded, then those with repeats too. A run's first and
-    last packet are drawn, and those on both sides of a long silence."""
+    """At most about so many, from the top down: first runs of payload are folded, then those with repeats too. A run's first
+    and last packet are drawn, and those on both sides of a long silence."""
     packets = request.packets
     if len(packets) <= most:
         return tuple(Rung((packet,)) for packet in packets)
@@ -122,11 +141,7 @@ class Axis:
                     if all(abs(y - other) >= TICK for _, other in found):
                         found.append((ns, y))
             step //= 10
-        # Beyond so many of one size only the crowded beginning has room for finer ones.
         return sorted(found)
-
-
-MOST_TICKS = 1000
 
 
 def axis(ladders: Sequence[tuple[Request, Sequence[Rung]]], height: float = HEIGHT) -> Axis:
@@ -147,7 +162,7 @@ def axis(ladders: Sequence[tuple[Request, Sequence[Rung]]], height: float = HEIG
         if ns > before_ns:
             knots.append((ns, y))
         # What is sent at one instant stands level: labels move, time does not.
-        below[which] = max(below.get(which, 0.0), y) + ladders[which][1][at].room if y >= below.get(which, 0.0) else below[which]
+        below[which] = max(below.get(which, 0.0), y) + ladders[which][1][at].room
     before_ns, before = knots[-1]
     foot = max(before + slope * (last - before_ns), max(below.values(), default=0.0))
     knots.append((max(last, before_ns + 1), foot))
@@ -168,6 +183,17 @@ def time_text(ns: float) -> str:
     return f"{float(f'{value:.3g}'):,g} {scale.unit}" if ns else "0"
 
 
+def caption(each: Ladder) -> str:
+    """``e1000: 3.3 ms, 12 packets; the medoid of 64 requests of 10 runs``"""
+    packets = len(each.request.packets)
+    wire = sum(packet.wire_packets for packet in each.request.packets)
+    on_wire = f" ({wire:,} on the wire)" if wire > packets else ""
+    cut = ", of which the first are kept" if each.request.is_cut else ""
+    runs = f" of {each.runs} runs" if each.runs > 1 else ""
+    requests = f"the medoid of {each.of} requests{runs}" if each.of > 1 else "the only request that was kept"
+    return f"{each.testbed}: {time_text(each.request.total_ns)}, {packets:,} packets{on_wire}{cut}; {requests}."
+
+
 _WORDS = {"S": "SYN", "Y": "SYN again", "A": "ACK", "F": "FIN", "Z": "FIN again", "R": "RST"}
 
 
@@ -184,14 +210,18 @@ def label(packet: Packet) -> str:
     return text + (f" ({packet.wire_packets} packets)" if packet.wire_packets > 1 else "")
 
 
-def described(packet: Packet) -> str:
+def described(packet: Packet, seen: Seen) -> str:
     """What is known of it, in a sentence."""
     side = "client" if packet.from_client else "server"
     text = f"{label(packet)} of the {side}"
-    if packet.was_seen_sent:
+    if seen is Seen.CLIENT:
+        text += f", seen after {time_text(packet.sent_ns)}"
+    elif packet.was_seen_sent:
         text += f", sent after {time_text(packet.sent_ns)}"
         if packet.arrived_ns is not None:
             text += f", {time_text(max(0, packet.arrived_ns - packet.sent_ns))} on its way"
+        else:
+            text += ", lost"
     else:
         text += f", seen after {time_text(packet.sent_ns)} where it arrived alone"
     return text

@@ -1,22 +1,23 @@
 """The medoid of requests: the one whose packets and times are least unlike those of the others.  Numpy alone.
 
-A request is a sequence of packets, each of a kind (its letter, which tells its side too) and with the time since the packet before
-it.  The distance of two is the least cost of turning one into the other by steps of three sorts: a packet is removed, or added,
-for 1; the time before a packet is changed by t, for t / scale.  That is D_interval of J. D. Victor and K. P. Purpura, "Metric-space
-analysis of spike trains: theory, algorithms and application", Network: Computation in Neural Systems 8 (1997) 127-164, with
-1 / q = ``scale``, of packets whose kinds cannot be changed into each other (the labels of D. Aronov, J. Neurosci. Methods 124
-(2003) 175-179, at k = 2).  It is a metric.  It counts a delay once, where D_spike of the same paper would count it again for each
-packet that comes after.  The scale is the mean time between packets of the median request.
+A request is a sequence of packets, each of a kind (its letter, which tells its side too) and with the time since the packet
+before it.  The distance of two is the least cost of turning one into the other by steps of three sorts: a packet is removed,
+or added, for 1; the time before a packet is changed by t, for t / scale.  That is D_interval of J. D. Victor and K. P.
+Purpura, "Metric-space analysis of spike trains: theory, algorithms and application", Network: Computation in Neural Systems 8
+(1997) 127-164, with 1 / q = ``scale``, of packets whose kinds cannot be changed into each other (the labels of D. Aronov, J.
+Neurosci. Methods 124 (2003) 175-179, at k = 2).  It is a metric.  It counts a delay once, where D_spike of the same paper
+would count it again for each packet that comes after.  The scale is the mean time between packets of the median request.
 
-Long requests are compared by pieces: a run of payload (with the acknowledgments in between) of more than ``PIECES`` packets is cut
-into as many pieces of equal numbers.  A piece of n packets costs n to remove or to add, and two pieces of n and m packets differ by
-|n - m|, and by their times: never more than their packets would.
+Long requests are compared by pieces: a run of payload (with the acknowledgments in between) of more than ``PIECES`` packets
+is cut into as many pieces of equal numbers.  A piece of n packets costs n to remove or to add, and two pieces of n and m
+packets differ by |n - m|, and by the times that they take.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -62,7 +63,7 @@ def timeline(kinds: str, times_s: Numbers) -> Timeline:
         numbers += [1.0] * (begin - at)
         times += gaps[at:begin].tolist()
         bounds = np.linspace(begin, end, PIECES + 1).round().astype(int).tolist()
-        for low, high in zip(bounds[:-1], bounds[1:], strict=True):
+        for low, high in pairwise(bounds):
             letters.append(TOGETHER["P" in kinds[low:high]])
             numbers.append(float(high - low))
             times.append(float(gaps[low:high].sum()))

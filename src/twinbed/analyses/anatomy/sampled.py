@@ -1,13 +1,13 @@
 """The sampled requests of captures, packet by packet, and a request joined of the captures of both links.
 
 ``step_packets`` has a row for each packet of a sample of requests, the same requests at both ends of a path.  A packet of one
-link's capture is found in the other's by its direction, what it is, its place in the stream, its size and what it acknowledges.
-Several that are alike (sent again, repeated acknowledgments) are taken in order; where one of them got lost, what arrived is the
-latest that had been sent by then.  Where segmentation differs between the links, a packet arrives with the last of those that
-carry its bytes.
+link's capture is found in the other's by its direction, what it is, its place in the stream, its size and what it
+acknowledges. Several that are alike (sent again, repeated acknowledgments) are taken in order; where one of them got lost,
+what arrived is the latest that had been sent by then.  Where segmentation differs between the links, a packet arrives with
+the last of those that carry its bytes.
 
-Clocks: where each host has one of its own, the server's is set so that the fastest packet takes as long there as back.  That is for
-drawing alone; no statistic depends on it.
+Clocks: where each host has one of its own, the server's is set so that the fastest packet takes as long there as back.  That
+is for drawing alone; no statistic depends on it.
 """
 
 from __future__ import annotations
@@ -122,8 +122,7 @@ class Samples:
 
 
 def samples(table: pa.Table) -> Samples:
-    """Of the table ``step_packets``, of one capture or of many; of one it has neither ``run`` nor ``link``. Requests with a
-    packet without a time are left out."""
+    """Of the table ``step_packets``. Requests with a packet without a time are left out."""
     if not table.num_rows:
         return Samples(table, np.zeros(0, np.uint8), np.zeros(0, np.int64), {})
     times = table["time_ns"].combine_chunks()
@@ -134,7 +133,7 @@ def samples(table: pa.Table) -> Samples:
     ends = np.append(starts[1:], table.num_rows)
     whole = np.logical_and.reduceat(known, starts)
     firsts = table.take(starts)
-    places = zip(*(firsts[name].to_pylist() if name in firsts.column_names else [""] * len(starts) for name in ("run", "link")))
+    places = zip(*(firsts[name].to_pylist() for name in ("run", "link")), strict=True)
     exchanges = zip(*(firsts[name].to_pylist() for name in NAMES), strict=True)
     bounds: dict[tuple[str, str], dict[Exchange, tuple[int, int]]] = defaultdict(dict)
     for place, exchange, begin, end, has_times in zip(places, exchanges, starts.tolist(), ends.tolist(), whole, strict=True):
@@ -143,9 +142,21 @@ def samples(table: pa.Table) -> Samples:
     return Samples(table, codes[np.asarray(encoded.indices)], np.asarray(times.fill_null(0), np.int64), dict(bounds))
 
 
-def joined(
-    seen: Seen, client: Sequence[Row], server: Sequence[Row], client_steps: Row, server_steps: Row | None
-) -> Request:
+def together(captures: Sequence[pa.Table]) -> Samples:
+    """Of the tables of one or two captures, the client's first, as of the links of a run without a name."""
+    import pyarrow as pa
+
+    links = ("client", "server")
+    named = [
+        table.append_column("run", pa.array([""] * table.num_rows, pa.string())).append_column(
+            "link", pa.array([link] * table.num_rows, pa.string())
+        )
+        for link, table in zip(links, captures, strict=False)
+    ]
+    return samples(pa.concat_tables(named))
+
+
+def joined(seen: Seen, client: Sequence[Row], server: Sequence[Row], client_steps: Row, server_steps: Row | None) -> Request:
     """One request of the rows of ``step_packets`` and of its row of ``steps`` at each link; of the client's link alone where
     there is no other."""
     origin = client[0]["time_ns"]
@@ -279,4 +290,3 @@ def _packet(row: Row, client_ns: int | None, server_ns: int | None) -> Packet:
 def numbered(request: Request, begin_ns: int, end_ns: int) -> list[tuple[int, Packet]]:
     """The packets that were sent from one time to another, both included, with their numbers from 1."""
     return [(number, each) for number, each in enumerate(request.packets, 1) if begin_ns <= each.sent_ns <= end_ns]
-

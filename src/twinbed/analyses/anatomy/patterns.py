@@ -1,0 +1,185 @@
+"""Patterns of packets: which occur, how often, and in words what sets one apart from the commonest.
+
+A request whose packets are those of a pattern but for a long silence in it is a pattern of its own: its last acknowledgment
+may come 40 ms later.  A silence is long that lasts at least ``LATE_S``, which is less than Linux holds an acknowledgment back
+(40 ms) or waits before it sends again (200 ms), and ``LATE_FOLD`` times as long as the rest of the request: what is slow
+throughout has none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TypeAlias
+
+import numpy as np
+
+from twinbed.analyses.anatomy.steps import Requests
+from twinbed.render.quantities import number, share, unit_scale
+
+LATE_S = 0.03
+LATE_FOLD = 3.0
+MOST = 8
+"""Patterns that are kept of one testbed and cell."""
+RARE = 0.01
+"""Share of requests from which a pattern is worth naming."""
+MOST_NAMED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One that occurs on a testbed and cell."""
+
+    packets: str
+    """Letters, with runs collapsed."""
+    late: str
+    """Letter of the packet that a long silence came before; empty without one."""
+    share: float
+    """Of requests: the mean over runs of each run's share."""
+    silence_s: float | None
+    """The median over requests of the silence."""
+
+
+Counts: TypeAlias = Mapping[tuple[str, str], Sequence[float]]
+"""(packets, late) -> the silences of the requests of one run, in seconds."""
+
+
+def counted(requests: Requests) -> Counts:
+    """Of one run's requests, or one link's."""
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    rest = np.maximum(requests.total - requests.silences_s, 0.0)
+    late = (requests.silences_s >= LATE_S) & (requests.silences_s >= LATE_FOLD * rest)
+    for at, pattern in enumerate(requests.patterns):
+        letter = requests.silences_ended_by[at] if late[at] else None
+        found[pattern, letter or ""].append(float(requests.silences_s[at]))
+    return found
+
+
+def together(links: Sequence[Counts]) -> Counts:
+    """Those of several links of a run."""
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for counts in links:
+        for name, silences in counts.items():
+            found[name] += silences
+    return found
+
+
+def occurring(runs: Sequence[Counts]) -> tuple[Pattern, ...]:
+    """Most frequent first."""
+    shares: dict[tuple[str, str], float] = defaultdict(float)
+    silences: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for counts in runs:
+        whole = sum(map(len, counts.values()))
+        for name, each in counts.items():
+            shares[name] += len(each) / whole / len(runs)
+            silences[name] += each
+    return tuple(
+        Pattern(packets, late, part, median(silences[packets, late]) if late else None)
+        for (packets, late), part in sorted(shares.items(), key=lambda item: -item[1])[:MOST]
+    )
+
+
+def sentence(testbed: str, patterns: Sequence[Pattern]) -> str:
+    """``container: 92 % of requests are S s A P a p+ A f F a; 6 % the same, the client's ACK 40 ms late``"""
+    return f"{testbed}: {'; '.join(_parts(patterns))}"
+
+
+def _parts(patterns: Sequence[Pattern]) -> Iterator[str]:
+    common, *others = patterns
+    named = [other for other in others if other.share >= RARE][: MOST_NAMED - 1]
+    yield f"{_percent(common.share)} of requests are {common.packets}{_late(common)}"
+    for each in named:
+        if each.packets == common.packets:
+            yield f"{_percent(each.share)} the same{_late(each) or ' without the silence'}"
+        else:
+            yield f"{_percent(each.share)} {each.packets}: {', '.join(difference(common, each))}"
+    rest = 1 - sum(each.share for each in (common, *named))
+    if rest >= RARE:
+        yield f"{_percent(rest)} others"
+
+
+def _percent(part: float) -> str:
+    return share(round(part, 3 if part < 0.1 or part > 0.99 else 2))
+
+
+def _late(each: Pattern) -> str:
+    if each.silence_s is None:
+        return ""
+    scale = unit_scale("s", [each.silence_s])
+    return f", {_whose(each.late)} after a silence of {number(float(f'{each.silence_s / scale.factor:.3g}'))} {scale.unit}"
+
+
+_KINDS = {
+    "S": "SYN",
+    "A": "ACK",
+    "P": "payload",
+    "F": "FIN",
+    "E": "last payload",
+    "R": "RST",
+    "Y": "SYN",
+    "X": "payload",
+    "Z": "FIN",
+}
+
+
+def _whose(letter: str) -> str:
+    side = "client's" if letter.isupper() else "server's"
+    again = " sent again" if letter in "XYZxyz" else ""
+    return f"the {side} {_KINDS[letter.upper()]}{again}"
+
+
+def difference(common: Pattern, other: Pattern) -> list[str]:
+    """What the other has that the commonest has not, and what it lacks, each in a few words; nothing where it is the same."""
+    found = list(_packets(common.packets.split(), other.packets.split()))
+    if other.silence_s is not None:
+        found.append(_late(other).removeprefix(", "))
+    return found
+
+
+def _packets(common: Sequence[str], other: Sequence[str]) -> Iterator[str]:
+    if list(common) == list(other):
+        return
+    one, two = (Counter(token[0] for token in tokens) for tokens in (common, other))
+    found = list[str]()
+    for letter in "YXZyxz":
+        if two[letter] > one[letter]:
+            found.append(_whose(letter))
+    for letter in "Rr":
+        if two[letter] > one[letter]:
+            found.append(f"{_whose(letter)} ends it")
+    for fin, last, side in (("F", "E", "client"), ("f", "e", "server")):
+        if two[last] > one[last]:
+            found.append(f"the {side}'s FIN with its last payload")
+        elif one[last] > two[last] and two[fin]:
+            found.append(f"the {side}'s FIN in a packet of its own")
+    found += _acknowledgments(common, other)
+    if not found:
+        found.append(_order(common, other))
+    yield from found
+
+
+def _acknowledgments(common: Sequence[str], other: Sequence[str]) -> Iterator[str]:
+    """More or fewer of them stand alone."""
+    for letter, side in (("A", "client"), ("a", "server")):
+        one, two = (sum(token[0] == letter for token in tokens) for tokens in (common, other))
+        if two != one:
+            count = abs(two - one)
+            what = f"{count} {'ACK' if count == 1 else 'ACKs'} of the {side}"
+            yield f"{what} {'more' if two > one else 'fewer'}"
+        elif sum(token == f"{letter}+" for token in other) > sum(token == f"{letter}+" for token in common):
+            yield f"several ACKs of the {side} in a row"
+
+
+def _order(common: Sequence[str], other: Sequence[str]) -> str:
+    """Where the same packets come in another order, the first that does."""
+    at = next(
+        (at for at, (one, two) in enumerate(zip(common, other, strict=False)) if one != two), min(len(common), len(other))
+    )
+    if at >= min(len(common), len(other)):
+        return "cut short" if len(other) < len(common) else "with more at its end"
+    one, two = common[at], other[at]
+    if one[0] == two[0]:
+        return f"{_whose(two[0])} in {'several packets' if two.endswith('+') else 'one packet'}"
+    return f"{_whose(two[0])} before {_whose(one[0])}"
