@@ -183,7 +183,7 @@ def _seen(links: Mapping[str, Mapping[str, pa.Table]], complete: Mapping[str, Re
 
 
 def _run(record: Record, tables: Mapping[str, pa.Table], seen: Seen, left_out: Counter[str]) -> _Run | None:
-    found = []
+    found, counts = [], list[Counts]()
     for link, table in tables.items():
         if link.startswith(CLIENT):
             each = steps.requests(table, tables.get(_server_of(link)), seen)
@@ -191,6 +191,7 @@ def _run(record: Record, tables: Mapping[str, pa.Table], seen: Seen, left_out: C
             left_out["requests with a step that ends before it begins"] += each.disordered
             if len(each):
                 found.append(each)
+                counts.append(patterns.counted(table, each))
     count = sum(map(len, found))
     if not count:
         return None
@@ -204,7 +205,7 @@ def _run(record: Record, tables: Mapping[str, pa.Table], seen: Seen, left_out: C
     quantiles = {
         name: dict(zip(SHARES, np.quantile(seconds, SHARES).tolist(), strict=True)) for name, seconds in durations.items()
     }
-    return _Run(record, count, means, quantiles, patterns.together([patterns.counted(each) for each in found]))
+    return _Run(record, count, means, quantiles, patterns.together(counts))
 
 
 def _requests(cell: Mapping[str, Level], testbed: str, runs: Sequence[_Run], names: Sequence[str]) -> Requests:

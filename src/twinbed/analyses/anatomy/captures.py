@@ -12,6 +12,7 @@ import numpy as np
 from twinbed import _core
 from twinbed.analyses.anatomy import patterns, steps
 from twinbed.analyses.anatomy.ladders import Ladder, ladder
+from twinbed.analyses.anatomy.patterns import Counts
 from twinbed.analyses.anatomy.sampled import together
 from twinbed.analyses.anatomy.steps import STEPS, Requests, Seen
 from twinbed.contracts.analysis import Row
@@ -32,6 +33,7 @@ class Captured:
     files: Sequence[Path]
     seen: Seen
     requests: Requests
+    counts: Counts
     ladder: Ladder | None
 
     @property
@@ -71,7 +73,7 @@ class Captured:
 
     def patterns(self) -> str:
         """Those that occur, with their shares."""
-        return patterns.sentence(self.files[0].name, patterns.occurring([patterns.counted(self.requests)]))
+        return patterns.sentence(self.files[0].name, patterns.occurring([self.counts]))
 
 
 def read(client: Path, server: Path | None, *, one_clock: bool) -> Captured:
@@ -89,7 +91,8 @@ def read(client: Path, server: Path | None, *, one_clock: bool) -> Captured:
     links = dict(zip(("client", "server"), tables, strict=False))
     sampled = together([packets for _, packets in read])
     files = [file for file in (client, server) if file is not None]
-    return Captured(files, seen, found, ladder({}, client.name, [""], {"": links}, sampled, seen))
+    counts = patterns.counted(tables[0], found)
+    return Captured(files, seen, found, counts, ladder({}, client.name, [""], {"": links}, sampled, seen))
 
 
 def _tables(file: Path) -> tuple[pa.Table, pa.Table]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from markupsafe import Markup
 
-from twinbed.analyses.anatomy.ladder import time_text
+from twinbed.analyses.anatomy.ladder import tick_text, time_text
 from twinbed.analyses.anatomy.ladder_svg import PAGE
 from twinbed.analyses.anatomy.result import Requests, StepTimes
 from twinbed.render.collected import Figure, kept
@@ -55,7 +55,7 @@ def strip(requests: Sequence[Requests], step: str, text: str, colours: Mapping[s
                 x,
                 height - 8,
                 colours["muted"],
-                time_text(round(value * 1e9)),
+                tick_text(round(value * 1e9)),
             )
         )
     for at, (testbed, times) in enumerate(found):

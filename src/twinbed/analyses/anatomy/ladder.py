@@ -7,7 +7,7 @@ is stretched there, alike in all ladders, so that what stands level happened aft
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from twinbed.analyses.anatomy.ladders import Ladder
@@ -74,19 +74,24 @@ class Rung:
 
 def rungs(request: Request, most: int = MOST_ROWS) -> tuple[Rung, ...]:
     """At most about so many, from the top down: first runs of payload are folded, then those with repeats too. A run's first
-    and last packet are drawn, and those on both sides of a long silence."""
+    and last packet are drawn, those on both sides of a long silence, and those that begin or end a step."""
     packets = request.packets
     if len(packets) <= most:
         return tuple(Rung((packet,)) for packet in packets)
-    found = _folded(packets, _RUN)
-    return found if len(found) <= most else _folded(packets, _RUN_WITH_REPEATS)
+    stations = {ns for span in request.spans for ns in (span.begin_ns, span.end_ns)}
+    found = _folded(packets, _RUN, stations)
+    return found if len(found) <= most else _folded(packets, _RUN_WITH_REPEATS, stations)
 
 
-def _folded(packets: Sequence[Packet], kinds: frozenset[str]) -> tuple[Rung, ...]:
+def _folded(packets: Sequence[Packet], kinds: frozenset[str], stations: Set[int]) -> tuple[Rung, ...]:
     found, at = list[Rung](), 0
     while at < len(packets):
         end = at
-        while end < len(packets) and packets[end].kind in kinds:
+        while (
+            end < len(packets)
+            and packets[end].kind in kinds
+            and not {packets[end].client_ns, packets[end].server_ns} & stations
+        ):
             end += 1
         for run in _unbroken(packets[at:end]):
             inner = run[1:-1]
@@ -164,7 +169,7 @@ def axis(ladders: Sequence[tuple[Request, Sequence[Rung]]], height: float = HEIG
         # What is sent at one instant stands level: labels move, time does not.
         below[which] = max(below.get(which, 0.0), y) + ladders[which][1][at].room
     before_ns, before = knots[-1]
-    foot = max(before + slope * (last - before_ns), max(below.values(), default=0.0))
+    foot = max(before + slope * (last - before_ns), max(below.values(), default=LINE) - LINE)
     knots.append((max(last, before_ns + 1), foot))
     return Axis(tuple(ns for ns, _ in knots), tuple(y for _, y in knots), is_stretched)
 
@@ -176,11 +181,19 @@ def _end_ns(request: Request) -> int:
     return max(times)
 
 
-def time_text(ns: float) -> str:
-    """``24.2 µs``."""
+def time_text(ns: int) -> str:
+    """``24.0 µs``, three digits."""
+    if abs(ns) < 1000:
+        return f"{ns} ns" if ns else "0"
+    scale = unit_scale("s", [float(f"{ns * 1e-9:.3g}")])
+    value = f"{ns * 1e-9 / scale.factor:#.3g}"
+    return f"{value.removesuffix('.')} {scale.unit}"
+
+
+def tick_text(ns: int) -> str:
+    """A round number: ``500 µs``."""
     scale = unit_scale("s", [ns * 1e-9])
-    value = ns * 1e-9 / scale.factor
-    return f"{float(f'{value:.3g}'):,g} {scale.unit}" if ns else "0"
+    return f"{round(ns * 1e-9 / scale.factor, 6):g} {scale.unit}" if ns else "0"
 
 
 def caption(each: Ladder) -> str:

@@ -45,7 +45,7 @@ def ladder_parts(result: Anatomy, cells: Sequence[Mapping[str, Level]]) -> Itera
         yield html('<p class="note">Ladders of the first {} of {} cells are drawn.</p>', MOST_CELLS, len(drawn))
 
 
-        def _caption(result: Anatomy) -> str:
+def _caption(result: Anatomy) -> str:
     text = (
         "Of each testbed the medoid: of a sample of its requests the one that is least unlike the others in its packets and "
         "their times; never an average. An arrow is a packet between the links, thicker where it stands for several on the "

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from twinbed.analyses.anatomy import ladder
-from twinbed.analyses.anatomy.ladder import WORDS, Axis, Rung, band_lines, described, label, time_text
+from twinbed.analyses.anatomy.ladder import WORDS, Axis, Rung, band_lines, described, label, tick_text, time_text
 from twinbed.analyses.anatomy.sampled import Packet, Request, Span
 from twinbed.analyses.anatomy.steps import Seen
 from twinbed.render.collected import Figure, kept
@@ -90,7 +90,7 @@ def _axis(axis: Axis, colours: Mapping[str, str]) -> Iterator[Markup]:
             TOP + y + 3.5,
             SMALL,
             colours["muted"],
-            time_text(ns),
+            tick_text(ns),
         )
 
 

@@ -14,9 +14,8 @@ from twinbed.analyses.anatomy.sampled import Packet, Request
 from twinbed.analyses.anatomy.steps import Seen
 from twinbed.render.words import cell_title
 
-ARROW, TIME = 34, 9
+ARROW, TIME = 42, 9
 """Characters between the lifelines, and of a time."""
-
 
 MOST_SHOWN = 16
 """Lines of packets of a ladder that is shown unasked."""

@@ -12,12 +12,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from twinbed.analyses.anatomy.steps import Requests
 from twinbed.render.quantities import number, share, unit_scale
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 LATE_S = 0.03
 LATE_FOLD = 3.0
@@ -46,14 +49,15 @@ Counts: TypeAlias = Mapping[tuple[str, str], Sequence[float]]
 """(packets, late) -> the silences of the requests of one run, in seconds."""
 
 
-def counted(requests: Requests) -> Counts:
-    """Of one run's requests, or one link's."""
+def counted(client: pa.Table, requests: Requests) -> Counts:
+    """Of the requests on one link, whose rows of ``steps`` at the client's link these are."""
+    silences_s = np.asarray(client["silence_ns"])[requests.rows] * 1e-9
+    ended_by = client["silence_ended_by"].to_pylist()
+    rest = np.maximum(requests.total - silences_s, 0.0)
+    late = (silences_s >= LATE_S) & (silences_s >= LATE_FOLD * rest)
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
-    rest = np.maximum(requests.total - requests.silences_s, 0.0)
-    late = (requests.silences_s >= LATE_S) & (requests.silences_s >= LATE_FOLD * rest)
-    for at, pattern in enumerate(requests.patterns):
-        letter = requests.silences_ended_by[at] if late[at] else None
-        found[pattern, letter or ""].append(float(requests.silences_s[at]))
+    for pattern, row, silence_s, is_late in zip(requests.patterns, requests.rows, silences_s.tolist(), late, strict=True):
+        found[pattern, (ended_by[row] or "") if is_late else ""].append(silence_s)
     return found
 
 
@@ -101,6 +105,8 @@ def _parts(patterns: Sequence[Pattern]) -> Iterator[str]:
 
 
 def _percent(part: float) -> str:
+    if 0.9995 <= part < 1:
+        return ">99.9 %"
     return share(round(part, 3 if part < 0.1 or part > 0.99 else 2))
 
 
@@ -168,8 +174,10 @@ def _acknowledgments(common: Sequence[str], other: Sequence[str]) -> Iterator[st
             count = abs(two - one)
             what = f"{count} {'ACK' if count == 1 else 'ACKs'} of the {side}"
             yield f"{what} {'more' if two > one else 'fewer'}"
-        elif sum(token == f"{letter}+" for token in other) > sum(token == f"{letter}+" for token in common):
-            yield f"several ACKs of the {side} in a row"
+        else:
+            in_a_row = [sum(token == f"{letter}+" for token in tokens) for tokens in (common, other)]
+            if in_a_row[0] != in_a_row[1]:
+                yield f"{'several ACKs' if in_a_row[1] > in_a_row[0] else 'a single ACK'} of the {side}"
 
 
 def _order(common: Sequence[str], other: Sequence[str]) -> str:

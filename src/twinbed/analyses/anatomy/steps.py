@@ -113,10 +113,6 @@ class Requests:
     """On the clock of the client's link."""
     ends_ns: npt.NDArray[np.int64]
     patterns: Sequence[str]
-    silences_s: Seconds
-    """The longest time without a packet."""
-    silences_ended_by: Sequence[str | None]
-    """The letter of the packet that came then."""
     incomplete: int
     """Requests that lack a step: no answer, or a packet that no capture holds."""
     disordered: int
@@ -162,14 +158,12 @@ def requests(client: pa.Table, server: pa.Table | None, seen: Seen) -> Requests:
         durations[step.name] = seconds
     kept = known & sound
     begins = np.where(opens, times["client", "syn_ns"].ns, times["client", "request_ns"].ns)
-    patterns, ended_by = (client[name].to_pylist() for name in ("pattern", "silence_ended_by"))
+    patterns = client["pattern"].to_pylist()
     return Requests(
         {name: seconds[kept] for name, seconds in durations.items()},
         begins[kept],
         times["client", "end_ns"].ns[kept],
         [patterns[at] for at in np.flatnonzero(kept)],
-        np.asarray(client["silence_ns"])[kept] * 1e-9,
-        [ended_by[at] for at in np.flatnonzero(kept)],
         incomplete=int((~known).sum()),
         disordered=int((known & ~sound).sum()),
         rows=np.flatnonzero(kept),

@@ -57,6 +57,8 @@ def rows(run: str, means_us: dict[str, float], noise: np.random.Generator) -> li
             **names,
             "complete": True,
             "pattern": "S s A P p+" if sequence % 4 else "S s A P p",
+            "silence_ns": 1000,
+            "silence_ended_by": "p",
             "next_ns": None,
         }
         common["server_fin_ns"] = None
@@ -128,7 +130,7 @@ def test_the_finest_view_is_that_of_all_runs() -> None:
 
 def test_patterns_have_their_shares() -> None:
     (real, _) = anatomy.run(study({"real": MEANS_US, "virtual": MEANS_US})).requests
-    assert real.patterns == {"S s A P p+": 0.75, "S s A P p": 0.25}
+    assert {each.packets: each.share for each in real.patterns} == pytest.approx({"S s A P p+": 0.75, "S s A P p": 0.25})
     assert real.requests == REQUESTS * RUNS
 
 
