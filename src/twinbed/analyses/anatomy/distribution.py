@@ -15,7 +15,9 @@ from twinbed.render.colours import light
 from twinbed.render.html import html
 from twinbed.render.plots import FONT
 
-WIDTH, LEFT, RIGHT, ROW, FOOT = 460, 104, 16, 26, 24
+WIDTH, LEFT, RIGHT, ROW, FOOT = 360, 84, 22, 26, 24
+MOST_LABEL = 12
+"""Characters of a testbed's name; its description has the whole."""
 FOLD = 20.0
 """The axis is logarithmic from this ratio of its ends on."""
 
@@ -89,7 +91,7 @@ def _row(testbed: str, times: StepTimes, y: float, place: Callable[[float], floa
             LEFT - 10,
             y + 4,
             colours["ink"],
-            testbed if len(testbed) <= 15 else f"{testbed[:14]}…",
+            testbed if len(testbed) <= MOST_LABEL else f"{testbed[: MOST_LABEL - 1]}…",
         )
     ]
     if times.quantiles:

@@ -21,7 +21,7 @@ LEAST_FOLDED = 4
 """Packets that are worth folding."""
 SILENCE = 0.2
 """A run is not folded over a silence of more than this share of its time."""
-LINE, BAND = 13.0, 34.0
+LINE, BAND = 13.0, 56.0
 """Room of a packet, and of a folded run, downwards."""
 HEIGHT = 380.0
 """Of an axis that is linear everywhere."""
@@ -94,15 +94,23 @@ def _folded(packets: Sequence[Packet], kinds: frozenset[str], stations: Set[int]
         ):
             end += 1
         for run in _unbroken(packets[at:end]):
-            inner = run[1:-1]
-            if len(inner) >= LEAST_FOLDED:
-                found += [Rung(run[:1]), Rung(inner), Rung(run[-1:])]
-            else:
-                found += [Rung((packet,)) for packet in run]
+            found += _run(run)
         if end < len(packets):
             found.append(Rung((packets[end],)))
         at = end + 1
     return tuple(found)
+
+
+def _run(run: tuple[Packet, ...]) -> list[Rung]:
+    """Folded between its first payload and its last, and what comes after that likewise; of acknowledgments alone between the
+    first and the last."""
+    full = [at for at, packet in enumerate(run) if packet.payload_bytes]
+    first, last = (full[0], full[-1]) if len(full) > 1 else (0, len(run) - 1)
+    inner = run[first + 1 : last]
+    if len(inner) < LEAST_FOLDED:
+        return [Rung((packet,)) for packet in run]
+    ends = [Rung((packet,)) for packet in run[: first + 1]], [Rung((run[last],))]
+    return [*ends[0], Rung(inner), *ends[1], *(_run(run[last + 1 :]) if last + 1 < len(run) else [])]
 
 
 def _unbroken(run: Sequence[Packet]) -> list[tuple[Packet, ...]]:
@@ -143,7 +151,7 @@ class Axis:
             for size in (step, step // 2, step // 5):
                 for ns in range(size, self.end_ns + 1, size) if size and self.end_ns / size <= MOST_TICKS else ():
                     y = self.y(ns)
-                    if all(abs(y - other) >= TICK for _, other in found):
+                    if len(str(ns).rstrip("0")) <= 2 and all(abs(y - other) >= TICK for _, other in found):
                         found.append((ns, y))
             step //= 10
         return sorted(found)
@@ -265,13 +273,15 @@ def counts(packets: Sequence[Packet], *, from_client: bool) -> Counts:
 
 
 def band_lines(packets: Sequence[Packet]) -> list[str]:
-    """``← 720 packets, 1,043 kB (725 on the wire)``, ``→ 61 ACKs``: a line a side."""
+    """``← 720 packets, 1.043 MB, 61 ACKs``: a line a side."""
     lines = []
     for from_client in (False, True):
         each = counts(packets, from_client=from_client)
         parts = []
         if each.with_payload:
-            parts.append(f"{each.with_payload} of {_bytes(each.payload_bytes)}")
+            parts.append(
+                f"{each.with_payload} {'packets' if each.with_payload > 1 else 'packet'}, {_bytes(each.payload_bytes)}"
+            )
             if each.wire_packets > each.with_payload:
                 parts.append(f"{each.wire_packets:,} on the wire")
             if each.repeats:

@@ -86,7 +86,7 @@ def _step(
     requests = [each for each in result.requests if each.cell == cell]
     drawn = strip(requests, step, f"{result.titles[step]}: its distribution over testbeds")
     return html(
-        '<details class="step" id="{}" data-step="{}"><summary>{}: {}</summary>{}<div class="plots">{}</div></details>',
+        '<details class="step" id="{}" data-step="{}"><summary>{}: {}</summary>{}<div class="plots ladder">{}</div></details>',
         id,
         step,
         result.titles[step],

@@ -7,6 +7,7 @@ have the same axis, so that they are equally high.  A band of a folded run has a
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,12 +28,14 @@ PAGE: Mapping[str, str] = {name: f"var(--{name})" for name in NAMES}
 WHERE = {"client": "inconclusive", "path": "muted", "server": "equivalent"}
 """Whose time a step is -> its colour; packets have that of their sender."""
 WIDTH, TOP, FOOT = 352, 42, 14
-TICKS_AT, CLIENT, CLIENT_LINK, SERVER_LINK, SERVER = 44, 58, 120, 264, 334
+TICKS_AT, CLIENT, CLIENT_LINK, SERVER_LINK, SERVER = 42, 56, 118, 264, 330
 TEXT, SMALL = 10.0, 9.5
 LABEL_ROOM = 10.5
 NAMED, TIMED = 22.0, 9.5
 """Height from which a band has its step's name, and its time alone."""
 MARK = 7
+IN_BAND = 24
+"""Characters of a line of text in a band."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +167,7 @@ def _step(drawn: Drawn, span: Span, colours: Mapping[str, str]) -> Markup:
 
 
 def _rungs(drawn: Drawn, colours: Mapping[str, str]) -> Iterator[Markup]:
-    """Bands first, so that no label is hidden by one."""
+    """Bands first, and what they say last, so that neither hides the other or an arrow."""
     for rung in drawn.rungs:
         if rung.is_band:
             yield _band(drawn, rung, colours)
@@ -175,6 +178,9 @@ def _rungs(drawn: Drawn, colours: Mapping[str, str]) -> Iterator[Markup]:
             at = max(TOP + drawn.axis.y(packet.sent_ns) - 2.5, above + LABEL_ROOM)
             yield _arrow(drawn, packet, at, colours)
             above = at
+    for rung in drawn.rungs:
+        if rung.is_band:
+            yield from _band_text(drawn, rung, colours)
 
 
 def _steps_of(request: Request, packet: Packet) -> str:
@@ -254,10 +260,14 @@ def _cross(x: float, y: float, colour: str) -> Markup:
     return html('<path d="M{} {:.1f}l8 8m0 -8l-8 8" stroke="{}" stroke-width="1.6" fill="none"/>', x - 4, y - 4, colour)
 
 
-def _band(drawn: Drawn, rung: Rung, colours: Mapping[str, str]) -> Markup:
+def _ends(drawn: Drawn, rung: Rung) -> tuple[float, float]:
+    """Of a band, downwards: at least as high as what it says."""
     top, bottom = (TOP + drawn.axis.y(ns) for ns in (rung.begin_ns, rung.end_ns))
-    lines = band_lines(rung.packets)
-    bottom = max(bottom, top + ladder.BAND - ladder.LINE - 1)
+    return top, max(bottom, top + ladder.BAND - ladder.LINE - 1)
+
+
+def _band(drawn: Drawn, rung: Rung, colours: Mapping[str, str]) -> Markup:
+    top, bottom = _ends(drawn, rung)
     marks = []
     for from_client, x in ((True, f"{CLIENT_LINK + 1}"), (False, f"{SERVER_LINK - 1}")):
         own = [packet for packet in rung.packets if packet.from_client is from_client]
@@ -266,21 +276,10 @@ def _band(drawn: Drawn, rung: Rung, colours: Mapping[str, str]) -> Markup:
         if path:
             colour = colours["inconclusive" if from_client else "equivalent"]
             marks.append(html('<path d="{}" stroke="{}" stroke-width="0.8" fill="none"/>', path, colour))
-    texts = [
-        html(
-            '<text x="{}" y="{:.1f}" text-anchor="middle" fill="{}" font-size="{}" aria-hidden="true">{}</text>',
-            (CLIENT_LINK + SERVER_LINK) // 2,
-            (top + bottom) / 2 + 3.5 + 10.5 * (at - (len(lines) - 1) / 2),
-            colours["ink"],
-            SMALL,
-            line,
-        )
-        for at, line in enumerate(lines)
-    ]
-    said = f"{len(rung.packets)} packets in {time_text(rung.end_ns - rung.begin_ns)}: {'; '.join(lines)}"
+    said = f"{len(rung.packets)} packets in {time_text(rung.end_ns - rung.begin_ns)}: {'; '.join(band_lines(rung.packets))}"
     return html(
         '<g class="packets" data-steps="{}" data-packets="{}" aria-roledescription="packets" aria-label="{}">'
-        '<rect x="{}" y="{:.1f}" width="{}" height="{:.1f}" fill="{}" fill-opacity="0.75"/>{}{}</g>',
+        '<rect x="{}" y="{:.1f}" width="{}" height="{:.1f}" fill="{}" fill-opacity="0.75"/>{}</g>',
         _steps_of(drawn.request, rung.packets[0]),
         len(rung.packets),
         said,
@@ -290,5 +289,21 @@ def _band(drawn: Drawn, rung: Rung, colours: Mapping[str, str]) -> Markup:
         bottom - top,
         colours["band"],
         Markup().join(marks),
-        Markup().join(texts),
     )
+
+
+def _band_text(drawn: Drawn, rung: Rung, colours: Mapping[str, str]) -> Iterator[Markup]:
+    top, bottom = _ends(drawn, rung)
+    sides = band_lines(rung.packets)
+    lines = [line for side in sides for line in textwrap.wrap(side, IN_BAND, subsequent_indent="   ", break_long_words=False)]
+    for at, line in enumerate(lines):
+        yield html(
+            '<text x="{}" y="{:.1f}" text-anchor="middle" fill="{}" stroke="{}" stroke-width="2.5" paint-order="stroke"'
+            ' font-size="{}" pointer-events="none" aria-hidden="true">{}</text>',
+            (CLIENT_LINK + SERVER_LINK) // 2,
+            (top + bottom) / 2 + 3.5 + 10.5 * (at - (len(lines) - 1) / 2),
+            colours["ink"],
+            colours["band"],
+            SMALL,
+            line,
+        )

@@ -64,7 +64,7 @@ def test_of_900_packets_each_is_in_the_picture_once() -> None:
     marks = sum(path.get("d", "").count("M") for each in bands for path in each.iter(f"{SVG}path"))
     assert marks == folded
     said = " ".join(text.text or "" for text in root.iter(f"{SVG}text"))
-    assert re.search(r"← 87\d of 1\.2\d+ MB", said) and re.search(r"→ 8\d ACKs", said)
+    assert re.search(r"← 87\d packets, 1\.2\d+ MB", said) and re.search(r"→ 8\d ACKs", said)
 
 
 def test_a_packet_that_stands_for_several_is_thicker_and_says_how_many() -> None:
@@ -140,7 +140,7 @@ def test_in_the_terminal_each_packet_is_a_line_with_its_time() -> None:
 def test_in_the_terminal_runs_are_folded() -> None:
     lines = list(ladder_lines(ladder(large()), TITLES))
     assert len(lines) < 40
-    assert any(re.search(r": +← 87\d of 1\.2\d+ MB +:", line) for line in lines)
+    assert any(re.search(r": +← 87\d packets, 1\.2\d+ MB +:", line) for line in lines)
     alone = list(ladder_lines(ladder(request(seen=Seen.CLIENT)), TITLES))
     assert "server's link" not in alone[1]
 
