@@ -98,7 +98,7 @@ def _axis(axis: Axis, colours: Mapping[str, str]) -> Iterator[Markup]:
 
 
 def _lifelines(drawn: Drawn, colours: Mapping[str, str]) -> Iterator[Markup]:
-    lines = [(CLIENT_LINK, ("client's", "link")), (SERVER_LINK, ("server's", "link"))]
+    lines: list[tuple[int, tuple[str, ...]]] = [(CLIENT_LINK, ("client's", "link")), (SERVER_LINK, ("server's", "link"))]
     if drawn.request.seen is Seen.CLIENT:
         lines[1] = (SERVER_LINK, ("what lies", "behind it"))
     else:

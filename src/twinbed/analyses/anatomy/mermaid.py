@@ -5,6 +5,7 @@ Syntax: https://mermaid.js.org/syntax/sequenceDiagram. In texts ``#`` begins an 
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from twinbed.analyses.anatomy.ladder import Rung, band_lines, label, rungs, time_text
@@ -13,6 +14,8 @@ from twinbed.analyses.anatomy.sampled import Packet, Span
 from twinbed.analyses.anatomy.steps import Seen
 from twinbed.render.words import cell_title
 
+IN_NOTE = 34
+"""Characters of a line of a note."""
 NAMES = {"C": "client", "CL": "client's link", "SL": "server's link", "S": "server"}
 
 
@@ -67,7 +70,7 @@ def _said(packet: Packet) -> str:
 def _note(span: Span, each: Ladder, titles: Mapping[str, str], alone: bool) -> str:
     place = {"client": "left of CL" if alone else "over C,CL", "server": "right of SL" if alone else "over SL,S"}
     text = f"{titles[span.step]}: {time_text(each.request.durations_ns[span.step])}"
-    return f"Note {place.get(span.where, 'over CL,SL')}: {_text(text)}"
+    return f"Note {place.get(span.where, 'over CL,SL')}: {'<br/>'.join(textwrap.wrap(_text(text), IN_NOTE))}"
 
 
 _ESCAPED = str.maketrans({"#": "#35;", ";": "#59;"})

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,22 @@ if TYPE_CHECKING:
 
 Exchange: TypeAlias = tuple[str, int, str, int, int]
 """What it is called at both links: see NAMES."""
-Row: TypeAlias = Mapping[str, Any]
+PacketRow = TypedDict(
+    "PacketRow",
+    {
+        "from": str,
+        "kind": str,
+        "position": int,
+        "payload_bytes": int,
+        "wire_packets": int,
+        "acknowledges": int | None,
+        "time_ns": int,
+    },
+)
+"""What is read of a row of ``step_packets``."""
+StepRow: TypeAlias = Mapping[str, object]
+"""A row of ``steps``."""
+Key: TypeAlias = tuple[str, str, int, int, int | None]
 DISORDER_NS = 10_000
 """By so much two captures of one machine may stamp a packet in the wrong order."""
 MOST_PACKETS = 2048
@@ -115,9 +130,9 @@ class Samples:
         times = (self.times_ns[begin:end] - self.times_ns[begin]) * 1e-9
         return self.kinds[begin:end].tobytes().decode(), times
 
-    def rows(self, link: tuple[str, str], exchange: Exchange) -> list[dict[str, Any]]:
+    def rows(self, link: tuple[str, str], exchange: Exchange) -> list[PacketRow]:
         begin, end = self.bounds[link][exchange]
-        found: list[dict[str, Any]] = self.table.slice(begin, end - begin).to_pylist()
+        found: list[PacketRow] = self.table.slice(begin, end - begin).to_pylist()
         return found
 
 
@@ -156,7 +171,9 @@ def together(captures: Sequence[pa.Table]) -> Samples:
     return samples(pa.concat_tables(named))
 
 
-def joined(seen: Seen, client: Sequence[Row], server: Sequence[Row], client_steps: Row, server_steps: Row | None) -> Request:
+def joined(
+    seen: Seen, client: Sequence[PacketRow], server: Sequence[PacketRow], client_steps: StepRow, server_steps: StepRow | None
+) -> Request:
     """One request of the rows of ``step_packets`` and of its row of ``steps`` at each link; of the client's link alone where
     there is no other."""
     origin = client[0]["time_ns"]
@@ -165,8 +182,8 @@ def joined(seen: Seen, client: Sequence[Row], server: Sequence[Row], client_step
         server, server_steps = (), None
     elif seen is Seen.APART:
         shift = origin + _offset_ns(client, server)
-    ours = [{**row, "time_ns": row["time_ns"] - origin} for row in client]
-    theirs = [{**row, "time_ns": row["time_ns"] - shift} for row in server]
+    ours: list[PacketRow] = [{**row, "time_ns": row["time_ns"] - origin} for row in client]
+    theirs: list[PacketRow] = [{**row, "time_ns": row["time_ns"] - shift} for row in server]
     if seen is Seen.CLIENT:
         packets = [_packet(row, row["time_ns"], None) for row in ours]
     else:
@@ -187,31 +204,31 @@ def joined(seen: Seen, client: Sequence[Row], server: Sequence[Row], client_step
         elif places:
             spans.append(Span(step.name, step.where, places[0], places[1]))
     is_cut = max(len(client), len(server)) >= MOST_PACKETS
-    return Request(seen, tuple(packets), tuple(spans), durations, client_steps["pattern"], is_cut)
+    return Request(seen, tuple(packets), tuple(spans), durations, str(client_steps["pattern"]), is_cut)
 
 
-def _stations(row: Row, origin: int) -> dict[str, int]:
+def _stations(row: StepRow, origin: int) -> dict[str, int]:
     """Station -> nanoseconds since the request's first packet, of those that are known."""
-    found = {name: at - origin for name, at in row.items() if name.endswith("_ns") and name != "silence_ns" and at is not None}
+    found = {name: at - origin for name, at in row.items() if name.endswith("_ns") and isinstance(at, int)}
     for end in ("next_ns", "client_fin_ns", "server_fin_ns"):
         if end in found:
             return {**found, "end_ns": found[end]}
     return found
 
 
-def _key(row: Row) -> tuple[Any, ...]:
+def _key(row: PacketRow) -> Key:
     kind = row["kind"].upper()
     return row["from"], _CLASSES.get(kind, kind), row["position"], row["payload_bytes"], row["acknowledges"]
 
 
-def _grouped(rows: Sequence[Row]) -> dict[tuple[Any, ...], list[Row]]:
-    found: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+def _grouped(rows: Sequence[PacketRow]) -> dict[Key, list[PacketRow]]:
+    found: dict[Key, list[PacketRow]] = defaultdict(list)
     for row in rows:
         found[_key(row)].append(row)
     return found
 
 
-def _offset_ns(client: Sequence[Row], server: Sequence[Row]) -> int:
+def _offset_ns(client: Sequence[PacketRow], server: Sequence[PacketRow]) -> int:
     """By how much the server's clock is ahead, if the fastest packet takes as long there as back; packets that were seen as
     often at both links tell."""
     there, back = list[int](), list[int]()
@@ -226,12 +243,12 @@ def _offset_ns(client: Sequence[Row], server: Sequence[Row]) -> int:
     return min(there, default=0) or max(back, default=0)
 
 
-def _packets(client: Sequence[Row], server: Sequence[Row]) -> Iterator[Packet]:
+def _packets(client: Sequence[PacketRow], server: Sequence[PacketRow]) -> Iterator[Packet]:
     sent = [*(row for row in client if row["from"] == "client"), *(row for row in server if row["from"] == "server")]
     received = [*(row for row in server if row["from"] == "client"), *(row for row in client if row["from"] == "server")]
     arrivals = _grouped(received)
-    left = list[Row]()
-    pairs = list[tuple[Row, int | None]]()
+    left = list[PacketRow]()
+    pairs = list[tuple[PacketRow, int | None]]()
     for key, alike in _grouped(sent).items():
         there = arrivals.pop(key, [])
         matched = _in_order(alike, there)
@@ -252,7 +269,7 @@ def _packets(client: Sequence[Row], server: Sequence[Row]) -> Iterator[Packet]:
             yield _packet(row, *((None, row["time_ns"]) if row["from"] == "client" else (row["time_ns"], None)))
 
 
-def _in_order(sent: Sequence[Row], received: Sequence[Row]) -> dict[int, int]:
+def _in_order(sent: Sequence[PacketRow], received: Sequence[PacketRow]) -> dict[int, int]:
     """Place among the sent -> place among the received."""
     if len(sent) == len(received):
         return {at: at for at in range(len(sent))}
@@ -267,7 +284,7 @@ def _in_order(sent: Sequence[Row], received: Sequence[Row]) -> dict[int, int]:
     return found
 
 
-def _carries(received: Row, sent: Row) -> bool:
+def _carries(received: PacketRow, sent: PacketRow) -> bool:
     """Some of its bytes, not before it was sent."""
     if received["from"] != sent["from"] or received["time_ns"] < sent["time_ns"] - DISORDER_NS:
         return False
@@ -275,7 +292,7 @@ def _carries(received: Row, sent: Row) -> bool:
     return bool(received["position"] < end and begin < received["position"] + received["payload_bytes"])
 
 
-def _packet(row: Row, client_ns: int | None, server_ns: int | None) -> Packet:
+def _packet(row: PacketRow, client_ns: int | None, server_ns: int | None) -> Packet:
     return Packet(
         row["from"] == "client",
         row["kind"],
