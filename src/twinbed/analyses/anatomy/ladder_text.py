@@ -34,7 +34,8 @@ def shown(result: Anatomy, *, all_of_them: bool) -> Iterator[str]:
     for each in found:
         yield ""
         yield from ladder_lines(each, result.titles)
-    yield ""
+    if found:
+        yield ""
 
 
 def is_short(ladders: Sequence[Ladder]) -> bool:

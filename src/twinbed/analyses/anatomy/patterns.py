@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from statistics import median
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -167,17 +168,25 @@ def _packets(common: Sequence[str], other: Sequence[str]) -> Iterator[str]:
 
 
 def _acknowledgments(common: Sequence[str], other: Sequence[str]) -> Iterator[str]:
-    """More or fewer of them stand alone."""
+    """Where more or fewer of them stand alone; nothing where as many do, elsewhere."""
+    one, two = ([token[0] for token in tokens] for tokens in (common, other))
     for letter, side in (("A", "client"), ("a", "server")):
-        one, two = (sum(token[0] == letter for token in tokens) for tokens in (common, other))
-        if two != one:
-            count = abs(two - one)
-            what = f"{count} {'ACK' if count == 1 else 'ACKs'} of the {side}"
-            yield f"{what} {'more' if two > one else 'fewer'}"
-        else:
-            in_a_row = [sum(token == f"{letter}+" for token in tokens) for tokens in (common, other)]
+        in_a_row = [sum(token == f"{letter}+" for token in tokens) for tokens in (common, other)]
+        if one.count(letter) == two.count(letter):
             if in_a_row[0] != in_a_row[1]:
                 yield f"{'several ACKs' if in_a_row[1] > in_a_row[0] else 'a single ACK'} of the {side}"
+            continue
+        for kind, begin, end, to_begin, to_end in SequenceMatcher(None, one, two, autojunk=False).get_opcodes():
+            more = two[to_begin:to_end].count(letter) - one[begin:end].count(letter)
+            if kind != "equal" and more:
+                where = f"before {_whose(one[end])}" if end < len(one) else "at its end"
+                yield f"{_amount(more)} of the {side} {where}"
+
+
+def _amount(more: int) -> str:
+    if abs(more) > 1:
+        return f"{abs(more)} ACKs {'more' if more > 0 else 'fewer'}"
+    return "an ACK more" if more > 0 else "no ACK"
 
 
 def _order(common: Sequence[str], other: Sequence[str]) -> str:

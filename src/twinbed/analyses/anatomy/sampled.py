@@ -209,7 +209,9 @@ def joined(
 
 def _stations(row: StepRow, origin: int) -> dict[str, int]:
     """Station -> nanoseconds since the request's first packet, of those that are known."""
-    found = {name: at - origin for name, at in row.items() if name.endswith("_ns") and isinstance(at, int)}
+    found = {
+        name: at - origin for name, at in row.items() if name.endswith("_ns") and name != "silence_ns" and isinstance(at, int)
+    }
     for end in ("next_ns", "client_fin_ns", "server_fin_ns"):
         if end in found:
             return {**found, "end_ns": found[end]}

@@ -183,5 +183,17 @@ def test_captures_need_no_results() -> None:
     assert parts == pytest.approx(steps["total"]["mean_s"], abs=1e-12)
     _, text = run(str(capture), str(capture), "--one-clock")
     assert "first byte on its way" in text and "S s A P a p" in text
+    assert "% of requests are S s A P a p" in text
     with pytest.raises(TwinbedError, match="no HTTP request"):
         run(str(GOLDEN / "pairs" / "relay-udp" / "a.pcap"))
+
+
+def test_a_request_of_captures_is_shown_packet_by_packet() -> None:
+    capture = str(GOLDEN / "packetisation" / "close.pcap")
+    _, text = run(capture)
+    (title,) = re.findall(r"^close.pcap: .*", text, re.M)[1:]
+    assert "the medoid of 20 requests" in title
+    lines = text[text.index(title) :].splitlines()
+    assert len([line for line in lines if re.match(r" *(0|[\d.]+ .?s)  \|", line)]) == int(re.findall(r"(\d+) packets", title)[0])
+    code, drawn = run(capture, capture, "--one-clock", "--format", "mermaid")
+    assert code == 0 and drawn.startswith("sequenceDiagram\n") and "->>SL: SYN" in drawn

@@ -47,16 +47,22 @@ def test_a_late_acknowledgment_is_a_pattern_of_its_own_and_slow_requests_are_not
 @pytest.mark.parametrize(
     ("common", "other", "said"),
     [
-        (USUAL, "S s A P a p+ A x A f F A", ["the server's payload sent again", "1 ACK of the client more"]),
+        (
+            USUAL,
+            "S s A P a p+ A x A f F A",
+            ["the server's payload sent again", "an ACK more of the client before the server's FIN"],
+        ),
         (USUAL, "S Y s A P a p+ A f F A", ["the client's SYN sent again"]),
         (USUAL, "S s A P a p+ A f F Z A", ["the client's FIN sent again"]),
         (USUAL, "S s A P a p+ A e F A", ["the server's FIN with its last payload"]),
         ("S s A P a p A e F a", "S s A P a p+ A f F a", ["the server's FIN in a packet of its own"]),
         (USUAL, "S s A P a p+ f A F A", ["the server's FIN before the client's ACK"]),
-        (USUAL, "S s A P p+ A f F A", ["1 ACK of the server fewer"]),
+        (USUAL, "S s A P p+ A f F A", ["no ACK of the server before the server's payload"]),
         (USUAL, "S s A P a p A f F A", ["the server's payload in one packet"]),
-        (USUAL, "S s A P a R", ["the client's RST ends it", "2 ACKs of the client fewer"]),
+        (USUAL, "S s A P a R", ["the client's RST ends it", "2 ACKs fewer of the client at its end"]),
         (USUAL, "S s A P a p+ A+ f F A", ["several ACKs of the client"]),
+        ("S s A P a p+ A e A F a", "S s A P a p+ e A F a", ["no ACK of the client before the server's last payload"]),
+        ("S s A P a p+ A e A F a", "S s A P a p+ A e F a", ["no ACK of the client before the client's FIN"]),
         (USUAL, USUAL, []),
     ],
 )
