@@ -48,6 +48,8 @@ def strip(requests: Sequence[Requests], step: str, text: str, colours: Mapping[s
             Markup(FONT),
         )
     ]
+    if colours is not PAGE:
+        parts.append(html('<rect width="{}" height="{}" fill="{}"/>', WIDTH, height, colours["paper"]))
     for value in _ticks(low, high, is_log):
         x = place(value)
         parts.append(html('<line x1="{:.1f}" x2="{:.1f}" y1="0" y2="{}" stroke="{}"/>', x, x, height - FOOT, colours["rule"]))

@@ -14,6 +14,7 @@ from twinbed.analyses.anatomy.distribution import strip
 from twinbed.analyses.anatomy.ladder import Rung, axis, band_lines, caption, label, rungs, time_text
 from twinbed.analyses.anatomy.ladder_svg import Drawn, svg
 from twinbed.analyses.anatomy.ladders import Ladder
+from twinbed.analyses.anatomy.patterns import percent
 from twinbed.analyses.anatomy.result import Anatomy
 from twinbed.analyses.anatomy.steps import Seen
 from twinbed.model.run import Level
@@ -64,7 +65,7 @@ def _cell(result: Anatomy, cell: Mapping[str, Level], number: int) -> Iterator[M
     links = {step: f"anatomy-{number}-{step}" for step in result.titles}
     figures = []
     for each, of_one in zip(ladders, of_all, strict=True):
-        said = caption(each)
+        said = f"{caption(each)} {_pattern(result, each)}".strip()
         name = " ".join(filter(None, ("ladder", cell_title(cell) if cell else "", each.testbed)))
         drawn = svg(Drawn(each.request, of_one, shared, result.titles, links), said, name)
         figures.append(html("<figure><figcaption>{}</figcaption>{}</figure>", said, drawn))
@@ -77,6 +78,13 @@ def _cell(result: Anatomy, cell: Mapping[str, Level], number: int) -> Iterator[M
     yield Markup().join(_step(result, cell, step, links[step], list(zip(ladders, of_all, strict=True))) for step in steps)
 
 
+def _pattern(result: Anatomy, each: Ladder) -> str:
+    """How common what it consists of is."""
+    own = next((one for one in result.requests if one.cell == each.cell and one.testbed == each.testbed), None)
+    part = sum(one.share for one in own.patterns if one.packets == each.request.pattern) if own else 0
+    return f"{percent(part)} of requests are {each.request.pattern}." if part else ""
+
+
 def _step(
     result: Anatomy, cell: Mapping[str, Level], step: str, id: str, ladders: Sequence[tuple[Ladder, Sequence[Rung]]]
 ) -> Markup:
@@ -84,7 +92,8 @@ def _step(
     took = "; ".join(f"{each.testbed} {time_text(each.request.durations_ns.get(step, 0))}" for each, _ in ladders)
     tables = Markup().join(packet_table(each, of_one, step).as_html() for each, of_one in ladders)
     requests = [each for each in result.requests if each.cell == cell]
-    drawn = strip(requests, step, f"{result.titles[step]}: its distribution over testbeds")
+    where = f"{cell_title(cell)}, " if cell else ""
+    drawn = strip(requests, step, f"{where}{result.titles[step]}: its distribution over testbeds")
     return html(
         '<details class="step" id="{}" data-step="{}"><summary>{}: {}</summary>{}<div class="plots ladder">{}</div></details>',
         id,

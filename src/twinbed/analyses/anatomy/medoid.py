@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
-PIECES = 32
+PIECES = 64
 """Of a run of payload."""
 MOST = 64
 """Requests that are compared with each other; of more a sample is taken."""

@@ -94,18 +94,19 @@ def sentence(testbed: str, patterns: Sequence[Pattern]) -> str:
 def _parts(patterns: Sequence[Pattern]) -> Iterator[str]:
     common, *others = patterns
     named = [other for other in others if other.share >= RARE][: MOST_NAMED - 1]
-    yield f"{_percent(common.share)} of requests are {common.packets}{_late(common)}"
+    yield f"{percent(common.share)} of requests are {common.packets}{_late(common)}"
     for each in named:
         if each.packets == common.packets:
-            yield f"{_percent(each.share)} the same{_late(each) or ' without the silence'}"
+            yield f"{percent(each.share)} the same{_late(each) or ' without the silence'}"
         else:
-            yield f"{_percent(each.share)} {each.packets}: {', '.join(difference(common, each))}"
+            yield f"{percent(each.share)} {each.packets}: {', '.join(difference(common, each))}"
     rest = 1 - sum(each.share for each in (common, *named))
     if rest >= RARE:
-        yield f"{_percent(rest)} others"
+        yield f"{percent(rest)} others"
 
 
-def _percent(part: float) -> str:
+def percent(part: float) -> str:
+    """A share of requests: ``6.2 %``, ``49 %``, ``>99.9 %``."""
     if 0.9995 <= part < 1:
         return ">99.9 %"
     return share(round(part, 3 if part < 0.1 or part > 0.99 else 2))
