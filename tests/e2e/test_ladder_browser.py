@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +29,22 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         yield tab
 
 
+def until(page: Page, expression: str) -> None:
+    """Events of elements come after the click has returned."""
+    end = time.monotonic() + 10
+    while not page.ask(expression):
+        assert time.monotonic() < end, f"{expression} is not so after 10 s"
+        time.sleep(0.02)
+
+
+def settle(page: Page) -> None:
+    """A link scrolls smoothly: a click before its end would meet another element."""
+    before = None
+    while (now := page.ask("window.scrollY")) != before:
+        before = now
+        time.sleep(0.1)
+
+
 PICTURES = "Array.from(document.querySelectorAll('.plots.ladder figure svg')).map(each => each.getBoundingClientRect())"
 
 
@@ -36,15 +53,16 @@ def test_a_click_on_a_step_shows_its_packets_and_its_distribution(page: Page, fi
     step = "document.getElementById('anatomy-1-server')"
     assert page.ask(f"{step}.open") is False
     page.click('a[href="#anatomy-1-server"]')
-    assert page.ask(f"{step}.open") is True
+    until(page, f"{step}.open && document.querySelector('.picked') !== null")
     assert page.ask(f"{step}.querySelectorAll('table').length") == 3
     assert page.ask(f"{step}.querySelectorAll('svg.strip').length") == 1
     marked = "Array.from(document.querySelectorAll('.picked')).map(each => each.dataset.steps)"
     assert set(page.ask(f"{marked}.flatMap(steps => steps.split(' '))")) >= {"server"}
     assert page.ask(f"{marked}.every(steps => steps.split(' ').includes('server'))")
     assert page.ask("document.querySelectorAll('.step.picked').length") == 3, "on every testbed"
+    settle(page)
     page.click("#anatomy-1-server summary")
-    assert page.ask("document.querySelectorAll('.picked').length") == 0
+    until(page, "!document.querySelector('.picked')")
     assert not page.errors
     assert [each for each in page.requests if not each.startswith("file:")] == []
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -28,10 +27,8 @@ PIECES = 64
 """Of a run of payload."""
 MOST = 64
 """Requests that are compared with each other; of more a sample is taken."""
-RUN = frozenset("PpAa")
-"""Kinds that a run of payload consists of."""
-TOGETHER = {True: "+", False: "-"}
-"""The kinds of pieces of a run: those that hold the client's payload, and the others."""
+PIECE = {True: "+", False: "-"}
+"""The kind of a piece of a run: of the client's payload, or of the server's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,41 +49,34 @@ class Timeline:
 
 def timeline(kinds: str, times_s: Numbers) -> Timeline:
     """``kinds``: a letter a packet, in order; ``times_s``: when each was seen, as many."""
-    gaps = np.diff(times_s, prepend=times_s[:1])
-    counts = np.ones(len(kinds))
-    runs = [(begin, end) for begin, end in _runs(kinds) if end - begin > PIECES]
-    if not runs:
-        return Timeline(kinds, counts, gaps)
-    letters, numbers, times, at = list[str](), list[float](), list[float](), 0
-    for begin, end in runs:
+    times = times_s - times_s[:1]
+    letters, bounds = list[str](), [0.0]
+    at = 0
+    for begin, end in [*_runs(kinds), (len(kinds), len(kinds))]:
         letters += kinds[at:begin]
-        numbers += [1.0] * (begin - at)
-        times += gaps[at:begin].tolist()
-        bounds = np.linspace(begin, end, PIECES + 1).round().astype(int).tolist()
-        for low, high in pairwise(bounds):
-            letters.append(TOGETHER["P" in kinds[low:high]])
-            numbers.append(float(high - low))
-            times.append(float(gaps[low:high].sum()))
+        bounds += np.arange(at + 1, begin + 1, dtype=float).tolist()
+        if begin < end:
+            letters += PIECE[kinds[begin].isupper()] * PIECES
+            bounds += np.linspace(begin, end, PIECES + 1)[1:].tolist()
         at = end
-    letters += kinds[at:]
-    numbers += [1.0] * (len(kinds) - at)
-    times += gaps[at:].tolist()
-    return Timeline("".join(letters), np.array(numbers), np.array(times))
+    # The time before a packet belongs to it: that of a piece is from the last packet before it to its own last.
+    reached = np.interp(np.array(bounds) - 1, np.arange(len(kinds)), times) if len(kinds) else np.zeros(1)
+    return Timeline("".join(letters), np.diff(bounds), np.diff(reached))
 
 
 def _runs(kinds: str) -> list[tuple[int, int]]:
-    """Where runs of payload begin and end: from payload to payload, with nothing but acknowledgments between."""
-    found, begin = list[tuple[int, int]](), None
-    for at, kind in enumerate([*kinds, ""]):
-        if kind in RUN and kind:
-            if begin is None and kind in "Pp":
-                begin = at
-            continue
-        if begin is not None:
-            end = max(kinds.rfind("P", begin, at), kinds.rfind("p", begin, at)) + 1
-            found.append((begin, end))
-        begin = None
-    return found
+    """Where long runs of payload begin and end: one side's, with nothing but acknowledgments between."""
+    found = list[tuple[int, int]]()
+    begin = last = None
+    for at, kind in enumerate(kinds):
+        if begin is not None and last is not None and kind not in ("A", "a", kinds[begin]):
+            found.append((begin, last + 1))
+            begin = None
+        if kind in "Pp":
+            begin, last = (at if begin is None else begin), at
+    if begin is not None and last is not None:
+        found.append((begin, last + 1))
+    return [(begin, end) for begin, end in found if end - begin > PIECES]
 
 
 def scale_s(sequences: Sequence[Timeline]) -> float:

@@ -110,14 +110,18 @@ def test_long_runs_of_payload_are_compared_by_pieces() -> None:
     kinds = "SsAPa" + "pA" * 400 + "pfFa"
     times = np.arange(len(kinds)) * 1e-3
     long = timeline(kinds, times)
-    assert long.counts.sum() == len(kinds)
+    assert long.counts.sum() == pytest.approx(len(kinds))
     assert long.gaps_s.sum() == pytest.approx(times[-1])
-    # The run is from the request on, with the acknowledgments between payload; three packets are before it, three after.
-    assert len(long.kinds) == 3 + PIECES + 3
+    # The run is from the first payload of the server to its last; five packets are before it, three after.
+    assert long.kinds == "SsAPa" + "-" * PIECES + "fFa"
+    assert long.counts.tolist() == pytest.approx([1] * 5 + [801 / PIECES] * PIECES + [1] * 3)
+    assert long.gaps_s.tolist() == pytest.approx([0, *[1e-3] * 4, *[0.801 / PIECES] * PIECES, *[1e-3] * 3])
     fewer = timeline("SsAPa" + "pA" * 398 + "pfFa", np.arange(len(kinds) - 4) * 1e-3)
     assert distance(long, fewer, 1e9) == pytest.approx(4), "four packets fewer"
     late = timeline(kinds, times + 0.5 * (np.arange(len(kinds)) == len(kinds) - 1))
     assert distance(long, late, 1.0) == pytest.approx(0.5), "its last packet is half a second late"
+    again = timeline("SsAPa" + "pA" * 200 + "x" + "pA" * 200 + "pfFa", np.arange(len(kinds) + 1) * 1e-3)
+    assert again.kinds == "SsAPa" + "-" * PIECES + "Ax" + "-" * PIECES + "fFa", "what is sent again ends a run"
 
 
 def test_a_sample_has_as_many_requests_of_each_run() -> None:
