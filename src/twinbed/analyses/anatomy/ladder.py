@@ -78,20 +78,25 @@ def rungs(request: Request, most: int = MOST_ROWS) -> tuple[Rung, ...]:
     packets = request.packets
     if len(packets) <= most:
         return tuple(Rung((packet,)) for packet in packets)
-    stations = {ns for span in request.spans for ns in (span.begin_ns, span.end_ns)}
-    found = _folded(packets, _RUN, stations)
-    return found if len(found) <= most else _folded(packets, _RUN_WITH_REPEATS, stations)
+    alone = _stations(request)
+    found = _folded(packets, _RUN, alone)
+    return found if len(found) <= most else _folded(packets, _RUN_WITH_REPEATS, alone)
 
 
-def _folded(packets: Sequence[Packet], kinds: frozenset[str], stations: Set[int]) -> tuple[Rung, ...]:
+def _stations(request: Request) -> set[int]:
+    """Places of packets with which a step begins or ends: when the first was sent, or the last arrived that did so then."""
+    found = set[int]()
+    for ns in {ns for span in request.spans for ns in (span.begin_ns, span.end_ns)}:
+        found.update([at for at, packet in enumerate(request.packets) if packet.sent_ns == ns][:1])
+        found.update([at for at, packet in enumerate(request.packets) if packet.arrived_ns == ns][-1:])
+    return found
+
+
+def _folded(packets: Sequence[Packet], kinds: Set[str], alone: Set[int]) -> tuple[Rung, ...]:
     found, at = list[Rung](), 0
     while at < len(packets):
         end = at
-        while (
-            end < len(packets)
-            and packets[end].kind in kinds
-            and not {packets[end].client_ns, packets[end].server_ns} & stations
-        ):
+        while end < len(packets) and packets[end].kind in kinds and end not in alone:
             end += 1
         for run in _unbroken(packets[at:end]):
             found += _run(run)

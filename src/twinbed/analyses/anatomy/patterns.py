@@ -149,6 +149,34 @@ def difference(common: Pattern, other: Pattern) -> list[str]:
 def _packets(common: Sequence[str], other: Sequence[str]) -> Iterator[str]:
     if list(common) == list(other):
         return
+    if ("S" in common) != ("S" in other):
+        yield "opens the connection" if "S" in other else "on an open connection"
+        common, other = _without_handshake(common), _without_handshake(other)
+    closed = [not _FINS.isdisjoint(token[0] for token in tokens) for tokens in (common, other)]
+    if closed[0] != closed[1]:
+        yield "closes the connection" if closed[1] else "leaves the connection open"
+        common, other = _without_end(common), _without_end(other)
+    yield from _of_payload(common, other)
+
+
+_FINS = frozenset("FfEeRr")
+
+
+def _without_handshake(tokens: Sequence[str]) -> Sequence[str]:
+    begin = next((at for at, token in enumerate(tokens) if token[0] == "P"), 0)
+    return tokens[begin:]
+
+
+def _without_end(tokens: Sequence[str]) -> Sequence[str]:
+    end = next((at for at, token in enumerate(tokens) if token[0] in _FINS), len(tokens))
+    while end and tokens[end - 1][0] in "Aa":
+        end -= 1
+    return tokens[:end]
+
+
+def _of_payload(common: Sequence[str], other: Sequence[str]) -> Iterator[str]:
+    if list(common) == list(other):
+        return
     one, two = (Counter(token[0] for token in tokens) for tokens in (common, other))
     found = list[str]()
     for letter in "YXZyxz":

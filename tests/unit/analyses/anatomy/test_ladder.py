@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from tests.unit.analyses.anatomy.made_requests import long, packet, request, twelve
+from tests.unit.analyses.anatomy.made_requests import FIRST_NS, at_links, long, packet, request, step_rows, twelve
 
 from twinbed.analyses.anatomy.ladder import HEIGHT, LINE, MOST_ROWS, TICK, Rung, axis, label, rungs, tick_text, time_text
-from twinbed.analyses.anatomy.sampled import Request
+from twinbed.analyses.anatomy.sampled import Request, joined
+from twinbed.analyses.anatomy.steps import Seen
 
 
 def laid_out(*requests: Request) -> list[tuple[Request, tuple[Rung, ...]]]:
@@ -35,6 +36,18 @@ def test_of_many_packets_runs_are_folded_but_for_what_begins_or_ends_a_step() ->
     (band,) = (rung for rung in found if rung.is_band)
     assert len(band.packets) > 900
     assert len(rungs(request())) == 12, "few packets are all drawn"
+
+
+def test_packets_that_arrive_as_one_are_folded_though_the_last_ends_a_step() -> None:
+    packets, stations = long(400)
+    client, server = at_links(packets)
+    last = next(row for row in client if row["kind"] == "e")
+    inner = [row for row in client if row["payload_bytes"] == 1448]
+    together = {**inner[-40], "payload_bytes": 40 * 1448, "time_ns": last["time_ns"], "wire_packets": 40}
+    joined_there = sorted([*(row for row in client if row not in inner[-40:]), together], key=lambda row: row["time_ns"])
+    made = joined(Seen.BOTH, joined_there, server, *step_rows(stations))
+    assert sum(each.arrived_ns == last["time_ns"] - FIRST_NS for each in made.packets) == 41
+    assert len(rungs(made)) <= MOST_ROWS
 
 
 def test_a_long_silence_in_a_run_is_not_folded_away() -> None:

@@ -63,6 +63,10 @@ def test_a_late_acknowledgment_is_a_pattern_of_its_own_and_slow_requests_are_not
         (USUAL, "S s A P a p+ A+ f F A", ["several ACKs of the client"]),
         ("S s A P a p+ A e A F a", "S s A P a p+ e A F a", ["no ACK of the client before the server's last payload"]),
         ("S s A P a p+ A e A F a", "S s A P a p+ A e F a", ["no ACK of the client before the client's FIN"]),
+        ("P p+ A", "S s A P a p+ A", ["opens the connection", "an ACK more of the server before the server's payload"]),
+        ("S s A P p+ A", "P p+ A", ["on an open connection"]),
+        ("P p+ A", "P p+ A F f A", ["closes the connection"]),
+        ("P p+ A F f A", "P p+ A", ["leaves the connection open"]),
         (USUAL, USUAL, []),
     ],
 )
