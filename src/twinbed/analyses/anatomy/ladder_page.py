@@ -24,6 +24,10 @@ from twinbed.render.words import cell_title
 
 MOST_CELLS = 6
 """Cells whose ladders are drawn."""
+STRIP = (
+    "All requests: a line from P5 to P99, a box of the middle half, a bar at the median, each the mean over runs; a dot is a "
+    "run's mean. Below, the packets of the ladders."
+)
 
 
 def ladder_parts(result: Anatomy, cells: Sequence[Mapping[str, Level]]) -> Iterator[Markup]:
@@ -95,25 +99,24 @@ def _step(
     where = f"{cell_title(cell)}, " if cell else ""
     drawn = strip(requests, step, f"{where}{result.titles[step]}: its distribution over testbeds")
     return html(
-        '<details class="step" id="{}" data-step="{}"><summary>{}: {}</summary>{}<div class="plots ladder">{}</div></details>',
+        '<details class="step" id="{}" data-step="{}"><summary>{}: {}</summary>{}{}'
+        '<div class="plots ladder">{}</div></details>',
         id,
         step,
         result.titles[step],
         took,
         drawn,
+        html('<p class="note">{}</p>', STRIP) if drawn else "",
         tables,
     )
 
 
 def packet_table(each: Ladder, of_one: Sequence[Rung], step: str) -> Tabular:
-    """The packets from a step's begin to its end, folded as in the ladder."""
+    """The packets of a step, what begins it and what ends it too, folded as in the ladder."""
     spans = [span for span in each.request.spans if span.step == step]
-    rows = []
-    for rung in of_one:
-        if any(rung.begin_ns <= span.end_ns and rung.end_ns >= span.begin_ns for span in spans):
-            rows.append(_row(rung))
+    rungs = (rung for rung in of_one if any(span.holds(packet) for span in spans for packet in rung.packets))
     title = f"{each.testbed}: {time_text(each.request.durations_ns.get(step, 0))}"
-    return Tabular(title, title, ("Packet", "From", "Sent after", "On its way"), tuple(rows), texts=2)
+    return Tabular(title, title, ("Packet", "From", "Sent after", "On its way"), tuple(map(_row, rungs)), texts=2)
 
 
 def _row(rung: Rung) -> tuple[str | None, ...]:

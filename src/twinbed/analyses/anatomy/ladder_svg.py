@@ -34,6 +34,8 @@ LABEL_ROOM = 10.5
 NAMED, TIMED = 22.0, 9.5
 """Height from which a band has its step's name, and its time alone."""
 MARK = 7
+BESIDE = 13
+"""From a lifeline to a label: arrows of the other direction end between."""
 IN_BAND = 24
 """Characters of a line of text in a band."""
 
@@ -185,7 +187,7 @@ def _rungs(drawn: Drawn, colours: Mapping[str, str]) -> Iterator[Markup]:
 
 def _steps_of(request: Request, packet: Packet) -> str:
     """The steps that a packet begins, ends or lies in."""
-    return " ".join(dict.fromkeys(span.step for span in request.spans if span.begin_ns <= packet.sent_ns <= span.end_ns))
+    return " ".join(dict.fromkeys(span.step for span in request.spans if span.holds(packet)))
 
 
 def _colour(packet: Packet, colours: Mapping[str, str]) -> str:
@@ -216,7 +218,7 @@ def _arrow(drawn: Drawn, packet: Packet, text_y: float, colours: Mapping[str, st
         dashes,
     )
     head = _cross(end, arrived, colours["different"]) if lost else _head(start, sent, end, arrived, colour, width)
-    x, anchor = (start + 4, "start") if packet.from_client else (start - 4, "end")
+    x, anchor = (start + BESIDE, "start") if packet.from_client else (start - BESIDE, "end")
     text = html(
         '<text x="{}" y="{:.1f}" text-anchor="{}" fill="{}" stroke="{}" stroke-width="2.5" paint-order="stroke"'
         ' font-size="{}" aria-hidden="true">{}</text>',

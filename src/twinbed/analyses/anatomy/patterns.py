@@ -190,10 +190,26 @@ def _of_payload(common: Sequence[str], other: Sequence[str]) -> Iterator[str]:
             found.append(f"the {side}'s FIN with its last payload")
         elif one[last] > two[last] and two[fin]:
             found.append(f"the {side}'s FIN in a packet of its own")
+    if any(one[last] != two[last] for last in "Ee"):
+        # Apart from where the FIN is, as if it had a packet of its own in both.
+        common, other = _with_fins_apart(common), _with_fins_apart(other)
     found += _acknowledgments(common, other)
     if not found:
         found.append(_order(common, other))
     yield from found
+
+
+def _with_fins_apart(tokens: Sequence[str]) -> list[str]:
+    """Payload with a FIN as payload and a FIN, runs of payload collapsed as patterns have them."""
+    parts = {"E": ("P", "F"), "e": ("p", "f")}
+    found = list[str]()
+    for token in (part for whole in tokens for part in parts.get(whole, (whole,))):
+        before = next((at for at in reversed(range(len(found))) if found[at][0] not in "Aa"), None)
+        if token[0] in "Pp" and before is not None and found[before][0] == token[0]:
+            found[before:] = [f"{token[0]}+"]
+        else:
+            found.append(token)
+    return found
 
 
 def _acknowledgments(common: Sequence[str], other: Sequence[str]) -> Iterator[str]:

@@ -92,6 +92,11 @@ class Span:
     begin_ns: int
     end_ns: int
 
+    def holds(self, packet: Packet) -> bool:
+        """Whether it was sent or arrived in it; those that begin or end it too."""
+        times = (packet.client_ns, packet.server_ns)
+        return any(ns is not None and self.begin_ns <= ns <= self.end_ns for ns in times)
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -304,8 +309,3 @@ def _packet(row: PacketRow, client_ns: int | None, server_ns: int | None) -> Pac
         client_ns,
         server_ns,
     )
-
-
-def numbered(request: Request, begin_ns: int, end_ns: int) -> list[tuple[int, Packet]]:
-    """The packets that were sent from one time to another, both included, with their numbers from 1."""
-    return [(number, each) for number, each in enumerate(request.packets, 1) if begin_ns <= each.sent_ns <= end_ns]

@@ -9,11 +9,13 @@ from xml.etree import ElementTree
 import pytest
 from tests.unit.analyses.anatomy.made_requests import long, request, twelve
 
+from twinbed.analyses.anatomy.distribution import strip
 from twinbed.analyses.anatomy.ladder import axis, rungs
 from twinbed.analyses.anatomy.ladder_svg import TOP, WIDTH, Drawn, svg
 from twinbed.analyses.anatomy.ladder_text import ladder_lines
 from twinbed.analyses.anatomy.ladders import Ladder
 from twinbed.analyses.anatomy.mermaid import diagram
+from twinbed.analyses.anatomy.result import Requests, StepTimes
 from twinbed.analyses.anatomy.sampled import Request
 from twinbed.analyses.anatomy.steps import STEPS, Seen
 from twinbed.render.collected import collected
@@ -157,3 +159,25 @@ def test_mermaid_has_each_packet_and_step_and_no_sign_that_ends_a_statement() ->
     )
     assert all(re.fullmatch(shape, line.replace("#59;", "").replace("#35;", "")) for line in lines)
     assert "a#59;b #35;1, virtual" in text
+
+
+def test_a_strip_has_each_run_at_its_mean_and_the_box_at_the_quartiles() -> None:
+    quantiles = {0.05: 1e-3, 0.25: 2e-3, 0.5: 3e-3, 0.75: 4e-3, 0.9: 6e-3, 0.99: 8e-3}
+    times = StepTimes("server", 3.5e-3, (3e-3, 4e-3), quantiles)
+    one = Requests({}, "real", 2, 10, (times,), ())
+    root = ElementTree.fromstring(strip([one], "server", "text"))
+    dots = [float(each.get("cx", "")) for each in root.iter(f"{SVG}circle")]
+    (box,) = root.iter(f"{SVG}rect")
+    per_ms = dots[1] - dots[0]
+    zero = dots[0] - 3 * per_ms
+    assert float(box.get("x", "")) == pytest.approx(zero + 2 * per_ms, abs=0.2)
+    assert float(box.get("width", "")) == pytest.approx(2 * per_ms, abs=0.2)
+    (row,) = (each for each in root.iter(f"{SVG}g"))
+    assert (row.get("aria-label") or "").startswith("real: P5 1.00 ms, P25 2.00 ms") and "mean of 2 runs 3.50 ms" in row.get(
+        "aria-label", ""
+    )
+    fast = Requests({}, "fast", 2, 10, (StepTimes("server", 1e-6, (1e-6, 1e-6), dict.fromkeys(quantiles, 1e-6)),), ())
+    ticks = [each.text for each in ElementTree.fromstring(strip([one, fast], "server", "text")).iter(f"{SVG}text")]
+    assert {"10 µs", "100 µs", "1 ms"} <= set(ticks), "far apart, the axis is logarithmic"
+    nothing = Requests({}, "real", 2, 10, (StepTimes("syn", 0.0, (0.0, 0.0), dict.fromkeys(quantiles, 0.0)),), ())
+    assert not strip([nothing], "syn", "text") and not strip([one], "finish", "text")

@@ -54,8 +54,18 @@ def test_a_late_acknowledgment_is_a_pattern_of_its_own_and_slow_requests_are_not
         ),
         (USUAL, "S Y s A P a p+ A f F A", ["the client's SYN sent again"]),
         (USUAL, "S s A P a p+ A f F Z A", ["the client's FIN sent again"]),
-        (USUAL, "S s A P a p+ A e F A", ["the server's FIN with its last payload"]),
-        ("S s A P a p A e F a", "S s A P a p+ A f F a", ["the server's FIN in a packet of its own"]),
+        ("S s A P a p+ f F A", "S s A P a p+ A e F A", ["the server's FIN with its last payload"]),
+        (
+            "S s A P a p A e F a",
+            "S s A P a p+ A f F a",
+            ["the server's FIN in a packet of its own", "an ACK more of the client before the server's FIN"],
+        ),
+        ("S s A P a p+ f A F a", "S s A P a p e A F a", ["the server's FIN with its last payload"]),
+        (
+            "S s A P a p+ f A F a",
+            "S s A P a p A e F a",
+            ["the server's FIN with its last payload", "no ACK of the client before the client's FIN"],
+        ),
         (USUAL, "S s A P a p+ f A F A", ["the server's FIN before the client's ACK"]),
         (USUAL, "S s A P p+ A f F A", ["no ACK of the server before the server's payload"]),
         (USUAL, "S s A P a p A f F A", ["the server's payload in one packet"]),
@@ -76,9 +86,9 @@ def test_what_sets_a_pattern_apart_is_said(common: str, other: str, said: list[s
 
 def test_a_sentence_names_the_commonest_and_leaves_the_rare_ones_together() -> None:
     rare = [pattern(f"S s A P a {'x ' * count}A", 0.005) for count in range(1, 5)]
-    said = sentence("real", [pattern(USUAL, 0.9), pattern("S s A P a p+ A e F A", 0.08), *rare])
+    said = sentence("real", [pattern(USUAL, 0.9), pattern("S s A P a p+ f A F A", 0.08), *rare])
     assert said == (
-        f"real: 90 % of requests are {USUAL}; 8 % S s A P a p+ A e F A: the server's FIN with its last payload; 2 % others"
+        f"real: 90 % of requests are {USUAL}; 8 % S s A P a p+ f A F A: the server's FIN before the client's ACK; 2 % others"
     )
     assert sentence("real", [pattern(USUAL, 0.99996)]) == f"real: >99.9 % of requests are {USUAL}"
     assert sentence("real", [pattern(USUAL, 1.0)]) == f"real: 100 % of requests are {USUAL}"
