@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from twinbed.analyses.anatomy.ladders import Ladder
     from twinbed.analyses.anatomy.result import Anatomy
 
+MERMAID = (".mmd", ".mermaid")
+"""Names of files that Mermaid's own programs read."""
+
 
 @click.command(name="anatomy", epilog="docs/anatomy.md says what the steps are, and works an example through.")
 @click.argument("sources", metavar="RESULTS | CAPTURE [CAPTURE]", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -59,6 +62,8 @@ def command(
     twinbed anatomy client.pcap server.pcap                      of two captures of one path, the client's first
     twinbed anatomy client.pcap                                  of one: what lies behind it is one step
     """
+    if style is None and output is not None and output.suffix.lower() in MERMAID:
+        style = "mermaid"
     if not inputs.is_results(sources[0]):
         return _of_captures(sources, one_clock, ladder, style, output)
     if len(sources) > 1:

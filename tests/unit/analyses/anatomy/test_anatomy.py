@@ -188,7 +188,7 @@ def test_captures_need_no_results() -> None:
         run(str(GOLDEN / "pairs" / "relay-udp" / "a.pcap"))
 
 
-def test_a_request_of_captures_is_shown_packet_by_packet() -> None:
+def test_a_request_of_captures_is_shown_packet_by_packet(tmp_path: Path) -> None:
     capture = str(GOLDEN / "packetisation" / "close.pcap")
     _, text = run(capture)
     (title,) = re.findall(r"^close.pcap: .*", text, re.M)[1:]
@@ -198,3 +198,5 @@ def test_a_request_of_captures_is_shown_packet_by_packet() -> None:
     assert f" {count} packets;" in title
     code, drawn = run(capture, capture, "--one-clock", "--format", "mermaid")
     assert code == 0 and drawn.startswith("sequenceDiagram\n") and "->>SL: SYN" in drawn
+    run(capture, "-o", str(tmp_path / "request.mmd"))
+    assert (tmp_path / "request.mmd").read_text().startswith("sequenceDiagram\n")
