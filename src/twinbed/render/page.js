@@ -42,6 +42,24 @@
     });
   });
 
+  // Steps of a request: the link of a step's band unfolds it, and packets of unfolded steps stand out in the ladders above.
+  document.querySelectorAll("details.ladders").forEach(function (cell) {
+    const steps = Array.from(cell.querySelectorAll("details.step"));
+    const mark = function () {
+      const open = steps.filter(function (step) { return step.open; }).map(function (step) { return step.dataset.step; });
+      cell.querySelectorAll("[data-steps]").forEach(function (drawn) {
+        const own = drawn.dataset.steps.split(" ");
+        drawn.classList.toggle("picked", own.some(function (step) { return open.includes(step); }));
+      });
+    };
+    steps.forEach(function (step) { step.addEventListener("toggle", mark); });
+    cell.addEventListener("click", function (event) {
+      const link = event.target.closest && event.target.closest("svg a");
+      const step = link && document.getElementById(link.getAttribute("href").slice(1));
+      if (step) step.open = true;
+    });
+  });
+
   // What is folded away on a screen belongs on paper.
   let closed = [];
   window.addEventListener("beforeprint", function () {

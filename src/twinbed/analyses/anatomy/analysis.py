@@ -23,8 +23,11 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 from scipy.special import stdtrit
 
-from twinbed.analyses.anatomy import steps
+from twinbed.analyses.anatomy import patterns, steps
+from twinbed.analyses.anatomy.ladders import Ladder, ladder
+from twinbed.analyses.anatomy.patterns import Counts
 from twinbed.analyses.anatomy.result import BETWEEN, TOTAL, Anatomy, Difference, Requests, StepTimes
+from twinbed.analyses.anatomy.sampled import samples
 from twinbed.analyses.anatomy.steps import STEPS, Seen
 from twinbed.contracts.analysis import Analysis, Row, Section
 from twinbed.model.caution import Caution, Kind
@@ -40,11 +43,10 @@ from twinbed.statistics.ratio import ratio_test
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SHARES = (0.5, 0.9, 0.99)
+SHARES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.99)
 CLIENT, SERVER = "client", "server"
 SAMPLED_FROM = 2**17
 """Exchanges of a link; of more the core keeps a sample, which says nothing of what lies between requests."""
-MOST_PATTERNS = 8
 SPECIAL = {TOTAL: "a request, from its first packet to its end", BETWEEN: "client: between one request and the next"}
 
 
@@ -65,7 +67,7 @@ class _Run:
     requests: int
     means: Mapping[str, float]
     quantiles: Mapping[str, Mapping[float, float]]
-    patterns: Counter[str]
+    patterns: Counts
 
 
 class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
@@ -100,10 +102,14 @@ class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
             groups[cell][str(run.record.settings["testbed"]["name"])].append(run)
         paired = outline.data.get("comparison") == Pairing.PAIRED
         names = [*(step.name for step in STEPS[seen]), TOTAL, BETWEEN]
-        requests, differences = list[Requests](), list[Difference]()
+        sampled = samples(source.table("step_packets"))
+        requests, differences, ladders = list[Requests](), list[Difference](), list[Ladder]()
         for cell, of_cell in sorted(groups.items(), key=lambda item: _rank(cells[item[0]], outline.data.get("factors", {}))):
             for testbed in (each for each in outline.testbeds if each in of_cell):
                 requests.append(_requests(cells[cell], testbed, of_cell[testbed], names))
+                ids = [run.record.id for run in of_cell[testbed]]
+                if (one := ladder(cells[cell], testbed, ids, links, sampled, seen)) is not None:
+                    ladders.append(one)
                 if testbed != outline.reference and outline.reference in of_cell:
                     pair = of_cell[testbed], of_cell[outline.reference]
                     about = cells[cell], testbed, outline.reference
@@ -118,6 +124,7 @@ class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
             confidence=confidence,
             requests=tuple(requests),
             differences=tuple(_decided(differences, 1 - confidence)),
+            ladders=tuple(ladders),
             cautions=tuple(_cautions(runs)),
             left_out={reason: count for reason, count in left_out.items() if count},
         )
@@ -176,7 +183,7 @@ def _seen(links: Mapping[str, Mapping[str, pa.Table]], complete: Mapping[str, Re
 
 
 def _run(record: Record, tables: Mapping[str, pa.Table], seen: Seen, left_out: Counter[str]) -> _Run | None:
-    found = []
+    found, counts = [], list[Counts]()
     for link, table in tables.items():
         if link.startswith(CLIENT):
             each = steps.requests(table, tables.get(_server_of(link)), seen)
@@ -184,6 +191,7 @@ def _run(record: Record, tables: Mapping[str, pa.Table], seen: Seen, left_out: C
             left_out["requests with a step that ends before it begins"] += each.disordered
             if len(each):
                 found.append(each)
+                counts.append(patterns.counted(table, each))
     count = sum(map(len, found))
     if not count:
         return None
@@ -197,7 +205,7 @@ def _run(record: Record, tables: Mapping[str, pa.Table], seen: Seen, left_out: C
     quantiles = {
         name: dict(zip(SHARES, np.quantile(seconds, SHARES).tolist(), strict=True)) for name, seconds in durations.items()
     }
-    return _Run(record, count, means, quantiles, Counter(pattern for each in found for pattern in each.patterns))
+    return _Run(record, count, means, quantiles, patterns.together(counts))
 
 
 def _requests(cell: Mapping[str, Level], testbed: str, runs: Sequence[_Run], names: Sequence[str]) -> Requests:
@@ -208,10 +216,8 @@ def _requests(cell: Mapping[str, Level], testbed: str, runs: Sequence[_Run], nam
         of_runs = tuple(run.means[name] for run in runs)
         shares = {share: fmean(run.quantiles[name][share] for run in runs) for share in SHARES if name in runs[0].quantiles}
         times.append(StepTimes(name, fmean(of_runs), of_runs, shares))
-    together = sum((run.patterns for run in runs), Counter[str]())
     count = sum(run.requests for run in runs)
-    patterns = {pattern: number / count for pattern, number in together.most_common(MOST_PATTERNS)}
-    return Requests(cell, testbed, len(runs), count, tuple(times), patterns)
+    return Requests(cell, testbed, len(runs), count, tuple(times), patterns.occurring([run.patterns for run in runs]))
 
 
 def _differences(

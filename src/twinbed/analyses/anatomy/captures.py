@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,18 +10,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from twinbed import _core
-from twinbed.analyses.anatomy import steps
+from twinbed.analyses.anatomy import patterns, steps
+from twinbed.analyses.anatomy.ladders import Ladder, ladder
+from twinbed.analyses.anatomy.patterns import Counts
+from twinbed.analyses.anatomy.sampled import together
 from twinbed.analyses.anatomy.steps import STEPS, Requests, Seen
 from twinbed.contracts.analysis import Row
 from twinbed.model.error import TwinbedError
-from twinbed.render.quantities import number, share, unit_scale
+from twinbed.render.quantities import number, unit_scale
 from twinbed.render.tabular import Tabular
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 SHARES = (0.5, 0.9, 0.99)
-MOST_PATTERNS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class Captured:
     files: Sequence[Path]
     seen: Seen
     requests: Requests
+    counts: Counts
+    ladder: Ladder | None
 
     @property
     def titles(self) -> dict[str, str]:
@@ -68,15 +71,15 @@ class Captured:
         }
         return Tabular("Steps of a request", f"{len(self.requests)} requests, {views[self.seen]}.", heads, rows)
 
-    def patterns(self) -> list[str]:
-        """The most frequent, with their shares."""
-        common = Counter(self.requests.patterns).most_common(MOST_PATTERNS)
-        return [f"{share(round(count / len(self.requests), 3)):>7}  {pattern}" for pattern, count in common]
+    def patterns(self) -> str:
+        """Those that occur, with their shares."""
+        return patterns.sentence(self.files[0].name, patterns.occurring([self.counts]))
 
 
 def read(client: Path, server: Path | None, *, one_clock: bool) -> Captured:
     """Raises TwinbedError where a file is no capture, or holds no whole request."""
-    tables = [_steps(file) for file in (client, server) if file is not None]
+    read = [_tables(file) for file in (client, server) if file is not None]
+    tables = [each for each, _ in read]
     seen = Seen.CLIENT if server is None else Seen.BOTH if one_clock else Seen.APART
     found = steps.requests(tables[0], tables[1] if server is not None else None, seen)
     if not len(found):
@@ -85,14 +88,19 @@ def read(client: Path, server: Path | None, *, one_clock: bool) -> Captured:
             f"{client} holds no HTTP request with all its steps: {lacking}",
             advice="the client's capture comes first; both must hold the connections from their SYN on",
         )
-    return Captured([file for file in (client, server) if file is not None], seen, found)
+    links = dict(zip(("client", "server"), tables, strict=False))
+    sampled = together([packets for _, packets in read])
+    files = [file for file in (client, server) if file is not None]
+    counts = patterns.counted(tables[0], found)
+    return Captured(files, seen, found, counts, ladder({}, client.name, [""], {"": links}, sampled, seen))
 
 
-def _steps(file: Path) -> pa.Table:
+def _tables(file: Path) -> tuple[pa.Table, pa.Table]:
+    """Its steps, and the packets of a sample of its requests."""
     try:
         tables, _ = _core.capture_tables(file, ["steps"])
     except (OSError, ValueError) as error:
         raise TwinbedError(str(error)) from error
     import pyarrow as pa
 
-    return pa.table(tables["steps"])
+    return pa.table(tables["steps"]), pa.table(tables["step_packets"])

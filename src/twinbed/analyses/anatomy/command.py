@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,11 @@ from twinbed.contracts.analysis import Inputs
 from twinbed.observations.options import STYLES, write
 
 if TYPE_CHECKING:
+    from twinbed.analyses.anatomy.ladders import Ladder
     from twinbed.analyses.anatomy.result import Anatomy
+
+MERMAID = (".mmd", ".mermaid")
+"""Names of files that Mermaid's own programs read."""
 
 
 @click.command(name="anatomy", epilog="docs/anatomy.md says what the steps are, and works an example through.")
@@ -24,7 +28,12 @@ if TYPE_CHECKING:
 @click.option(
     "--table", type=click.Choice(["differences", "steps", "patterns"]), default="differences", help="Which table CSV is of."
 )
-@click.option("--format", "style", type=click.Choice([*STYLES, "html"]), help="Default: by the name of -o, else text.")
+@click.option(
+    "--ladder", is_flag=True, help="Show a request of each testbed packet by packet, not of the largest difference alone."
+)
+@click.option(
+    "--format", "style", type=click.Choice([*STYLES, "html", "mermaid"]), help="Default: by the name of -o, else text."
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; .html makes a page.")
 @click.pass_obj
 def command(
@@ -35,6 +44,7 @@ def command(
     margin: str | None,
     reference: str | None,
     table: str,
+    ladder: bool,
     style: str | None,
     output: Path | None,
 ) -> int:
@@ -47,11 +57,15 @@ def command(
     twinbed anatomy results/
     twinbed anatomy results/ --format csv --table steps
     twinbed anatomy results/ -o anatomy.html                     as a page, with the waterfall of each difference
+    twinbed anatomy results/ --ladder                            a request of every testbed, packet by packet
+    twinbed anatomy results/ --format mermaid                    the same as a sequence diagram
     twinbed anatomy client.pcap server.pcap                      of two captures of one path, the client's first
     twinbed anatomy client.pcap                                  of one: what lies behind it is one step
     """
+    if style is None and output is not None and output.suffix.lower() in MERMAID:
+        style = "mermaid"
     if not inputs.is_results(sources[0]):
-        return _of_captures(sources, one_clock, style, output)
+        return _of_captures(sources, one_clock, ladder, style, output)
     if len(sources) > 1:
         raise click.UsageError(f"{sources[0]} are results: give them alone, or captures")
     from twinbed.analyses.anatomy.analysis import AnatomyParams
@@ -64,6 +78,8 @@ def command(
     except (QuantityError, ValueError) as error:
         raise TwinbedError(f"--margin: {margin!r} is not a share above 0", advice="such as 10% or 0.1") from error
     result = anatomy.run(inputs.tables(sources[0], reference), params)
+    if style == "mermaid":
+        return _mermaid(result.ladders, result.titles, sources[0], output)
     write(
         anatomy.tables(result),
         result.cautions,
@@ -71,20 +87,37 @@ def command(
         sources[0],
         style,
         table,
-        _text(result),
+        _text(result, all_ladders=ladder),
         output,
         lambda: _page(result, str(sources[0])),
     )
     return codes.DONE
 
 
-def _of_captures(files: tuple[Path, ...], one_clock: bool, style: str | None, output: Path | None) -> int:
+def _mermaid(ladders: Sequence[Ladder], titles: Mapping[str, str], source: Path, output: Path | None) -> int:
+    from twinbed.analyses.anatomy.mermaid import diagram
+    from twinbed.model.error import TwinbedError
+    from twinbed.render.output import opened
+
+    if not ladders:
+        raise TwinbedError(f"{source} has no packets of requests with all their steps")
+    with opened(output) as file:
+        file.write(diagram(ladders, titles).encode())
+    return codes.DONE
+
+
+def _of_captures(files: tuple[Path, ...], one_clock: bool, all_rungs: bool, style: str | None, output: Path | None) -> int:
     from twinbed.analyses.anatomy.captures import read
+    from twinbed.analyses.anatomy.ladder_text import is_short, ladder_lines
 
     if len(files) > 2:
         raise click.UsageError(f"{len(files)} captures: give the client's and the server's, or one")
     found = read(files[0], files[1] if len(files) == 2 else None, one_clock=one_clock)
-    lines = [found.table().as_text(), found.table().caption, "", "Patterns of packets:", *found.patterns()]
+    if style == "mermaid":
+        return _mermaid([found.ladder] if found.ladder else [], found.titles, files[0], output)
+    lines = [found.table().as_text(), found.table().caption, found.patterns()]
+    if found.ladder is not None and (all_rungs or is_short([found.ladder])):
+        lines += ["", *ladder_lines(found.ladder, found.titles)]
     left_out = {
         "requests that lack a step, such as an answer or a packet in a capture": found.requests.incomplete,
         "requests with a step that ends before it begins": found.requests.disordered,
@@ -100,9 +133,11 @@ def _page(result: Anatomy, source: str) -> str:
     return page(result, source)
 
 
-def _text(result: Anatomy) -> Iterator[str]:
+def _text(result: Anatomy, *, all_ladders: bool) -> Iterator[str]:
+    from twinbed.analyses.anatomy.ladder_text import shown
+    from twinbed.analyses.anatomy.patterns import sentence
     from twinbed.analyses.anatomy.tables import caption, step_table
-    from twinbed.analyses.anatomy.words import pattern_sentence, sentences
+    from twinbed.analyses.anatomy.words import sentences
     from twinbed.render.words import cell_title
 
     others = [each for each in result.requests if each.testbed != result.reference]
@@ -112,6 +147,7 @@ def _text(result: Anatomy) -> Iterator[str]:
         yield step_table(result, each.cell, each.testbed).as_text()
     for each in result.requests:
         if each.patterns:
-            yield f"{cell_title(each.cell)} {pattern_sentence(each.testbed, each.patterns)}".strip()
+            yield f"{f'{cell_title(each.cell)}: ' if each.cell else ''}{sentence(each.testbed, each.patterns)}"
     yield from sentences(result)
+    yield from shown(result, all_of_them=all_ladders)
     yield caption(result)

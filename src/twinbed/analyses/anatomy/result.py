@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from twinbed.analyses.anatomy.ladders import Ladder
+from twinbed.analyses.anatomy.patterns import Pattern
 from twinbed.analyses.anatomy.steps import Seen
 from twinbed.model.caution import Caution
 from twinbed.model.result import Interval, Verdict
@@ -38,8 +40,8 @@ class Requests:
     """With all their steps, of all runs."""
     times: tuple[StepTimes, ...]
     """In the order of the steps; the total and what lies between requests at the end."""
-    patterns: Mapping[str, float]
-    """Pattern of packets -> share of requests, most frequent first."""
+    patterns: tuple[Pattern, ...]
+    """Of packets, most frequent first."""
 
     def of(self, step: str) -> StepTimes | None:
         return next((each for each in self.times if each.step == step), None)
@@ -79,9 +81,15 @@ class Anatomy:
     confidence: float
     requests: tuple[Requests, ...]
     differences: tuple[Difference, ...]
+    ladders: tuple[Ladder, ...] = ()
+    """The request that stands for those of a cell and testbed, where captures hold its packets."""
     cautions: tuple[Caution, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Reason -> number of runs, or of requests, that are not in it."""
+
+    def ladders_of(self, cell: Mapping[str, Level]) -> tuple[Ladder, ...]:
+        """In the order of the testbeds."""
+        return tuple(each for each in self.ladders if each.cell == cell)
 
     def steps_of(self, cell: Mapping[str, Level], testbed: str) -> tuple[Difference, ...]:
         """The differences of the steps, without the total."""

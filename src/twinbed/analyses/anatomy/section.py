@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
+from twinbed.analyses.anatomy.ladder_page import ladder_parts
+from twinbed.analyses.anatomy.patterns import sentence
 from twinbed.analyses.anatomy.plots import MOST, waterfall
 from twinbed.analyses.anatomy.result import Anatomy
 from twinbed.analyses.anatomy.tables import caption, places, step_table
-from twinbed.analyses.anatomy.words import pattern_sentence, sentences
+from twinbed.analyses.anatomy.words import sentences
 from twinbed.contracts.analysis import Part, Section
 from twinbed.render import plots
 from twinbed.render.document import document
@@ -53,8 +55,9 @@ def _body(result: Anatomy) -> Iterator[Markup]:
         table = step_table(result, cell)
         yield html("<details><summary>Steps{}{}</summary>{}</details>", ": " if cell else "", cell_title(cell), table.as_html())
     yield html('<p class="note">{}</p>', caption(result))
+    yield from ladder_parts(result, places(result))
     patterns = [
-        f"{cell_title(each.cell)} {pattern_sentence(each.testbed, each.patterns)}".strip()
+        f"{f'{cell_title(each.cell)}: ' if each.cell else ''}{sentence(each.testbed, each.patterns)}"
         for each in result.requests
         if each.patterns
     ]

@@ -117,6 +117,8 @@ class Requests:
     """Requests that lack a step: no answer, or a packet that no capture holds."""
     disordered: int
     """Requests with a step that ended before it began: an answer to half a request, or clocks that do not agree."""
+    rows: npt.NDArray[np.int64]
+    """Which rows of the client's table they are."""
 
     @property
     def total(self) -> Seconds:
@@ -164,6 +166,7 @@ def requests(client: pa.Table, server: pa.Table | None, seen: Seen) -> Requests:
         [patterns[at] for at in np.flatnonzero(kept)],
         incomplete=int((~known).sum()),
         disordered=int((known & ~sound).sum()),
+        rows=np.flatnonzero(kept),
     )
 
 

@@ -59,9 +59,16 @@ def step_rows(result: Anatomy) -> list[Row]:
 def pattern_rows(result: Anatomy) -> list[Row]:
     """A row a pattern of packets, cell and testbed."""
     return [
-        {**each.cell, "testbed": each.testbed, "pattern": pattern, "share": part}
+        {
+            **each.cell,
+            "testbed": each.testbed,
+            "pattern": pattern.packets,
+            "late": pattern.late or None,
+            "silence_s": pattern.silence_s,
+            "share": pattern.share,
+        }
         for each in result.requests
-        for pattern, part in each.patterns.items()
+        for pattern in each.patterns
     ]
 
 

@@ -6,13 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from twinbed.analyses.anatomy.result import BETWEEN, TOTAL, Anatomy, Difference
 from twinbed.model.run import Level
-from twinbed.render.quantities import number, plus_minus, share, unit_scale
+from twinbed.render.quantities import number, plus_minus, unit_scale
 from twinbed.render.words import cell_title
 
 MOST = 3
 """Steps that a sentence names."""
-RARE = 0.01
-"""Share of requests from which a pattern is worth naming."""
 LEAST = 0.05
 """Share of the difference from which a step is worth naming."""
 
@@ -77,12 +75,3 @@ def _part(result: Anatomy, each: Difference) -> str:
 
 def _list(texts: list[str]) -> str:
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
-
-
-def pattern_sentence(testbed: str, patterns: Mapping[str, float]) -> str:
-    """``container: 98 % of requests are S s A P a p+ A f F a``"""
-    (pattern, part), *others = patterns.items()
-    text = f"{testbed}: {share(round(part, 3))} of requests are {pattern}"
-    if others and others[0][1] >= RARE:
-        text += f", {share(round(others[0][1], 3))} {others[0][0]}"
-    return text

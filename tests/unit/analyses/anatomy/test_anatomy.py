@@ -57,6 +57,8 @@ def rows(run: str, means_us: dict[str, float], noise: np.random.Generator) -> li
             **names,
             "complete": True,
             "pattern": "S s A P p+" if sequence % 4 else "S s A P p",
+            "silence_ns": 1000,
+            "silence_ended_by": "p",
             "next_ns": None,
         }
         common["server_fin_ns"] = None
@@ -128,7 +130,7 @@ def test_the_finest_view_is_that_of_all_runs() -> None:
 
 def test_patterns_have_their_shares() -> None:
     (real, _) = anatomy.run(study({"real": MEANS_US, "virtual": MEANS_US})).requests
-    assert real.patterns == {"S s A P p+": 0.75, "S s A P p": 0.25}
+    assert {each.packets: each.share for each in real.patterns} == pytest.approx({"S s A P p+": 0.75, "S s A P p": 0.25})
     assert real.requests == REQUESTS * RUNS
 
 
@@ -181,5 +183,20 @@ def test_captures_need_no_results() -> None:
     assert parts == pytest.approx(steps["total"]["mean_s"], abs=1e-12)
     _, text = run(str(capture), str(capture), "--one-clock")
     assert "first byte on its way" in text and "S s A P a p" in text
+    assert "% of requests are S s A P a p" in text
     with pytest.raises(TwinbedError, match="no HTTP request"):
         run(str(GOLDEN / "pairs" / "relay-udp" / "a.pcap"))
+
+
+def test_a_request_of_captures_is_shown_packet_by_packet(tmp_path: Path) -> None:
+    capture = str(GOLDEN / "packetisation" / "close.pcap")
+    _, text = run(capture)
+    (title,) = re.findall(r"^close.pcap: .*", text, re.M)[1:]
+    assert "the medoid of 20 requests" in title
+    lines = text[text.index(title) :].splitlines()
+    count = sum(re.match(r" *(0|[\d.]+ .?s)  \|", line) is not None for line in lines)
+    assert f" {count} packets;" in title
+    code, drawn = run(capture, capture, "--one-clock", "--format", "mermaid")
+    assert code == 0 and drawn.startswith("sequenceDiagram\n") and "->>SL: SYN" in drawn
+    run(capture, "-o", str(tmp_path / "request.mmd"))
+    assert (tmp_path / "request.mmd").read_text().startswith("sequenceDiagram\n")

@@ -137,11 +137,11 @@ def test_what_lacks_a_step_is_counted_and_left_out() -> None:
 def test_what_lies_between_requests_of_a_closed_loop() -> None:
     """Two users: each request takes 3 ms, and each user waits 2 ms before the next."""
     begins = [(5 * at + offset) * 10**6 for at in range(50) for offset in (0, 1)]
-    loop = steps.Requests({}, np.array(begins), np.array(begins) + 3 * 10**6, [""] * 100, 0, 0)
+    loop = steps.Requests({}, np.array(begins), np.array(begins) + 3 * 10**6, [""] * 100, 0, 0, np.arange(100))
     assert steps.users(loop.begins_ns, loop.ends_ns) == 2
     # The ends of the run hold no wait: a hundredth of it.
     assert steps.between_s(loop) == pytest.approx(2e-3, rel=0.05)
-    back_to_back = steps.Requests({}, np.arange(10) * 10**6, (np.arange(10) + 1) * 10**6, [""] * 10, 0, 0)
+    back_to_back = steps.Requests({}, np.arange(10) * 10**6, (np.arange(10) + 1) * 10**6, [""] * 10, 0, 0, np.arange(10))
     assert steps.users(back_to_back.begins_ns, back_to_back.ends_ns) == 1
     assert steps.between_s(back_to_back) == pytest.approx(0, abs=1e-12)
-    assert steps.between_s(steps.Requests({}, np.zeros(1, np.int64), np.ones(1, np.int64), [""], 0, 0)) is None
+    assert steps.between_s(steps.Requests({}, np.zeros(1, np.int64), np.ones(1, np.int64), [""], 0, 0, np.arange(1))) is None

@@ -1,0 +1,247 @@
+"""Patterns of packets: which occur, how often, and in words what sets one apart from the commonest.
+
+A request whose packets are those of a pattern but for a long silence in it is a pattern of its own: its last acknowledgment
+may come 40 ms later.  A silence is long that lasts at least ``LATE_S``, which is less than Linux holds an acknowledgment back
+(40 ms) or waits before it sends again (200 ms), and ``LATE_FOLD`` times as long as the rest of the request: what is slow
+throughout has none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from statistics import median
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from twinbed.analyses.anatomy.steps import Requests
+from twinbed.render.quantities import number, share, unit_scale
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LATE_S = 0.03
+LATE_FOLD = 3.0
+MOST = 8
+"""Patterns that are kept of one testbed and cell."""
+RARE = 0.01
+"""Share of requests from which a pattern is worth naming."""
+MOST_NAMED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One that occurs on a testbed and cell."""
+
+    packets: str
+    """Letters, with runs collapsed."""
+    late: str
+    """Letter of the packet that a long silence came before; empty without one."""
+    share: float
+    """Of requests: the mean over runs of each run's share."""
+    silence_s: float | None
+    """The median over requests of the silence."""
+
+
+Counts: TypeAlias = Mapping[tuple[str, str], Sequence[float]]
+"""(packets, late) -> the silences of the requests of one run, in seconds."""
+
+
+def counted(client: pa.Table, requests: Requests) -> Counts:
+    """Of the requests on one link, whose rows of ``steps`` at the client's link these are."""
+    silences_s = np.asarray(client["silence_ns"])[requests.rows] * 1e-9
+    ended_by = client["silence_ended_by"].to_pylist()
+    rest = np.maximum(requests.total - silences_s, 0.0)
+    late = (silences_s >= LATE_S) & (silences_s >= LATE_FOLD * rest)
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for pattern, row, silence_s, is_late in zip(requests.patterns, requests.rows, silences_s.tolist(), late, strict=True):
+        found[pattern, (ended_by[row] or "") if is_late else ""].append(silence_s)
+    return found
+
+
+def together(links: Sequence[Counts]) -> Counts:
+    """Those of several links of a run."""
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for counts in links:
+        for name, silences in counts.items():
+            found[name] += silences
+    return found
+
+
+def occurring(runs: Sequence[Counts]) -> tuple[Pattern, ...]:
+    """Most frequent first."""
+    shares: dict[tuple[str, str], float] = defaultdict(float)
+    silences: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for counts in runs:
+        whole = sum(map(len, counts.values()))
+        for name, each in counts.items():
+            shares[name] += len(each) / whole / len(runs)
+            silences[name] += each
+    return tuple(
+        Pattern(packets, late, part, median(silences[packets, late]) if late else None)
+        for (packets, late), part in sorted(shares.items(), key=lambda item: -item[1])[:MOST]
+    )
+
+
+def sentence(testbed: str, patterns: Sequence[Pattern]) -> str:
+    """``container: 92 % of requests are S s A P a p+ A f F a; 6 % the same, the client's ACK 40 ms late``"""
+    return f"{testbed}: {'; '.join(_parts(patterns))}"
+
+
+def _parts(patterns: Sequence[Pattern]) -> Iterator[str]:
+    common, *others = patterns
+    named = [other for other in others if other.share >= RARE][: MOST_NAMED - 1]
+    yield f"{percent(common.share)} of requests are {common.packets}{_late(common)}"
+    for each in named:
+        if each.packets == common.packets:
+            yield f"{percent(each.share)} the same{_late(each) or ' without the silence'}"
+        else:
+            yield f"{percent(each.share)} {each.packets}: {', '.join(difference(common, each))}"
+    rest = 1 - sum(each.share for each in (common, *named))
+    if rest >= RARE:
+        yield f"{percent(rest)} others"
+
+
+def percent(part: float) -> str:
+    """A share of requests: ``6.2 %``, ``49 %``, ``>99.9 %``."""
+    if 0.9995 <= part < 1:
+        return ">99.9 %"
+    return share(round(part, 3 if part < 0.1 or part > 0.99 else 2))
+
+
+def _late(each: Pattern) -> str:
+    if each.silence_s is None:
+        return ""
+    scale = unit_scale("s", [each.silence_s])
+    return f", {_whose(each.late)} after a silence of {number(float(f'{each.silence_s / scale.factor:.3g}'))} {scale.unit}"
+
+
+_KINDS = {
+    "S": "SYN",
+    "A": "ACK",
+    "P": "payload",
+    "F": "FIN",
+    "E": "last payload",
+    "R": "RST",
+    "Y": "SYN",
+    "X": "payload",
+    "Z": "FIN",
+}
+
+
+def _whose(letter: str) -> str:
+    side = "client's" if letter.isupper() else "server's"
+    again = " sent again" if letter in "XYZxyz" else ""
+    return f"the {side} {_KINDS[letter.upper()]}{again}"
+
+
+def difference(common: Pattern, other: Pattern) -> list[str]:
+    """What the other has that the commonest has not, and what it lacks, each in a few words; nothing where it is the same."""
+    found = list(_packets(common.packets.split(), other.packets.split()))
+    if other.silence_s is not None:
+        found.append(_late(other).removeprefix(", "))
+    return found
+
+
+def _packets(common: Sequence[str], other: Sequence[str]) -> Iterator[str]:
+    if list(common) == list(other):
+        return
+    if ("S" in common) != ("S" in other):
+        yield "opens the connection" if "S" in other else "on an open connection"
+        common, other = _without_handshake(common), _without_handshake(other)
+    closed = [not _FINS.isdisjoint(token[0] for token in tokens) for tokens in (common, other)]
+    if closed[0] != closed[1]:
+        yield "closes the connection" if closed[1] else "leaves the connection open"
+        common, other = _without_end(common), _without_end(other)
+    yield from _of_payload(common, other)
+
+
+_FINS = frozenset("FfEeRr")
+
+
+def _without_handshake(tokens: Sequence[str]) -> Sequence[str]:
+    begin = next((at for at, token in enumerate(tokens) if token[0] == "P"), 0)
+    return tokens[begin:]
+
+
+def _without_end(tokens: Sequence[str]) -> Sequence[str]:
+    end = next((at for at, token in enumerate(tokens) if token[0] in _FINS), len(tokens))
+    while end and tokens[end - 1][0] in "Aa":
+        end -= 1
+    return tokens[:end]
+
+
+def _of_payload(common: Sequence[str], other: Sequence[str]) -> Iterator[str]:
+    if list(common) == list(other):
+        return
+    one, two = (Counter(token[0] for token in tokens) for tokens in (common, other))
+    found = list[str]()
+    for letter in "YXZyxz":
+        if two[letter] > one[letter]:
+            found.append(_whose(letter))
+    for letter in "Rr":
+        if two[letter] > one[letter]:
+            found.append(f"{_whose(letter)} ends it")
+    for fin, last, side in (("F", "E", "client"), ("f", "e", "server")):
+        if two[last] > one[last]:
+            found.append(f"the {side}'s FIN with its last payload")
+        elif one[last] > two[last] and two[fin]:
+            found.append(f"the {side}'s FIN in a packet of its own")
+    if any(one[last] != two[last] for last in "Ee"):
+        # Apart from where the FIN is, as if it had a packet of its own in both.
+        common, other = _with_fins_apart(common), _with_fins_apart(other)
+    found += _acknowledgments(common, other)
+    if not found:
+        found.append(_order(common, other))
+    yield from found
+
+
+def _with_fins_apart(tokens: Sequence[str]) -> list[str]:
+    """Payload with a FIN as payload and a FIN, runs of payload collapsed as patterns have them."""
+    parts = {"E": ("P", "F"), "e": ("p", "f")}
+    found = list[str]()
+    for token in (part for whole in tokens for part in parts.get(whole, (whole,))):
+        before = next((at for at in reversed(range(len(found))) if found[at][0] not in "Aa"), None)
+        if token[0] in "Pp" and before is not None and found[before][0] == token[0]:
+            found[before:] = [f"{token[0]}+"]
+        else:
+            found.append(token)
+    return found
+
+
+def _acknowledgments(common: Sequence[str], other: Sequence[str]) -> Iterator[str]:
+    """Where more or fewer of them stand alone; nothing where as many do, elsewhere."""
+    one, two = ([token[0] for token in tokens] for tokens in (common, other))
+    for letter, side in (("A", "client"), ("a", "server")):
+        in_a_row = [sum(token == f"{letter}+" for token in tokens) for tokens in (common, other)]
+        if one.count(letter) == two.count(letter):
+            if in_a_row[0] != in_a_row[1]:
+                yield f"{'several ACKs' if in_a_row[1] > in_a_row[0] else 'a single ACK'} of the {side}"
+            continue
+        for kind, begin, end, to_begin, to_end in SequenceMatcher(None, one, two, autojunk=False).get_opcodes():
+            more = two[to_begin:to_end].count(letter) - one[begin:end].count(letter)
+            if kind != "equal" and more:
+                where = f"before {_whose(one[end])}" if end < len(one) else "at its end"
+                yield f"{_amount(more)} of the {side} {where}"
+
+
+def _amount(more: int) -> str:
+    if abs(more) > 1:
+        return f"{abs(more)} ACKs {'more' if more > 0 else 'fewer'}"
+    return "an ACK more" if more > 0 else "no ACK"
+
+
+def _order(common: Sequence[str], other: Sequence[str]) -> str:
+    """Where the same packets come in another order, the first that does."""
+    at = next(
+        (at for at, (one, two) in enumerate(zip(common, other, strict=False)) if one != two), min(len(common), len(other))
+    )
+    if at >= min(len(common), len(other)):
+        return "cut short" if len(other) < len(common) else "with more at its end"
+    one, two = common[at], other[at]
+    if one[0] == two[0]:
+        return f"{_whose(two[0])} in {'several packets' if two.endswith('+') else 'one packet'}"
+    return f"{_whose(two[0])} before {_whose(one[0])}"
