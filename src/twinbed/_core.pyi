@@ -174,9 +174,9 @@ def match_captures(
     several). matched_sent_packets, matched_arrived_packets (in full), lost_ranges, reordered_packets (RFC 4737, by the
     order sent), three_reordered_packets (of them, those right behind three that were sent later: RFC 4737's 3-reordering, at
     which TCP takes a packet for lost), capture_reordered_packets (not among them: the capture nearer to the sender has them in
-    another order than their IPv4 identifications, as captures on several CPUs or queues do), split_parts, merged_parts, sent_super_packets, arrived_super_packets (above `mtu`), delay_samples,
-    raw_delay_min_s, delay_variation_p50_s, _p95_s, _p99_s, _max_s (over the least), delay_p95_p50_s, delay_resolution_s (0:
-    exact).
+    another order than their IPv4 identifications, as captures on several CPUs or queues do), split_parts, merged_parts,
+    sent_super_packets, arrived_super_packets (above `mtu`), delay_samples, raw_delay_min_s, delay_variation_p50_s,
+    _p95_s, _p99_s, _max_s (over the least), delay_p95_p50_s, delay_resolution_s (0: exact).
 
     sent = matched_sent + lost + partly_lost + edge_sent, in packets, and arrived = matched_arrived + appeared + duplicated +
     edge_arrived. Packets wait 30 s for each other, at most 65,536 in a direction at a point.
