@@ -74,5 +74,9 @@ METRICS = (
 )
 
 
+FEWEST_SEEN = 0.9
+"""Share of the connections from which on what is said of those with a sample is taken for all."""
+
+
 def value(metric: Metric, number: float | None, host: str) -> Value:
     return Value(metric.name, number, metric.unit, host)

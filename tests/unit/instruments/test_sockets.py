@@ -21,12 +21,13 @@ from twinbed.model.caution import Kind
 SECOND = 1_000_000_000
 START = {"monotonic_ns": 5 * SECOND, "realtime_ns": 1_700_000_000 * SECOND}
 MEMBERS = (
-    "B state, B ca_state, B retransmits, B probes, B backoff, B options, B wscales, B flags, I rto, I ato, I snd_mss, I rcv_mss,"
-    "I unacked, I sacked, I lost, I retrans, I fackets, I last_data_sent, I last_ack_sent, I last_data_recv, I last_ack_recv,"
-    "I pmtu, I rcv_ssthresh, I rtt, I rttvar, I snd_ssthresh, I snd_cwnd, I advmss, I reordering, I rcv_rtt, I rcv_space,"
-    "I total_retrans, Q pacing_rate, Q max_pacing_rate, Q bytes_acked, Q bytes_received, I segs_out, I segs_in, I notsent_bytes,"
-    "I min_rtt, I data_segs_in, I data_segs_out, Q delivery_rate, Q busy_time, Q rwnd_limited, Q sndbuf_limited, I delivered,"
-    "I delivered_ce, Q bytes_sent, Q bytes_retrans, I dsack_dups, I reord_seen, I rcv_ooopack, I snd_wnd, I rcv_wnd, I rehash"
+    "B state, B ca_state, B retransmits, B probes, B backoff, B options, B wscales, B flags, I rto, I ato, I snd_mss, "
+    "I rcv_mss, I unacked, I sacked, I lost, I retrans, I fackets, I last_data_sent, I last_ack_sent, "
+    "I last_data_recv, I last_ack_recv, I pmtu, I rcv_ssthresh, I rtt, I rttvar, I snd_ssthresh, I snd_cwnd, "
+    "I advmss, I reordering, I rcv_rtt, I rcv_space, I total_retrans, Q pacing_rate, Q max_pacing_rate, "
+    "Q bytes_acked, Q bytes_received, I segs_out, I segs_in, I notsent_bytes, I min_rtt, I data_segs_in, "
+    "I data_segs_out, Q delivery_rate, Q busy_time, Q rwnd_limited, Q sndbuf_limited, I delivered, I delivered_ce, "
+    "Q bytes_sent, Q bytes_retrans, I dsack_dups, I reord_seen, I rcv_ooopack, I snd_wnd, I rcv_wnd, I rehash"
 )
 """struct tcp_info in the order of linux/tcp.h (6.2), which has no gaps."""
 LAYOUT = [tuple(member.split()) for member in MEMBERS.split(",")]

@@ -1,8 +1,8 @@
 """What a host's samples come to: values, the table ``sockets``, cautions.
 
 The kernel's counts and times are those since a connection began, so that its last sample has all but what came after it.
-Means of the congestion window and the like are over the time in which a socket was busy sending: each sample stands for the busy
-time since the one before it, a connection's first for that since it began.
+Means of the congestion window and the like are over the time in which a socket was busy sending: each sample stands for the
+busy time since the one before it, a connection's first for that since it began.
 """
 
 from __future__ import annotations
@@ -35,9 +35,6 @@ from twinbed.readers.sockets.tcp_info import (
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-FEWEST_SEEN = 0.9
-"""Share of the connections from which on what is said of those with a sample is taken for all."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +76,7 @@ class Summary:
 
     def cautions(self) -> Iterator[Caution]:
         host, share = self.samples.host, self.seen_share
-        if share is not None and share < FEWEST_SEEN:
+        if share is not None and share < metrics.FEWEST_SEEN:
             yield Caution(Kind.UNSAMPLED, f"{host}: {self.seen} of {self.samples.opened} connections have a sample", host)
         if self.samples.dropped:
             yield Caution(Kind.UNSAMPLED, f"{host}: no room for {self.samples.dropped} samples", host)
