@@ -86,6 +86,7 @@ impl Output {
             return false;
         }
         if !continues {
+            self.close();
             self.open = Some(Open { at: self.buffer.len(), asked_ns, info_bytes: info.len() });
             self.buffer.extend([0; RECORD_HEAD + SAMPLES_HEAD]);
         }

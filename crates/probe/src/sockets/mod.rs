@@ -66,11 +66,11 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
     let mut next = sys::monotonic_ns();
     while !stop.wait_until(next) {
         let begun = sys::monotonic_ns();
-        let searching = sampling.step()?;
+        let searching = sampling.step(false)?;
         let before = std::mem::replace(&mut used, cpu_ns());
         next = sampling.pace.next(begun, sys::monotonic_ns(), used - before - searching);
     }
-    sampling.step()?;
+    sampling.step(true)?;
     sampling.end()
 }
 
@@ -137,11 +137,11 @@ struct Sampling {
 }
 
 impl Sampling {
-    /// One point of the grid; gives the CPU time that a search took.
-    fn step(&mut self) -> Outcome<i64> {
+    /// One point of the grid; gives the CPU time that a search took. The last does not wait until a search is due.
+    fn step(&mut self, last: bool) -> Outcome<i64> {
         let opened = self.counters.opened()?;
         let mut searching = 0;
-        if opened != self.opened && self.pace.may_search(sys::monotonic_ns()) {
+        if opened != self.opened && (last || self.pace.may_search(sys::monotonic_ns())) {
             self.opened = opened;
             searching = self.search()?;
         } else {

@@ -62,7 +62,7 @@ mod tests {
         let mut pace = Pace::new(1000, 100);
         assert_eq!(pace.next(1000, 1010, 0), 1100);
         assert_eq!((pace.next(1101, 1200, 0), pace.skipped), (1200, 0));
-        // It was late, and began at 1350: 1300 was its point.
+        // It began late: 1300 was its point.
         assert_eq!((pace.next(1340, 1390, 0), pace.skipped), (1400, 0));
         assert_eq!((pace.next(1400, 1730, 0), pace.skipped), (1800, 3));
     }

@@ -21,13 +21,9 @@ from twinbed.model.caution import Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.tables import Outline
 
-REAL = {"application_limited_share": 0.5, "rwnd_limited_share": 0.0, "sndbuf_limited_share": 0.2, "network_limited_share": 0.8}
-VIRTUAL = {
-    "application_limited_share": 0.1,
-    "rwnd_limited_share": 0.6,
-    "sndbuf_limited_share": 0.0,
-    "network_limited_share": 0.4,
-}
+NAMES = ("application_limited_share", "rwnd_limited_share", "sndbuf_limited_share", "network_limited_share")
+REAL = dict(zip(NAMES, (0.5, 0.0, 0.2, 0.8), strict=True))
+VIRTUAL = dict(zip(NAMES, (0.1, 0.6, 0.0, 0.4), strict=True))
 
 
 def samples(run: str, host: str, socket: int, cwnd: Sequence[int], acked: int) -> list[dict[str, Any]]:
