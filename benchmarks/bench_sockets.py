@@ -89,7 +89,7 @@ def _percent(connections: int, *, opening: bool) -> tuple[float, float]:
         file = Path(folder) / "host" / "sockets.tcp"
         file.parent.mkdir()
         argument = json.dumps([str(probe_path()), options, str(file), connections, opening, SECONDS])
-        argv = ["unshare", "--net", sys.executable, "-c", SCENE, argument]
+        argv = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable, "-c", SCENE, argument]
         used_s = float(subprocess.run(argv, stdout=subprocess.PIPE, check=True, text=True, env=os.environ).stdout)
         values = {value.metric: value.value for value in Summary(read(file)).values()}
     apart_s = values["socket_sample_interval"]

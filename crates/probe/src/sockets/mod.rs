@@ -66,11 +66,11 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
     let mut next = sys::monotonic_ns();
     while !stop.wait_until(next) {
         let begun = sys::monotonic_ns();
-        let searching = sampling.step(false)?;
+        sampling.step()?;
         let before = std::mem::replace(&mut used, cpu_ns());
-        next = sampling.pace.next(begun, sys::monotonic_ns(), used - before - searching);
+        next = sampling.pace.next(begun, sys::monotonic_ns(), used - before);
     }
-    sampling.step(true)?;
+    sampling.step()?;
     sampling.end()
 }
 
@@ -137,27 +137,25 @@ struct Sampling {
 }
 
 impl Sampling {
-    /// One point of the grid; gives the CPU time that a search took. The last does not wait until a search is due.
-    fn step(&mut self, last: bool) -> Outcome<i64> {
+    /// One point of the grid.
+    fn step(&mut self) -> Outcome<()> {
         let opened = self.counters.opened()?;
-        let mut searching = 0;
-        if opened != self.opened && (last || self.pace.may_search(sys::monotonic_ns())) {
-            self.opened = opened;
-            searching = self.search()?;
-        } else {
+        if opened == self.opened {
             self.look_up()?;
+        } else {
+            self.opened = opened;
+            self.search()?;
         }
         self.samples += 1;
         self.sockets.output.flush()?;
         if self.pace.stretch(self.sockets.fill()) {
             self.sockets.output.interval(sys::monotonic_ns(), self.pace.interval_ns());
         }
-        Ok(searching)
+        Ok(())
     }
 
-    /// All sockets of the network namespace, with a sample of each of the workload's. Gives the CPU time that it took.
-    fn search(&mut self) -> Outcome<i64> {
-        let (begun, before) = (sys::monotonic_ns(), cpu_ns());
+    /// All sockets of the network namespace, with a sample of each of the workload's.
+    fn search(&mut self) -> Outcome<()> {
         self.searches += 1;
         let families = if self.counters.has_ipv6() { &[IPV4, IPV6][..] } else { &[IPV4] };
         self.sockets.begin_search();
@@ -166,9 +164,7 @@ impl Sampling {
             listed.tried(|| "list TCP sockets by sock_diag (kernel module tcp_diag)")?;
         }
         self.sockets.end_search();
-        let taken = cpu_ns() - before;
-        self.pace.searched(begun, taken);
-        Ok(taken)
+        Ok(())
     }
 
     /// A sample of each socket that is known.

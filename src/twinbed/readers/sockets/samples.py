@@ -104,7 +104,7 @@ def _read(file: Path) -> Samples:
         host=file.parent.name,
         sockets=tuple(sockets[number] for number in range(len(sockets))),
         socket=numbers[order],
-        time_s=(asked[order] + offset_ns) * NANOSECOND_S,
+        time_s=np.asarray((asked[order] + offset_ns) * NANOSECOND_S, np.float64),
         infos=infos[order],
         opened=_opened(end) - _opened(head) - integer(end["left_out"]),
         skipped=integer(end["skipped"]),

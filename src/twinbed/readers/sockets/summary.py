@@ -155,7 +155,7 @@ class Summary:
         if not len(number):
             return None
         time, busy = (np.bincount(number, self._between(each)) for each in (self.samples.time_s, self._column("busy_s")))
-        sent = np.bincount(number, self._since_the_last("bytes_sent")[1:][inside])
+        sent = np.asarray(np.bincount(number, self._since_the_last("bytes_sent")[1:][inside]), np.float64)
         there = time > 0
         # Times are counted in the kernel's ticks, of 1 to 10 ms.
         idle = 1 - np.minimum(busy[there] / time[there], 1.0)
