@@ -214,8 +214,8 @@ def _thinned(seconds: Sequence[float], cwnd: Sequence[float]) -> tuple[tuple[flo
 def _cautions(limits: Sequence[Limits]) -> Iterator[Caution]:
     for each in limits:
         if each.seen is not None and each.seen < metrics.FEWEST_SEEN:
-            where = cell_title(each.cell)
-            detail = f"{100 * each.seen:.2g} % of connections have a sample{f' at {where}' if where else ''}"
+            where = f" at {cell_title(each.cell)}" if each.cell else ""
+            detail = f"{100 * each.seen:.2g} % of connections have a sample{where}"
             yield Caution(Kind.UNSAMPLED, detail, each.testbed)
 
 

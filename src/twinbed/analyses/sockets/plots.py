@@ -57,7 +57,7 @@ def _reasons(title: str, limits: Sequence[Limits], *, several: bool) -> Spec:
         for reason, part in each.parts().items()
     ]
     return {
-        "title": title or "all runs",
+        "title": title,
         "width": WIDTH,
         "height": {"step": ROW},
         "data": {"values": rows},
@@ -92,7 +92,7 @@ def over_time(windows: Sequence[Window], testbeds: Sequence[str]) -> Spec:
     """A panel a cell and testbed: every run thin, the one in the middle bold."""
     groups: dict[tuple[str, str], list[Window]] = {}
     for each in windows:
-        groups.setdefault((cell_title(each.cell), each.testbed), []).append(each)
+        groups.setdefault((cell_title(each.cell) if each.cell else "", each.testbed), []).append(each)
     of_cell: dict[str, float] = {}
     for (cell, _), group in groups.items():
         of_cell[cell] = max(of_cell.get(cell, 0.0), max(max(each.cwnd) for each in group))

@@ -73,14 +73,14 @@ def _percent(part: float | None) -> str:
 
 
 def sentence(result: Senders) -> str:
-    """The main reason on each testbed, where they have one in common."""
-    said = []
-    for testbed in dict.fromkeys(each.testbed for each in result.limits):
-        own = [main for each in result.limits if each.testbed == testbed and (main := _main(each))]
-        reasons = list(dict.fromkeys(own))
-        if reasons:
-            said.append(f"{testbed}: the {' or the '.join(reasons)}")
-    return f"What holds senders up most: {'; '.join(said)}." if said else "It is not known what holds senders up."
+    """The main reason on each testbed; two where they differ between cells."""
+    testbeds: dict[str, list[str]] = {}
+    for each in result.limits:
+        main = _main(each)
+        if main and each.testbed not in testbeds.setdefault(main, []):
+            testbeds[main].append(each.testbed)
+    said = [f"the {reason} ({', '.join(names)})" for reason, names in testbeds.items()]
+    return f"Senders are held up most by {', '.join(said)}." if said else "It is not known what holds senders up."
 
 
 def _main(each: Limits) -> str | None:

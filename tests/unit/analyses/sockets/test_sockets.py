@@ -127,7 +127,7 @@ def test_runs_without_samples_are_left_out_and_counted() -> None:
 
 
 def test_the_main_reason_is_said() -> None:
-    assert sentence(sockets.run(study())) == "What holds senders up most: real: the application; virtual: the receive window."
+    assert sentence(sockets.run(study())) == "Senders are held up most by the application (real), the receive window (virtual)."
 
 
 class Given:
@@ -151,7 +151,7 @@ def test_the_command_prints_every_form(capsys: pytest.CaptureFixture[str], tmp_p
         return code, capsys.readouterr().out
 
     code, text = run()
-    assert code == codes.DONE and "virtual: the receive window" in text
+    assert code == codes.DONE and "the receive window (virtual)" in " ".join(text.split())
     limits = json.loads(run("--format", "json")[1])["limits"]
     assert [row["rwnd"] for row in limits] == pytest.approx([0.0, 0.6])
     assert run("--format", "csv", "--table", "windows")[1].count("\n") == 2 * 3 * 3 + 1
