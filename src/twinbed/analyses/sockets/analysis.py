@@ -90,7 +90,7 @@ class SocketsAnalysis(Analysis[SocketsParams, Senders]):
         ]
         left = sum(record.id not in sampled for record in complete)
         left_out = {"runs without a sample of a socket": left} if left else {}
-        return Senders(tuple(limits), tuple(windows), tuple(_cautions(limits)), left_out)
+        return Senders(tuple(limits), tuple(windows), source.outline.reference, tuple(_cautions(limits)), left_out)
 
     def tables(self, result: Senders) -> Mapping[str, Sequence[Row]]:
         from twinbed.analyses.sockets.tables import rows, window_rows

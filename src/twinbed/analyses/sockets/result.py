@@ -60,6 +60,8 @@ class Window:
 class Senders:
     limits: tuple[Limits, ...]
     windows: tuple[Window, ...]
+    reference: str | None
+    """The testbed that the others are held against."""
     cautions: tuple[Caution, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Reason -> number of runs that are not in it."""

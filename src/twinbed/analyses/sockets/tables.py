@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from twinbed.analyses.sockets.result import Limits, Senders
 from twinbed.contracts.analysis import Row
 from twinbed.render.quantities import NONE, number, unit_scale
 from twinbed.render.tabular import Tabular
 from twinbed.render.words import cell_title
 
+WORTH_SAYING = 0.1
+"""Of connections' time."""
 NAMES = ("application", "rwnd", "sndbuf", "network", "cwnd", "srtt_s", "seen")
 
 
@@ -69,7 +73,7 @@ def table(result: Senders) -> Tabular:
 
 
 def _percent(part: float | None) -> str:
-    return NONE if part is None else f"{100 * part:.3g} %"
+    return NONE if part is None else f"{100 * part:.1f} %"
 
 
 def sentence(result: Senders) -> str:
@@ -80,7 +84,28 @@ def sentence(result: Senders) -> str:
         if main and each.testbed not in testbeds.setdefault(main, []):
             testbeds[main].append(each.testbed)
     said = [f"the {reason} ({', '.join(names)})" for reason, names in testbeds.items()]
-    return f"Senders are held up most by {', '.join(said)}." if said else "It is not known what holds senders up."
+    if not said:
+        return "It is not known what holds senders up."
+    return " ".join([f"Senders are held up most by {', '.join(said)}.", *_difference(result)])
+
+
+def _difference(result: Senders) -> Iterator[str]:
+    """The reason that takes most more than on the reference, where that is more than a little."""
+    of_reference = {(repr(each.cell), each.side): each.parts() for each in result.limits if each.testbed == result.reference}
+    gains = [
+        (part - reference[reason], each, reason, part, reference[reason])
+        for each in result.limits
+        if (reference := of_reference.get((repr(each.cell), each.side)))
+        for reason, part in each.parts().items()
+        if reason in reference
+    ]
+    for gain, each, reason, part, there in sorted(gains, key=lambda found: -found[0])[:1]:
+        if gain >= WORTH_SAYING:
+            where = f" at {cell_title(each.cell)}" if each.cell else ""
+            yield (
+                f"The largest difference: on {each.testbed}{where} the {reason} takes {100 * part:.0f} % of the time, on "
+                f"{result.reference} {100 * there:.0f} %."
+            )
 
 
 def _main(each: Limits) -> str | None:

@@ -126,8 +126,17 @@ def test_runs_without_samples_are_left_out_and_counted() -> None:
     assert list(result.left_out.values()) == [1]
 
 
-def test_the_main_reason_is_said() -> None:
-    assert sentence(sockets.run(study())) == "Senders are held up most by the application (real), the receive window (virtual)."
+def test_the_main_reason_is_said_and_where_it_differs_most_from_the_reference() -> None:
+    """The receive window takes none of the time on the one, and 0.6 of the 0.9 that are busy on the other."""
+    assert sentence(sockets.run(study())) == (
+        "Senders are held up most by the application (real), the receive window (virtual). "
+        "The largest difference: on virtual the receive window takes 54 % of the time, on real 0 %."
+    )
+
+
+def test_testbeds_that_are_alike_have_no_difference() -> None:
+    alike = study({"real": REAL, "virtual": {**REAL, "sndbuf_limited_share": 0.1, "network_limited_share": 0.9}})
+    assert sentence(sockets.run(alike)) == "Senders are held up most by the application (real, virtual)."
 
 
 class Given:
