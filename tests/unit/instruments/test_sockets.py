@@ -276,6 +276,15 @@ def test_a_connection_that_nothing_is_sent_on_does_not_count_as_idle(tmp_path: P
     assert values(extract(tmp_path, content))["application_limited_share"] == 0
 
 
+def test_a_connection_that_has_said_its_last_is_not_idle(tmp_path: Path) -> None:
+    """Busy for 1 of 2 s; then it waits for the other end to close, and can send no more (FIN_WAIT2)."""
+    infos = [
+        tcp_info(state=state, busy_time=busy * 1_000_000, bytes_sent=busy) for state, busy in ((1, 0), (1, 1), (5, 1), (5, 1))
+    ]
+    content = whole([socket(0), *(samples(at, {0: info}) for at, info in enumerate(infos))])
+    assert values(extract(tmp_path, content))["application_limited_share"] == 0.5
+
+
 def test_what_a_connection_counted_before_the_start_is_not_the_runs(tmp_path: Path) -> None:
     infos = [
         tcp_info(state=1, snd_cwnd=cwnd, busy_time=busy, total_retrans=count)

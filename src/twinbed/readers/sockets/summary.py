@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+MAY_SEND = [state for state, word in STATES.items() if word in ("established", "close_wait")]
+"""States in which an application may still send (RFC 9293)."""
+
+
 @dataclass(frozen=True)
 class Summary:
     """One host."""
@@ -149,13 +153,14 @@ class Summary:
         return differences[~self._first[1:]]
 
     def _application_limited(self) -> float | None:
-        """Between samples, since when a connection began is not known."""
-        inside = ~self._first[1:]
+        """Between samples, since when a connection began is not known, and while the application may send."""
+        state, _ = STATE.read(self.samples.infos)
+        inside = ~self._first[1:] & np.isin(state[:-1], MAY_SEND)
         number = self.samples.socket[1:][inside]
         if not len(number):
             return None
-        time, busy = (np.bincount(number, self._between(each)) for each in (self.samples.time_s, self._column("busy_s")))
-        sent = np.asarray(np.bincount(number, self._since_the_last("bytes_sent")[1:][inside]), np.float64)
+        of_each = (self.samples.time_s, self._column("busy_s"), self._column("bytes_sent"))
+        time, busy, sent = (np.asarray(np.bincount(number, np.diff(each)[inside]), np.float64) for each in of_each)
         there = time > 0
         # Times are counted in the kernel's ticks, of 1 to 10 ms.
         idle = 1 - np.minimum(busy[there] / time[there], 1.0)
