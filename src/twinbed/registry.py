@@ -17,6 +17,7 @@ from twinbed.instruments.counters import counters
 from twinbed.instruments.events import events
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
+from twinbed.instruments.sockets import sockets
 from twinbed.instruments.syscalls import syscalls
 from twinbed.metrics import completeness, overlap, pace, usage
 from twinbed.metrics.derived import FAIRNESS, declared
@@ -63,7 +64,7 @@ PLUGINS = Registry(
         )
     },
     workloads={workload.name: workload for workload in (http, iperf3, planted)},
-    instruments={instrument.name: instrument for instrument in (packets, counters, events, syscalls, latency)},
+    instruments={instrument.name: instrument for instrument in (packets, counters, events, syscalls, latency, sockets)},
     backgrounds={background.name: background for background in (stress, traffic)},
 )
 

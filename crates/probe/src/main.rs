@@ -29,6 +29,7 @@ mod reap;
 mod request;
 mod root;
 mod session;
+mod sockets;
 mod stop;
 mod sys;
 mod syscalls;
@@ -43,7 +44,7 @@ use arguments::Arguments;
 use failure::{complain, Failure, Outcome, Tried};
 
 const USAGE: &str =
-    "usage: twinbed-probe agent|lab|container|lease|init|reach|clock|counters|events|syscalls|version [arguments]";
+    "usage: twinbed-probe agent|lab|container|lease|init|reach|clock|counters|events|sockets|syscalls|version [arguments]";
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
@@ -73,6 +74,7 @@ fn run(subcommand: &str, arguments: Arguments) -> Outcome<()> {
         "reach" => reach::main(arguments),
         "counters" => counters::main(arguments),
         "events" => events::main(arguments),
+        "sockets" => sockets::main(arguments),
         "syscalls" => syscalls::main(arguments),
         "version" => {
             arguments.finish()?;

@@ -28,6 +28,10 @@ class Kind(Enum):
         "events of the kernel were lost before they were counted",
         "counts by device are too small by as many; where there are many devices, the largest counts hold all the same",
     )
+    UNSAMPLED = (
+        "TCP connections went by without a sample",
+        "values of the instrument sockets are of those that have one; the instrument packets sees short connections too",
+    )
     SLOW_TRACING = (
         "system calls were seen by a slower method than the best there is",
         "the reason is in the detail; hosts that are seen by different methods are slowed down differently",
