@@ -2,7 +2,7 @@
 
 In: runs with levels and status, and the table ``metrics``.  Out: one Comparison for each metric, host, direction, cell and
 testbed but the reference, in the order of layers and of the study file; headline metrics in the order of runs.  Limits:
-runs are taken as independent but for their blocks or sessions (``compare.units``).  Sources: see ``twinbed.statistics``.
+runs are taken as independent but for their blocks or sessions (``observations.units``).  Sources: see ``twinbed.statistics``.
 """
 
 from __future__ import annotations
@@ -20,10 +20,8 @@ from twinbed.analyses.compare.interim import at_interim
 from twinbed.analyses.compare.ordering import order_cautions, orderings, session_cautions
 from twinbed.analyses.compare.pool import pooled
 from twinbed.analyses.compare.result import OTHER_SETTINGS, CellCautions, Comparison, Comparisons, Estimated, Pooled
-from twinbed.analyses.compare.samples import CellRuns, Declared, Key, Samples, gather
 from twinbed.analyses.compare.spreads import decided as decided_spreads
 from twinbed.analyses.compare.tallies import tallies
-from twinbed.analyses.compare.units import TIME, Units, units
 from twinbed.contracts.analysis import Analysis, Row
 from twinbed.metrics.metric import Scale
 from twinbed.model.as_of import AsOf
@@ -32,6 +30,8 @@ from twinbed.model.result import Verdict
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables
 from twinbed.observations.predictable import predictable
+from twinbed.observations.samples import CellRuns, Declared, Key, Samples, gather
+from twinbed.observations.units import TIME, Units, units
 from twinbed.statistics.counts import Tally
 from twinbed.statistics.multiplicity import holm
 

@@ -7,12 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
-from twinbed.analyses.compare.samples import CellRuns, Samples, cell_of
 from twinbed.analyses.compare.stacks import differences
 from twinbed.model.caution import Caution, Kind, counted
 from twinbed.model.record import Record
 from twinbed.model.run import Status, level_text
 from twinbed.model.tables import Tables
+from twinbed.observations.samples import CellRuns, Samples, cell_of
 from twinbed.observations.suspicion import suspicion
 
 Carried = Mapping[str, Sequence[tuple[Kind, str]]]

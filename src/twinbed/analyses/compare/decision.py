@@ -13,9 +13,9 @@ from statistics import median
 
 from twinbed.analyses.compare.result import Comparison, Effect
 from twinbed.analyses.compare.spreads import spread
-from twinbed.analyses.compare.units import Arranged
 from twinbed.metrics.metric import Scale
 from twinbed.model.result import Interval, Verdict
+from twinbed.observations.units import Arranged
 from twinbed.statistics.bootstrap import far_from_normal, ratio_interval
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.counts import Tally

@@ -15,11 +15,11 @@ from itertools import pairwise
 from statistics import fmean
 
 from twinbed.analyses.compare.result import Drift, Ordering, Residual
-from twinbed.analyses.compare.samples import Key, Samples
-from twinbed.analyses.compare.units import by_time
 from twinbed.metrics.metric import Scale
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.record import Record
+from twinbed.observations.samples import Key, Samples
+from twinbed.observations.units import by_time
 from twinbed.statistics.clusters import clustering
 from twinbed.statistics.moments import logarithms, variance, varies
 from twinbed.statistics.order import block_effect, dependence

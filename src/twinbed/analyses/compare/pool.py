@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import fmean
 
 from twinbed.analyses.compare.result import Pooled
-from twinbed.analyses.compare.samples import CellRuns, Key
-from twinbed.analyses.compare.units import Arranged, Units
 from twinbed.model.result import Interval
+from twinbed.observations.samples import CellRuns, Key
+from twinbed.observations.units import Arranged, Units
 from twinbed.statistics.moments import logarithms
 from twinbed.statistics.pooled import Cell, pooled_ratio
 

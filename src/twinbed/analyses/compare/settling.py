@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from twinbed.analyses.compare.samples import Samples
 from twinbed.metrics.pace import DRIFT
 from twinbed.model.caution import Caution, Kind
+from twinbed.observations.samples import Samples
 from twinbed.observations.unsettled import unsettled
 from twinbed.statistics.steady import settling
 

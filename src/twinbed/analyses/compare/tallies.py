@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from twinbed.analyses.compare.samples import CellRuns, Key, Samples
+from twinbed.observations.samples import CellRuns, Key, Samples
 from twinbed.statistics.counts import Tally
 
 PER = "_per_"

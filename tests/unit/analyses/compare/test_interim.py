@@ -16,7 +16,6 @@ from twinbed.analyses.compare.decision import Decision, Nature, Rules, judge
 from twinbed.analyses.compare.estimates import estimate
 from twinbed.analyses.compare.interim import at_interim
 from twinbed.analyses.compare.result import Comparison
-from twinbed.analyses.compare.units import Arranged
 from twinbed.analyses.compare.words import explanation
 from twinbed.cli import main
 from twinbed.cli.extraction import extracted
@@ -29,6 +28,7 @@ from twinbed.metrics.metric import Scale
 from twinbed.model.error import TwinbedError
 from twinbed.model.interim import InterimAnalyses, UntilDecided
 from twinbed.model.result import Verdict
+from twinbed.observations.units import Arranged
 from twinbed.registry import PLUGINS, catalogue
 from twinbed.results.folder import Folder
 from twinbed.study.loading import load

@@ -17,11 +17,11 @@ from synthetic_results import write_study
 from twinbed.analyses.compare.analysis import CompareParams
 from twinbed.analyses.compare.analysis import analysis as compare
 from twinbed.analyses.compare.result import Comparison, Comparisons
-from twinbed.analyses.compare.units import by_time
 from twinbed.cli import main
 from twinbed.model.caution import Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Verdict
+from twinbed.observations.units import by_time
 from twinbed.registry import catalogue
 from twinbed.results.extract import extract
 from twinbed.results.store import Store

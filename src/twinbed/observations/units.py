@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean, median
 
-from twinbed.analyses.compare.samples import CellRuns, Key
 from twinbed.model.error import TwinbedError
 from twinbed.model.record import Record
 from twinbed.model.result import Pairing
 from twinbed.model.run import level_text
 from twinbed.model.tables import Tables
+from twinbed.observations.samples import CellRuns, Key
 
 TIME = "time"
 """The name of the sessions that starting times show."""
