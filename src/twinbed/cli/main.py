@@ -20,6 +20,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "import": Lazy("twinbed.cli.imports", "command", "Turn files that were measured elsewhere into a study."),
     "compare": of_analysis("compare"),
     "anatomy": of_analysis("anatomy"),
+    "explain": of_analysis("explain"),
     "calibrate": of_analysis("calibrate"),
     "predict": Lazy("twinbed.analyses.calibrate.predict", "command", "What a calibration says of a place, or of new results."),
     "analyse": Lazy("twinbed.cli.analyse", "group", "What explains a response: analysis of variance, regression."),

@@ -43,6 +43,8 @@ def test_plans() -> None:
     assert argv(duration="2s", omit="1s", streams=4, mss=500, rate="1mbit", payload="64KiB", socket_buffer="1MiB") == (
         f"{head} -t 2 -O 1 -P 4 -b 1000000 -l 65536 -M 500 -w 1048576"
     )
+    assert argv(nagle="off", payload="500B") == f"{head} -t 10 -O 0 -P 1 -l 500 -N"
+    assert argv(nagle="on") == argv()
     assert argv(congestion="cubic") == f"{head} -t 10 -O 0 -P 1 -C cubic"
     assert argv(protocol="udp", payload="18B") == f"{head} -t 10 -O 0 -P 1 -u -b 0 -l 18"
     plan = iperf3.plan(Iperf3Params(), [("client", "server", "10.77.0.2")])
@@ -56,6 +58,7 @@ def test_plans() -> None:
         ({"omit": "1500ms"}, "omit must be whole seconds"),
         ({"protocol": "udp", "mss": 500}, "mss is TCP's"),
         ({"protocol": "udp", "congestion": "cubic"}, "congestion is TCP's"),
+        ({"protocol": "udp", "nagle": "off"}, "nagle is TCP's"),
         ({"protocol": "udp", "payload": "15B"}, r"16 \(iperf3's header\) to 65507 bytes, not 15"),
         ({"protocol": "udp", "payload": "64KiB"}, "not 65536"),
     ],

@@ -38,6 +38,11 @@ class Iperf3Params(WorkloadParams):
         description="TCP's congestion control of iperf3's sockets, at both ends, held against what each reports; also where "
         "containers may not be given it by testbed.congestion_control, such as cubic; null: the hosts' own",
     )
+    nagle: Literal["on", "off"] | None = Field(
+        None,
+        description="off: small writes are sent at once (TCP_NODELAY), not held back while anything is unacknowledged; null: "
+        "iperf3's own, which is on",
+    )
     socket_buffer: Size | None = Field(
         None, ge=2048, le=2**30, description="of each socket, at both ends; null: the kernel's own"
     )
@@ -52,6 +57,8 @@ class Iperf3Params(WorkloadParams):
                 raise ValueError("mss is TCP's; a datagram's size is payload")
             if self.congestion is not None:
                 raise ValueError("congestion is TCP's; UDP goes at the rate offered")
+            if self.nagle is not None:
+                raise ValueError("nagle is TCP's; UDP sends each datagram at once")
             if self.payload is not None and not LEAST_DATAGRAM_BYTES <= self.payload <= LARGEST_DATAGRAM_BYTES:
                 raise ValueError(
                     f"a datagram's payload is {LEAST_DATAGRAM_BYTES} (iperf3's header) to {LARGEST_DATAGRAM_BYTES} bytes,"

@@ -47,6 +47,7 @@ def _client_command(params: Iperf3Params, address: str) -> tuple[str, ...]:
         *(("-u", "-b", str(rate)) if params.protocol == "udp" else (("-b", str(rate)) if rate else ())),
         *(("-l", str(params.payload)) if params.payload is not None else ()),
         *(("-M", str(params.mss)) if params.mss is not None else ()),
+        *(("-N",) if params.nagle == "off" else ()),
         *(("-C", params.congestion) if params.congestion is not None else ()),
         *(("-w", str(params.socket_buffer)) if params.socket_buffer is not None else ()),
     )

@@ -1,0 +1,272 @@
+"""The analysis ``explain``: what may make a testbed differ from the reference, by signs of known causes in the same runs.
+
+In: headline metrics, the kernels' counters, captures. Out: for each testbed and cell with a headline that is different, the
+causes whose signs differ, the likeliest first.  A sign that differs proves nothing: after a study that has the cause switched
+on and off, ``proof`` says what it explains.
+
+The order.  CPUs of another kind come first where programs take twice the time on one of them, for they slow down all else.
+Then what works on one testbed alone, in the order of a packet's way (``causes``): what comes later follows from what it is
+handed.  Then what differs by degrees, which may as well be a consequence, by how far it differs.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+
+from pydantic import BaseModel, ConfigDict, Field
+from scipy.special import stdtr
+
+from twinbed.analyses.explain.causes import BY_NAME, CAUSES, CPU, INITIAL_WINDOW
+from twinbed.analyses.explain.result import Candidate, Explanation, Pair, Response
+from twinbed.analyses.explain.signs import ROLES, Signs, signs
+from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.metrics.metric import Scale
+from twinbed.model.error import TwinbedError
+from twinbed.model.result import Interval
+from twinbed.model.run import Status
+from twinbed.model.tables import Tables
+from twinbed.observations.samples import CellRuns, Samples, gather
+from twinbed.observations.units import units
+from twinbed.statistics.moments import standard_error
+from twinbed.statistics.multiplicity import holm
+from twinbed.statistics.ratio import ratio_test
+
+ABSENT = 0.02
+"""Of the larger sign: a cause with less than this does not work there."""
+LEAST_SHARE = 0.01
+"""What a cause touches less than this of is no reason for a headline's difference. One write that is held back takes many others
+with it: autocorking that touches 5 % of packets was seen to make a thirteenth of them."""
+LEAST_DEGREES = 0.1
+"""The same of what differs by degrees."""
+TWICE = 0.5
+"""The change of a sign that doubles."""
+NEEDS = {
+    "initial_window": "packets",
+    "autocorking": "counters",
+    "tso": "packets",
+    "gro": "counters",
+    "coalescing": "counters",
+    "delayed_ack": "counters",
+}
+
+
+class ExplainParams(BaseModel):
+    """The settings of ``explain``; null takes what the study file says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    margin: float | None = Field(default=None, gt=0, description="how far apart still counts as equivalent: 0.1 is 10 %")
+    confidence: float | None = Field(default=None, gt=0.5, lt=1, description="1 - alpha")
+
+
+class ExplainAnalysis(Analysis[ExplainParams, Explanation]):
+    """Candidate causes of differences."""
+
+    name = "explain"
+    params = ExplainParams
+    summary = "what may make a testbed differ from the reference, the likeliest first"
+
+    def run(self, source: Tables, params: ExplainParams | None = None) -> Explanation:
+        params = params or ExplainParams()
+        outline = source.outline
+        if outline.reference is None:
+            raise TwinbedError(f"{source.shown} has no reference testbed", advice="--reference NAME")
+        margin = params.margin if params.margin is not None else outline.margin
+        alpha = round(1 - (params.confidence if params.confidence is not None else outline.confidence), 12)
+        samples = gather(source)
+        differ = _different(source, samples, outline.reference, margin, alpha)
+        complete = [record for record in source.records if record.status is Status.COMPLETE]
+        seen = signs(source, complete)
+        hardware, states = _hardware(source), states_of(source)
+        tested = {
+            (cell, testbed): _tested(seen, samples.groups[cell][testbed], samples.groups[cell][outline.reference])
+            for cell, testbed in differ
+        }
+        adjusted = iter(holm([candidate.p for each in tested.values() for candidate in each]))
+        pairs = []
+        for (cell, testbed), responses in differ.items():
+            names = testbed, outline.reference
+            found = [replace(candidate, p=next(adjusted)) for candidate in tested[cell, testbed]]
+            apart = hardware.get(testbed) != hardware.get(outline.reference)
+            kept = [
+                replace(each, states=_states(each, names, states))
+                for each in found
+                if each.p <= alpha and _matters(each) and (apart or each.cause is not CPU)
+            ]
+            possible = _largest_of_roles([each for each in kept if not _same_window(each)])
+            pairs.append(Pair(samples.cells[cell], *names, tuple(responses), tuple(sorted(possible, key=_rank))))
+        known = {cause for of_run in seen.values() for (cause, _), sign in of_run.items() if sign is not None}
+        compared = sum(
+            outline.reference in groups and testbed in groups
+            for groups in samples.groups.values()
+            for testbed in samples.testbeds
+            if testbed != outline.reference
+        )
+        return Explanation(
+            tuple(pairs),
+            compared,
+            outline.reference,
+            not_seen={name: _why(source, name) for name in BY_NAME if name not in known},
+            left_out={"runs that failed": failed} if (failed := len(source.records) - len(complete)) else {},
+        )
+
+    def tables(self, result: Explanation) -> Mapping[str, Sequence[Row]]:
+        from twinbed.analyses.explain.tables import candidate_rows, proof_rows, response_rows
+
+        return {"causes": candidate_rows(result), "responses": response_rows(result), "proofs": proof_rows(result)}
+
+    def sections(self, source: Tables) -> Sequence[Section]:
+        try:
+            result = self.run(source)
+        except TwinbedError:  # no reference: nothing differs
+            return ()
+        if not result.pairs:
+            return ()
+        from twinbed.analyses.explain.section import section
+
+        return (section(result),)
+
+
+def _different(
+    source: Tables, samples: Samples, reference: str, margin: float, alpha: float
+) -> dict[tuple[str, str], list[Response]]:
+    """Cell and testbed -> the headlines that are different there, as ``compare`` has them: by the ratio of means, within blocks
+    where the study says so, with Holm's correction over all headlines."""
+    by = units(source, None)
+    found: list[tuple[str, str, Response]] = []
+    for key in (key for key in samples.keys() if samples.is_headline(key)):  # noqa: SIM118 -- not a mapping
+        about = samples.metrics[key[0]]
+        if about.scale != Scale.RATIO:
+            continue
+        for cell, groups in samples.groups.items():
+            for testbed in (name for name in samples.testbeds if name != reference and name in groups and reference in groups):
+                arranged = by.arrange(key, (groups[testbed], groups[reference]))
+                if min(len(arranged.one), len(arranged.two)) < 2:
+                    continue
+                test = ratio_test(arranged.one, arranged.two, margin, alpha, step=about.step, paired=arranged.paired)
+                if test is not None:
+                    interval = Interval(*test.wide) if test.wide else None
+                    found.append((cell, testbed, Response(*key, test.ratio, interval, test.p_different)))
+    differ: dict[tuple[str, str], list[Response]] = defaultdict(list)
+    for (cell, testbed, response), p in zip(found, holm([each.p for *_, each in found]), strict=True):
+        if p <= alpha:
+            differ[cell, testbed].append(replace(response, p=p))
+    return differ
+
+
+def _tested(seen: Mapping[str, Signs], here: CellRuns, there: CellRuns) -> list[Candidate]:
+    """Every sign that both testbeds have, of at least two runs each. P-values are not yet corrected."""
+    found = []
+    for cause in CAUSES:
+        for role in ("",) if cause is CPU else ROLES:
+            x, y = (
+                [sign for run in group.complete if (sign := seen[run].get((cause.name, role))) is not None]
+                for group in (here, there)
+            )
+            if min(len(x), len(y)) < 2 or not any(x) | any(y):
+                continue
+            one, two = fmean(x), fmean(y)
+            alone = cause.mechanism and min(one, two) <= ABSENT * max(one, two)
+            found.append(Candidate(cause, role, one, two, _p(x, y), alone))
+    return found
+
+
+def _p(x: Sequence[float], y: Sequence[float]) -> float:
+    """Welch's two-sided p-value of equal means."""
+    error, df = standard_error(x, y, paired=False)
+    difference = abs(fmean(x) - fmean(y))
+    if not error:
+        return 0.0 if difference else 1.0
+    return 2 * float(stdtr(df, -difference / error))
+
+
+def _matters(each: Candidate) -> bool:
+    if not each.cause.share:
+        return each.change >= LEAST_DEGREES
+    if each.alone:
+        return max(each.here, each.there) >= LEAST_SHARE
+    return abs(each.here - each.there) >= LEAST_DEGREES
+
+
+def _largest_of_roles(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Of a cause that clients and servers show, the side that shows it more."""
+    largest: dict[str, Candidate] = {}
+    for each in candidates:
+        known = largest.get(each.cause.name)
+        if known is None or (each.alone, abs(each.here - each.there)) > (known.alone, abs(known.here - known.there)):
+            largest[each.cause.name] = each
+    return list(largest.values())
+
+
+def _rank(each: Candidate) -> tuple[int, float]:
+    """The likeliest first."""
+    place = CAUSES.index(each.cause)
+    if each.cause is CPU and each.change >= TWICE:
+        return 0, 0
+    if each.alone or not each.cause.share:
+        return 1 + (each.cause is CPU), place
+    return 3, -each.change * max(each.here, each.there)
+
+
+def _hardware(source: Tables) -> Mapping[str, frozenset[tuple[str, str]]]:
+    """Testbed -> the models and numbers of its hosts' CPUs."""
+    of_run = {record.id: str(record.settings["testbed"]["name"]) for record in source.records}
+    table = source.table("facts")
+    found: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    columns = (table[name].to_pylist() for name in ("run", "place", "fact", "value")) if table.num_rows else ()
+    for run, place, fact, value in zip(*columns, strict=True):
+        if fact in ("cpu", "cpus") and run in of_run and place.startswith(ROLES):
+            found[of_run[run]].add((fact, value))
+    return {testbed: frozenset(facts) for testbed, facts in found.items()}
+
+
+def states_of(source: Tables) -> Mapping[tuple[str, str], str | None]:
+    """Testbed and setting, as ``applied`` calls it -> what was read back of all its hosts; None where they differ."""
+    of_run = {record.id: str(record.settings["testbed"]["name"]) for record in source.records}
+    switches = {cause.switch.applied: cause.switch for cause in CAUSES if cause.switch}
+    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for table, place, name, value in (("applied", "subject", "setting", "found"), ("facts", "place", "fact", "value")):
+        rows = source.table(table)
+        columns = (rows[column].to_pylist() for column in ("run", place, name, value)) if rows.num_rows else ()
+        for run, at, setting, read in zip(*columns, strict=True):
+            switch = switches.get(setting.replace(" ", "_"))
+            if switch is not None and run in of_run and at.startswith(ROLES):
+                words = {"1": "on", "0": "off"} if switch.on in ("on", "off") else {}
+                found[of_run[run], switch.applied].add(words.get(read, read))
+    return {key: next(iter(values)) if len(values) == 1 else None for key, values in found.items()}
+
+
+def _states(
+    each: Candidate, names: tuple[str, str], states: Mapping[tuple[str, str], str | None]
+) -> tuple[str | None, str | None]:
+    if each.cause.switch is None:
+        return None, None
+    here, there = (states.get((name, each.cause.switch.applied)) for name in names)
+    return here, there
+
+
+def _same_window(each: Candidate) -> bool:
+    """Where acknowledgements come back at once, what was sent before the first is not the window but chance."""
+    return each.cause is INITIAL_WINDOW and each.states[0] is not None and each.states[0] == each.states[1]
+
+
+def _why(source: Tables, cause: str) -> str:
+    """Why no run has a sign of a cause."""
+    needed = NEEDS.get(cause)
+    instruments = {name for record in source.records for name in record.settings["instruments"]}
+    if needed is not None and needed not in instruments:
+        return f"needs the instrument {needed}"
+    return "had nothing to work on, or was not measured"
+
+
+def candidates_of(result: Explanation) -> Iterator[tuple[Pair, Candidate]]:
+    """All of them, with what they are candidates of."""
+    for pair in result.pairs:
+        for candidate in pair.candidates:
+            yield pair, candidate
+
+
+analysis = ExplainAnalysis()

@@ -1,0 +1,93 @@
+"""What may make testbeds differ: each cause's sign in the data, and the setting that turns it off.
+
+They are in the order of a packet's way: what comes later follows from what it is handed, so that of several causes that work
+on one testbed alone the first is the one to look at.  A sign is a share of what the cause could have touched, so that it says
+how much of the traffic it had to do with; docs/explain.md has the sources.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """A setting of testbeds that turns a cause off."""
+
+    setting: str
+    on: str | int
+    off: str | int
+    applied: str
+    """What ``applied`` calls it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """``sign`` says what is measured, on a host of either role."""
+
+    name: str
+    title: str
+    sign: str
+    advice: str
+    switch: Switch | None = None
+    share: bool = True
+    """Whether the sign is a share of what it could have touched, from 0 to 1."""
+    mechanism: bool = True
+    """Whether it is either at work or not; else testbeds differ by degrees of it."""
+
+
+CPU = Cause(
+    "cpu",
+    "the hosts' CPUs",
+    "CPU time of the workload's own programs for a unit of work",
+    "hardware virtualisation (KVM), or CPUs of the same kind and number on both testbeds",
+    share=False,
+    mechanism=False,
+)
+INITIAL_WINDOW = Cause(
+    "initial_window",
+    "the initial window",
+    "segments sent before the first acknowledgement, by connections that had more to send",
+    "the same initial_window on both testbeds",
+    Switch("initial_window", 10, 1, "initial_window"),
+    share=False,
+    mechanism=False,
+)
+AUTOCORKING = Cause(
+    "autocorking",
+    "autocorking",
+    "writes that TCP held back since packets of the same socket waited to be sent (TCPAutoCorking), of all packets sent",
+    "autocorking: off on both testbeds, or on",
+    Switch("autocorking", "on", "off", "autocorking"),
+)
+TSO = Cause(
+    "tso",
+    "segmentation offload",
+    "wire packets that left the host joined (super-packets), of those sent",
+    "tso: off on both testbeds; or a NIC that has it",
+    Switch("tso", "on", "off", "offload.tso"),
+)
+GRO = Cause(
+    "gro",
+    "receive offload",
+    "packets that the kernel joined on receipt, of those that its NIC gave it",
+    "gro: off on both testbeds; or a NIC that has it",
+    Switch("gro", "on", "off", "offload.gro"),
+)
+COALESCING = Cause(
+    "coalescing",
+    "interrupt coalescing and polling",
+    "packets beyond the first of an interrupt, of those sent and received",
+    "the same NIC and driver, or coalescing switched alike on both testbeds",
+    mechanism=False,
+)
+DELAYED_ACK = Cause(
+    "delayed_ack",
+    "delayed acknowledgements",
+    "time in which an acknowledgement waited for its timer (DelayedACKs, 40 ms each), of the run's",
+    "quickack: on on both testbeds; or programs that send what belongs together in one write (TCP_NODELAY)",
+    Switch("quickack", "off", "on", "quickack"),
+)
+
+CAUSES = (CPU, INITIAL_WINDOW, AUTOCORKING, TSO, GRO, COALESCING, DELAYED_ACK)
+BY_NAME = {cause.name: cause for cause in CAUSES}

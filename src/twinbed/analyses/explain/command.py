@@ -1,0 +1,121 @@
+"""`twinbed explain`: what may make testbeds differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from twinbed.contracts import exit_codes as codes
+from twinbed.contracts.analysis import Inputs
+from twinbed.observations.options import STYLES, write
+
+if TYPE_CHECKING:
+    from twinbed.analyses.explain.result import Explanation
+    from twinbed.model.tables import Tables
+
+TABLES = ("causes", "responses", "proofs")
+
+
+@click.command(name="explain", epilog="docs/explain.md says what is looked for, and how a cause is proved.")
+@click.argument("results", metavar="RESULTS", type=click.Path(path_type=Path))
+@click.option("--reference", metavar="TESTBED", help="The testbed that others are held against. Default: the study's.")
+@click.option("--study", "study_file", type=click.Path(path_type=Path), help="Write the small study that would prove a cause.")
+@click.option("--cause", metavar="NAME", help="Which cause --study switches. Default: the likeliest that has a switch.")
+@click.option(
+    "--proof",
+    "proofs",
+    metavar="RESULTS",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Results of such a study: say whether its cause is proved. May be given more than once.",
+)
+@click.option("--table", type=click.Choice(TABLES), default=TABLES[0], show_default=True, help="Which table CSV is of.")
+@click.option("--format", "style", type=click.Choice([*STYLES, "html"]), help="Default: by the name of -o, else text.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; .html makes a page.")
+@click.pass_obj
+def command(
+    inputs: Inputs,
+    /,
+    results: Path,
+    reference: str | None,
+    study_file: Path | None,
+    cause: str | None,
+    proofs: tuple[Path, ...],
+    table: str,
+    style: str | None,
+    output: Path | None,
+) -> int:
+    """Why do testbeds differ? Candidate causes of each difference, and the study that proves one.
+
+    Looks for signs of the hosts' CPUs, the initial window, autocorking, segmentation and receive offload, interrupt
+    coalescing and delayed acknowledgements in RESULTS of a study with the instruments packets and counters.
+
+    \b
+    twinbed explain results/                                      candidates, the likeliest first
+    twinbed explain results/ --study proof.yaml                   the study that switches the first one on and off
+    twinbed explain results/ --study proof.yaml --cause gro       another one
+    twinbed run proof.yaml -o proof/
+    twinbed explain results/ --proof proof/                       was it the cause?
+    """
+    from twinbed.analyses.explain.analysis import analysis as explain
+    from twinbed.analyses.explain.proof import proved
+
+    tables = inputs.tables(results, reference)
+    result = explain.run(tables)
+    if study_file is not None:
+        return _write_study(result, tables, cause, study_file)
+    if cause is not None:
+        raise click.UsageError("--cause says which study to write: give --study FILE too")
+    if proofs:
+        result = proved(result, tables, [inputs.tables(proof) for proof in proofs])
+    write(
+        explain.tables(result),
+        result.cautions,
+        result.left_out,
+        results,
+        style,
+        table,
+        _text(result, results),
+        output,
+        lambda: _page(result, str(results)),
+    )
+    return codes.DONE
+
+
+def _write_study(result: Explanation, tables: Tables, name: str | None, file: Path) -> int:
+    from twinbed.analyses.explain.study import cause_of, study_text
+    from twinbed.render.output import opened
+
+    cause = cause_of(result, name)
+    text = study_text(result, tables, cause)
+    with opened(file) as output:
+        output.write(text.encode())
+    click.echo(
+        f"{file}: switches {cause.title} on and off. Next: twinbed run {file} -o PROOF, then explain --proof PROOF", err=True
+    )
+    return codes.DONE
+
+
+def _page(result: Explanation, source: str) -> str:
+    from twinbed.analyses.explain.section import page
+
+    return page(result, source)
+
+
+def _text(result: Explanation, source: Path) -> Iterator[str]:
+    from twinbed.analyses.explain.proof import switchable
+    from twinbed.analyses.explain.tables import CAPTION, proof_table, sentences, table
+
+    yield from sentences(result)
+    if any(pair.candidates for pair in result.pairs):
+        yield ""
+        yield table(result).as_text()
+        yield CAPTION
+    if result.proofs:
+        yield ""
+        yield proof_table(result).as_text()
+    elif causes := switchable(result):
+        yield f"To prove {causes[0].title}: twinbed explain {source} --study proof.yaml"

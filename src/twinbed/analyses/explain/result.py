@@ -1,0 +1,104 @@
+"""What ``explain`` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from twinbed.analyses.explain.causes import Cause
+from twinbed.model.caution import Caution
+from twinbed.model.result import Interval
+from twinbed.model.run import Level
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A headline that differs."""
+
+    metric: str
+    host: str
+    direction: str
+    ratio: float | None
+    """To the reference's."""
+    interval: Interval | None
+    p: float
+    """After Holm's correction over all headlines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A cause whose sign differs between two testbeds."""
+
+    cause: Cause
+    role: str
+    """Of the hosts that show it most; empty where it is of all hosts together."""
+    here: float
+    there: float
+    """The sign's mean over runs, on the testbed and on the reference."""
+    p: float
+    """Of the two being equal: Welch's test, after Holm's correction over all signs, cells and testbeds."""
+    alone: bool
+    """Whether it works on one of the two alone."""
+    states: tuple[str | None, str | None] = (None, None)
+    """What its switch was set to on each, as read back; None where that is not known or hosts differ."""
+
+    @property
+    def change(self) -> float:
+        """By how much the signs differ, as a share of the larger one."""
+        return abs(self.here - self.there) / max(self.here, self.there)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One testbed and cell that differs from the reference. ``candidates``: the likeliest first."""
+
+    cell: Mapping[str, Level]
+    testbed: str
+    reference: str
+    responses: tuple[Response, ...]
+    candidates: tuple[Candidate, ...]
+
+
+class Proved(StrEnum):
+    """What a study with the cause switched off says."""
+
+    PROVED = "proved"
+    IN_PART = "in part"
+    NOT_PROVED = "not proved"
+    GONE = "no difference to explain"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What becomes of a response's ratio when a cause is at work alike on both testbeds."""
+
+    cell: Mapping[str, Level]
+    testbed: str
+    reference: str
+    cause: Cause
+    response: Response
+    as_is: Interval
+    """The ratio to the reference with the cause as it was found."""
+    alike: Interval
+    """The same with it alike on both."""
+    level: Level
+    """What it was then set to."""
+    closed: float
+    """The share of the difference of logarithms that is gone then."""
+    p: float
+    """Of nothing being gone: Welch's test, after Holm's correction over all proofs."""
+    says: Proved
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    pairs: tuple[Pair, ...]
+    compared: int
+    """How many testbeds and cells were held against the reference."""
+    reference: str | None
+    proofs: tuple[Proof, ...] = ()
+    not_seen: Mapping[str, str] = field(default_factory=dict)
+    """Cause -> why nothing is known of it."""
+    cautions: tuple[Caution, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)

@@ -1,0 +1,178 @@
+"""The signs of causes in each run, by the role of its hosts: a number, or None where a run does not say or where a cause had
+nothing to work on.
+
+Counters are the kernel's own of each host's network namespace, from the first to the last snapshot.  The table ``counters``
+has those that moved: one that it lacks is 0 where the host has others of its kind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from twinbed.analyses.explain.causes import (
+    AUTOCORKING,
+    COALESCING,
+    CPU,
+    DELAYED_ACK,
+    GRO,
+    INITIAL_WINDOW,
+    TSO,
+)
+from twinbed.contracts.place import MACHINE
+from twinbed.model.json import document, integer
+from twinbed.model.record import Record
+from twinbed.model.tables import Tables
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DELAYED_ACK_S = 0.04
+"""TCP_DELACK_MIN of Linux (include/net/tcp.h): the least that an acknowledgement waits for its timer."""
+HEADERS = 52
+"""IPv4's and TCP's with time stamps: what of the MTU is no payload."""
+ROLES = ("client", "server")
+_WAYS = {"client": "client_to_server", "server": "server_to_client"}
+_NUMBER = re.compile(r"\d+$")
+_TCP, _EXTENDED, _DEVICES = "snmp:Tcp.", "netstat:TcpExt.", "net/dev:"
+_IN, _OUT = (tuple(f"snmp:{ip}.{way}" for ip in ("Ip", "Ip6")) for way in ("InReceives", "OutRequests"))
+"""Packets as IP gets them: joined ones are one."""
+_CPU_TIME = re.compile(r"workload_cpu_seconds_per_\w+")
+
+Signs: TypeAlias = Mapping[tuple[str, str], float | None]
+"""Cause and role -> its sign. The role is empty where all hosts are meant."""
+
+
+@dataclass(slots=True)
+class _Role:
+    """What the hosts of one role counted, summed, and what their links saw."""
+
+    counters: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    seconds: list[float] = field(default_factory=list)
+    metrics: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+
+    def has(self, kind: str) -> bool:
+        return any(key.startswith(kind) for key in self.counters)
+
+    def device(self, name: str) -> float:
+        return sum(value for key, value in self.counters.items() if key.startswith(_DEVICES) and key.endswith(f".{name}"))
+
+    def total(self, metric: str) -> float | None:
+        return sum(self.metrics[metric]) if metric in self.metrics else None
+
+
+def signs(source: Tables, records: Sequence[Record]) -> dict[str, Signs]:
+    """Run -> its signs."""
+    roles: dict[str, dict[str, _Role]] = {record.id: {role: _Role() for role in ROLES} for record in records}
+    _counters(source.table("counters"), roles)
+    _metrics(source.table("metrics"), roles)
+    windows = _windows(source.table("flows"), roles)
+    found: dict[str, Signs] = {}
+    for record in records:
+        mtu = integer(document(record.settings["topology"].get("link") or {}).get("mtu", 1500))
+        of_run: dict[tuple[str, str], float | None] = {}
+        for role, of_role in roles[record.id].items():
+            first = windows.get((record.id, role))
+            of_run |= {
+                (INITIAL_WINDOW.name, role): None if first is None else first / (mtu - HEADERS),
+                (AUTOCORKING.name, role): _autocorking(of_role),
+                (TSO.name, role): _joined_when_sent(of_role, mtu),
+                (GRO.name, role): _joined_on_receipt(of_role, mtu),
+                (COALESCING.name, role): _coalesced(of_role),
+                (DELAYED_ACK.name, role): _held_back(of_role),
+            }
+        of_run[CPU.name, ""] = _cpu_time(roles[record.id].values())
+        found[record.id] = of_run
+    return found
+
+
+def _counters(table: pa.Table, roles: Mapping[str, Mapping[str, _Role]]) -> None:
+    """Sums over the hosts of a role; the machine's are of another kernel."""
+    if not table.num_rows:
+        return
+    import pyarrow.compute as pc
+
+    kept = table.filter(pc.and_(pc.is_valid(table["difference"]), pc.not_equal(table["host"], MACHINE)))
+    wanted = pc.match_substring_regex(kept["key"], r"^(snmp:(Tcp|Ip|Ip6)\.|netstat:TcpExt\.|net/dev:)")
+    columns = [kept.filter(wanted)[name].to_pylist() for name in ("run", "host", "key", "difference", "seconds")]
+    for run, host, key, difference, seconds in zip(*columns, strict=True):
+        of_role = roles.get(run, {}).get(_NUMBER.sub("", host))
+        if of_role is not None:
+            of_role.counters[key] += difference
+            of_role.seconds.append(seconds)
+
+
+def _metrics(table: pa.Table, roles: Mapping[str, Mapping[str, _Role]]) -> None:
+    if not table.num_rows:
+        return
+    import pyarrow.compute as pc
+
+    wanted = r"^(device_interrupts|packets|wire_packets|mean_segment_bytes|workload_cpu_seconds_per_\w+)$"
+    kept = table.filter(pc.and_(pc.is_valid(table["value"]), pc.match_substring_regex(table["metric"], wanted)))
+    columns = [kept[name].to_pylist() for name in ("run", "host", "direction", "metric", "value")]
+    for run, host, direction, metric, value in zip(*columns, strict=True):
+        role = _NUMBER.sub("", host)
+        of_role = roles.get(run, {}).get(role)
+        if of_role is not None and direction in ("", _WAYS[role]):
+            of_role.metrics[f"{metric} sent" if direction else metric].append(value)
+
+
+def _windows(flows: pa.Table, roles: Mapping[str, object]) -> dict[tuple[str, str], float]:
+    """Run and role -> bytes that its connections sent before the first acknowledgement, mean of those that had more to send."""
+    found: dict[tuple[str, str], float] = {}
+    if not flows.num_rows:
+        return found
+    import pyarrow.compute as pc
+
+    for role, way in (("client", "a2b"), ("server", "b2a")):
+        first, all_of_it = f"initial_window_bytes_{way}", f"unique_bytes_sent_{way}"
+        clients = flows.filter(pc.starts_with(flows["link"], "client")).select(["run", first, all_of_it])
+        limited = clients.filter(pc.and_(pc.greater(clients[first], 0), pc.greater(clients[all_of_it], clients[first])))
+        for row in limited.group_by("run").aggregate([(first, "mean")]).to_pylist():
+            if row["run"] in roles:
+                found[row["run"], role] = row[f"{first}_mean"]
+    return found
+
+
+def _autocorking(role: _Role) -> float | None:
+    sent = sum(role.counters.get(key, 0.0) for key in _OUT)
+    return min(1.0, role.counters.get(f"{_EXTENDED}TCPAutoCorking", 0.0) / sent) if sent else None
+
+
+def _joined_when_sent(role: _Role, mtu: int) -> float | None:
+    """None where payload came in small pieces, so that there was nothing to join."""
+    packets, wire = role.total("packets sent"), role.total("wire_packets sent")
+    sizes = role.metrics.get("mean_segment_bytes sent")
+    if not packets or not wire or not sizes or max(sizes) < mtu / 2:
+        return None
+    return max(0.0, 1 - packets / wire)
+
+
+def _joined_on_receipt(role: _Role, mtu: int) -> float | None:
+    """None where packets were small, or came joined already."""
+    packets, size = role.device("rx_packets"), role.device("rx_bytes")
+    if not packets or not mtu / 2 <= size / packets <= mtu + 100:
+        return None
+    received = sum(role.counters.get(key, 0.0) for key in _IN)
+    return min(1.0, max(0.0, 1 - received / packets))
+
+
+def _coalesced(role: _Role) -> float | None:
+    """Of hosts that have a kernel of their own; devices other than NICs are nearly silent while a workload runs."""
+    interrupts, packets = role.total("device_interrupts"), role.device("rx_packets") + role.device("tx_packets")
+    return None if interrupts is None or not packets else max(0.0, 1 - interrupts / packets)
+
+
+def _held_back(role: _Role) -> float | None:
+    if not role.has(_TCP) or not role.seconds:
+        return None
+    return min(1.0, DELAYED_ACK_S * role.counters.get(f"{_EXTENDED}DelayedACKs", 0.0) / max(role.seconds))
+
+
+def _cpu_time(roles: Iterable[_Role]) -> float | None:
+    known = [(metric, values) for role in roles for metric, values in role.metrics.items()]
+    times = [value for metric, values in known if _CPU_TIME.fullmatch(metric) for value in values]
+    return sum(times) if times else None
