@@ -37,8 +37,8 @@ from twinbed.statistics.ratio import ratio_test
 ABSENT = 0.02
 """Of the larger sign: a cause with less than this does not work there."""
 LEAST_SHARE = 0.01
-"""What a cause touches less than this of is no reason for a headline's difference. One write that is held back takes many others
-with it: autocorking that touches 5 % of packets was seen to make a thirteenth of them."""
+"""What a cause touches less than this of is no reason for a headline's difference. One write that is held back takes many
+others with it: autocorking that touches 5 % of packets was seen to make a thirteenth of them."""
 LEAST_DEGREES = 0.1
 """The same of what differs by degrees."""
 TWICE = 0.5
