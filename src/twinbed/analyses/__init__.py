@@ -18,7 +18,7 @@ class Entry:
 ANALYSES: Mapping[str, Entry] = {
     "compare": Entry("The verdict on each testbed against the reference.", own_command=True),
     "anatomy": Entry("Where a request's time goes, step by step, on each testbed.", own_command=True),
-    "explain": Entry("Why testbeds differ: candidate causes, and the study that proves one.", own_command=True),
+    "explain": Entry("Why testbeds differ: candidate causes, and their proof.", own_command=True),
     "calibrate": Entry("What one testbed would give, from another and a few runs of it.", own_command=True),
     "chain": Entry("System calls as Markov chains, from traces or results.", own_command=True),
     "passport": Entry("What differs between two testbeds or results.", own_command=True),

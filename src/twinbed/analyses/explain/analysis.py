@@ -12,7 +12,7 @@ handed.  Then what differs by degrees, which may as well be a consequence, by ho
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
@@ -260,13 +260,6 @@ def _why(source: Tables, cause: str) -> str:
     if needed is not None and needed not in instruments:
         return f"needs the instrument {needed}"
     return "had nothing to work on, or was not measured"
-
-
-def candidates_of(result: Explanation) -> Iterator[tuple[Pair, Candidate]]:
-    """All of them, with what they are candidates of."""
-    for pair in result.pairs:
-        for candidate in pair.candidates:
-            yield pair, candidate
 
 
 analysis = ExplainAnalysis()

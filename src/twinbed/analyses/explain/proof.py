@@ -14,9 +14,9 @@ from statistics import fmean
 
 from scipy.special import stdtr, stdtrit
 
-from twinbed.analyses.explain.analysis import candidates_of, states_of
+from twinbed.analyses.explain.analysis import states_of
 from twinbed.analyses.explain.causes import CAUSES, Cause
-from twinbed.analyses.explain.result import Explanation, Pair, Proof, Proved, Response
+from twinbed.analyses.explain.result import Explanation, Pair, Proof, Proved, Response, candidates_of
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Interval
 from twinbed.model.run import Level

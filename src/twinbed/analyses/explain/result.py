@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -102,3 +102,10 @@ class Explanation:
     """Cause -> why nothing is known of it."""
     cautions: tuple[Caution, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+def candidates_of(result: Explanation) -> Iterator[tuple[Pair, Candidate]]:
+    """All of them, with what they are candidates of."""
+    for pair in result.pairs:
+        for candidate in pair.candidates:
+            yield pair, candidate

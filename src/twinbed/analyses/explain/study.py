@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from math import log
 from typing import TypeAlias, Union
 
-from twinbed.analyses.explain.analysis import candidates_of
 from twinbed.analyses.explain.causes import Cause
 from twinbed.analyses.explain.proof import switchable
-from twinbed.analyses.explain.result import Candidate, Explanation, Pair
+from twinbed.analyses.explain.result import Candidate, Explanation, Pair, candidates_of
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import Document
 from twinbed.model.record import Record

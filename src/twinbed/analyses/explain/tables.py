@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from twinbed.analyses.explain.analysis import candidates_of
 from twinbed.analyses.explain.causes import BY_NAME, Cause
-from twinbed.analyses.explain.result import Candidate, Explanation, Pair, Proof, Proved, Response
+from twinbed.analyses.explain.result import Candidate, Explanation, Pair, Proof, Proved, Response, candidates_of
 from twinbed.contracts.analysis import Row
 from twinbed.render.quantities import number, unit_scale
 from twinbed.render.tabular import Tabular
