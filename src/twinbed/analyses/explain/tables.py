@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from twinbed.analyses.explain.causes import BY_NAME, Cause
 from twinbed.analyses.explain.result import Candidate, Explanation, Pair, Proof, Proved, Response, candidates_of
 from twinbed.contracts.analysis import Row
-from twinbed.render.quantities import number, unit_scale
+from twinbed.render.quantities import NONE, number, unit_scale
 from twinbed.render.tabular import Tabular
 from twinbed.render.words import cell_title, heading, metric_title, p_text
 
@@ -131,8 +131,8 @@ def proof_table(result: Explanation) -> Tabular:
             str(each.says),
             f"{number(each.as_is.low)} to {number(each.as_is.high)}",
             f"{number(each.alike.low)} to {number(each.alike.high)}",
-            f"{100 * each.closed:.0f} %",
-            p_text(each.p),
+            NONE if each.says is Proved.GONE else f"{100 * each.closed:.0f} %",
+            NONE if each.says is Proved.GONE else p_text(each.p),
         )
         for each in result.proofs
     ]
@@ -174,9 +174,9 @@ def _metric(response: Response) -> str:
 
 
 def _told(result: Explanation) -> list[Proof]:
-    """Of each cause, testbed and cell the first headline."""
+    """Of each cause, testbed and cell the first headline that differs in the study too."""
     first: dict[tuple[str, str, str], Proof] = {}
-    for each in result.proofs:
+    for each in sorted(result.proofs, key=lambda proof: proof.says is Proved.GONE):
         first.setdefault((each.cause.name, each.testbed, repr(each.cell)), each)
     return list(first.values())
 
