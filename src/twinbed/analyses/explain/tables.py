@@ -145,8 +145,9 @@ def sentences(result: Explanation) -> Iterator[str]:
     if not result.pairs:
         count = f"{result.compared} comparison{'s' if result.compared != 1 else ''} with {result.reference}"
         yield f"No headline is different in {count}: there is nothing to explain."
+    advised: set[str] = set()
     for pair in result.pairs:
-        yield " ".join(_of_pair(pair))
+        yield " ".join(_of_pair(pair, advised))
     for each in _told(result):
         yield _proof(each)
     if result.not_seen:
@@ -154,7 +155,8 @@ def sentences(result: Explanation) -> Iterator[str]:
         yield f"Nothing is known of: {names}."
 
 
-def _of_pair(pair: Pair) -> Iterator[str]:
+def _of_pair(pair: Pair, advised: set[str]) -> Iterator[str]:
+    """``advised``: causes of which it was said what they are and what to try; said once."""
     first = pair.responses[0]
     more = len(pair.responses) - 1
     others = f" and in {more} other headline{'s' if more > 1 else ''}" if more else ""
@@ -166,6 +168,10 @@ def _of_pair(pair: Pair) -> Iterator[str]:
         return
     one = pair.candidates[0]
     here, there = sign_text(one.cause, one.here), sign_text(one.cause, one.there)
+    if one.cause.name in advised:
+        yield f"First candidate: {one.cause.title}, {here} against {there}."
+        return
+    advised.add(one.cause.name)
     yield f"First candidate: {one.cause.title}, {here} against {there} ({one.cause.sign}). What to try: {one.cause.advice}."
 
 
@@ -184,10 +190,10 @@ def _told(result: Explanation) -> list[Proof]:
 def _proof(each: Proof) -> str:
     what = f"{cell_title(each.cell)}: " if each.cell else ""
     before, after = (f"{number(bounds.low)} to {number(bounds.high)}" for bounds in (each.as_is, each.alike))
-    title, state = heading(each.cause.title), f"{each.cause.switch.setting if each.cause.switch else ''}: {each.level}"
+    title, state = each.cause.title, f"{each.cause.switch.setting if each.cause.switch else ''}: {each.level}"
     metric = _metric(each.response)
     if each.says is Proved.GONE:
-        return (
+        return heading(
             f"{what}{title}: neither proved nor disproved. In the study that switches it {each.testbed} and {each.reference} "
             f"do not differ in {metric} as they are (ratio {before})."
         )
@@ -196,4 +202,4 @@ def _proof(each: Proof) -> str:
         Proved.IN_PART: f"proved in part: {100 * each.closed:.0f} % of the difference in {metric} are gone",
         Proved.NOT_PROVED: f"not proved: the difference in {metric} stays",
     }[each.says]
-    return f"{what}{title}: {share} with {state} on both (ratio {before} before, {after} then)."
+    return heading(f"{what}{title}: {share} with {state} on both (ratio {before} before, {after} then).")
