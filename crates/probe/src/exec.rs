@@ -53,9 +53,7 @@ fn start(
         session.fail(0, &failure);
     }
     if let Some(moment) = program.moment.get() {
-        if let Some(started_s) = held::let_go(pid, moment, &ended).tried(|| "wait for a program's release")? {
-            session.children.let_go(pid, started_s);
-        }
+        held::let_go(pid, moment, &ended).tried(|| "wait for a program's release")?;
     }
     let streams = [
         child.stdout.take().map(|s| (OwnedFd::from(s), Kind::Stdout)),

@@ -30,23 +30,23 @@ pub fn await_stop(pid: pid_t) -> io::Result<()> {
 }
 
 /// Lets the child go at the moment that `release` brings, in nanoseconds of the monotonic clock; at once where that has passed.
-/// Gives when that was; None where the child has ended instead. Only for the thread that has spawned it.
-pub fn let_go(pid: pid_t, mut release: &File, ended: &Ended) -> io::Result<Option<f64>> {
+/// Does nothing where the child has ended instead. Only for the thread that has spawned it.
+pub fn let_go(pid: pid_t, mut release: &File, ended: &Ended) -> io::Result<()> {
     let mut entries = [release.as_raw_fd(), ended.event.as_raw_fd()].map(|fd| sys::poll_entry(fd, libc::POLLIN));
     while entries.iter().all(|entry| entry.revents == 0) {
         sys::poll(&mut entries, None)?;
     }
     if entries[0].revents == 0 {
-        return Ok(None);
+        return Ok(());
     }
     let mut moment = [0; 8];
     release.read_exact(&mut moment)?;
     // On a busy machine the moment would pass while this thread waits for a processor, behind programs that were let go before.
     sys::run_first(true);
     sys::sleep_until(&sys::monotonic_time(u64::from_ne_bytes(moment) as f64 / sys::NS_PER_S as f64));
-    let started_s = sys::monotonic_s();
+    ended.starts(sys::monotonic_s());
     // SAFETY: no memory is involved. It fails where the child has been killed meanwhile.
     unsafe { libc::ptrace(libc::PTRACE_DETACH, pid, null_mut::<c_void>(), null_mut::<c_void>()) };
     sys::run_first(false);
-    Ok(Some(started_s))
+    Ok(())
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::process::{Child, Command};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use libc::pid_t;
@@ -14,12 +15,19 @@ use crate::sys;
 
 /// Where the end of one child is announced.
 pub struct Ended {
+    /// When the program began, in seconds of the monotonic clock, as bits.
+    started_s: AtomicU64,
     exit: Mutex<Option<Exit>>,
     /// Becomes readable when `exit` is there.
     pub event: File,
 }
 
 impl Ended {
+    /// A held program is let go now. To be said before it is: a short one may have been reaped a moment later.
+    pub fn starts(&self, now_s: f64) {
+        self.started_s.store(now_s.to_bits(), Ordering::Release);
+    }
+
     pub fn take(&self) -> Option<Exit> {
         lock(&self.exit).take()
     }
@@ -33,7 +41,7 @@ pub struct Children {
 
 #[derive(Default)]
 struct Table {
-    living: HashMap<pid_t, (Arc<Ended>, f64)>,
+    living: HashMap<pid_t, Arc<Ended>>,
     /// How many were ever started. The reaper sleeps until this changes when it has nothing to wait for.
     started: u64,
 }
@@ -46,9 +54,9 @@ impl Children {
         let mut table = lock(&self.table);
         let child = command.spawn()?;
         // std gives back a child once it has become the program.
-        let started_s = sys::monotonic_s();
-        let ended = Arc::new(Ended { exit: Mutex::new(None), event });
-        table.living.insert(child.id() as pid_t, (Arc::clone(&ended), started_s));
+        let started_s = AtomicU64::new(sys::monotonic_s().to_bits());
+        let ended = Arc::new(Ended { started_s, exit: Mutex::new(None), event });
+        table.living.insert(child.id() as pid_t, Arc::clone(&ended));
         table.started += 1;
         self.spawned.notify_all();
         Ok((child, ended))
@@ -66,13 +74,6 @@ impl Children {
 
     pub fn is_living(&self, pid: pid_t) -> bool {
         lock(&self.table).living.contains_key(&pid)
-    }
-
-    /// A held child has been let go: it starts only now.
-    pub fn let_go(&self, pid: pid_t, started_s: f64) {
-        if let Some((_, started)) = lock(&self.table).living.get_mut(&pid) {
-            *started = started_s;
-        }
     }
 
     pub fn reap_forever(&self) -> ! {
@@ -103,7 +104,7 @@ impl Children {
         if reaped != pid {
             return;
         }
-        let Some((ended, started_s)) = table.living.remove(&pid) else {
+        let Some(ended) = table.living.remove(&pid) else {
             return;
         };
         *lock(&ended.exit) = Some(Exit {
@@ -111,7 +112,7 @@ impl Children {
             signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
             usage: Usage::of_ended(&usage),
             max_rss_bytes: usage.ru_maxrss as u64 * 1024,
-            started_monotonic_s: started_s,
+            started_monotonic_s: f64::from_bits(ended.started_s.load(Ordering::Acquire)),
             ended_monotonic_s: ended_s,
         });
         // An eventfd takes eight bytes at any time before its counter is full.
