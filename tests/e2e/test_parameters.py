@@ -164,6 +164,43 @@ def test_what_a_container_is_told_of_tcp_holds_for_its_connections(site: Make) -
         assert re.search(r"tb200000,", said)
 
 
+def initial_window(bed: Bed) -> str | None:
+    """The congestion window of a connection that has sent nothing yet, as ss has it."""
+    with serving(bed):
+        script = f"exec 3<>/dev/tcp/{bed.addresses['server']}/{PORT}; ss -Htin dst {bed.addresses['server']}"
+        said = bed.hosts["client"].run(["bash", "-c", script]).text
+    return found[1] if (found := re.search(r"cwnd:(\d+)", said)) else None
+
+
+def delayed_acks(bed: Bed, host: str) -> int:
+    (count,) = re.findall(r"TcpExtDelayedACKs\s+(\d+)", bed.hosts[host].run(["nstat", "-az", "TcpExtDelayedACKs"]).text)
+    return int(count)
+
+
+def small_writes(bed: Bed) -> int:
+    """Acknowledgements that the server delayed while a client sent 200 bytes every 4 ms, which Nagle's algorithm holds back until
+    they come."""
+    before = delayed_acks(bed, "server")
+    with serving(bed):
+        iperf3(bed, "-l", "200", "-b", "400K", "-t", "1")
+    return delayed_acks(bed, "server") - before
+
+
+def test_acknowledgements_and_the_initial_window_are_as_routes_have_them(site: Make) -> None:
+    """A guest sends to a container, and the other way round."""
+    ends = {"client": {"driver": "qemu"}, "server": {"driver": "container"}}
+    with bed_of(site, Topology(), "mixed", **ends) as bed:
+        for end in ends:
+            assert (found(bed, end, "quickack"), found(bed, end, "initial_window")) == ("off", 10)
+        assert initial_window(bed) == "10"
+        assert small_writes(bed) > 0
+    alike = {"quickack": "on", "initial_window": 3}
+    with bed_of(site, Topology(), "mixed", **{end: {**settings, **alike} for end, settings in ends.items()}) as bed:
+        assert [bed.passport[end]["initial window"] for end in ends] == [3, 3]
+        assert initial_window(bed) == "3"
+        assert small_writes(bed) == 0
+
+
 def scales_of_windows(bed: Bed) -> list[str]:
     """Of the SYN and of the answer to it, as tcpdump sees them."""
     watch = ["tcpdump", "-i", "p.server", "-nn", "-l", "--immediate-mode", "-c", "2", "-Z", "root"]

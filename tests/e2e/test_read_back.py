@@ -28,7 +28,8 @@ def one_run(driver: str, shaper: str = "htb") -> Run:
     text = f"""
 study: read-back
 testbeds:
-  bed: {{driver: {driver}, offload: off, congestion_control: reno, autocorking: off, receive_buffer: 1MiB, send_buffer: 2MiB}}
+  bed: {{driver: {driver}, offload: off, congestion_control: reno, autocorking: off, receive_buffer: 1MiB, send_buffer: 2MiB,
+    quickack: on, initial_window: 4}}
 workload: {{kind: http, duration: 1s, max_requests: 5}}
 topology: {{link: {{rate: 1gbit, shaper: {shaper}, queue: 500}}}}
 instruments: []
@@ -153,6 +154,8 @@ CONTAINER: dict[str, tuple[Sabotage, str]] = {
     "autocorking": (drop_write("/proc/sys/net/ipv4/tcp_autocorking"), "autocorking"),
     "receive-buffer": (drop_write("/proc/sys/net/ipv4/tcp_rmem"), "receive_buffer"),
     "send-buffer": (drop_write("/proc/sys/net/ipv4/tcp_wmem"), "send_buffer"),
+    "quickack": (swap_program("ip route change", ["true"]), "quickack"),
+    "initial-window": (swap_program("ip route change", ["true"]), "initial_window"),
     "queue": (replace_in(shaping, "plan", "pfifo limit 500", "pfifo limit 400"), "queue"),
     "cpus": (pin_elsewhere_without_cpusets, "cpus"),
 }

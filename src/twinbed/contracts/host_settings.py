@@ -42,6 +42,17 @@ class HostSettings(DriverParams):
         description="TCP's on every host; null leaves each kernel its own; reno is the one that every host may be given",
     )
     autocorking: OnOff | None = Field(None, description="whether TCP joins small writes while packets wait to be sent")
+    quickack: OnOff | None = Field(
+        None,
+        description="on: acknowledgements are never delayed (quickack of the hosts' routes); null: the kernel's own, which is off",
+    )
+    initial_window: int | None = Field(
+        None,
+        ge=1,
+        le=1000,
+        description="segments that TCP sends before the first acknowledgement (initcwnd of the hosts' routes); null: the kernel's "
+        "own, which is 10",
+    )
     buffers: Literal["alike", "native"] = Field(
         "alike",
         description="alike: TCP's buffers grow as far on every host (6 MiB to receive, 4 MiB to send); native: as far as each "

@@ -10,10 +10,12 @@ from twinbed.contracts.check import Check
 from twinbed.contracts.host_settings import OFFLOADS, HostSettings
 from twinbed.hosts.agent import AgentHost, cpus_allowed
 from twinbed.hosts.error import HostError
-from twinbed.links import network
+from twinbed.links import network, routes
 
 _NIC = "trial0"
 _PEER = "trial1"
+_NETWORK = "192.0.2.0/24"
+"""TEST-NET-1 (RFC 5737)."""
 _JUMBO_BYTES = 9000
 _BUFFER_BYTES = 262_144
 _CONGESTION_CONTROLS = {"reno": "tcp", "cubic": "tcp_cubic", "bbr": "tcp_bbr", "dctcp": "tcp_dctcp"}
@@ -32,6 +34,8 @@ def trials(machine: AgentHost) -> list[Check]:
         ("send_buffer", HostSettings(send_buffer=_BUFFER_BYTES)),
     ):
         checks.append(_tried(name, lambda settings=settings: _sysctls(machine, settings), "run as root"))  # type: ignore[misc]
+    checks.append(_tried("quickack", lambda: _routes(machine, HostSettings(quickack="on")), "run as root"))
+    checks.append(_tried("initial_window", lambda: _routes(machine, HostSettings(initial_window=2)), "run as root"))
     return [*checks, _cpus(machine)]
 
 
@@ -68,6 +72,12 @@ def _congestion_control(machine: AgentHost, name: str, module: str) -> Check:
 def _sysctls(machine: AgentHost, settings: HostSettings) -> list[Applied]:
     network.set_sysctls(machine, settings)
     return network.applied_sysctls(machine, settings)
+
+
+def _routes(machine: AgentHost, settings: HostSettings) -> list[Applied]:
+    machine.run(["ip", "-batch", "-"], stdin=f"link set {_NIC} up\nroute replace {_NETWORK} dev {_NIC}\n".encode())
+    routes.set_tcp(machine, [_NIC], settings)
+    return routes.applied_tcp(machine, [_NIC], settings)
 
 
 def _mtu(machine: AgentHost) -> list[Applied]:

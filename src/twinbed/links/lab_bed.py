@@ -18,7 +18,7 @@ from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.lab import Lab, open_lab
 from twinbed.hosts.passport import describe
 from twinbed.hosts.processors import processors
-from twinbed.links import checksums, network, shaping
+from twinbed.links import checksums, network, routes, shaping
 from twinbed.links.fabric import Fabric, open_fabric
 from twinbed.links.layout import DEVICES, Nic, layout
 from twinbed.model.caution import Caution, Kind
@@ -118,6 +118,10 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             if forwards and name == plan.routers[0]:
                 _emulate(host, topology)
             applied += network.applied_routes(host, plan.routes.get(name, ()), forwards=forwards)
+            if not forwards:
+                devices = list(_devices(made, nics))
+                routes.set_tcp(host, devices, settings)
+                applied += routes.applied_tcp(host, devices, settings)
             if forwards and name == plan.routers[0]:
                 applied += _emulated(host, topology)
             facts = describe(host, made.device)
