@@ -1,7 +1,7 @@
 //! The lines at the head of both files.
 
 use super::options::{Command, Method, Options, Times};
-use super::waiting::now_ns;
+use crate::waiting::now_ns;
 use crate::sys;
 
 pub struct Header {

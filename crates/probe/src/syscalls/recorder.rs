@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::header::Header;
-use super::waiting::StopDescriptor;
+use crate::waiting::StopDescriptor;
 use crate::failure::{Outcome, Tried};
 
 /// The longest time between two looks at what the kernel holds.

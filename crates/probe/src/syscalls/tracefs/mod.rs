@@ -20,7 +20,7 @@ use super::options::{Command, Options};
 use super::recorder::{say_ready, Recorder, TICK_NS};
 use super::scope::Within;
 use super::trace_file::TraceFile;
-use super::waiting::{now_ns, StopDescriptor};
+use crate::waiting::{now_ns, StopDescriptor};
 use crate::failure::{Failure, Outcome, Tried};
 use events::{Events, WANTED};
 use instance::Instance;
