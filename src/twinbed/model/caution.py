@@ -28,6 +28,10 @@ class Kind(Enum):
         "events of the kernel were lost before they were counted",
         "counts by device are too small by as many; where there are many devices, the largest counts hold all the same",
     )
+    STATIONS_LOST = (
+        "packets or calls went by without a record of their stations",
+        "requests that lack one are not split; raise the instrument's limit, or record a share of the connections",
+    )
     UNSAMPLED = (
         "TCP connections went by without a sample",
         "values of the instrument sockets are of those that have one; the instrument packets sees short connections too",
