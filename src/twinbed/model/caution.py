@@ -91,6 +91,10 @@ class Kind(Enum):
         "jitter, round-trip times and loss hold all the same; for one-way delays synchronise the clocks (PTP, or chrony with a "
         "close server)",
     )
+    CLOCK_BOUND = (
+        "a host's own clock is known less well than some parts of requests are long",
+        "take those parts together, link to softirq of one packet and driver to link of another: what one lacks the other has",
+    )
     ABOVE_LINK_RATE = (
         "goodput above what the link can carry",
         "the shaper counts no preamble, gap or checksum of frames, and lets its burst through: take it for the link's limit",

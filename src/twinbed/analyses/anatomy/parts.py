@@ -102,9 +102,11 @@ def titles(seen: Seen) -> dict[str, str]:
     return {name(step, part): part.title for step, parts in PARTS[seen].items() for part in parts}
 
 
-def groups(seen: Seen) -> dict[str, Group]:
-    """Of every part, and of the steps that have none."""
+def groups(seen: Seen, *, of_parts: bool = False) -> dict[str, Group]:
+    """Of every part, and, but for ``of_parts``, of the steps that have none."""
     found = {name(step, part): part.group for step, parts in PARTS[seen].items() for part in parts}
+    if of_parts:
+        return found
     return found | {
         step.name: Group.TRANSFER if step.name == "transfer" else Group.WIRE
         for step in STEPS[seen]
