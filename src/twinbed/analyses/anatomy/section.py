@@ -53,11 +53,11 @@ def _body(result: Anatomy) -> Iterator[Markup]:
             yield html('<p class="note">The first {} of {} differences are drawn.</p>', MOST, panels)
     for cell in places(result):
         if (groups := group_table(result, cell)) is not None:
-            title = f"{groups.title}{': ' if cell else ''}{cell_title(cell)}"
-            yield html("<h3>{}</h3>{}<p class=\"note\">{}</p>", title, groups.as_html(), groups.caption)
+            yield html("<h3>{}{}</h3>{}", groups.title, f": {cell_title(cell)}" if cell else "", groups.as_html())
     for cell in places(result):
         table = step_table(result, cell)
-        yield html("<details><summary>Steps{}{}</summary>{}</details>", ": " if cell else "", cell_title(cell), table.as_html())
+        title = f": {cell_title(cell)}" if cell else ""
+        yield html("<details><summary>Steps{}</summary>{}</details>", title, table.as_html())
     yield html('<p class="note">{}</p>', caption(result))
     yield from ladder_parts(result, places(result))
     patterns = [

@@ -167,7 +167,7 @@ def group_table(result: Anatomy, cell: Mapping[str, Level]) -> Tabular | None:
         for each in own:
             total = sum(times.mean for times in each.groups)
             mean = next((times.mean for times in each.groups if times.step == name), None)
-            cells += [None, None] if mean is None else [number(mean / scale.factor), share(mean / total)]
+            cells += [None, None] if mean is None else [number(mean / scale.factor), share(round(mean / total, 3))]
         rows.append(tuple(cells))
     counts = ", ".join(f"{each.split} of {each.requests} on {each.testbed}" for each in own)
     return Tabular(
