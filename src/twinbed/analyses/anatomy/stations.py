@@ -104,14 +104,19 @@ class _Rows:
         keys = self.connection[rows] * MODULUS + start
         order = np.argsort(keys, kind="stable")
         keys, rows = keys[order], rows[order]
-        wanted = connection * MODULUS + byte % MODULUS
-        last = np.searchsorted(keys, wanted, side="right") - 1
-        # Of packets that were sent again the first.
-        first = np.searchsorted(keys, keys[np.maximum(last, 0)], side="left")
-        found = rows[first]
-        holds = (last >= 0) & (connection >= 0) & (self.connection[found] == connection)
-        holds &= (byte - start[order][first]) % MODULUS < self.bytes[found]
-        return np.where(holds, found, -1)
+        byte = byte % MODULUS
+
+        def at(most: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+            """The row that begins last, but no later than at that number; of packets that were sent again the first."""
+            last = np.searchsorted(keys, connection * MODULUS + most, side="right") - 1
+            first = np.searchsorted(keys, keys[np.maximum(last, 0)], side="left")
+            found = rows[first]
+            holds = (last >= 0) & (connection >= 0) & (self.connection[found] == connection)
+            return np.where(holds & ((byte - start[order][first]) % MODULUS < self.bytes[found]), found, -1)
+
+        found = at(byte)
+        # Numbers wrap: the one that begins last of all may go on at 0.
+        return np.where(found >= 0, found, at(np.full(len(byte), MODULUS - 1)))
 
     def next_of(
         self, owner: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64], from_ns: Times, times: npt.NDArray[np.int64]
