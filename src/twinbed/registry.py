@@ -65,7 +65,9 @@ PLUGINS = Registry(
         )
     },
     workloads={workload.name: workload for workload in (http, iperf3, planted)},
-    instruments={instrument.name: instrument for instrument in (packets, counters, events, syscalls, latency, sockets, stations)},
+    instruments={
+        instrument.name: instrument for instrument in (packets, counters, events, syscalls, latency, sockets, stations)
+    },
     backgrounds={background.name: background for background in (stress, traffic)},
 )
 

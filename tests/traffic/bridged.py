@@ -1,4 +1,4 @@
-"""Two hosts at a bridge whose ports are captured, with the probe's stations on both: a scene that runs in namespaces of its own.
+"""Two hosts at a bridge whose ports are captured, with the probe's stations on both: a scene in namespaces of its own.
 
 ``python bridged.py FOLDER PROBE WHAT`` is started under unshare; WHAT is ``plain``, ``trace`` (the kernel's own tracefs records
 too), ``sleep`` (the server sleeps between read and write), ``queue`` (a token bucket before the server's driver) or ``busy`` (a
@@ -35,6 +35,11 @@ def sh(line: str) -> None:
     subprocess.run(["sh", "-ec", line], check=True, stdout=subprocess.DEVNULL)
 
 
+def say(word: str) -> None:
+    sys.stdout.write(f"{word}\n")
+    sys.stdout.flush()
+
+
 def network() -> None:
     sh("mount -t tmpfs none /run/netns 2>/dev/null || { mkdir -p /run/netns && mount -t tmpfs none /run/netns; }")
     sh("ip link set lo up; sysctl -qw net.ipv6.conf.all.disable_ipv6=1; ip link add br0 type bridge; ip link set br0 up")
@@ -61,7 +66,7 @@ def serve(pause_s: float) -> None:
     """One request after the other, until it is told to end."""
     Path("/proc/self/comm").write_text(NAME)
     with socket.create_server((SERVER, PORT)) as listening:
-        print("ready", flush=True)
+        say("ready")
         while True:
             asked, _ = listening.accept()
             with asked:
@@ -75,7 +80,7 @@ def serve(pause_s: float) -> None:
 def occupy() -> None:
     """Most of a CPU, in pieces of 4 ms, before all programs of ordinary priority."""
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-    print("ready", flush=True)
+    say("ready")
     while True:
         end = time.monotonic() + 0.004
         while time.monotonic() < end:
@@ -103,19 +108,32 @@ def main(folder: Path, probe: str, what: str) -> None:
     running = []
     for port, host in (("pc", "client"), ("ps", "server")):
         capture = f"{folder}/{host}.pcap"
-        words = ["tcpdump", "-i", port, "-U", "--immediate-mode", "-w", capture, "--time-stamp-precision=nano", "-s", "200", "-Z", "root"]
+        words = [
+            "tcpdump",
+            "-i",
+            port,
+            "-U",
+            "--immediate-mode",
+            "-w",
+            capture,
+            "--time-stamp-precision=nano",
+            "-s",
+            "200",
+            "-Z",
+            "root",
+        ]
         running.append(start(words, "listening on"))
     for host, name, peer in (("c", "client", SERVER), ("s", "server", CLIENT)):
         (folder / name).mkdir()
         out = ["--out", f"{folder}/{name}/kernel.stations", "--bytes", str(2**26), "--ring", str(2**20), "--share", "1"]
         running.append(start([*at[host], probe, "stations", *out, "--peer", peer]))
     cpu = str(min(os.sched_getaffinity(0)))
-    server = start([*at["s"], *(pin + [cpu] if what == "busy" else []), *own, "serve", str(SLEEP_S if what == "sleep" else 0)])
+    server = start([*at["s"], *([*pin, cpu] if what == "busy" else []), *own, "serve", str(SLEEP_S if what == "sleep" else 0)])
     if what == "busy":
         running.append(start([*pin, cpu, *own, "occupy"]))
     traced = Tracing() if what == "trace" else None
     other = str(max(os.sched_getaffinity(0)))
-    subprocess.run([*at["c"], *(pin + [other] if what == "busy" else []), *own, "ask"], check=True)
+    subprocess.run([*at["c"], *([*pin, other] if what == "busy" else []), *own, "ask"], check=True)
     time.sleep(0.1)  # the last packets, which belong to no request
     if traced:
         (folder / "trace").write_text(traced.end())
@@ -123,7 +141,7 @@ def main(folder: Path, probe: str, what: str) -> None:
     for each in [server, *reversed(running)]:
         each.send_signal(signal.SIGTERM)
         each.wait()
-    print(json.dumps(real_less_monotonic_ns))
+    say(json.dumps(real_less_monotonic_ns))
 
 
 class Tracing:

@@ -135,7 +135,8 @@ fn block_at(bytes: &[u8], at: usize) -> Result<(u8, &[u8])> {
         return Err(cut(BLOCK_HEADER_BYTES, "the missing end block"));
     };
     let length = word(head, 1) as usize;
-    let body = body.get(..length).ok_or_else(|| cut(BLOCK_HEADER_BYTES.saturating_add(length), "the block's header"))?;
+    let body =
+        body.get(..length).ok_or_else(|| cut(BLOCK_HEADER_BYTES.saturating_add(length), "the block's header"))?;
     Ok((head[0], body))
 }
 
@@ -341,10 +342,7 @@ mod tests {
         }
         let mut other = whole.clone();
         other[VERSION_AT] = 9;
-        assert_eq!(
-            Stations::parse(&other).unwrap_err().to_string(),
-            "stations at byte 6: version is 9, expected 1"
-        );
+        assert_eq!(Stations::parse(&other).unwrap_err().to_string(), "stations at byte 6: version is 9, expected 1");
         assert!(Stations::parse(b"twinbed-events 1\n").unwrap_err().to_string().contains("twinbed-probe stations"));
     }
 }

@@ -151,6 +151,10 @@ fn exit(sending: &Sending, threads: &Map) -> Outcome<Vec<Instruction>> {
     let mut code = Assembler::default();
     let out = code.label();
     code.load(Double, R6, R1, 8);
+    // Most calls are others, and told soonest by their number.
+    code.load(Double, R7, R1, 0);
+    code.load(Double, R7, R7, sending.types.offset("pt_regs", "orig_ax")?);
+    select(&mut code, out);
     own_thread(sending, &mut code, out)?;
     find(&mut code, threads);
     code.jump_if(R0, Equal, Number(0), out);

@@ -59,10 +59,13 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
     let ring = Ring::of(&ring_map, ring_bytes)?;
     let lost = Map::new(MapKind::Array, 4, 8, 1)?;
     let threads = Map::new(MapKind::LruHash, 4, calls::THREAD_BYTES, calls::THREADS)?;
-    let sending = Sending { types: &types, ring: &ring_map, lost: &lost, namespace: namespace as i32, ring_bytes, share };
+    let sending =
+        Sending { types: &types, ring: &ring_map, lost: &lost, namespace: namespace as i32, ring_bytes, share };
     let mut programs = Vec::new();
     // Exits come before entries, and what comes last in a packet's way first.
-    for (tracepoint, instructions) in calls::programs(&sending, &threads)?.into_iter().chain(packets::programs(&sending)?) {
+    for (tracepoint, instructions) in
+        calls::programs(&sending, &threads)?.into_iter().chain(packets::programs(&sending)?)
+    {
         let program = types.tracepoint(tracepoint).and_then(|kind| Program::load_reading(&instructions, kind));
         programs.push(program.map_err(|failure| Failure::new(format!("{tracepoint}: {failure}")))?);
     }

@@ -3,14 +3,15 @@
 //! On their way out: net_dev_queue (handed to the queueing discipline) and net_dev_start_xmit (to the driver). On their way in:
 //! netif_receive_skb (received by the softirq, after GRO) and tcp_probe (taken by the socket, in the states in which data come).
 //! The SYN-ACK is no data: the socket took it when inet_sock_set_state says that a connection is established. All are in Linux
-//! 6.1 to 6.18. What is copied is the IP and the TCP header as they lie in memory; the reader of the ring takes them apart.
+//! 6.1 to 6.18. What is copied is the IP and the TCP header as they lie in memory; the reader of the ring takes them apart. Acknowledgments alone
+//! say nothing of when bytes passed, and are left out.
 
 use super::probe_files::station;
 use super::record::{self, packet, socket, PACKET, SOCKET};
 use super::sending::Sending;
-use crate::bpf::assembler::Assembler;
+use crate::bpf::assembler::{Assembler, Label};
 use crate::bpf::instruction::{
-    Condition, Function, Instruction, Operand, Operation, Width, R0, R1, R2, R6, R7, R8, R9, STACK,
+    Condition, Function, Instruction, Operand, Operation, Width, R0, R1, R2, R6, R7, R8, STACK,
 };
 use crate::failure::Outcome;
 
@@ -24,7 +25,11 @@ const LOOPBACK: i32 = 1;
 const IPV4: i32 = 0x0008;
 const IPV6: i32 = 0xdd86;
 const TCP: i32 = 6;
-const IPV6_HEADER_BYTES: i32 = 40;
+const IPV4_WITHOUT_OPTIONS: i32 = 0x45;
+const IPV4_HEADER_BYTES: i16 = 20;
+const IPV6_HEADER_BYTES: i16 = 40;
+/// TCP's flags (RFC 9293, 3.1).
+const SYN_FIN_RST: i32 = 7;
 /// Flags and position of a fragment, but for "don't fragment", in network order.
 const FRAGMENT: i32 = 0xff3f;
 const SYN_SENT: i32 = 2;
@@ -73,39 +78,50 @@ fn of_packet(sending: &Sending, at: u8) -> Outcome<Vec<Instruction>> {
     }
     code.call(Function::KtimeGetNs);
     code.store(Double, STACK, PACKET + record::TIME_NS, R0);
-    sending.copy(&mut code, R8, 0, PACKET + packet::IP, packet::IP_BYTES, out);
-    let (six, tcp) = (code.label(), code.label());
+    sending.copy(&mut code, R8, 0, PACKET + packet::HEADERS, packet::HEADER_BYTES, out);
+    let (six, complete) = (code.label(), code.label());
+    let ip = PACKET + packet::HEADERS;
     code.jump_if(R7, Equal, Number(IPV6), six);
-    code.load(Byte, R1, STACK, PACKET + packet::IP + 9);
+    code.load(Byte, R1, STACK, ip);
+    code.jump_if(R1, NotEqual, Number(IPV4_WITHOUT_OPTIONS), out);
+    code.load(Byte, R1, STACK, ip + 9);
     code.jump_if(R1, NotEqual, Number(TCP), out);
-    code.load(Half, R1, STACK, PACKET + packet::IP + 6);
+    code.load(Half, R1, STACK, ip + 6);
     code.operate(Operation::And, R1, Number(FRAGMENT));
     code.jump_if(R1, NotEqual, Number(0), out);
-    code.load(Byte, R9, STACK, PACKET + packet::IP);
-    code.operate(Operation::And, R9, Number(15));
-    code.operate(Operation::ShiftLeft, R9, Number(2));
-    code.jump(tcp);
+    code.load(Half, R1, STACK, ip + 2);
+    code.network_order(R1);
+    code.operate(Operation::Subtract, R1, Number(i32::from(IPV4_HEADER_BYTES)));
+    only_news(&mut code, ip + IPV4_HEADER_BYTES, out);
+    sending.sample(&mut code, [ip + 12, ip + 16], ip + IPV4_HEADER_BYTES, out);
+    code.jump(complete);
     code.here(six);
-    code.load(Byte, R1, STACK, PACKET + packet::IP + 6);
+    code.load(Byte, R1, STACK, ip + 6);
     code.jump_if(R1, NotEqual, Number(TCP), out);
-    code.set(R9, IPV6_HEADER_BYTES);
-    code.here(tcp);
-    code.operate(Operation::Add, R8, Operand::Register(R9));
-    sending.copy(&mut code, R8, 0, PACKET + packet::TCP, packet::TCP_BYTES, out);
-    let (of_six, sampled) = (code.label(), code.label());
-    let ports = [PACKET + packet::TCP, PACKET + packet::TCP + 2];
-    code.jump_if(R7, Equal, Number(IPV6), of_six);
-    sending.sample(&mut code, [12, 16].map(|at| PACKET + packet::IP + at), ports, out);
-    code.jump(sampled);
-    code.here(of_six);
+    code.load(Half, R1, STACK, ip + 4);
+    code.network_order(R1);
+    only_news(&mut code, ip + IPV6_HEADER_BYTES, out);
     // The last four bytes of each address.
-    sending.sample(&mut code, [20, 36].map(|at| PACKET + packet::IP + at), ports, out);
-    code.here(sampled);
+    sending.sample(&mut code, [ip + 20, ip + 36], ip + IPV6_HEADER_BYTES, out);
+    code.here(complete);
     sending.describe(&mut code, PACKET, at);
     sending.send(&mut code, PACKET, packet::BYTES);
     code.here(out);
     code.exit();
     Ok(code.finish())
+}
+
+/// To `out` where a segment of as many bytes as R1 has, whose header is on the stack, neither brings payload nor opens or closes.
+fn only_news(code: &mut Assembler, tcp: i16, out: Label) {
+    let news = code.label();
+    code.load(Byte, R2, STACK, tcp + 13);
+    code.operate(Operation::And, R2, Number(SYN_FIN_RST));
+    code.jump_if(R2, NotEqual, Number(0), news);
+    code.load(Byte, R2, STACK, tcp + 12);
+    code.operate(Operation::ShiftRight, R2, Number(4));
+    code.operate(Operation::ShiftLeft, R2, Number(2));
+    code.jump_if(R1, Equal, Operand::Register(R2), out);
+    code.here(news);
 }
 
 /// inet_sock_set_state(socket, old state, new state).

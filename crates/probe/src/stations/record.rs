@@ -21,11 +21,10 @@ pub const STATION: i16 = 16;
 
 /// A record of a packet goes on with headers as they lie in memory.
 pub mod packet {
-    pub const IP: i16 = 24;
-    pub const IP_BYTES: i32 = 40;
-    pub const TCP: i16 = 64;
-    pub const TCP_BYTES: i32 = 20;
-    pub const BYTES: i32 = TCP as i32 + TCP_BYTES;
+    pub const HEADERS: i16 = 24;
+    /// IPv6's and TCP's. IPv4's is shorter, and some payload follows.
+    pub const HEADER_BYTES: i32 = 60;
+    pub const BYTES: i32 = HEADERS as i32 + HEADER_BYTES;
 }
 
 /// A record of a call goes on with what it did, and, but for one that waits, its socket.
@@ -56,7 +55,9 @@ impl Offsets {
             let offset = types.offset("sock_common", member)? as usize;
             match offset + bytes <= socket::COMMON_BYTES as usize {
                 true => Ok(offset),
-                false => Err(Failure::new(format!("this kernel's sock_common has {member} at {offset}, too far behind"))),
+                false => {
+                    Err(Failure::new(format!("this kernel's sock_common has {member} at {offset}, too far behind")))
+                }
             }
         };
         Ok(Offsets {
@@ -122,7 +123,7 @@ impl Record {
             connection: None,
         };
         if bytes.len() == packet::BYTES as usize {
-            return record.packet(&bytes[packet::IP as usize..packet::TCP as usize], &bytes[packet::TCP as usize..]);
+            return record.packet(&bytes[packet::HEADERS as usize..]);
         }
         record.end_ns = double(bytes, socket::END_NS)?;
         let value = double(bytes, socket::VALUE)? as i64;
@@ -140,14 +141,12 @@ impl Record {
         Some(record)
     }
 
-    fn packet(mut self, ip: &[u8], tcp: &[u8]) -> Option<Record> {
+    /// `ip` holds both headers.
+    fn packet(mut self, ip: &[u8]) -> Option<Record> {
         let half = |bytes: &[u8], at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
-        let (source, destination, length) = match ip[0] >> 4 {
-            4 => {
-                let address = |at: usize| IpAddr::V4(Ipv4Addr::new(ip[at], ip[at + 1], ip[at + 2], ip[at + 3]));
-                (address(12), address(16), i32::from(half(ip, 2)) - i32::from(ip[0] & 15) * 4)
-            }
-            6 => (address_of_six(&ip[8..])?, address_of_six(&ip[24..])?, i32::from(half(ip, 4))),
+        let (source, destination, length, tcp) = match ip[0] {
+            0x45 => (address_of_four(&ip[12..])?, address_of_four(&ip[16..])?, i32::from(half(ip, 2)) - 20, &ip[20..]),
+            0x60..=0x6f => (address_of_six(&ip[8..])?, address_of_six(&ip[24..])?, i32::from(half(ip, 4)), &ip[40..]),
             _ => return None,
         };
         self.bytes = (length - i32::from(tcp[12] >> 4) * 4).max(0);
@@ -200,11 +199,9 @@ mod tests {
         [1000u64, ids, station.into()].iter().flat_map(|word| word.to_ne_bytes()).collect()
     }
 
-    /// A header of RFC 791 from 10.0.0.1 to 10.0.0.2, with so many words of options; 92 bytes in all.
-    fn ipv4(options: u8) -> Vec<u8> {
-        let mut ip = vec![0x45 + options, 0, 0, 92, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
-        ip.resize(40, 0);
-        ip
+    /// A header of RFC 791 from 10.0.0.1 to 10.0.0.2, of a packet of 92 bytes.
+    fn ipv4() -> Vec<u8> {
+        vec![0x45, 0, 0, 92, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]
     }
 
     fn tcp(data_offset: u8) -> Vec<u8> {
@@ -216,7 +213,7 @@ mod tests {
     #[test]
     fn a_packet_s_headers_are_read() {
         for (station, is_own) in [(station::QDISC, true), (station::SOFTIRQ, false)] {
-            let bytes = [head(station), ipv4(0), tcp(8)].concat();
+            let bytes = [head(station), ipv4(), tcp(8), vec![9; 20]].concat();
             let record = Record::parse(&bytes, &OFFSETS).unwrap();
             let ends = [("10.0.0.1".parse().unwrap(), 80), ("10.0.0.2".parse().unwrap(), 40000)];
             let (own, other) = if is_own { (ends[0], ends[1]) } else { (ends[1], ends[0]) };
@@ -224,8 +221,6 @@ mod tests {
             assert_eq!((record.sequence, record.bytes, record.flags), (0xffff_fffe, 40, 0x18));
             assert_eq!((record.thread, record.process, record.time_ns), (9, 7, 1000));
         }
-        let with_options = [head(station::DRIVER), ipv4(1), tcp(8)].concat();
-        assert_eq!(Record::parse(&with_options, &OFFSETS).unwrap().bytes, 36);
         let mut six = vec![0x60, 0, 0, 0, 0, 42, 6, 64];
         six.extend(Ipv6Addr::LOCALHOST.octets());
         six.extend("fd00::2".parse::<Ipv6Addr>().unwrap().octets());

@@ -2,9 +2,7 @@
 
 use super::record::{self, socket, SOCKET};
 use crate::bpf::assembler::{Assembler, Label};
-use crate::bpf::instruction::{
-    Condition, Function, Operand, Operation, Register, Width, R0, R1, R2, R3, R4, STACK,
-};
+use crate::bpf::instruction::{Condition, Function, Operand, Operation, Register, Width, R0, R1, R2, R3, R4, STACK};
 use crate::bpf::kernel::Map;
 use crate::bpf::types::Types;
 use crate::failure::Outcome;
@@ -42,17 +40,17 @@ impl Sending<'_> {
         Ok(())
     }
 
-    /// Goes to `out` where a connection is not in the sample. Both halves of `ends` are of 4 bytes on the stack, an address of
-    /// either side and the ports, combined so that both directions and both hosts give the same.
-    pub fn sample(&self, code: &mut Assembler, [one, other]: [i16; 2], ports: [i16; 2], out: Label) {
+    /// Goes to `out` where a connection is not in the sample. On the stack are four bytes of each address, and the ports one behind
+    /// the other; they are combined so that both directions and both hosts give the same.
+    pub fn sample(&self, code: &mut Assembler, [one, other]: [i16; 2], ports: i16, out: Label) {
         if self.share == 1.0 {
             return;
         }
         code.load(Word, R1, STACK, one);
         code.load(Word, R2, STACK, other);
         code.operate(Operation::Add, R1, Operand::Register(R2));
-        code.load(Half, R3, STACK, ports[0]);
-        code.load(Half, R4, STACK, ports[1]);
+        code.load(Half, R3, STACK, ports);
+        code.load(Half, R4, STACK, ports + 2);
         code.operate(Operation::Add, R3, Operand::Register(R4));
         code.operate(Operation::ShiftLeft, R3, Number(40));
         code.operate(Operation::Add, R1, Operand::Register(R3));
@@ -124,7 +122,9 @@ impl Sending<'_> {
             code.load(Half, R1, STACK, of("skc_num")?);
             code.network_order(R1);
             code.store(Half, STACK, record::POINTER, R1);
-            let ports = [record::POINTER, of("skc_dport")?];
+            code.load(Half, R1, STACK, of("skc_dport")?);
+            code.store(Half, STACK, record::POINTER + 2, R1);
+            let ports = record::POINTER;
             code.load(Half, R1, STACK, of("skc_family")?);
             code.jump_if(R1, Equal, Number(libc::AF_INET6), six);
             self.sample(code, [of("skc_daddr")?, of("skc_rcv_saddr")?], ports, out);

@@ -18,9 +18,9 @@ mod tracefs;
 
 use crate::arguments::Arguments;
 use crate::failure::{Failure, Outcome, Tried};
+use crate::waiting::StopDescriptor;
 use header::Header;
 use options::{Method, Options};
-use crate::waiting::StopDescriptor;
 
 pub fn main(arguments: Arguments) -> Outcome<()> {
     let options = Options::take(arguments)?;

@@ -243,10 +243,10 @@ def _run(
         for name, seconds in (durations | finer).items()
     }
     bounds = {name: max(each.bounds[name] for each in splits) for name in (splits[0].bounds if splits else ())}
-    for each in splits:
-        left_out["requests of which a kernel or program has no station: their steps on hosts are whole"] += each.incomplete
-        left_out["requests with a station that seems to come before the one that it follows"] += each.disordered
-        left_out["hosts' clocks that packets do not bound"] += each.unbounded
+    for one in splits:
+        left_out["requests of which a kernel or program has no station: their steps on hosts are whole"] += one.incomplete
+        left_out["requests with a station that seems to come before the one that it follows"] += one.disordered
+        left_out["hosts' clocks that packets do not bound"] += one.unbounded
     split = sum(int(np.isfinite(next(iter(each.whole.values()))).sum()) for each in splits)
     return _Run(record, count, means, quantiles, patterns.together(counts), bounds, split)
 
@@ -373,7 +373,8 @@ def _clock_cautions(requests: Sequence[Requests]) -> Iterator[Caution]:
                 of_testbed = worst.setdefault(each.testbed, {})
                 of_testbed[part.step] = max(of_testbed.get(part.step, 0.0), part.bound)
     for testbed, bounds in worst.items():
-        detail = f"± {1e6 * max(bounds.values()):.3g} µs, which touches {', '.join(bounds)}; other parts and all steps do not hold it"
+        touched = f"which touches {', '.join(bounds)}; other parts and all steps do not hold it"
+        detail = f"± {1e6 * max(bounds.values()):.3g} µs, {touched}"
         yield Caution(Kind.CLOCK_BOUND, detail, testbed)
 
 

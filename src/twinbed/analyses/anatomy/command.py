@@ -26,7 +26,10 @@ MERMAID = (".mmd", ".mermaid")
 @click.option("--margin", metavar="SHARE", help="How far apart still counts as equivalent. Default: the study's.")
 @click.option("--reference", metavar="TESTBED", help="Hold the others against this one. Default: the study's reference.")
 @click.option(
-    "--table", type=click.Choice(["differences", "steps", "groups", "patterns"]), default="differences", help="Which table CSV is of."
+    "--table",
+    type=click.Choice(["differences", "steps", "groups", "patterns"]),
+    default="differences",
+    help="Which table CSV is of.",
 )
 @click.option(
     "--ladder", is_flag=True, help="Show a request of each testbed packet by packet, not of the largest difference alone."

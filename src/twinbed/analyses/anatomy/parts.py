@@ -180,12 +180,12 @@ def _durations(
     """Which requests have all parts, and how long each takes."""
     first, last = links
     known = first.known & last.known
-    durations = []
+    durations = list[Seconds]()
     for part in parts:
         begin, end = (_on_captures(at[each], offset) if each != LINK else None for each in (part.begins, part.ends))
         begin, end = begin or first, end or last
         known = known & begin.known & end.known
-        durations.append((end.ns - begin.ns) * 1e-9)
+        durations.append(((end.ns - begin.ns) * 1e-9).astype(np.float64))
     return known & (offset is not None), durations
 
 

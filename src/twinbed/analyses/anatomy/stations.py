@@ -121,7 +121,7 @@ class _Rows:
     def next_of(
         self, owner: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64], from_ns: Times, times: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """Of each pair the owner's first row at or after a time, -1 where there is none. ``owner`` and ``times`` are of rows."""
+        """Of each pair the owner's first row at or after a time, -1 where there is none. ``owner`` and ``times``: of rows."""
         return self._neighbour(owner, wanted, from_ns, times, step=0)
 
     def last_of(
@@ -204,9 +204,7 @@ def opened(host: Host, connection: npt.NDArray[np.int64], first: npt.NDArray[np.
 def accepted(host: Host, connection: npt.NDArray[np.int64], until: Times) -> dict[str, Times]:
     """On a server, before the request was taken by its socket: softirq (of the SYN), qdisc and driver (of the SYN-ACK)."""
     stations = {name: _flagged(host, name, SYN) for name in ("softirq", *OUT)}
-    return {
-        name: rows.times(rows.last_of(rows.connection, connection, until, rows.time_ns)) for name, rows in stations.items()
-    }
+    return {name: rows.times(rows.last_of(rows.connection, connection, until, rows.time_ns)) for name, rows in stations.items()}
 
 
 def closed(host: Host, connection: npt.NDArray[np.int64], since: Times) -> dict[str, Times]:
@@ -238,7 +236,8 @@ class Offset:
     def at(self, ns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """In whole nanoseconds, at times of the host's clock."""
         ahead = self.offset_s + self.drift * (ns - self.base_ns) * 1e-9
-        return np.rint(ahead * 1e9).astype(np.int64)
+        whole: npt.NDArray[np.int64] = np.rint(ahead * 1e9).astype(np.int64)
+        return whole
 
 
 NO_OFFSET = Offset(0, 0.0, 0.0, 0.0)
@@ -259,8 +258,9 @@ def offset(incoming: list[tuple[Times, Times]], outgoing: list[tuple[Times, Time
             if base is None:
                 base, ahead = int(link[0]), int(host[0] - link[0])
             # Less the first difference, so that floats are exact to the nanosecond.
-            apart = (host - link - ahead) * 1e-9
-            arrays[2 * way].append((link - base) * 1e-9)
+            apart = ((host - link - ahead) * 1e-9).astype(np.float64)
+            at = ((link - base) * 1e-9).astype(np.float64)
+            arrays[2 * way].append(at)
             arrays[2 * way + 1].append(apart if way == 0 else -apart)
     if base is None or not all(arrays):
         return None

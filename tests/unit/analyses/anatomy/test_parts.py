@@ -1,4 +1,4 @@
-"""Parts of steps: joined by the bytes of a connection whatever else happens meanwhile, adding up, and null where a station lacks."""
+"""Parts of steps: joined by a connection's bytes whatever else happens, adding up, and null where a station lacks."""
 
 from __future__ import annotations
 
@@ -19,8 +19,24 @@ REQUEST, HEAD, BODY = 84, 248, 500
 FACTS = ("station", "connection", "time_ns", "end_ns", "sequence", "bytes", "flags", "thread", "process")
 SYN, ACK, FIN = 2, 16, 1
 LINKS_US = {
-    "client": {"syn": 10, "syn_ack": 40, "request": 90, "request_end": 90, "response": 190, "response_end": 200, "client_fin": 260},
-    "server": {"syn": 12, "syn_ack": 38, "request": 92, "request_end": 92, "response": 188, "response_end": 198, "client_fin": 262},
+    "client": {
+        "syn": 10,
+        "syn_ack": 40,
+        "request": 90,
+        "request_end": 90,
+        "response": 190,
+        "response_end": 200,
+        "client_fin": 260,
+    },
+    "server": {
+        "syn": 12,
+        "syn_ack": 38,
+        "request": 92,
+        "request_end": 92,
+        "response": 188,
+        "response_end": 198,
+        "client_fin": 262,
+    },
 }
 """When links captured a request's packets."""
 PARTS_US = {
@@ -42,7 +58,9 @@ def request(connection: int, begins_us: float, sequences: tuple[int, int], threa
     """Host -> its records of one request: written out by hand from the tables above, in the order of STATIONS.md."""
     asked, answered = sequences
 
-    def row(station: str, us: float, sequence: int, size: int, flags: int = ACK, ends_us: float | None = None) -> dict[str, Any]:
+    def row(
+        station: str, us: float, sequence: int, size: int, flags: int = ACK, ends_us: float | None = None
+    ) -> dict[str, Any]:
         ends = None if ends_us is None else FIRST_NS + round(1000 * (begins_us + ends_us))
         values = (connection, FIRST_NS + round(1000 * (begins_us + us)), ends, sequence % 2**32, size, flags, thread, 1)
         return dict(zip(FACTS, (station, *values), strict=True))
@@ -90,11 +108,19 @@ def exchange(port: int, begins_us: float, sequences: tuple[int, int], link: str)
     asked, answered = sequences
     times = {f"{name}_ns": FIRST_NS + round(1000 * (begins_us + us)) for name, us in LINKS_US[link].items()}
     return {
-        **{"client_address": "a", "client_port": port, "server_address": "b", "server_port": 80},
-        **{"request_sequence": asked % 2**32, "request_end_sequence": (asked + REQUEST) % 2**32},
-        **{"response_sequence": answered % 2**32, "response_end_sequence": (answered + HEAD + BODY) % 2**32},
+        "client_address": "a",
+        "client_port": port,
+        "server_address": "b",
+        "server_port": 80,
+        "request_sequence": asked % 2**32,
+        "request_end_sequence": (asked + REQUEST) % 2**32,
+        "response_sequence": answered % 2**32,
+        "response_end_sequence": (answered + HEAD + BODY) % 2**32,
         **times,
-        **{"complete": True, "pattern": "S s A P p", "server_fin_ns": None, "next_ns": None},
+        "complete": True,
+        "pattern": "S s A P p",
+        "server_fin_ns": None,
+        "next_ns": None,
     }
 
 
@@ -111,15 +137,14 @@ class Scene:
         self.count = len(begins_us)
 
     def split(self, *, own_clock: bool = False, seen: Seen = Seen.BOTH) -> tuple[Requests, Split]:
-        schema = pa.schema(
-            [("station", pa.string()), *((name, pa.int64()) for name in FACTS[1:])]
-        )
+        schema = pa.schema([("station", pa.string()), *((name, pa.int64()) for name in FACTS[1:])])
         hosts = {}
         for host, rows in self.rows.items():
             ends = [("a", 1000 + number, "b", 80) for number in range(self.count)]
             turned = ends if host == "client" else [(*end[2:], *end[:2]) for end in ends]
-            columns = dict(zip(("own_address", "own_port", "other_address", "other_port"), zip(*turned, strict=True), strict=True))
-            connections = pa.table({"connection": list(range(self.count)), **{name: list(v) for name, v in columns.items()}})
+            names = ("own_address", "own_port", "other_address", "other_port")
+            numbered = [{"connection": at, **dict(zip(names, end, strict=True))} for at, end in enumerate(turned)]
+            connections = pa.Table.from_pylist(numbered)
             hosts[host] = Host(pa.Table.from_pylist(rows, schema), connections, own_clock=own_clock)
         tables = {host: _table(rows) for host, rows in self.exchanges.items()}
         found = steps.requests(tables["client"], tables["server"], seen)
@@ -147,8 +172,8 @@ def test_the_tables_of_this_test_agree() -> None:
 
 
 def test_requests_at_once_are_told_apart_by_their_bytes() -> None:
-    """Two connections' packets come within microseconds of each other, with equal sequence numbers; of two more the numbers wrap
-    within the request, or the answer."""
+    """Two connections' packets come within microseconds of each other, with equal sequence numbers; of two more the
+    numbers wrap within the request, or the answer."""
     sequences = [(5000, 9000), (5000, 9000), (2**32 - 40, 7), (100, 2**32 - 3)]
     found, each = Scene([0.0, 1.5, 1000.0, 5000.0], sequences, [5, 6, 5, 5]).split()
     assert len(found) == 4
@@ -286,7 +311,8 @@ def test_bytes_are_found_as_an_obvious_search_finds_them() -> None:
     times = Times(noise.integers(0, 10**6, 500), np.ones(500, bool))
     after = rows.next_of(rows.thread, wanted, times, rows.time_ns)
     before = rows.last_of(rows.thread, wanted, times, rows.time_ns)
-    for owner, moment, next_row, last_row in zip(wanted.tolist(), times.ns.tolist(), after.tolist(), before.tolist(), strict=True):
+    pairs = zip(wanted.tolist(), times.ns.tolist(), after.tolist(), before.tolist(), strict=True)
+    for owner, moment, next_row, last_row in pairs:
         own = [row for row in range(count) if rows.thread[row] == owner]
         assert next_row == min((row for row in own if rows.time_ns[row] >= moment), default=-1)
         assert last_row == max((row for row in own if rows.time_ns[row] < moment), default=-1)
@@ -308,5 +334,3 @@ def test_next_request_on_the_connection_ends_the_step() -> None:
     _, each = scene.split()
     for part, us in zip(PARTS[Seen.BOTH]["finish"], PARTS_US["finish"], strict=True):
         assert each.seconds[parts.name("finish", part)][0] == pytest.approx(us * 1e-6, abs=1e-12), part.name
-
-
