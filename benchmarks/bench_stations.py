@@ -12,7 +12,7 @@ import statistics
 from benchmarks import Figure
 from benchmarks.instrument_cost import interval, side_by_side
 
-PAIRS = 12
+PAIRS = 10
 SHARE = 0.1
 STUDY = """
 study: stations
