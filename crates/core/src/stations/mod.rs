@@ -227,11 +227,11 @@ fn real(clocks: &[(i64, i64)], monotonic: i64) -> i64 {
         Some(&(to, real_to)) if after > 0 => {
             let (span, of_real) = (i128::from(to) - i128::from(from), i128::from(real_to) - i128::from(real));
             // Positions are distinct and in order: the span is above 0.
-            past * of_real / span.max(1)
+            past.saturating_mul(of_real) / span.max(1)
         }
         _ => past,
     };
-    (i128::from(real) + gained).clamp(i64::MIN.into(), i64::MAX.into()) as i64
+    i128::from(real).saturating_add(gained).clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
 fn row(record: &[u8], connections: usize) -> Option<Row> {

@@ -15,8 +15,10 @@ station, or a call), ``station_connections`` (host, connection, own_address, own
 ``station_probes`` (a row a host: clock, kernel, share, records, lost, missed, beyond).  Times are those of the host's
 real-time clock.
 
-Limits: a packet is what the kernel handles as one. Calls by io_uring and splice are not seen. Every container has its programs,
-and each sees the others' packets before it puts them aside; docs/performance.md has the cost.  Connections of SSH, of the
+Limits: it costs more than any other instrument, up to a third of the requests of a workload that does little else
+(docs/performance.md): parts and steps hold that, so that testbeds are compared with it on all of them.  A packet is what the
+kernel handles as one; acknowledgments alone are not recorded. Calls by io_uring and splice are not seen. Every container has its programs, and each
+sees the others' packets before it puts them aside.  Connections of SSH, of the
 instrument ``latency`` and of background loads are left out, by their ports.  Needs Linux 5.11 with BTF, and root.
 """
 
