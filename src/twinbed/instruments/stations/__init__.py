@@ -16,10 +16,10 @@ station, or a call), ``station_connections`` (host, connection, own_address, own
 real-time clock.
 
 Limits: it costs more than any other instrument, up to a third of the requests of a workload that does little else
-(docs/performance.md): parts and steps hold that, so that testbeds are compared with it on all of them.  A packet is what the
-kernel handles as one; acknowledgments alone are not recorded. Calls by io_uring and splice are not seen. Every container has its programs, and each
-sees the others' packets before it puts them aside.  Connections of SSH, of the
-instrument ``latency`` and of background loads are left out, by their ports.  Needs Linux 5.11 with BTF, and root.
+(docs/performance.md), and parts and steps hold that: compare testbeds that all have it.  A packet is what the kernel handles as
+one; acknowledgments alone are not recorded.  Calls by io_uring and splice are not seen.  Every container has its programs, and
+each sees the others' packets before it puts them aside.  Connections of SSH, of the instrument ``latency`` and of background
+loads are left out, by their ports.  Needs Linux 5.11 with BTF, and root.
 """
 
 from __future__ import annotations
