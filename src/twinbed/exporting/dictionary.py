@@ -37,6 +37,7 @@ TABLES = {
     "runs": "a row a run",
     "segment_sizes": "a row a range of payload sizes: how many segments had it (docs/packets.md)",
     "sockets": "a row a sample of a TCP connection's end, as its kernel has it (docs/sockets.md)",
+    "step_waits": "a row a wait of an HTTP request for a timer, by link (docs/anatomy.md)",
     "streams": "a row a UDP stream of the captures (docs/packets.md)",
     "system_call_probes": "a row a probe that counted system calls (docs/chain.md)",
     "system_calls": "a row a program and system call: how often, how long",

@@ -45,7 +45,7 @@ NEWER = ("stalls", "stalled_share", "rate_drift", "captured_requests_share", *RE
 """Metrics that were not made then."""
 LATER = "interrupts"
 """A table that there was not: what the table of counters has by CPU, by line."""
-STEPS = {"steps", "step_packets", "reorder_density", "reorder_buffer_occupancy_density"}
+STEPS = {"steps", "step_packets", "step_waits", "reorder_density", "reorder_buffer_occupancy_density"}
 """Tables that captures did not have: `tests/unit/core/test_steps.py` holds steps against tshark, `crates/core/tests/pairs.rs`
 densities against their definitions."""
 WEAKER = ("exact", "unseen", "counts")

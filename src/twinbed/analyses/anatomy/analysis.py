@@ -23,7 +23,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 from scipy.special import stdtrit
 
-from twinbed.analyses.anatomy import patterns, steps
+from twinbed.analyses.anatomy import patterns, steps, waits
 from twinbed.analyses.anatomy.ladders import Ladder, ladder
 from twinbed.analyses.anatomy.patterns import Counts
 from twinbed.analyses.anatomy.result import BETWEEN, TOTAL, Anatomy, Difference, Requests, StepTimes
@@ -68,6 +68,7 @@ class _Run:
     means: Mapping[str, float]
     quantiles: Mapping[str, Mapping[float, float]]
     patterns: Counts
+    waits: waits.Counts
 
 
 class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
@@ -91,7 +92,9 @@ class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
             )
         seen = _seen(links, complete)
         left_out: Counter[str] = Counter()
-        runs = [run for id, tables in links.items() if (run := _run(complete[id], tables, seen, left_out)) is not None]
+        waiting = _links(source.table("step_waits"), complete)
+        read = ((complete[id], tables, waiting.get(id, {})) for id, tables in links.items())
+        runs = [run for each in read if (run := _run(*each, seen, left_out)) is not None]
         left_out["runs without a whole request"] = len(complete) - len(runs)
         groups: dict[str, dict[str, list[_Run]]] = defaultdict(lambda: defaultdict(list))
         cells: dict[str, Mapping[str, Level]] = {}
@@ -130,9 +133,14 @@ class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
         )
 
     def tables(self, result: Anatomy) -> Mapping[str, Sequence[Row]]:
-        from twinbed.analyses.anatomy.tables import difference_rows, pattern_rows, step_rows
+        from twinbed.analyses.anatomy.tables import difference_rows, pattern_rows, step_rows, timer_rows
 
-        return {"differences": difference_rows(result), "steps": step_rows(result), "patterns": pattern_rows(result)}
+        return {
+            "differences": difference_rows(result),
+            "steps": step_rows(result),
+            "patterns": pattern_rows(result),
+            "timers": timer_rows(result),
+        }
 
     def sections(self, source: Tables) -> Sequence[Section]:
         try:
@@ -182,16 +190,22 @@ def _seen(links: Mapping[str, Mapping[str, pa.Table]], complete: Mapping[str, Re
     return Seen.BOTH
 
 
-def _run(record: Record, tables: Mapping[str, pa.Table], seen: Seen, left_out: Counter[str]) -> _Run | None:
-    found, counts = [], list[Counts]()
+def _run(
+    record: Record, tables: Mapping[str, pa.Table], waiting: Mapping[str, pa.Table], seen: Seen, left_out: Counter[str]
+) -> _Run | None:
+    found, counts, met = [], list[Counts](), list[waits.Counts]()
     for link, table in tables.items():
         if link.startswith(CLIENT):
-            each = steps.requests(table, tables.get(_server_of(link)), seen)
+            server = tables.get(_server_of(link))
+            each = steps.requests(table, server, seen)
             left_out["requests that lack a step, such as an answer or a packet in a capture"] += each.incomplete
             left_out["requests with a step that ends before it begins"] += each.disordered
             if len(each):
                 found.append(each)
                 counts.append(patterns.counted(table, each))
+                ends = {CLIENT: waiting.get(link), SERVER: waiting.get(_server_of(link)) if seen is not Seen.CLIENT else None}
+                there = {end: rows for end, rows in ends.items() if rows is not None}
+                met.append(waits.counted(table, server, each, there, seen))
     count = sum(map(len, found))
     if not count:
         return None
@@ -205,7 +219,7 @@ def _run(record: Record, tables: Mapping[str, pa.Table], seen: Seen, left_out: C
     quantiles = {
         name: dict(zip(SHARES, np.quantile(seconds, SHARES).tolist(), strict=True)) for name, seconds in durations.items()
     }
-    return _Run(record, count, means, quantiles, patterns.together(counts))
+    return _Run(record, count, means, quantiles, patterns.together(counts), waits.together(met))
 
 
 def _requests(cell: Mapping[str, Level], testbed: str, runs: Sequence[_Run], names: Sequence[str]) -> Requests:
@@ -217,7 +231,8 @@ def _requests(cell: Mapping[str, Level], testbed: str, runs: Sequence[_Run], nam
         shares = {share: fmean(run.quantiles[name][share] for run in runs) for share in SHARES if name in runs[0].quantiles}
         times.append(StepTimes(name, fmean(of_runs), of_runs, shares))
     count = sum(run.requests for run in runs)
-    return Requests(cell, testbed, len(runs), count, tuple(times), patterns.occurring([run.patterns for run in runs]))
+    occurring, timers = patterns.occurring([run.patterns for run in runs]), waits.timers([run.waits for run in runs])
+    return Requests(cell, testbed, len(runs), count, tuple(times), occurring, timers)
 
 
 def _differences(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from twinbed.analyses.anatomy.ladders import Ladder
 from twinbed.analyses.anatomy.patterns import Pattern
 from twinbed.analyses.anatomy.steps import Seen
+from twinbed.analyses.anatomy.waits import Timer
 from twinbed.model.caution import Caution
 from twinbed.model.result import Interval, Verdict
 from twinbed.model.run import Level
@@ -42,6 +43,8 @@ class Requests:
     """In the order of the steps; the total and what lies between requests at the end."""
     patterns: tuple[Pattern, ...]
     """Of packets, most frequent first."""
+    timers: tuple[Timer, ...] = ()
+    """That requests met."""
 
     def of(self, step: str) -> StepTimes | None:
         return next((each for each in self.times if each.step == step), None)

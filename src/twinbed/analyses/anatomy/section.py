@@ -10,7 +10,7 @@ from twinbed.analyses.anatomy.ladder_page import ladder_parts
 from twinbed.analyses.anatomy.patterns import sentence
 from twinbed.analyses.anatomy.plots import MOST, waterfall
 from twinbed.analyses.anatomy.result import Anatomy
-from twinbed.analyses.anatomy.tables import caption, places, step_table
+from twinbed.analyses.anatomy.tables import caption, places, step_table, timers_of
 from twinbed.analyses.anatomy.words import sentences
 from twinbed.contracts.analysis import Part, Section
 from twinbed.render import plots
@@ -54,6 +54,10 @@ def _body(result: Anatomy) -> Iterator[Markup]:
     for cell in places(result):
         table = step_table(result, cell)
         yield html("<details><summary>Steps{}{}</summary>{}</details>", ": " if cell else "", cell_title(cell), table.as_html())
+        if (timers := timers_of(result, cell)) is not None:
+            yield html(
+                "<details><summary>Timers{}{}</summary>{}</details>", ": " if cell else "", cell_title(cell), timers.as_html()
+            )
     yield html('<p class="note">{}</p>', caption(result))
     yield from ladder_parts(result, places(result))
     patterns = [

@@ -26,6 +26,10 @@ NAMES = ("client_address", "client_port", "server_address", "server_port", "requ
 """What an exchange is called in both captures."""
 
 
+ENDS = ("next_ns", "client_fin_ns", "server_fin_ns", "reset_ns")
+"""What ends a request, the first of these that is known."""
+
+
 class Seen(StrEnum):
     """Which captures there are of a request, and by whose clocks."""
 
@@ -132,12 +136,7 @@ class Requests:
 
 def requests(client: pa.Table, server: pa.Table | None, seen: Seen) -> Requests:
     """The steps of the requests on one link, whose other end's table is ``server``. Tables as ``steps`` has them."""
-    times = {("client", name): _column(client, name) for name in _COLUMNS}
-    end = _first_of(times["client", "next_ns"], times["client", "client_fin_ns"], times["client", "server_fin_ns"])
-    times["client", "end_ns"] = end
-    if seen is not Seen.CLIENT and server is not None:
-        at = _places(client, server)
-        times |= {("server", name): _taken(_column(server, name), at) for name in _COLUMNS}
+    times = stations(client, server, seen)
     opens = times["client", "syn_ns"].known
     whole = np.array(client["complete"].to_pylist(), dtype=object) == True  # noqa: E712 -- None is not
     known = whole & times["client", "request_ns"].known
@@ -170,9 +169,25 @@ def requests(client: pa.Table, server: pa.Table | None, seen: Seen) -> Requests:
     )
 
 
+Stations: TypeAlias = dict[tuple[str, str], "_Times"]
+"""(link, station) -> its times, a row an exchange of the client's table."""
+
+
+def stations(client: pa.Table, server: pa.Table | None, seen: Seen) -> Stations:
+    """When each exchange of the client's table was at each station of both links."""
+    times = {("client", name): _column(client, name) for name in _COLUMNS}
+    end = _first_of(*(times["client", name] for name in ENDS))
+    # Who asks again or closes before the answer's end, as pipelined requests do, is not waited for.
+    times["client", "end_ns"] = _Times(np.maximum(end.ns, times["client", "response_end_ns"].ns), end.known)
+    if seen is not Seen.CLIENT and server is not None:
+        at = _places(client, server)
+        times |= {("server", name): _taken(_column(server, name), at) for name in _COLUMNS}
+    return times
+
+
 _COLUMNS = (
     *("syn_ns", "syn_ack_ns", "request_ns", "request_end_ns", "response_ns", "response_end_ns"),
-    *("client_fin_ns", "server_fin_ns", "next_ns"),
+    *ENDS,
 )
 
 

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::message::{begins_request, begins_response, Event, Head, Parser};
 use super::reassembly::Chunk;
 use super::steps::{Below, Mark, Sampling, Steps};
+use super::waits::Sides;
 
 /// Most requests without a response on one connection; one more is taken for a part of the last.
 const MAX_PENDING: usize = 1024;
@@ -78,9 +79,13 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    fn mark(&mut self, mark: &Mark) {
-        if let Some(steps) = &mut self.steps {
-            steps.packet(mark);
+    fn mark(&mut self, mark: &Mark, sides: &mut Sides) {
+        match &mut self.steps {
+            Some(steps) => {
+                sides.packet(mark, &mut steps.waits);
+                steps.packet(mark);
+            }
+            None => sides.packet(mark, &mut Vec::new()),
         }
     }
 
@@ -125,6 +130,8 @@ pub(super) struct Exchanges {
     lists: usize,
     /// Packets before the first request, as `before`.
     marks_before: Vec<Mark>,
+    /// What both ends wait for, where steps are asked for.
+    sides: Sides,
 }
 
 impl Exchanges {
@@ -363,7 +370,7 @@ impl Exchanges {
     /// As [`Exchanges::before`], of steps.
     pub fn mark_before(&mut self, mark: &Mark) {
         match self.pending.front_mut() {
-            Some(first) => first.row.mark(mark),
+            Some(first) => first.row.mark(mark, &mut self.sides),
             None if self.marks_before.len() < MAX_BEFORE => self.marks_before.push(*mark),
             None => {}
         }
@@ -388,9 +395,9 @@ impl Exchanges {
             match self.pending.get_mut(place) {
                 Some(owner) => {
                     for before in std::mem::take(&mut self.marks_before) {
-                        owner.row.mark(&before);
+                        owner.row.mark(&before, &mut self.sides);
                     }
-                    owner.row.mark(mark);
+                    owner.row.mark(mark, &mut self.sides);
                 }
                 None => self.mark_before(mark),
             }

@@ -9,6 +9,7 @@
 
 use std::net::IpAddr;
 
+use super::waits::Wait;
 use crate::wire::tcp::{FIN, RST, SYN};
 
 /// The most packets kept of one exchange.
@@ -130,6 +131,8 @@ pub struct Steps {
     /// The packet that ended it.
     pub silence_ended_by: Option<char>,
     pub pattern: Pattern,
+    /// What ended in it, in the order of their ends.
+    pub waits: Vec<Wait>,
     /// Of sampled exchanges, the first [`MAX_PACKETS`].
     pub packets: Option<Vec<Mark>>,
     last_ns: Option<i64>,
