@@ -62,7 +62,7 @@ class Made:
     lost: int = 0
     swapped: int = 0
 
-    def pcap(self, link: str, *, of: Sequence[str] = (CLIENT, SERVER), since_ns: int = 0) -> bytes:
+    def pcap(self, link: str, *, of: Sequence[str] = (CLIENT, SERVER, "switch"), since_ns: int = 0) -> bytes:
         text = struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1)
         for ns, sender, frame in sorted(self.frames[link], key=lambda each: each[0]):
             if sender in of and ns >= since_ns:
@@ -223,7 +223,8 @@ class Connection:
             self.send(SERVER, arrival + self.later(1, 4))
         self.now = arrival + self.later()
 
-    def answer(self, request: Planted, pieces: int, *, chunked: bool) -> None:
+    def answer(self, request: Planted, pieces: int, *, chunked: bool, more: bool = False) -> None:
+        """``more``: another answer follows at once, for which the acknowledgment of this one would seem to be waited."""
         at = request.stations
         body = bytes(self.draw.randrange(65, 90) for _ in range(MSS * (pieces - 1) + 200))
         if chunked:
@@ -255,7 +256,9 @@ class Connection:
         self.made.swapped += story == "swap"
         at[CLIENT, "response"] = arrivals[0]
         acknowledged = sorted(arrivals)
-        if story == "plain" and self.draw.random() < 0.3:  # the last acknowledgment is held back, and nobody waits for it
+        if (
+            story == "plain" and not more and self.draw.random() < 0.3
+        ):  # the last acknowledgment is held back, and nobody waits for it
             held_ns = 40 * MS + self.draw.randrange(3 * MS)
             request.waits.append(("delayed_acknowledgment", CLIENT, "finish", held_ns))
             self.send(CLIENT, acknowledged.pop() + held_ns)
@@ -298,6 +301,10 @@ def plant(seed: int, connections: int = 12) -> Made:
         connection = Connection(made, draw, number, START_NS + draw.randrange(900 * MS))
         _story(connection, made, draw)
     made.requests.sort(key=lambda each: each.begin_ns)
+    # Both captures began long before and ended long after, so that what did not arrive was lost.
+    for frames in made.frames.values():
+        last = max(at for at, _, _ in frames)
+        frames += [(at, "switch", bytes(12) + b"\x88\xcc" + bytes(46)) for at in (START_NS - 10**10, last + 10**10)]
     return made
 
 
@@ -325,7 +332,7 @@ def _story(connection: Connection, made: Made, draw: random.Random) -> None:
             arrival = connection.send(CLIENT, connection.now, b"GET /next HTTP/1.1\r\nHost: x\r\n\r\n")
             following.stations[SERVER, "request_end"] = arrival
             connection.now = arrival + connection.later()
-        connection.answer(request, draw.choice([1, 1, 3, 7, 9]), chunked=draw.random() < 0.3)
+        connection.answer(request, draw.choice([1, 1, 3, 7, 9]), chunked=draw.random() < 0.3, more=piped)
         if piped:
             connection.answer(following, draw.choice([1, 3, 7]), chunked=draw.random() < 0.3)
             made.requests.append(following)

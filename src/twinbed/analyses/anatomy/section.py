@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from markupsafe import Markup
 
@@ -13,6 +13,7 @@ from twinbed.analyses.anatomy.result import Anatomy
 from twinbed.analyses.anatomy.tables import caption, places, step_table, timers_of
 from twinbed.analyses.anatomy.words import sentences
 from twinbed.contracts.analysis import Part, Section
+from twinbed.model.run import Level
 from twinbed.render import plots
 from twinbed.render.document import document
 from twinbed.render.html import html, notes
@@ -27,7 +28,7 @@ def section(result: Anatomy) -> Section:
         Part(
             "steps of requests",
             f"tab-anatomy-{number}",
-            f"{TITLE}{': ' if cell else ''}{cell_title(cell)}",
+            f"{TITLE}{_of(cell)}",
             " ".join(sentences(result)) if number == 1 else "",
             step_table(result, cell),
         )
@@ -53,11 +54,9 @@ def _body(result: Anatomy) -> Iterator[Markup]:
             yield html('<p class="note">The first {} of {} differences are drawn.</p>', MOST, panels)
     for cell in places(result):
         table = step_table(result, cell)
-        yield html("<details><summary>Steps{}{}</summary>{}</details>", ": " if cell else "", cell_title(cell), table.as_html())
+        yield html("<details><summary>Steps{}</summary>{}</details>", _of(cell), table.as_html())
         if (timers := timers_of(result, cell)) is not None:
-            yield html(
-                "<details><summary>Timers{}{}</summary>{}</details>", ": " if cell else "", cell_title(cell), timers.as_html()
-            )
+            yield html("<details><summary>Timers{}</summary>{}</details>", _of(cell), timers.as_html())
     yield html('<p class="note">{}</p>', caption(result))
     yield from ladder_parts(result, places(result))
     patterns = [
@@ -67,6 +66,11 @@ def _body(result: Anatomy) -> Iterator[Markup]:
     ]
     yield html("<details><summary>Patterns of packets</summary>{}</details>", notes(patterns))
     yield notes(list(left_out(result.left_out)))
+
+
+def _of(cell: Mapping[str, Level]) -> str:
+    """What a title says of a cell, where there are several."""
+    return f": {cell_title(cell)}" if cell else ""
 
 
 def page(result: Anatomy, source: str) -> Markup:

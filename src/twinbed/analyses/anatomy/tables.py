@@ -106,8 +106,8 @@ def timer_table(timers: Mapping[str, Sequence[Timer]], titles: Mapping[str, str]
         rows.append(tuple(cells))
     of_each = [head for testbed in timers for head in (f"{testbed}, requests" if testbed else "requests", "mean wait, ms")]
     caption = (
-        "What ended waits, by packets alone: share of requests that met it, and how long the wait was. Waits lie in steps, and are"
-        " not beside them. A delayed acknowledgment alone holds nobody up."
+        "What ended waits, by packets alone: share of requests that met it, and how long the wait was. Waits lie in steps, not"
+        " beside them. A delayed acknowledgment alone holds nobody up."
     )
     return Tabular("Timers", caption, ("Timer", "whose", "in the step", *of_each), tuple(rows))
 

@@ -23,6 +23,7 @@ STATIONS = {
     "response_end_ns": 1900,
     "client_fin_ns": 1950,
     "server_fin_ns": 1910,
+    "reset_ns": None,
     "next_ns": None,
 }
 """Microseconds at the client's link."""
@@ -35,6 +36,7 @@ AT_SERVER = {
     "response_end_ns": 1860,
     "client_fin_ns": 1960,
     "server_fin_ns": 1900,
+    "reset_ns": None,
     "next_ns": None,
 }
 EXPECTED = {

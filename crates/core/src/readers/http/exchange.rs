@@ -392,7 +392,8 @@ impl Exchanges {
         let last = self.pending.len().saturating_sub(1);
         let place = self.touched.take().unwrap_or(self.answering).min(last);
         if let Some(mark) = mark {
-            match self.pending.get_mut(place) {
+            let owner = self.repeated(mark).unwrap_or(place);
+            match self.pending.get_mut(owner) {
                 Some(owner) => {
                     for before in std::mem::take(&mut self.marks_before) {
                         owner.row.mark(&before, &mut self.sides);
@@ -407,6 +408,17 @@ impl Exchanges {
             Some(owner) => owner.row.server.add(way),
             None => self.before[usize::from(from_client)].add(way),
         }
+    }
+
+    /// Place in `pending` of the exchange whose answer a packet repeats: of pipelined ones it may be another than that under way.
+    fn repeated(&self, mark: &Mark) -> Option<usize> {
+        if mark.from_client || !mark.is_repeat || mark.payload_bytes == 0 {
+            return None;
+        }
+        let ends_behind = |pending: &Pending| {
+            pending.row.steps.as_ref().is_some_and(|steps| steps.has_answer_behind(mark.position))
+        };
+        self.pending.iter().position(ends_behind)
     }
 
     /// Gives up what is left.

@@ -158,6 +158,11 @@ impl Steps {
         self.request_acked_ns = None;
     }
 
+    /// The answer has bytes from `position` on, or behind it.
+    pub(super) fn has_answer_behind(&self, position: i64) -> bool {
+        self.response_end > position
+    }
+
     pub(super) fn response(&mut self, end: i64) {
         self.response_end = end;
         self.response_acked_ns = None;
