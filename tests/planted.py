@@ -12,6 +12,8 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from traffic.packet import checksum
+
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 START_NS = 1_700_000_000_123_456_789
 US, MS = 1000, 1_000_000
@@ -27,6 +29,8 @@ class Planted:
     waits: list[tuple[str, str, str, int]] = field(default_factory=list)
     """(kind, whose, step, nanoseconds)"""
     opens: bool = False
+    is_piped: bool = False
+    """It left before the one before it was answered."""
 
     def durations_ns(self) -> dict[str, int]:
         at = self.stations
@@ -86,6 +90,8 @@ class Connection:
         self.progress: dict[str, list[int]] = {CLIENT: [], SERVER: []}
         """When this side sent numbers, or was told that some had arrived."""
         self.told = {CLIENT: 1, SERVER: 1}
+        self.way = {side: 50 * US + draw.randrange(5 * US) for side in (CLIENT, SERVER)}
+        """How long packets of this side are on their way, so that they keep their order unless they are told another."""
 
     def acknowledged(self, side: str, at: int) -> int:
         """Up to where ``side`` has all of the other's numbers."""
@@ -111,7 +117,7 @@ class Connection:
         other = SERVER if side == CLIENT else CLIENT
         numbers = len(payload) + bool(flags & SYN) + bool(flags & FIN)
         begin = self.next[side] if again is None else again
-        arrival = at + (way if way is not None else 50 * US + self.draw.randrange(5 * US))
+        arrival = at + (self.way[side] if way is None else way)
         acknowledges = self.acknowledged(side, at)
         self.made.frames[side].append((at, side, self.frame(side, begin, acknowledges, flags, payload)))
         pieces = range(0, len(payload), MSS) if cut else [0]
@@ -142,15 +148,19 @@ class Connection:
         ports = (self.port, 80) if side == CLIENT else (80, self.port)
         number = acknowledges + self.first[other] if flags & ACK else 0
         numbers = ((sequence + self.first[side]) % 2**32, number % 2**32)
-        tcp = struct.pack("!HHIIBBHHH", *ports, *numbers, 5 << 4, flags | (PSH if payload else 0), 65_000, 0, 0) + payload
+        fixed = struct.pack("!HHIIBBH", *ports, *numbers, 5 << 4, flags | (PSH if payload else 0), 65_000)
+        length = 20 + len(payload)
         ends = (1, 2) if side == CLIENT else (2, 1)
         if self.is_ipv6:
             addresses = b"".join(bytes([0xFD]) + bytes(14) + bytes([end]) for end in ends)
-            packet = struct.pack("!IHBB", 6 << 28, len(tcp), 6, 64) + addresses + tcp
+            header = struct.pack("!IHBB", 6 << 28, length, 6, 64) + addresses
         else:
             addresses = b"".join(bytes([10, 0, 0, end]) for end in ends)
             identification = self.identification[side] % 65_536
-            packet = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(tcp), identification, 0x4000, 64, 6, 0) + addresses + tcp
+            fields = struct.pack("!BBHHHBB", 0x45, 0, 20 + length, identification, 0x4000, 64, 6)
+            header = fields + struct.pack("!H", checksum(fields + addresses)) + addresses
+        rest = bytes(2) + payload
+        packet = header + fixed + struct.pack("!H", checksum(addresses + struct.pack("!HH", 6, length) + fixed + rest)) + rest
         kind = b"\x86\xdd" if self.is_ipv6 else b"\x08\x00"
         tag = b"\x81\x00\x00\x05" if self.vlan else b""
         return bytes(11) + bytes([ends[0]]) + tag + kind + packet
@@ -248,7 +258,7 @@ class Connection:
         for place, piece in enumerate(sent):
             lost = place == {"tail": len(sent) - 1, "middle": 1}.get(story)
             # The third comes behind the fourth.
-            way = 120 * US if story == "swap" and place == 2 else 60 * US
+            way = self.way[SERVER] + (60 * US if story == "swap" and place == 2 else 0)
             arrival = self.send(SERVER, self.now, piece, lost=lost, way=way)
             if not lost:
                 arrivals.append(arrival)
@@ -327,7 +337,7 @@ def _story(connection: Connection, made: Made, draw: random.Random) -> None:
         piped = draw.random() < 0.2
         if piped:
             # The next one leaves before this one is answered.
-            following = Planted()
+            following = Planted(is_piped=True)
             request.stations[CLIENT, "end"] = following.stations[CLIENT, "request"] = connection.now
             arrival = connection.send(CLIENT, connection.now, b"GET /next HTTP/1.1\r\nHost: x\r\n\r\n")
             following.stations[SERVER, "request_end"] = arrival

@@ -42,7 +42,7 @@ def test_split_super_packets_match() -> None:
 
 
 def test_reordering_is_a_density_of_displacements() -> None:
-    """The relay held two datagrams back: one behind one other, one behind three (`relay.jsonl`)."""
+    """The relay held two datagrams back (`relay.jsonl`); tshark has one behind one other in b.pcap, one behind three."""
     folder = GOLDEN / "pairs" / "relay-udp"
     tables = path.match(folder / "a.pcap", folder / "b.pcap")
     there = [row for row in tables["reorder_density"].to_pylist() if row["direction"] == "client_to_server"]

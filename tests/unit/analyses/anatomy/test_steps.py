@@ -23,7 +23,6 @@ STATIONS = {
     "response_end_ns": 1900,
     "client_fin_ns": 1950,
     "server_fin_ns": 1910,
-    "reset_ns": None,
     "next_ns": None,
 }
 """Microseconds at the client's link."""
@@ -36,7 +35,6 @@ AT_SERVER = {
     "response_end_ns": 1860,
     "client_fin_ns": 1960,
     "server_fin_ns": 1900,
-    "reset_ns": None,
     "next_ns": None,
 }
 EXPECTED = {
@@ -56,7 +54,7 @@ SCHEMA = pa.schema(
         *((name, pa.string()) for name in ("client_address", "server_address", "pattern")),
         *((name, pa.int64()) for name in ("client_port", "server_port", "request_sequence")),
         ("complete", pa.bool_()),
-        *((name, pa.int64()) for name in STATIONS),
+        *((name, pa.int64()) for name in (*STATIONS, "reset_ns")),
     ]
 )
 

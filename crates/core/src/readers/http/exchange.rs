@@ -415,9 +415,8 @@ impl Exchanges {
         if mark.from_client || !mark.is_repeat || mark.payload_bytes == 0 {
             return None;
         }
-        let ends_behind = |pending: &Pending| {
-            pending.row.steps.as_ref().is_some_and(|steps| steps.has_answer_behind(mark.position))
-        };
+        let ends_behind =
+            |pending: &Pending| pending.row.steps.as_ref().is_some_and(|steps| steps.has_answer_behind(mark.position));
         self.pending.iter().position(ends_behind)
     }
 

@@ -142,7 +142,9 @@ impl Sides {
             own.end = own.end.max(end);
             if let Some(held) = held_back.filter(|held| held.of_client != mark.from_client && !mark.is_repeat) {
                 let is_at_once = now.saturating_sub(held.end_ns) < held.wait_ns;
-                if let Some(last) = waits.last_mut().filter(|last| **last == held && is_at_once && mark.payload_bytes > 0) {
+                if let Some(last) =
+                    waits.last_mut().filter(|last| **last == held && is_at_once && mark.payload_bytes > 0)
+                {
                     last.kind = Kind::Nagle;
                 }
             }
