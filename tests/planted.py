@@ -1,8 +1,8 @@
 """Captures of both ends of a path in which every time is known, because it was chosen: HTTP exchanges, packet by packet.
 
-A ``Connection`` sends each packet at a given time, and it arrives after a given way, or not at all. Numbers and acknowledgments
-follow from what had arrived. ``plant`` draws connections of many kinds from a seed, and notes of each request when it was at each
-station, what was sent again or came in another order, and which timer ended which wait.
+A ``Connection`` sends each packet at a given time, and it arrives after a given way, or not at all. Numbers and what is
+acknowledged follow from what had arrived. ``plant`` draws connections of many kinds from a seed. It notes of each request when
+it was at each station, what was sent again or came in another order, and which timer ended which wait.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Connection:
         again: int | None = None,
         cut: bool = False,
     ) -> int:
-        """Gives when it arrives. ``again``: the number with which it was sent first; ``cut``: it is so into segments on the way."""
+        """Gives when it arrives. ``again``: the number with which it was first sent; ``cut``: into segments, on the way."""
         other = SERVER if side == CLIENT else CLIENT
         numbers = len(payload) + bool(flags & SYN) + bool(flags & FIN)
         begin = self.next[side] if again is None else again

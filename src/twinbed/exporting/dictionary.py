@@ -31,7 +31,7 @@ TABLES = {
     "packetisation": "a row a TCP connection and direction: how payload became packets (docs/packets.md)",
     "paths": "a row a connection that two captures have: loss, delay, splits, joins (docs/packets.md)",
     "probes": "a row a latency probe (docs/latency.md)",
-    "reorder_buffer_occupancy_density": "a row a number of packets held to hand all on in order: after how many arrivals (RFC 5236)",
+    "reorder_buffer_occupancy_density": "a row a number of packets held to hand on in order: at how many arrivals (RFC 5236)",
     "reorder_density": "a row a displacement of packets on a path: how many had it (RFC 5236)",
     "requests": "a row a request, as ab tells",
     "runs": "a row a run",

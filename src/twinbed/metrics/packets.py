@@ -70,12 +70,11 @@ PATHS: Mapping[str, tuple[str, str]] = {
     ),
     "path_late_displacement": (
         "1",
-        "by how many places packets arrive late that do, mean (RFC 5236's mean displacement of late packets); missing where none"
-        " does",
+        "by how many places late packets are late, mean (RFC 5236's mean displacement of late packets); missing where none is",
     ),
     "path_reorder_buffer_occupancy": (
         "1",
-        "packets that a receiver holds after an arrival to hand all on in order, mean (RFC 5236): for reordered ones and lost ones",
+        "packets held after an arrival to hand all on in order, mean (RFC 5236): behind late ones and behind lost ones",
     ),
 }
 """From a client's capture and its server's, packet by packet; one way."""

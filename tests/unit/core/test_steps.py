@@ -141,7 +141,7 @@ def test_encrypted_requests_are_those_that_tshark_reads_with_their_keys(version:
 
 ZEEKS = ("206_example_a-96", "bro.org-96", "content-range-gap", "cooper-grill-dvwa", "get", "handshake-reorder", "missing-syn")
 UNANSWERED = {("bro.org-96", 55127)}
-"""Its head is cut off here, and the server's end was not captured: that the answer ends where tshark says is in the head alone."""
+"""Its head is cut off here, and the server's FIN was not captured: only the head says where the answer ends."""
 SYN_AGAIN = {("206_example_a-96", 10978)}
 """tshark's initial_rtt is from the last SYN; steps are from the first, which is when the client began to wait."""
 
