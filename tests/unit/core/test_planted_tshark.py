@@ -53,7 +53,7 @@ def test_answers_and_repeats_are_those_that_tshark_has(tmp_path: Path) -> None:
                 compared += 1
     assert compared == sum(not each.is_piped for each in made.requests)
     for link, file in files.items():
-        tables, _ = _core.capture_tables(file, ["step_packets", "steps"])
+        tables, _ = _core.capture_tables(file, ["steps"])
         own_ns = {
             each["time_ns"] for each in tables["step_packets"].to_pylist() if each["kind"] in "XYZxyz" and each["from"] == link
         }
