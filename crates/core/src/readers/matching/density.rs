@@ -225,7 +225,9 @@ mod tests {
         evaluation.finish()
     }
 
-    fn counts(densities: &Densities) -> (Vec<(i64, u64)>, Vec<(i64, u64)>) {
+    type Histogram = Vec<(i64, u64)>;
+
+    fn counts(densities: &Densities) -> (Histogram, Histogram) {
         (densities.displacements().collect(), densities.occupancies().collect())
     }
 
@@ -280,7 +282,7 @@ mod tests {
         found
     }
 
-    fn histogram(values: Vec<i64>) -> Vec<(i64, u64)> {
+    fn histogram(values: Vec<i64>) -> Histogram {
         let kinds: BTreeSet<i64> = values.iter().copied().collect();
         kinds.into_iter().map(|kind| (kind, values.iter().filter(|value| **value == kind).count() as u64)).collect()
     }
