@@ -27,7 +27,7 @@ MERMAID = (".mmd", ".mermaid")
 @click.option("--reference", metavar="TESTBED", help="Hold the others against this one. Default: the study's reference.")
 @click.option(
     "--table",
-    type=click.Choice(["differences", "steps", "patterns", "timers"]),
+    type=click.Choice(["differences", "steps", "groups", "patterns", "timers"]),
     default="differences",
     help="Which table CSV is of.",
 )
@@ -144,7 +144,7 @@ def _page(result: Anatomy, source: str) -> str:
 def _text(result: Anatomy, *, all_ladders: bool) -> Iterator[str]:
     from twinbed.analyses.anatomy.ladder_text import shown
     from twinbed.analyses.anatomy.patterns import sentence
-    from twinbed.analyses.anatomy.tables import caption, places, step_table, timers_of
+    from twinbed.analyses.anatomy.tables import caption, group_table, places, step_table, timers_of
     from twinbed.analyses.anatomy.words import sentences
     from twinbed.render.words import cell_title
 
@@ -154,6 +154,9 @@ def _text(result: Anatomy, *, all_ladders: bool) -> Iterator[str]:
             yield cell_title(each.cell)
         yield step_table(result, each.cell, each.testbed).as_text()
     for cell in places(result):
+        if (groups := group_table(result, cell)) is not None:
+            yield f"{f'{cell_title(cell)}: ' if cell else ''}{groups.caption}"
+            yield groups.as_text()
         if (timers := timers_of(result, cell)) is not None:
             yield f"{cell_title(cell)}: timers" if cell else "Timers"
             yield timers.as_text()

@@ -10,7 +10,7 @@ from twinbed.analyses.anatomy.ladder_page import ladder_parts
 from twinbed.analyses.anatomy.patterns import sentence
 from twinbed.analyses.anatomy.plots import MOST, waterfall
 from twinbed.analyses.anatomy.result import Anatomy
-from twinbed.analyses.anatomy.tables import caption, places, step_table, timers_of
+from twinbed.analyses.anatomy.tables import caption, group_table, places, step_table, timers_of
 from twinbed.analyses.anatomy.words import sentences
 from twinbed.contracts.analysis import Part, Section
 from twinbed.model.run import Level
@@ -52,6 +52,9 @@ def _body(result: Anatomy) -> Iterator[Markup]:
         panels = len({(str(each.cell), each.testbed) for each in result.differences})
         if panels > MOST:
             yield html('<p class="note">The first {} of {} differences are drawn.</p>', MOST, panels)
+    for cell in places(result):
+        if (groups := group_table(result, cell)) is not None:
+            yield html("<h3>{}{}</h3>{}", groups.title, _of(cell), groups.as_html())
     for cell in places(result):
         table = step_table(result, cell)
         yield html("<details><summary>Steps{}</summary>{}</details>", _of(cell), table.as_html())

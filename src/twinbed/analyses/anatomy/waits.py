@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from twinbed.analyses.anatomy.steps import HANDSHAKE, NAMES, STEPS, Requests, Seen, Stations, stations
+from twinbed.analyses.anatomy.steps import HANDSHAKE, NAMES, STEPS, Requests, Seen, Stations, packet_times
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,7 +81,7 @@ def counted(client: pa.Table, server: pa.Table | None, requests: Requests, waits
     """Of the requests of one client's link; ``waits``: link (client, server) -> its rows of ``step_waits``."""
     places = {name: at for at, name in enumerate(zip(*(client[name].to_pylist() for name in NAMES), strict=True))}
     kept = set(requests.rows.tolist())
-    times = stations(client, server, seen)
+    times = packet_times(client, None if seen is Seen.CLIENT else server)
     met: dict[Place, set[int]] = defaultdict(set)
     seconds: dict[Place, list[float]] = defaultdict(list)
     for link, table in waits.items():
