@@ -147,6 +147,10 @@ class PairSummary(TypedDict):
     Wrong by half of what they differ. None without packets both ways."""
     least_round_trip_s: float | None
     """Least delays there and back together, in which the offset cancels."""
+    reorder_density: list[tuple[str, int, int]]
+    """RFC 5236, over all connections: passes, displacement (late above 0), packets. Of what arrived within 32 places."""
+    reorder_buffer_occupancy_density: list[tuple[str, int, int]]
+    """The same: passes, packets that a receiver that hands on in order holds after an arrival (32 at most), arrivals."""
     notes: dict[str, int]
     """starts_have_nothing_in_common (clocks were believed), given_up_for_room, connection_table_full."""
 

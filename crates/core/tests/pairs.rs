@@ -78,12 +78,18 @@ fn split_super_packets_are_not_lost() {
     assert_eq!((row.sent_super_packets, row.arrived_super_packets, row.arrived.packets), (16, 0, 368));
     assert_eq!((row.sent.payload_bytes, row.arrived.payload_bytes), (524_325, 524_325));
     assert_eq!((row.matched_sent_packets, row.matched_arrived_packets), (row.sent.packets, 368));
+    assert!(pairing.densities.iter().all(|each| each.displacements().all(|(by, _)| by == 0)));
     assert_eq!((row.lost.packets, row.partly_lost.packets, row.appeared.packets), (0, 0, 0));
 }
 
 #[test]
 fn merged_segments_are_not_lost() {
-    let row = bulk(&golden("router-gro"));
+    let pairing = golden("router-gro");
+    assert!(
+        pairing.densities.iter().all(|each| each.occupancies().all(|(held, _)| held == 0)),
+        "merged ones all arrive"
+    );
+    let row = bulk(&pairing);
     assert_eq!((row.merged.packets, row.merged_parts, row.split.packets), (14, 361, 0));
     assert_eq!((row.sent.packets, row.matched_sent_packets, row.arrived_super_packets), (368, 368, 14));
     assert_eq!((row.lost.packets, row.partly_lost.packets, row.appeared.packets), (0, 0, 0));
@@ -223,6 +229,14 @@ fn what_a_capture_puts_into_another_order_is_not_the_paths() {
             tcp_row(&matched(&file(&marked(&order(sent, 0), 0), 0), &file(&marked(&order(arrived, 100), 300), 0)));
         (row.reordered_packets, row.capture_reordered_packets)
     };
+    let displaced = |sent: &[u32], arrived: &[u32]| {
+        let pairing = matched(&file(&marked(&order(sent, 0), 0), 0), &file(&marked(&order(arrived, 100), 300), 0));
+        pairing.densities[0].displacements().collect::<Vec<_>>()
+    };
+    // Two marks go there too.
+    assert_eq!(displaced(&[0, 1, 2, 3], &[0, 2, 1, 3]), [(-1, 1), (0, 4), (1, 1)]);
+    assert_eq!(displaced(&[0, 2, 1, 3], &[0, 1, 2, 3]), [(0, 6)]);
+    assert_eq!(displaced(&[2, 0, 3, 1], &[0, 1, 2, 3]), [(0, 6)]);
     assert_eq!(rows(&[0, 1, 2, 3], &[0, 2, 1, 3]), (1, 0));
     assert_eq!(rows(&[0, 2, 1, 3], &[0, 1, 2, 3]), (0, 1));
     assert_eq!(rows(&[0, 2, 1, 3], &[0, 2, 1, 3]), (0, 0), "both captures agree");
@@ -318,6 +332,14 @@ proptest! {
         let three = (0..60).filter(is_three).count() as u64;
         let sum = |of: fn(&Row) -> u64| pairing.rows.iter().map(of).sum::<u64>();
         prop_assert_eq!(sum(|row| row.reordered_packets), expected);
+        // RFC 5236: nothing is lost, so that the receive index is the place of the arrival.
+        let displacements = |by: i64| (0i64..).zip(&order).filter(|(place, at)| *place - **at as i64 == by).count() as u64;
+        for (by, packets) in pairing.densities[0].displacements() {
+            // The two marks are in order.
+            prop_assert_eq!(packets, displacements(by) + if by == 0 { 2 } else { 0 });
+        }
+        let counted: u64 = pairing.densities[0].displacements().map(|(_, packets)| packets).sum();
+        prop_assert_eq!(counted, 62);
         prop_assert_eq!(sum(|row| row.three_reordered_packets), three);
         prop_assert_eq!(sum(|row| row.capture_reordered_packets + row.lost.packets), 0);
     }

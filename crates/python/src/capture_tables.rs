@@ -20,7 +20,7 @@ use crate::arrow::{batch, schema, table, table_of};
 use crate::captures::{self, truncated, Ending};
 use crate::flows::columns::columns;
 use crate::packetisation::{direction_columns, exchange_columns, size_columns, whole};
-use crate::steps::{packet_columns, step_columns};
+use crate::steps::{packet_columns, step_columns, wait_columns};
 use crate::udp::rows as stream_rows;
 use crate::zeek::{summary_dict, Reading, Wanted};
 
@@ -86,6 +86,7 @@ pub fn capture_tables<'py>(
         }
         if is_wanted("steps") {
             tables.set_item("steps", table(py, step_columns(&done).batch())?)?;
+            tables.set_item("step_waits", table(py, wait_columns(&done).batch())?)?;
             tables.set_item("step_packets", table(py, packet_columns(&done).batch())?)?;
         }
     }

@@ -7,12 +7,15 @@ use arrow_schema::ArrowError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use twinbed_core::delays::Spread;
-use twinbed_core::readers::matching::{self, Amount, CaptureFacts, Options, Pairing, Row};
+use twinbed_core::readers::matching::{self, Amount, CaptureFacts, Densities, Options, Pairing, Row};
 
 use crate::arrow::{table_or_rows, Columns};
 use crate::artifact::{open, unreadable, with_reader};
 use crate::capture::{check_mtu, seconds};
 use twinbed_core::flow::protocol;
+
+const THERE: &str = "sender_to_receiver_side";
+const BACK: &str = "receiver_to_sender_side";
 
 #[pyfunction]
 #[pyo3(signature = (sender_side, receiver_side, *, mtu=1500, tunnels=false, as_rows=false))]
@@ -42,7 +45,7 @@ fn rows(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
     let protocols: Vec<String> = rows.iter().map(|row| protocol(row.protocol)).collect();
     columns.text("protocol", protocols.iter().map(String::as_str));
     columns.ends(rows.iter().map(|row| (row.source, row.destination)));
-    let passes = |row: &Row| if row.from_first { "sender_to_receiver_side" } else { "receiver_to_sender_side" };
+    let passes = |row: &Row| if row.from_first { THERE } else { BACK };
     columns.text("passes", rows.iter().map(passes));
     columns.text("passes_by", rows.iter().map(|row| row.orientation.name()));
     for (name, value) in AMOUNTS {
@@ -113,8 +116,16 @@ fn summary<'py>(py: Python<'py>, pairing: &Pairing) -> PyResult<Bound<'py, PyDic
     dict.set_item("nothing_matched", nothing)?;
     dict.set_item("clock_offset_if_symmetric_s", seconds(pairing.clock_offset_if_symmetric_ns))?;
     dict.set_item("least_round_trip_s", seconds(pairing.least_round_trip_ns))?;
+    dict.set_item("reorder_density", densities(pairing, |each| each.displacements().collect()))?;
+    dict.set_item("reorder_buffer_occupancy_density", densities(pairing, |each| each.occupancies().collect()))?;
     dict.set_item("notes", &pairing.notes)?;
     Ok(dict)
+}
+
+/// (way, displacement or occupancy, packets).
+fn densities(pairing: &Pairing, of: fn(&Densities) -> Vec<(i64, u64)>) -> Vec<(&'static str, i64, u64)> {
+    let ways = [THERE, BACK].into_iter().zip(&pairing.densities);
+    ways.flat_map(|(way, each)| of(each).into_iter().map(move |(value, packets)| (way, value, packets))).collect()
 }
 
 fn facts<'py>(py: Python<'py>, facts: &CaptureFacts) -> PyResult<Bound<'py, PyDict>> {

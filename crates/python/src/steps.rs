@@ -1,6 +1,7 @@
-//! Tables of what exchanges consist of: a row for each exchange with its steps, and one for each packet of a sample of them.
+//! Tables of what exchanges consist of: a row for each exchange with its steps, one for each wait for a timer, and one for each
+//! packet of a sample of them.
 
-use twinbed_core::readers::http::{Connection, Exchange, Mark, Requests, Steps};
+use twinbed_core::readers::http::{Connection, Exchange, Mark, Requests, Steps, Wait};
 
 use crate::arrow::Columns;
 
@@ -81,6 +82,28 @@ pub fn step_columns(done: &Requests) -> Columns {
     columns
 }
 
+pub fn wait_columns(done: &Requests) -> Columns {
+    let rows = rows(done);
+    let waits: Vec<(Row<'_>, &Wait)> =
+        rows.iter().flat_map(|row| row.2.waits.iter().map(|wait| (*row, wait))).collect();
+    let of_each: Vec<Row<'_>> = waits.iter().map(|(row, _)| *row).collect();
+    let mut columns = Columns::default();
+    names(&mut columns, &of_each);
+    columns.text("kind", waits.iter().map(|(_, wait)| wait.kind.name()));
+    columns.text("from", waits.iter().map(|(_, wait)| side(wait.of_client)));
+    columns.integer("end_ns", waits.iter().map(|(_, wait)| wait.end_ns));
+    columns.integer("wait_ns", waits.iter().map(|(_, wait)| wait.wait_ns));
+    columns
+}
+
+fn side(is_client: bool) -> &'static str {
+    if is_client {
+        "client"
+    } else {
+        "server"
+    }
+}
+
 pub fn packet_columns(done: &Requests) -> Columns {
     let rows = rows(done);
     let packets: Vec<(Row<'_>, i64, &Mark)> = rows
@@ -92,7 +115,7 @@ pub fn packet_columns(done: &Requests) -> Columns {
     names(&mut columns, &of_each);
     columns.integer("number", packets.iter().map(|(_, number, _)| *number));
     columns.optional_integer("time_ns", packets.iter().map(|(_, _, mark)| mark.time_ns));
-    columns.text("from", packets.iter().map(|(_, _, mark)| if mark.from_client { "client" } else { "server" }));
+    columns.text("from", packets.iter().map(|(_, _, mark)| side(mark.from_client)));
     let kinds: Vec<String> = packets.iter().map(|(_, _, mark)| mark.letter().to_string()).collect();
     columns.text("kind", kinds.iter().map(String::as_str));
     columns.integer("position", packets.iter().map(|(_, _, mark)| mark.position));

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from twinbed.cli import captures
 from twinbed.contracts import exit_codes as codes
 from twinbed.readers.refusals import refusals
 from twinbed.render.output import opened
+from twinbed.render.quantities import share
 
 if TYPE_CHECKING:
     from twinbed._core import PairedCapture, PairSummary
@@ -59,10 +60,26 @@ def command(first: Path, second: Path, mtu: int, tunnels: bool, style: str | Non
     offset = summary["clock_offset_if_symmetric_s"]
     if offset is not None:
         click.echo(f"  the second clock is {offset * 1e6:+,.1f} µs of the first, if the path is alike both ways", err=True)
+    for way, text in _reordered(summary).items():
+        click.echo(f"  {way}: {text}", err=True)
     stops = [(capture, side["stopped"]) for capture, side in _sides(first, second, summary) if side["stopped"]]
     for capture, reason in stops:
         click.echo(f"twinbed: {capture}: {reason}", err=True)
     return codes.INPUT_CUT if stops else codes.DONE
+
+
+def _reordered(summary: PairSummary) -> dict[str, str]:
+    """Of ways on which packets are displaced: the reorder density (RFC 5236), in per cent of the packets."""
+    ways: dict[str, list[tuple[int, int]]] = {}
+    for way, displacement, packets in summary["reorder_density"]:
+        ways.setdefault(way, []).append((displacement, packets))
+    return {way.replace("_", " "): text for way, counts in ways.items() if (text := _displaced(counts))}
+
+
+def _displaced(counts: Sequence[tuple[int, int]]) -> str:
+    whole = sum(packets for _, packets in counts)
+    parts = [f"{by:+d}: {packets:,} ({share(round(packets / whole, 4))})" for by, packets in counts if by]
+    return f"packets displaced by {', '.join(parts)}" if parts else ""
 
 
 def _sides(first: Path, second: Path, summary: PairSummary) -> tuple[tuple[Path, PairedCapture], tuple[Path, PairedCapture]]:

@@ -68,6 +68,14 @@ PATHS: Mapping[str, tuple[str, str]] = {
         "1",
         "packets that the capture on the sender's link has in another order than the sender numbered them in: not the path's",
     ),
+    "path_late_displacement": (
+        "1",
+        "by how many places late packets are late, mean (RFC 5236's mean displacement of late packets); missing where none is",
+    ),
+    "path_reorder_buffer_occupancy": (
+        "1",
+        "packets held after an arrival to hand all on in order, mean (RFC 5236): behind late ones and behind lost ones",
+    ),
 }
 """From a client's capture and its server's, packet by packet; one way."""
 

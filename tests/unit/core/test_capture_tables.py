@@ -23,7 +23,8 @@ def alone(path: Path) -> tuple[dict[str, Any], Any]:
     streams, _ = _core.udp_streams(path)
     steps, _ = _core.capture_tables(path, ["steps"])
     tables = {"connections": log, "flows": flows, "packetisation": directions, "segment_sizes": sizes, "exchanges": exchanges}
-    return {**tables, "streams": streams, "steps": steps["steps"], "step_packets": steps["step_packets"]}, summary
+    of_steps = {name: steps[name] for name in ("steps", "step_waits", "step_packets")}
+    return {**tables, "streams": streams, **of_steps}, summary
 
 
 def outcome(read: Any, path: Path) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from twinbed import _core
+from twinbed.readers.packets import path
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 
@@ -38,6 +39,23 @@ def test_split_super_packets_match() -> None:
     assert (row["passes"], row["passes_by"]) == ("sender_to_receiver_side", "connection")
     assert summary["nothing_matched"] is None
     assert summary["notes"] == {}
+
+
+def test_reordering_is_a_density_of_displacements() -> None:
+    """The relay held two datagrams back (`relay.jsonl`); tshark has one behind one other in b.pcap, one behind three."""
+    folder = GOLDEN / "pairs" / "relay-udp"
+    tables = path.match(folder / "a.pcap", folder / "b.pcap")
+    there = [row for row in tables["reorder_density"].to_pylist() if row["direction"] == "client_to_server"]
+    packets = {row["displacement"]: row["packets"] for row in there}
+    assert {by: count for by, count in packets.items() if by > 0} == {1: 1, 3: 1}
+    assert sum(by * count for by, count in packets.items()) == 0, "as far late as others are early"
+    assert sum(row["share"] for row in there) == pytest.approx(1)
+    values = {each.metric: each.value for each in path.density_values([tables], "") if each.direction == "client_to_server"}
+    assert values["path_late_displacement"] == 2
+    (late,) = [
+        each for each in path.density_values([tables], "") if each.metric == "path_late_displacement" and each.value is None
+    ]
+    assert late.direction == "server_to_client", "nothing is late there: missing, not 0"
 
 
 def test_other_traffic_matches_nothing_and_says_so() -> None:

@@ -137,3 +137,31 @@ def test_encrypted_requests_are_those_that_tshark_reads_with_their_keys(version:
         if whole is not None:
             # What tshark calls the answer's packet is the one with the end of its head, which the server sends by itself.
             assert 0 < seconds <= whole + 1e-4 and whole <= ends + 1e-4, (size, seconds, whole, ends)
+
+
+ZEEKS = ("206_example_a-96", "bro.org-96", "content-range-gap", "cooper-grill-dvwa", "get", "handshake-reorder", "missing-syn")
+UNANSWERED = {("bro.org-96", 55127)}
+"""Its head is cut off here, and the server's FIN was not captured: only the head says where the answer ends."""
+SYN_AGAIN = {("206_example_a-96", 10978)}
+"""tshark's initial_rtt is from the last SYN; steps are from the first, which is when the client began to wait."""
+
+
+@pytest.mark.parametrize("name", [*ZEEKS, "retransmit-timeout"])
+def test_answers_take_as_long_as_tshark_has_it_of_the_whole_captures(name: str) -> None:
+    """From the request's last byte to the answer's: `http.time`; and the handshake, `tcp.analysis.initial_rtt`."""
+    with (GOLDEN / "anatomy" / f"{name.removesuffix('-96')}.http.tsv").open() as file:
+        read = [row for row in csv.reader(file, delimiter="\t") if not row[4] and int(row[5]) >= 200]
+    (capture,) = (each for each in (GOLDEN / "captures").glob(f"zeek-{name}.pcap*") if each.suffix != ".tsv")
+    rows = _core.capture_tables(capture, ["steps"])[0]["steps"].to_pylist()
+    for port in {int(row[3]) for row in read}:
+        answers = [row for row in read if int(row[3]) == port]
+        own = [row for row in rows if row["client_port"] == port]
+        assert len(own) >= len(answers)
+        for answer, row in zip(answers, own, strict=False):
+            if (name, port) in UNANSWERED:
+                assert not row["complete"]
+            else:
+                assert (row["response_end_ns"] - row["request_end_ns"]) * 1e-9 == pytest.approx(float(answer[6]), abs=1e-9)
+            if row["established_ns"] is not None and row["syn_ns"] is not None and row["index"] == 0:
+                handshake_s = (row["established_ns"] - row["syn_ns"]) * 1e-9
+                assert (handshake_s == pytest.approx(float(answer[7]), abs=1e-9)) != ((name, port) in SYN_AGAIN)

@@ -40,12 +40,14 @@ more. A p-value after correction also changes with those of the others; cautions
 FINER = ("link_goodput",)
 """Its span was the difference of two floats of seconds since 1970, which are 0.24 microseconds apart."""
 REORDERED = ("path_reordered_packets", "path_3_reordered_packets", "path_capture_reordered_packets")
-NEWER = ("stalls", "stalled_share", "rate_drift", "captured_requests_share", *REORDERED)
+IN_ORDER = {"path_late_displacement": None, "path_reorder_buffer_occupancy": 0}
+NEWER = ("stalls", "stalled_share", "rate_drift", "captured_requests_share", *REORDERED, *IN_ORDER)
 """Metrics that were not made then."""
 LATER = "interrupts"
 """A table that there was not: what the table of counters has by CPU, by line."""
-STEPS = {"steps", "step_packets"}
-"""Tables that captures did not have: `tests/unit/core/test_steps.py` holds them against tshark."""
+STEPS = {"steps", "step_packets", "step_waits", "reorder_density", "reorder_buffer_occupancy_density"}
+"""Tables that captures did not have: `tests/unit/core/test_steps.py` holds steps against tshark, `crates/core/tests/pairs.rs`
+densities against their definitions."""
 WEAKER = ("exact", "unseen", "counts")
 
 
@@ -146,7 +148,7 @@ def test_extraction_gives_the_tables_of_the_archive(tmp_path: Path) -> None:
     stalled = {"stalls": 1, "stalled_share": pytest.approx(0.2372 / 0.441, rel=0.01), "rate_drift": None}
     # Its captures hold as many answers as ab counted: 40, by tshark -Y http.response.
     # By tshark -T fields of both captures, its packets arrived in the order of their sending.
-    assert newer == {**stalled, "captured_requests_share": 1.0, **dict.fromkeys(REORDERED, 0)}
+    assert newer == {**stalled, "captured_requests_share": 1.0, **dict.fromkeys(REORDERED, 0), **IN_ORDER}
     goodputs = [[row["value"] for row in by_run(each.table("metrics"), FINER).to_pylist()] for each in (new, old)]
     assert goodputs[0] == pytest.approx(goodputs[1], rel=1e-4) and len(goodputs[0]) > 10
 

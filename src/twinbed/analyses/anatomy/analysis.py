@@ -23,7 +23,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 from scipy.special import stdtrit
 
-from twinbed.analyses.anatomy import parts, patterns, steps
+from twinbed.analyses.anatomy import parts, patterns, steps, waits
 from twinbed.analyses.anatomy.ladders import Ladder, ladder
 from twinbed.analyses.anatomy.parts import PARTS, Group, Split
 from twinbed.analyses.anatomy.patterns import Counts
@@ -70,6 +70,7 @@ class _Run:
     means: Mapping[str, float]
     quantiles: Mapping[str, Mapping[float, float]]
     patterns: Counts
+    waits: waits.Counts
     bounds: Mapping[str, float]
     """Of parts: the largest error that hosts' clocks make."""
     split: int
@@ -97,12 +98,9 @@ class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
             )
         seen = _seen(links, complete)
         left_out: Counter[str] = Counter()
-        hosts = _hosts(source)
-        runs = [
-            run
-            for id, tables in links.items()
-            if (run := _run(complete[id], tables, hosts.get(id, {}), seen, left_out)) is not None
-        ]
+        waiting, hosts = _links(source.table("step_waits"), complete), _hosts(source)
+        read = ((complete[id], tables, waiting.get(id, {}), hosts.get(id, {})) for id, tables in links.items())
+        runs = [run for each in read if (run := _run(*each, seen, left_out)) is not None]
         left_out["runs without a whole request"] = len(complete) - len(runs)
         groups: dict[str, dict[str, list[_Run]]] = defaultdict(lambda: defaultdict(list))
         cells: dict[str, Mapping[str, Level]] = {}
@@ -148,13 +146,14 @@ class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
         )
 
     def tables(self, result: Anatomy) -> Mapping[str, Sequence[Row]]:
-        from twinbed.analyses.anatomy.tables import difference_rows, group_rows, pattern_rows, step_rows
+        from twinbed.analyses.anatomy.tables import difference_rows, group_rows, pattern_rows, step_rows, timer_rows
 
         return {
             "differences": difference_rows(result),
             "steps": step_rows(result),
             "groups": group_rows(result),
             "patterns": pattern_rows(result),
+            "timers": timer_rows(result),
         }
 
     def sections(self, source: Tables) -> Sequence[Section]:
@@ -211,21 +210,30 @@ def _hosts(source: Tables) -> dict[str, dict[str, Host]]:
 
 
 def _run(
-    record: Record, tables: Mapping[str, pa.Table], hosts: Mapping[str, Host], seen: Seen, left_out: Counter[str]
+    record: Record,
+    tables: Mapping[str, pa.Table],
+    waiting: Mapping[str, pa.Table],
+    hosts: Mapping[str, Host],
+    seen: Seen,
+    left_out: Counter[str],
 ) -> _Run | None:
-    found, counts, splits = [], list[Counts](), list[Split]()
+    found, counts, met, splits = [], list[Counts](), list[waits.Counts](), list[Split]()
     for link, table in tables.items():
         if link.startswith(CLIENT):
-            each = steps.requests(table, tables.get(_server_of(link)), seen)
+            server = tables.get(_server_of(link))
+            each = steps.requests(table, server, seen)
             left_out["requests that lack a step, such as an answer or a packet in a capture"] += each.incomplete
             left_out["requests with a step that ends before it begins"] += each.disordered
             if len(each):
                 found.append(each)
                 counts.append(patterns.counted(table, each))
-                server = _server_of(link)
-                if PARTS[seen] and link in hosts and server in hosts:
-                    ends = {CLIENT: hosts[link], SERVER: hosts[server]}
-                    splits.append(parts.split(table, tables[server], each, ends, seen))
+                peer = _server_of(link)
+                rows = {CLIENT: waiting.get(link), SERVER: None if seen is Seen.CLIENT else waiting.get(peer)}
+                there = {end: each_end for end, each_end in rows.items() if each_end is not None}
+                met.append(waits.counted(table, server, each, there, seen))
+                if PARTS[seen] and link in hosts and peer in hosts:
+                    ends = {CLIENT: hosts[link], SERVER: hosts[peer]}
+                    splits.append(parts.split(table, tables[peer], each, ends, seen))
     count = sum(map(len, found))
     if not count:
         return None
@@ -248,7 +256,7 @@ def _run(
         left_out["requests with a station that seems to come before the one that it follows"] += one.disordered
         left_out["hosts' clocks that packets do not bound"] += one.unbounded
     split = sum(int(np.isfinite(next(iter(each.whole.values()))).sum()) for each in splits)
-    return _Run(record, count, means, quantiles, patterns.together(counts), bounds, split)
+    return _Run(record, count, means, quantiles, patterns.together(counts), waits.together(met), bounds, split)
 
 
 def _together(splits: Sequence[Split]) -> dict[str, Seconds]:
@@ -275,6 +283,7 @@ def _requests(
         tuple(_times(runs, finer)),
         tuple(_times(runs, [str(group) for group in Group])),
         sum(run.split for run in runs),
+        waits.timers([run.waits for run in runs]),
     )
 
 

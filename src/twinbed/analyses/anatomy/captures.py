@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from twinbed import _core
-from twinbed.analyses.anatomy import patterns, steps
+from twinbed.analyses.anatomy import patterns, steps, waits
 from twinbed.analyses.anatomy.ladders import Ladder, ladder
 from twinbed.analyses.anatomy.patterns import Counts
 from twinbed.analyses.anatomy.sampled import together
 from twinbed.analyses.anatomy.steps import STEPS, Requests, Seen
+from twinbed.analyses.anatomy.tables import timer_row, timer_table
+from twinbed.analyses.anatomy.waits import Timer
 from twinbed.contracts.analysis import Row
 from twinbed.model.error import TwinbedError
 from twinbed.render.quantities import number, unit_scale
@@ -34,6 +36,7 @@ class Captured:
     seen: Seen
     requests: Requests
     counts: Counts
+    timers: tuple[Timer, ...]
     ladder: Ladder | None
 
     @property
@@ -71,6 +74,12 @@ class Captured:
         }
         return Tabular("Steps of a request", f"{len(self.requests)} requests, {views[self.seen]}.", heads, rows)
 
+    def timer_rows(self) -> list[Row]:
+        return [timer_row(each) for each in self.timers]
+
+    def timer_table(self) -> Tabular | None:
+        return timer_table({"": self.timers}, self.titles)
+
     def patterns(self) -> str:
         """Those that occur, with their shares."""
         return patterns.sentence(self.files[0].name, patterns.occurring([self.counts]))
@@ -79,7 +88,7 @@ class Captured:
 def read(client: Path, server: Path | None, *, one_clock: bool) -> Captured:
     """Raises TwinbedError where a file is no capture, or holds no whole request."""
     read = [_tables(file) for file in (client, server) if file is not None]
-    tables = [each for each, _ in read]
+    tables = [each for each, _, _ in read]
     seen = Seen.CLIENT if server is None else Seen.BOTH if one_clock else Seen.APART
     found = steps.requests(tables[0], tables[1] if server is not None else None, seen)
     if not len(found):
@@ -89,18 +98,20 @@ def read(client: Path, server: Path | None, *, one_clock: bool) -> Captured:
             advice="the client's capture comes first; both must hold the connections from their SYN on",
         )
     links = dict(zip(("client", "server"), tables, strict=False))
-    sampled = together([packets for _, packets in read])
+    sampled = together([packets for _, packets, _ in read])
     files = [file for file in (client, server) if file is not None]
     counts = patterns.counted(tables[0], found)
-    return Captured(files, seen, found, counts, ladder({}, client.name, [""], {"": links}, sampled, seen))
+    waiting = dict(zip(("client", "server"), (each for _, _, each in read), strict=False))
+    met = waits.counted(tables[0], tables[1] if server is not None else None, found, waiting, seen)
+    return Captured(files, seen, found, counts, waits.timers([met]), ladder({}, client.name, [""], {"": links}, sampled, seen))
 
 
-def _tables(file: Path) -> tuple[pa.Table, pa.Table]:
-    """Its steps, and the packets of a sample of its requests."""
+def _tables(file: Path) -> tuple[pa.Table, pa.Table, pa.Table]:
+    """Its steps, the packets of a sample of its requests, and what they waited for."""
     try:
         tables, _ = _core.capture_tables(file, ["steps"])
     except (OSError, ValueError) as error:
         raise TwinbedError(str(error)) from error
     import pyarrow as pa
 
-    return pa.table(tables["steps"]), pa.table(tables["step_packets"])
+    return pa.table(tables["steps"]), pa.table(tables["step_packets"]), pa.table(tables["step_waits"])

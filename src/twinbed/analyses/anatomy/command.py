@@ -27,7 +27,7 @@ MERMAID = (".mmd", ".mermaid")
 @click.option("--reference", metavar="TESTBED", help="Hold the others against this one. Default: the study's reference.")
 @click.option(
     "--table",
-    type=click.Choice(["differences", "steps", "groups", "patterns"]),
+    type=click.Choice(["differences", "steps", "groups", "patterns", "timers"]),
     default="differences",
     help="Which table CSV is of.",
 )
@@ -68,7 +68,7 @@ def command(
     if style is None and output is not None and output.suffix.lower() in MERMAID:
         style = "mermaid"
     if not inputs.is_results(sources[0]):
-        return _of_captures(sources, one_clock, ladder, style, output)
+        return _of_captures(sources, one_clock, ladder, table, style, output)
     if len(sources) > 1:
         raise click.UsageError(f"{sources[0]} are results: give them alone, or captures")
     from twinbed.analyses.anatomy.analysis import AnatomyParams
@@ -109,7 +109,9 @@ def _mermaid(ladders: Sequence[Ladder], titles: Mapping[str, str], source: Path,
     return codes.DONE
 
 
-def _of_captures(files: tuple[Path, ...], one_clock: bool, all_rungs: bool, style: str | None, output: Path | None) -> int:
+def _of_captures(
+    files: tuple[Path, ...], one_clock: bool, all_rungs: bool, table: str, style: str | None, output: Path | None
+) -> int:
     from twinbed.analyses.anatomy.captures import read
     from twinbed.analyses.anatomy.ladder_text import is_short, ladder_lines
 
@@ -119,6 +121,8 @@ def _of_captures(files: tuple[Path, ...], one_clock: bool, all_rungs: bool, styl
     if style == "mermaid":
         return _mermaid([found.ladder] if found.ladder else [], found.titles, files[0], output)
     lines = [found.table().as_text(), found.table().caption, found.patterns()]
+    if (timers := found.timer_table()) is not None:
+        lines += [timers.as_text(), timers.caption]
     if found.ladder is not None and (all_rungs or is_short([found.ladder])):
         lines += ["", *ladder_lines(found.ladder, found.titles)]
     left_out = {
@@ -126,7 +130,8 @@ def _of_captures(files: tuple[Path, ...], one_clock: bool, all_rungs: bool, styl
         "requests with a step that ends before it begins": found.requests.disordered,
     }
     known = {reason: count for reason, count in left_out.items() if count}
-    write({"steps": found.rows()}, (), known, files[0], style, "steps", iter(lines), output, None)
+    tables = {"steps": found.rows(), "timers": found.timer_rows()}
+    write(tables, (), known, files[0], style, table if table in tables else "steps", iter(lines), output, None)
     return codes.DONE
 
 
@@ -139,7 +144,7 @@ def _page(result: Anatomy, source: str) -> str:
 def _text(result: Anatomy, *, all_ladders: bool) -> Iterator[str]:
     from twinbed.analyses.anatomy.ladder_text import shown
     from twinbed.analyses.anatomy.patterns import sentence
-    from twinbed.analyses.anatomy.tables import caption, group_table, places, step_table
+    from twinbed.analyses.anatomy.tables import caption, group_table, places, step_table, timers_of
     from twinbed.analyses.anatomy.words import sentences
     from twinbed.render.words import cell_title
 
@@ -152,6 +157,9 @@ def _text(result: Anatomy, *, all_ladders: bool) -> Iterator[str]:
         if (groups := group_table(result, cell)) is not None:
             yield f"{f'{cell_title(cell)}: ' if cell else ''}{groups.caption}"
             yield groups.as_text()
+        if (timers := timers_of(result, cell)) is not None:
+            yield f"{cell_title(cell)}: timers" if cell else "Timers"
+            yield timers.as_text()
     for each in result.requests:
         if each.patterns:
             yield f"{f'{cell_title(each.cell)}: ' if each.cell else ''}{sentence(each.testbed, each.patterns)}"

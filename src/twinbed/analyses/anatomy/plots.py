@@ -106,7 +106,7 @@ def _panel(result: Anatomy, cell: Mapping[str, Level], testbed: str) -> Spec:
             "encoding": {"y": axis, "x": {**x, "field": "low"}, "x2": {"field": "high"}},
         },
     ]
-    title = " ".join(filter(None, (cell_title(cell), testbed)))
+    title = ", ".join(filter(None, (cell_title(cell) if cell else "", testbed)))
     return {"title": title, "width": WIDTH, "height": {"step": ROW}, "layer": layers}
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from twinbed.analyses.anatomy.ladders import Ladder
 from twinbed.analyses.anatomy.patterns import Pattern
 from twinbed.analyses.anatomy.steps import Seen
+from twinbed.analyses.anatomy.waits import Timer
 from twinbed.model.caution import Caution
 from twinbed.model.result import Interval, Verdict
 from twinbed.model.run import Level
@@ -50,6 +51,8 @@ class Requests:
     """The same by whose time it is: means over the requests whose steps all have their parts."""
     split: int = 0
     """Requests whose steps all have their parts."""
+    timers: tuple[Timer, ...] = ()
+    """That requests met."""
 
     def of(self, step: str) -> StepTimes | None:
         return next((each for each in (*self.times, *self.parts) if each.step == step), None)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from twinbed.analyses.anatomy.steps import NAMES, STEPS, Seen
+from twinbed.analyses.anatomy.steps import ENDS, NAMES, STEPS, Seen
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -217,10 +217,8 @@ def _stations(row: StepRow, origin: int) -> dict[str, int]:
     found = {
         name: at - origin for name, at in row.items() if name.endswith("_ns") and name != "silence_ns" and isinstance(at, int)
     }
-    for end in ("next_ns", "client_fin_ns", "server_fin_ns"):
-        if end in found:
-            return {**found, "end_ns": found[end]}
-    return found
+    end = next((found[name] for name in ENDS if name in found), None)
+    return found if end is None else {**found, "end_ns": max(end, found.get("response_end_ns", end))}
 
 
 def _key(row: PacketRow) -> Key:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from markupsafe import Markup
 
@@ -10,9 +10,10 @@ from twinbed.analyses.anatomy.ladder_page import ladder_parts
 from twinbed.analyses.anatomy.patterns import sentence
 from twinbed.analyses.anatomy.plots import MOST, waterfall
 from twinbed.analyses.anatomy.result import Anatomy
-from twinbed.analyses.anatomy.tables import caption, group_table, places, step_table
+from twinbed.analyses.anatomy.tables import caption, group_table, places, step_table, timers_of
 from twinbed.analyses.anatomy.words import sentences
 from twinbed.contracts.analysis import Part, Section
+from twinbed.model.run import Level
 from twinbed.render import plots
 from twinbed.render.document import document
 from twinbed.render.html import html, notes
@@ -27,7 +28,7 @@ def section(result: Anatomy) -> Section:
         Part(
             "steps of requests",
             f"tab-anatomy-{number}",
-            f"{TITLE}{': ' if cell else ''}{cell_title(cell)}",
+            f"{TITLE}{_of(cell)}",
             " ".join(sentences(result)) if number == 1 else "",
             step_table(result, cell),
         )
@@ -53,11 +54,12 @@ def _body(result: Anatomy) -> Iterator[Markup]:
             yield html('<p class="note">The first {} of {} differences are drawn.</p>', MOST, panels)
     for cell in places(result):
         if (groups := group_table(result, cell)) is not None:
-            yield html("<h3>{}{}</h3>{}", groups.title, f": {cell_title(cell)}" if cell else "", groups.as_html())
+            yield html("<h3>{}{}</h3>{}", groups.title, _of(cell), groups.as_html())
     for cell in places(result):
         table = step_table(result, cell)
-        title = f": {cell_title(cell)}" if cell else ""
-        yield html("<details><summary>Steps{}</summary>{}</details>", title, table.as_html())
+        yield html("<details><summary>Steps{}</summary>{}</details>", _of(cell), table.as_html())
+        if (timers := timers_of(result, cell)) is not None:
+            yield html("<details><summary>Timers{}</summary>{}</details>", _of(cell), timers.as_html())
     yield html('<p class="note">{}</p>', caption(result))
     yield from ladder_parts(result, places(result))
     patterns = [
@@ -67,6 +69,11 @@ def _body(result: Anatomy) -> Iterator[Markup]:
     ]
     yield html("<details><summary>Patterns of packets</summary>{}</details>", notes(patterns))
     yield notes(list(left_out(result.left_out)))
+
+
+def _of(cell: Mapping[str, Level]) -> str:
+    """What a title says of a cell, where there are several."""
+    return f": {cell_title(cell)}" if cell else ""
 
 
 def page(result: Anatomy, source: str) -> Markup:

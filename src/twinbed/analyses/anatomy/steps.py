@@ -26,6 +26,10 @@ NAMES = ("client_address", "client_port", "server_address", "server_port", "requ
 """What an exchange is called in both captures."""
 
 
+ENDS = ("next_ns", "client_fin_ns", "server_fin_ns", "reset_ns")
+"""What ends a request, the first of these that is known."""
+
+
 class Seen(StrEnum):
     """Which captures there are of a request, and by whose clocks."""
 
@@ -165,11 +169,16 @@ def requests(client: pa.Table, server: pa.Table | None, seen: Seen) -> Requests:
     )
 
 
-def packet_times(client: pa.Table, server: pa.Table | None) -> dict[tuple[str, str], Times]:
-    """(link, column) -> a time for each row of ``client``; ``end_ns`` is when a request ends."""
+Stations: TypeAlias = dict[tuple[str, str], "Times"]
+"""(link, station) -> its times, a row an exchange of the client's table."""
+
+
+def packet_times(client: pa.Table, server: pa.Table | None) -> Stations:
+    """When each exchange of the client's table was at each station of both links; ``end_ns`` is when a request ends."""
     times = {("client", name): column(client, name) for name in _COLUMNS}
-    end = _first_of(times["client", "next_ns"], times["client", "client_fin_ns"], times["client", "server_fin_ns"])
-    times["client", "end_ns"] = end
+    end = _first_of(*(times["client", name] for name in ENDS))
+    # Who asks again or closes before the answer's end, as pipelined requests do, is not waited for.
+    times["client", "end_ns"] = Times(np.maximum(end.ns, times["client", "response_end_ns"].ns), end.known)
     if server is not None:
         at = _places(client, server)
         times |= {("server", name): _taken(column(server, name), at) for name in _COLUMNS}
@@ -178,7 +187,7 @@ def packet_times(client: pa.Table, server: pa.Table | None) -> dict[tuple[str, s
 
 _COLUMNS = (
     *("syn_ns", "syn_ack_ns", "request_ns", "request_end_ns", "response_ns", "response_end_ns"),
-    *("client_fin_ns", "server_fin_ns", "next_ns"),
+    *ENDS,
 )
 
 

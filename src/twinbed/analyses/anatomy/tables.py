@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from twinbed.analyses.anatomy.patterns import percent
 from twinbed.analyses.anatomy.result import BETWEEN, TOTAL, Anatomy, Difference, Requests
+from twinbed.analyses.anatomy.waits import AFTER, KINDS, Timer
 from twinbed.contracts.analysis import Row
 from twinbed.model.result import Verdict
 from twinbed.model.run import Level
@@ -97,6 +99,49 @@ def pattern_rows(result: Anatomy) -> list[Row]:
         for each in result.requests
         for pattern in each.patterns
     ]
+
+
+def timer_rows(result: Anatomy) -> list[Row]:
+    """A row a kind of wait, whose it is and the step in which it lies, of a cell and testbed."""
+    return [{**each.cell, "testbed": each.testbed, **timer_row(timer)} for each in result.requests for timer in each.timers]
+
+
+def timer_row(timer: Timer) -> Row:
+    return {
+        "kind": timer.kind,
+        "whose": timer.whose,
+        "step": timer.step,
+        "share": timer.share,
+        "waits": timer.waits,
+        "mean_s": timer.mean_s,
+    }
+
+
+def timer_table(timers: Mapping[str, Sequence[Timer]], titles: Mapping[str, str]) -> Tabular | None:
+    """A row a kind of wait and step, two columns a testbed; ``timers``: testbed -> its own. None where there are none."""
+    kinds = list(KINDS)
+    places = {(kinds.index(each.kind), each.whose, each.step) for of_testbed in timers.values() for each in of_testbed}
+    if not places:
+        return None
+    order = [*titles, AFTER]
+    rows = []
+    for kind, whose, step in sorted(places, key=lambda place: (order.index(place[2]), *place)):
+        cells: list[str | None] = [KINDS[kinds[kind]], whose, titles.get(step, "after it")]
+        for of_testbed in timers.values():
+            found = [each for each in of_testbed if (each.kind, each.whose, each.step) == (kinds[kind], whose, step)]
+            cells += [percent(found[0].share), number(1e3 * float(f"{found[0].mean_s:.3g}"))] if found else [percent(0), None]
+        rows.append(tuple(cells))
+    of_each = [head for testbed in timers for head in (f"{testbed}, requests" if testbed else "requests", "mean wait, ms")]
+    caption = (
+        "What ended waits, by packets alone: share of requests that met it, and how long the wait was. Waits lie in steps, not"
+        " beside them. A delayed acknowledgment alone holds nobody up."
+    )
+    return Tabular("Timers", caption, ("Timer", "whose", "in the step", *of_each), tuple(rows))
+
+
+def timers_of(result: Anatomy, cell: Mapping[str, Level]) -> Tabular | None:
+    """Those of one cell."""
+    return timer_table({each.testbed: each.timers for each in result.requests if each.cell == cell}, result.titles)
 
 
 def places(result: Anatomy) -> list[Mapping[str, Level]]:

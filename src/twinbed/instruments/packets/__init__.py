@@ -10,7 +10,7 @@ captured, what happened to each packet on the way.
 With ``hosts: random 10 %`` the links of some pairs alone are captured, drawn for each run, and its totals are estimates.
 
 Tables: ``connections`` (as Zeek's log), ``flows`` (tcptrace's statistics), ``packetisation``, ``segment_sizes``,
-``exchanges`` (HTTP) and ``streams`` (UDP) by link, and ``paths``.
+``exchanges`` (HTTP) and ``streams`` (UDP) by link; ``paths``, ``reorder_density`` and ``reorder_buffer_occupancy_density``.
 
 Limits: lengths come from IP headers, so they hold for every snap length. Segments that the NIC or the kernel joins or splits
 after the point of capture count as they are at that point.  ``wire_packets`` counts them as the wire has them, but
@@ -168,10 +168,14 @@ def _add_paths(captures: Sequence[link.Capture], values: list[Value], tables: Ta
     matched = {client.host: path.match(client.path, server.path) for client, server in path.pairs(captures)}
     if not matched:
         return
-    tables["paths"] = [_of_link(host, table) for host, table in matched.items()]
-    values += path.path_values(list(matched.values()), "")
+    for name in ("paths", *path.DENSITIES):
+        tables[name] = [_of_link(host, each[name]) for host, each in matched.items()]
+    groups = {"": list(matched.values())}
     if len(matched) > 1:
-        values += [each for host, table in matched.items() for each in path.path_values([table], host)]
+        groups |= {host: [each] for host, each in matched.items()}
+    for host, of_host in groups.items():
+        values += path.path_values([each["paths"] for each in of_host], host)
+        values += path.density_values(of_host, host)
 
 
 def _add_streams(captures: Sequence[link.Capture], values: list[Value]) -> None:

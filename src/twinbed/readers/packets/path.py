@@ -1,8 +1,10 @@
-"""A path between two links, from both captures of it: what was lost, delayed, split and merged on the way; and UDP streams."""
+"""A path between two links, from both captures of it: what was lost, delayed, reordered, split and merged on the way; and UDP
+streams."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,10 +30,51 @@ def pairs(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture]]:
             yield capture, peer
 
 
-def match(client: Path, server: Path) -> pa.Table:
-    """The table ``paths``: a row for each direction of a connection seen by both."""
-    table, _ = _core.match_captures(str(client), str(server))
-    return table
+DENSITIES = {"reorder_density": "displacement", "reorder_buffer_occupancy_density": "occupancy"}
+"""Table -> what it is the density of (RFC 5236)."""
+
+
+def match(client: Path, server: Path) -> dict[str, pa.Table]:
+    """The table ``paths``: a row for each direction of a connection seen by both; and the tables of DENSITIES."""
+    table, summary = _core.match_captures(str(client), str(server))
+    ways = {way: direction for direction, way in WAYS.items()}
+    of_displacement = _density("displacement", summary["reorder_density"], ways)
+    of_occupancy = _density("occupancy", summary["reorder_buffer_occupancy_density"], ways)
+    return {"paths": table, "reorder_density": of_displacement, "reorder_buffer_occupancy_density": of_occupancy}
+
+
+def _density(name: str, counts: Sequence[tuple[str, int, int]], ways: Mapping[str, str]) -> pa.Table:
+    """direction, what it is the density of, packets and their share of the direction's."""
+    import pyarrow as pa
+
+    whole = Counter[str]()
+    for way, _, packets in counts:
+        whole[way] += packets
+    columns = {
+        "direction": pa.array([ways[way] for way, _, _ in counts], pa.string()),
+        name: pa.array([number for _, number, _ in counts], pa.int64()),
+        "packets": pa.array([packets for _, _, packets in counts], pa.int64()),
+        "share": pa.array([packets / whole[way] for way, _, packets in counts], pa.float64()),
+    }
+    return pa.table(columns)
+
+
+def density_values(matched: Sequence[Mapping[str, pa.Table]], host: str) -> Iterator[Value]:
+    """How late packets are that are late, and how many a receiver holds, one way; nothing where no packet arrived."""
+    for direction in WAYS:
+        late, held = (
+            [row for each in matched for row in each[table].to_pylist() if row["direction"] == direction] for table in DENSITIES
+        )
+        behind = [(row["displacement"], row["packets"]) for row in late if row["displacement"] > 0]
+        if late:
+            yield value("path_late_displacement", _mean(behind), host, direction)
+            held_packets = [(row["occupancy"], row["packets"]) for row in held]
+            yield value("path_reorder_buffer_occupancy", _mean(held_packets), host, direction)
+
+
+def _mean(counts: Sequence[tuple[int, int]]) -> float | None:
+    packets = sum(count for _, count in counts)
+    return sum(number * count for number, count in counts) / packets if packets else None
 
 
 def path_values(tables: Sequence[pa.Table], host: str) -> Iterator[Value]:

@@ -85,7 +85,7 @@ def step_rows(
     pattern: str = "S s A P a p+ A f F a",
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The row of ``steps`` at each link."""
-    client: dict[str, Any] = {"pattern": pattern, "next_ns": None, "server_fin_ns": None, "silence_ns": 1}
+    client: dict[str, Any] = {"pattern": pattern, "next_ns": None, "server_fin_ns": None, "reset_ns": None, "silence_ns": 1}
     server: dict[str, Any] = dict(client)
     for name, us in stations_us.items():
         sent = FIRST_NS + round(us * 1000)

@@ -61,7 +61,7 @@ def rows(run: str, means_us: dict[str, float], noise: np.random.Generator) -> li
             "silence_ended_by": "p",
             "next_ns": None,
         }
-        common["server_fin_ns"] = None
+        common["server_fin_ns"] = common["reset_ns"] = None
         found += [{**common, "link": "client", **ours}, {**common, "link": "server", **theirs}]
         now = at[-1] + round(1000 * means_us.get(BETWEEN, 40.0))
     return found
@@ -76,7 +76,7 @@ def study(testbeds: dict[str, dict[str, float]], *, runs: int = RUNS, seed: int 
             records.append(one)
             found += rows(one.id, means, noise)
     table = pa.Table.from_pylist([each for each in found if not links or each["link"] in links])
-    for name in ("next_ns", "server_fin_ns"):
+    for name in ("next_ns", "server_fin_ns", "reset_ns"):
         table = table.set_column(table.schema.get_field_index(name), name, pa.nulls(table.num_rows, pa.int64()))
     outline = Outline("s", tuple(testbeds), next(iter(testbeds)), data=StudyDocument(comparison=Pairing.INDEPENDENT))
     return InMemory({"steps": table}, outline, records)

@@ -59,7 +59,7 @@ def study(testbeds: dict[str, float], *, runs: int = 2, links: tuple[str, ...] =
 
 
 def _with_nulls(table: pa.Table) -> pa.Table:
-    for name in ("next_ns", "server_fin_ns"):
+    for name in ("next_ns", "server_fin_ns", "reset_ns"):
         table = table.set_column(table.schema.get_field_index(name), name, pa.nulls(table.num_rows, pa.int64()))
     return table
 

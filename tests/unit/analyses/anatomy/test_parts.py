@@ -120,6 +120,7 @@ def exchange(port: int, begins_us: float, sequences: tuple[int, int], link: str)
         "complete": True,
         "pattern": "S s A P p",
         "server_fin_ns": None,
+        "reset_ns": None,
         "next_ns": None,
     }
 
@@ -153,7 +154,7 @@ class Scene:
 
 def _table(rows: list[dict[str, Any]]) -> pa.Table:
     table = pa.Table.from_pylist(rows)
-    for name in ("next_ns", "server_fin_ns"):
+    for name in ("next_ns", "server_fin_ns", "reset_ns"):
         table = table.set_column(table.schema.get_field_index(name), name, table[name].cast(pa.int64()))
     return table
 

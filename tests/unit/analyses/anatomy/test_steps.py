@@ -54,7 +54,7 @@ SCHEMA = pa.schema(
         *((name, pa.string()) for name in ("client_address", "server_address", "pattern")),
         *((name, pa.int64()) for name in ("client_port", "server_port", "request_sequence")),
         ("complete", pa.bool_()),
-        *((name, pa.int64()) for name in STATIONS),
+        *((name, pa.int64()) for name in (*STATIONS, "reset_ns")),
     ]
 )
 

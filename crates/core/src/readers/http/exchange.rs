@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::message::{begins_request, begins_response, Event, Head, Parser};
 use super::reassembly::Chunk;
 use super::steps::{Below, Mark, Sampling, Steps};
+use super::waits::Sides;
 
 /// Most requests without a response on one connection; one more is taken for a part of the last.
 const MAX_PENDING: usize = 1024;
@@ -78,9 +79,13 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    fn mark(&mut self, mark: &Mark) {
-        if let Some(steps) = &mut self.steps {
-            steps.packet(mark);
+    fn mark(&mut self, mark: &Mark, sides: &mut Sides) {
+        match &mut self.steps {
+            Some(steps) => {
+                sides.packet(mark, &mut steps.waits);
+                steps.packet(mark);
+            }
+            None => sides.packet(mark, &mut Vec::new()),
         }
     }
 
@@ -127,6 +132,8 @@ pub(super) struct Exchanges {
     lists: usize,
     /// Packets before the first request, as `before`.
     marks_before: Vec<Mark>,
+    /// What both ends wait for, where steps are asked for.
+    sides: Sides,
 }
 
 impl Exchanges {
@@ -373,7 +380,7 @@ impl Exchanges {
     /// As [`Exchanges::before`], of steps.
     pub fn mark_before(&mut self, mark: &Mark) {
         match self.pending.front_mut() {
-            Some(first) => first.row.mark(mark),
+            Some(first) => first.row.mark(mark, &mut self.sides),
             None if self.marks_before.len() < MAX_BEFORE => self.marks_before.push(*mark),
             None => {}
         }
@@ -395,12 +402,13 @@ impl Exchanges {
         let last = self.pending.len().saturating_sub(1);
         let place = self.touched.take().unwrap_or(self.answering).min(last);
         if let Some(mark) = mark {
-            match self.pending.get_mut(place) {
+            let owner = self.repeated(mark).unwrap_or(place);
+            match self.pending.get_mut(owner) {
                 Some(owner) => {
                     for before in std::mem::take(&mut self.marks_before) {
-                        owner.row.mark(&before);
+                        owner.row.mark(&before, &mut self.sides);
                     }
-                    owner.row.mark(mark);
+                    owner.row.mark(mark, &mut self.sides);
                 }
                 None => self.mark_before(mark),
             }
@@ -410,6 +418,16 @@ impl Exchanges {
             Some(owner) => owner.row.server.add(way),
             None => self.before[usize::from(from_client)].add(way),
         }
+    }
+
+    /// Place in `pending` of the exchange whose answer a packet repeats: of pipelined ones it may be another than that under way.
+    fn repeated(&self, mark: &Mark) -> Option<usize> {
+        if mark.from_client || !mark.is_repeat || mark.payload_bytes == 0 {
+            return None;
+        }
+        let ends_behind =
+            |pending: &Pending| pending.row.steps.as_ref().is_some_and(|steps| steps.has_answer_behind(mark.position));
+        self.pending.iter().position(ends_behind)
     }
 
     /// Gives up what is left.

@@ -19,11 +19,13 @@ mod reassembly;
 mod records;
 mod sample;
 mod steps;
+mod waits;
 
 use std::net::IpAddr;
 
 pub use exchange::{Delimited, Exchange, Way};
 pub use steps::{Mark, Steps, MAX_PACKETS};
+pub use waits::{Kind, Wait, DELAYED_NS, TIMEOUT_NS};
 
 use super::Reader;
 use crate::capture::{self, Counts, Ended, Frame, Origin};

@@ -9,6 +9,7 @@
 
 use std::net::IpAddr;
 
+use super::waits::Wait;
 use crate::wire::tcp::{FIN, RST, SYN};
 
 /// The most packets kept of one exchange.
@@ -136,6 +137,8 @@ pub struct Steps {
     /// The packet that ended it.
     pub silence_ended_by: Option<char>,
     pub pattern: Pattern,
+    /// What ended in it, in the order of their ends.
+    pub waits: Vec<Wait>,
     /// Of sampled exchanges, the first [`MAX_PACKETS`].
     pub packets: Option<Vec<Mark>>,
     last_ns: Option<i64>,
@@ -160,6 +163,11 @@ impl Steps {
         self.request_end_sequence = Some(sequence);
         self.request_end_ns = time_ns.max(self.request_end_ns);
         self.request_acked_ns = None;
+    }
+
+    /// The answer has bytes from `position` on, or behind it.
+    pub(super) fn has_answer_behind(&self, position: i64) -> bool {
+        self.response_end > position
     }
 
     pub(super) fn response(&mut self, end: i64, sequence: u32) {

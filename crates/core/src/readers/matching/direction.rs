@@ -3,6 +3,7 @@
 //! Which point is nearer to the sender is not known yet (clocks differ), so both are treated alike; `report` turns the
 //! counts round.
 
+use super::density::Arrivals;
 use super::packet::{Identity, Range, Seen};
 use super::waiting::{Packet, Place, Waiting, MAX_WAITING};
 use crate::delays::Delays;
@@ -49,7 +50,7 @@ const DUPLICATE_ACKS: usize = 3;
 const NEAR: u16 = 256;
 
 /// Counts reordering as if packets passed one point (`up`) before the other (RFC 4737, by the order at `up`).
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Reordering {
     latest: Option<Matched>,
     /// Orders at `up` of the last arrivals, the latest one first.
@@ -59,20 +60,21 @@ pub(super) struct Reordering {
     pub taken_for_lost: u64,
     /// Not among them: the capture at `up` has them in another order than their sender numbered them in.
     pub by_capture: u64,
+    pub arrivals: Arrivals,
 }
 
 /// A packet's orders at both points, and the number that its sender gave it (IPv4's identification).
 #[derive(Debug, Clone, Copy)]
-struct Matched {
-    up: u64,
-    down: u64,
-    number: Option<u16>,
+pub(super) struct Matched {
+    pub up: u64,
+    pub down: u64,
+    pub number: Option<u16>,
 }
 
 impl Matched {
     /// By the sender's numbers, which count up and wrap; 0 stands for none (RFC 6864, 4.1). Some senders' are random: these are
     /// rarely so near.
-    fn was_sent_after(&self, other: &Matched) -> bool {
+    pub fn was_sent_after(&self, other: &Matched) -> bool {
         match (self.number, other.number) {
             (Some(own), Some(other)) if own != 0 && other != 0 => (1..=NEAR).contains(&own.wrapping_sub(other)),
             _ => false,
@@ -253,18 +255,26 @@ impl Arrival<'_> {
         if taken.is_matched() {
             self.other.counts.matched(&taken);
         }
-        if offset != 0 || own_offset != 0 {
-            return;
-        }
-        let difference = difference(self.point, self.packet.time_ns, taken.time_ns);
-        self.differences.add(difference);
-        *self.usual_ns = Some(difference);
         let (own, other) = (self.packet.order, taken.order);
         let (first, second) = if self.point == 0 { (own, other) } else { (other, own) };
         let number = match self.packet.identity {
             Identity::Range(range) => range.ip_id,
             Identity::Whole(_) => None,
         };
+        // Of packets that were merged each arrives, and one that was split arrives with its first part.
+        let (first_offset, second_offset) = if self.point == 0 { (own_offset, offset) } else { (offset, own_offset) };
+        if first_offset == 0 {
+            self.reordering[0].arrivals.arrived(Matched { up: first, down: second, number });
+        }
+        if second_offset == 0 {
+            self.reordering[1].arrivals.arrived(Matched { up: second, down: first, number });
+        }
+        if offset != 0 || own_offset != 0 {
+            return;
+        }
+        let difference = difference(self.point, self.packet.time_ns, taken.time_ns);
+        self.differences.add(difference);
+        *self.usual_ns = Some(difference);
         self.reordering[0].matched(Matched { up: first, down: second, number });
         self.reordering[1].matched(Matched { up: second, down: first, number });
     }

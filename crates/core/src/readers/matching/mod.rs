@@ -16,6 +16,7 @@
 //! [`MAX_WAITING_IN_ALL`] (200 to 400 bytes each) in all. Further ones are given up early, which is noted.
 
 mod clocks;
+mod density;
 mod direction;
 mod packet;
 mod report;
@@ -26,6 +27,7 @@ use std::collections::HashMap;
 use std::io::Read;
 
 pub use clocks::COMPARED;
+pub use density::{Densities, THRESHOLD};
 pub use direction::Amount;
 pub use report::{Orientation, Pairing, Row};
 pub use source::CaptureFacts;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
+use super::density::Densities;
 use super::direction::{Amount, Direction, PointCounts};
 use super::source::CaptureFacts;
 use crate::capture::Counts;
@@ -88,6 +89,8 @@ pub struct Pairing {
     pub clock_offset_if_symmetric_ns: Option<i64>,
     /// Both directions' least raw delays together, in which the offset cancels.
     pub least_round_trip_ns: Option<i64>,
+    /// Of all connections' packets that go from the first capture to the second, and of those that go back.
+    pub densities: [Densities; 2],
     pub notes: Counts,
 }
 
@@ -153,6 +156,8 @@ pub(super) fn report(
                 let least = if from_first { &mut there } else { &mut back };
                 *least = Some(least.map_or(delay.min_ns, |least| least.min(delay.min_ns)));
             }
+            let way = usize::from(!from_first);
+            pairing.densities[way].add(&direction.reordering[way].arrivals.densities());
             pairing.rows.push(row);
         }
     }
@@ -192,7 +197,7 @@ fn row(
     let [first, second] = &direction.points;
     let (up, down): (&PointCounts, &PointCounts) =
         if from_first { (&first.counts, &second.counts) } else { (&second.counts, &first.counts) };
-    let reordering = direction.reordering[usize::from(!from_first)];
+    let reordering = &direction.reordering[usize::from(!from_first)];
     let sum = |one: Amount, other: Amount| Amount {
         packets: one.packets + other.packets,
         payload_bytes: one.payload_bytes.saturating_add(other.payload_bytes),

@@ -1,0 +1,137 @@
+"""Timers that requests met: what ended a wait, whose timer it was, and in which step it lies.
+
+In: the table ``step_waits``, a row a wait and link (kind, from, end_ns, wait_ns; rules and sources are those of the core's
+``readers/http/waits``).  A host's timers are read at its own link, where it is seen that a packet is sent again.  Where the
+client's link alone was captured, the server's are those that passed it.
+
+Waits are not added to steps: they lie in them.  A delayed acknowledgment alone holds nobody up.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from twinbed.analyses.anatomy.steps import HANDSHAKE, NAMES, STEPS, Requests, Seen, Stations, packet_times
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KINDS = {
+    "retransmission_timeout": "retransmission timeout",
+    "tail_loss_probe": "tail loss probe",
+    "fast_retransmission": "fast retransmission",
+    "nagle": "Nagle with a delayed acknowledgment",
+    "delayed_acknowledgment": "delayed acknowledgment",
+}
+AFTER = "after"
+"""In none of the steps: behind the end of the request, as a FIN that is sent again."""
+_FOLLOWING: Mapping[Seen, Mapping[str, Sequence[tuple[str, str]]]] = {
+    Seen.APART: {
+        "client": (
+            *(("syn_ns", "handshake"), ("syn_ack_ns", "ask"), ("request_ns", "path")),
+            *(("response_ns", "transfer"), ("response_end_ns", "finish"), ("end_ns", AFTER)),
+        ),
+        "server": (
+            *(("syn_ns", "accept"), ("syn_ack_ns", "handshake"), ("request_ns", "path"), ("request_end_ns", "server")),
+            *(("response_ns", "transfer"), ("response_end_ns", "finish")),
+        ),
+    },
+    Seen.CLIENT: {
+        "client": (
+            *(("syn_ns", "handshake"), ("syn_ack_ns", "ask"), ("request_ns", "answer")),
+            *(("response_ns", "transfer"), ("response_end_ns", "finish"), ("end_ns", AFTER)),
+        ),
+    },
+}
+"""Where there is no clock for both links: the step that lies behind each station of a link."""
+
+Place: TypeAlias = tuple[str, str, str]
+"""(kind, client or server, step)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Of one run."""
+
+    requests: int
+    met: Mapping[Place, int]
+    """Requests with such a wait."""
+    seconds: Mapping[Place, tuple[float, ...]]
+    """Each wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """Waits of one kind in one step, on one testbed and cell."""
+
+    kind: str
+    whose: str
+    step: str
+    share: float
+    """Of requests: the mean over runs of each run's share."""
+    waits: int
+    mean_s: float
+    """Of a wait, over all runs."""
+
+
+def counted(client: pa.Table, server: pa.Table | None, requests: Requests, waits: Mapping[str, pa.Table], seen: Seen) -> Counts:
+    """Of the requests of one client's link; ``waits``: link (client, server) -> its rows of ``step_waits``."""
+    places = {name: at for at, name in enumerate(zip(*(client[name].to_pylist() for name in NAMES), strict=True))}
+    kept = set(requests.rows.tolist())
+    times = packet_times(client, None if seen is Seen.CLIENT else server)
+    met: dict[Place, set[int]] = defaultdict(set)
+    seconds: dict[Place, list[float]] = defaultdict(list)
+    for link, table in waits.items():
+        for row in table.to_pylist():
+            at = places.get(tuple(row[name] for name in NAMES))
+            if at is None or at not in kept or (seen is not Seen.CLIENT and row["from"] != link):
+                continue
+            place = row["kind"], row["from"], _step(times, at, link, row["end_ns"], seen)
+            met[place].add(at)
+            seconds[place].append(row["wait_ns"] * 1e-9)
+    found = {place: tuple(each) for place, each in seconds.items()}
+    return Counts(len(requests), {place: len(each) for place, each in met.items()}, found)
+
+
+def _step(times: Stations, at: int, link: str, ns: int, seen: Seen) -> str:
+    """Where a wait lies that ended at ``ns`` by the link's clock."""
+    found = AFTER
+    if seen is not Seen.BOTH:
+        for station, following in _FOLLOWING[seen][link]:
+            each = times[link, station]
+            if each.known[at] and each.ns[at] < ns:
+                found = following
+        return found
+    opens = times["client", "syn_ns"].known[at]
+    for step in STEPS[seen]:
+        ((_, begin_link, begin, end_link, end),) = step.parts
+        first, last = times[begin_link, begin].ns[at], times[end_link, end].ns[at]
+        if first < ns <= last and (opens or step.name not in HANDSHAKE):
+            found = step.name
+    return found
+
+
+def together(links: Sequence[Counts]) -> Counts:
+    """Those of several links of a run."""
+    met, seconds = Counter[Place](), dict[Place, tuple[float, ...]]()
+    for each in links:
+        met.update(each.met)
+        for place, waits in each.seconds.items():
+            seconds[place] = (*seconds.get(place, ()), *waits)
+    return Counts(sum(each.requests for each in links), dict(met), seconds)
+
+
+def timers(runs: Sequence[Counts]) -> tuple[Timer, ...]:
+    """Those that most requests met first."""
+    places = {place for each in runs for place in each.met}
+    return tuple(sorted(_timers(places, runs), key=lambda each: (-each.share, each.kind, each.whose, each.step)))
+
+
+def _timers(places: set[Place], runs: Sequence[Counts]) -> Iterator[Timer]:
+    for place in places:
+        share = sum(each.met.get(place, 0) / each.requests for each in runs) / len(runs)
+        waits = [seconds for each in runs for seconds in each.seconds.get(place, ())]
+        yield Timer(*place, share, len(waits), sum(waits) / len(waits))
