@@ -85,7 +85,8 @@ COALESCING = Cause(
     "coalescing",
     "interrupt coalescing and polling",
     "packets beyond the first of an interrupt, of those sent and received",
-    "the same NIC and driver, or coalescing switched alike on both testbeds",
+    "coalescing: off on both testbeds; or the same NIC and driver",
+    Switch("coalescing", "on", "off", "coalescing"),
     mechanism=False,
 )
 DELAYED_ACK = Cause(
