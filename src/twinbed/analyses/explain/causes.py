@@ -54,7 +54,7 @@ CPU = Cause(
 INITIAL_WINDOW = Cause(
     "initial_window",
     "the initial window",
-    "segments sent before the first acknowledgement, by connections that had more to send",
+    "full segments' worth of what connections sent before their first acknowledgement",
     "the same initial_window on both testbeds",
     Switch("initial_window", 10, 1, "initial_window"),
     share=False,
