@@ -23,7 +23,7 @@ from twinbed.cli.inputs import ResultsFolders
 REPLICATES = 4
 _E1000 = "driver: qemu, nic: e1000"
 _ANSWERS = "kind: http, duration: 1s, max_requests: 2000, payload: 500B, keep_alive: on, nagle: on"
-"""nginx writes an answer's header and its body apart: Nagle's algorithm holds the body back until the header is acknowledged."""
+"""nginx writes an answer's header and its body apart: Nagle's algorithm holds the body until the header is acknowledged."""
 _DOCUMENTS = "kind: http, duration: 2s, payload: 1MiB"
 _SMALL_WRITES = "kind: iperf3, duration: 1s, payload: 200B, rate: 5mbit, nagle: off"
 """At a rate that is offered, so that packets for the same bytes are what differs, not what a busy machine can carry."""

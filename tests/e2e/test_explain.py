@@ -20,8 +20,8 @@ workload: {kind: http, duration: 1s, max_requests: 1000, payload: 500B, keep_ali
 instruments: [packets, counters]
 replicates: 5
 """
-"""nginx writes header and body apart: Nagle's algorithm holds the body back until the header is acknowledged, which waits for its
-timer, 40 ms, unless the client's route says otherwise."""
+"""nginx writes header and body apart: Nagle's algorithm holds the body back until the header is acknowledged, which waits for
+its timer, 40 ms, unless the client's route says otherwise."""
 
 
 def twinbed(*arguments: object) -> str:

@@ -180,8 +180,8 @@ def delayed_acks(bed: Bed, host: str) -> int:
 
 
 def two_writes(bed: Bed) -> int:
-    """Acknowledgements that the client delayed while nginx wrote the header and the body of ten answers apart, and Nagle's algorithm
-    held each body back until the header was acknowledged."""
+    """Acknowledgements that the client delayed while nginx wrote the header and the body of ten answers apart, and Nagle's
+    algorithm held each body back until the header was acknowledged."""
     server, client = bed.hosts["server"], bed.hosts["client"]
     asks = HttpParams(keep_alive=True, nagle="on", payload=500)
     for _, path, content in workload_plan(asks, [("client", "server", bed.addresses["server"])]).files:

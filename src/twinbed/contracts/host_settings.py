@@ -38,7 +38,7 @@ class HostSettings(DriverParams):
     tx: OnOff | None = Field(None, description="checksums of sent packets made by the NIC")
     coalescing: OnOff | None = Field(
         None,
-        description="off: the NIC interrupts at once, not after a while for several packets; on: as its driver has it, and not off; "
+        description="off: the NIC interrupts at once, not after a while for several packets; on: as its driver has it, not off; "
         "null: as it is; guests with e1000 or e1000e have it, and hosts whose NIC's driver does",
     )
     congestion_control: str | None = Field(
@@ -49,14 +49,14 @@ class HostSettings(DriverParams):
     autocorking: OnOff | None = Field(None, description="whether TCP joins small writes while packets wait to be sent")
     quickack: OnOff | None = Field(
         None,
-        description="on: acknowledgements are never delayed (quickack of the hosts' routes); null: the kernel's own, which is off",
+        description="on: acknowledgements are never delayed (quickack of the hosts' routes); null: as it is, which is off",
     )
     initial_window: int | None = Field(
         None,
         ge=1,
         le=1000,
-        description="segments that TCP sends before the first acknowledgement (initcwnd of the hosts' routes); null: the kernel's "
-        "own, which is 10",
+        description="segments that TCP sends before the first acknowledgement (initcwnd of the hosts' routes); null: as it is, "
+        "which is 10",
     )
     buffers: Literal["alike", "native"] = Field(
         "alike",

@@ -1,4 +1,4 @@
-"""TCP's settings of routes: what `ip route show dev` of iproute2 6.1.0 printed in a network namespace, and what is asked of it."""
+"""TCP's settings of routes: what `ip route show dev` of iproute2 6.1.0 printed in a network namespace, and what it is asked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ GIVEN = (
     "10.78.0.0/24 via 10.77.0.1 initcwnd 4 quickack 1 \n"
 )
 """After `ip route change ... initcwnd 4 quickack 1`."""
-OTHERS = "default scope link linkdown mtu 1400 \n10.77.0.0/24 proto kernel scope link src 10.77.0.2 linkdown initcwnd 4 quickack 1 \n"
+OTHERS = (
+    "default scope link linkdown mtu 1400 \n"
+    "10.77.0.0/24 proto kernel scope link src 10.77.0.2 linkdown initcwnd 4 quickack 1 \n"
+)
 """One with metrics of another kind, one given before; the peer's end was down. IPv6's are not listed."""
 
 
@@ -91,5 +94,7 @@ def test_read_back() -> None:
 def test_what_cannot_be_set_is_named() -> None:
     with pytest.raises(HostError, match="client: eth0 has no route that could have quickack 1"):
         routes.set_tcp(host("")[1], ["eth0"], HostSettings(quickack="on"))
-    with pytest.raises(HostError, match=r"(?s)Operation not permitted.*its route was to have initcwnd 3; iproute2 can set that"):
+    with pytest.raises(
+        HostError, match=r"(?s)Operation not permitted.*its route was to have initcwnd 3; iproute2 can set that"
+    ):
         routes.set_tcp(host(PLAIN, refuses=True)[1], ["eth0"], HostSettings(initial_window=3))

@@ -26,7 +26,6 @@ from twinbed.analyses.explain.signs import ROLES, Signs, signs
 from twinbed.contracts.analysis import Analysis, Row, Section
 from twinbed.metrics.metric import Scale
 from twinbed.model.error import TwinbedError
-from twinbed.model.json import document
 from twinbed.model.result import Interval
 from twinbed.model.run import Status
 from twinbed.model.tables import Tables
@@ -236,7 +235,7 @@ def states_of(source: Tables) -> Mapping[tuple[str, str], str | None]:
     for record in source.records:
         for cause in CAUSES:
             if cause.switch and not cause.switch.applied:
-                state = document(record.settings.get(cause.switch.section) or {}).get(cause.switch.setting)
+                state = record.settings[cause.switch.section].get(cause.switch.setting)
                 if isinstance(state, str):
                     found[of_run[record.id], cause.switch.factor].add(state)
     for table, place, name, value in (("applied", "subject", "setting", "found"), ("facts", "place", "fact", "value")):

@@ -1,9 +1,11 @@
 """What may make testbeds differ: each cause's sign in the data, and the setting that turns it off.
 
 They are in the order of a packet's way: what comes later follows from what it is handed, so that of several causes that work
-on one testbed alone the first is the one to look at. Nagle's algorithm comes last: its waits are as long as acknowledgements
-take, and the program that has it is the same on all testbeds.  A sign is a share of what the cause could have touched, so that it says
-how much of the traffic it had to do with; docs/explain.md has the sources.
+on one testbed alone the first is the one to look at. Nagle's algorithm comes last: its waits are as long as
+acknowledgements take, and the program that has it is the same on all testbeds.
+
+A sign is a share of what the cause could have touched, so that it says how much of the traffic it had to do with;
+docs/explain.md has the sources.
 """
 
 from __future__ import annotations

@@ -124,8 +124,8 @@ def _metrics(table: pa.Table, roles: Mapping[str, Mapping[str, _Role]]) -> None:
 
 
 def _windows(flows: pa.Table, roles: Mapping[str, object]) -> dict[tuple[str, str], float]:
-    """Run and role -> bytes that its connections sent before the first acknowledgement, mean of those that sent any. A connection
-    that had no more to send says that its window was no smaller."""
+    """Run and role -> bytes that its connections sent before the first acknowledgement, mean of those that sent any. A
+    connection that had no more to send says that its window was no smaller."""
     found: dict[tuple[str, str], float] = {}
     if not flows.num_rows:
         return found
