@@ -38,7 +38,7 @@ class HostSettings(DriverParams):
     tx: OnOff | None = Field(None, description="checksums of sent packets made by the NIC")
     coalescing: OnOff | None = Field(
         None,
-        description="off: the NIC interrupts at once, not after a while for several packets; on: as its driver has it, not off; "
+        description="off: the NIC interrupts at once, not after a while for several packets; on: as its driver has it; "
         "null: as it is; guests with e1000 or e1000e have it, and hosts whose NIC's driver does",
     )
     congestion_control: str | None = Field(

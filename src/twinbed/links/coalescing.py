@@ -1,8 +1,8 @@
 """Whether a NIC waits before it interrupts, to report several packets at once: interrupt coalescing (ethtool(8), -c and -C).
 
-How long it waits is the driver's own: ``off`` makes it nothing, ``on`` holds against what is there. Linux polls under load all
-the same (NAPI): that is no setting of a NIC. Drivers have it by their hardware: e1000e and igb have ``rx-usecs``, Linux's e1000 has
-none for the card that QEMU emulates (whose device has it instead), veth has no interrupts.
+How long it waits is the driver's own: ``off`` makes it nothing, ``on`` holds against what is there. Linux polls under load
+all the same (NAPI): that is no setting of a NIC. Drivers have it by their hardware: e1000e and igb have ``rx-usecs``, Linux's
+e1000 has none for the card that QEMU emulates (whose device has it instead), veth has no interrupts.
 """
 
 from __future__ import annotations
