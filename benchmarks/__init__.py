@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -27,8 +27,12 @@ class Figure:
         return (self.limit is None or self.value <= self.limit) and (self.least is None or self.value >= self.least)
 
 
-def twinbed(*arguments: str, env: Mapping[str, str] | None = None) -> str:
-    """Run the command as a user would; returns its standard output. Its progress goes to our standard error."""
+def twinbed(*arguments: str, env: Mapping[str, str] | None = None, allowed: Sequence[int] = (0,)) -> str:
+    """Run the command as a user would; returns its standard output. Its progress goes to our standard error.
+
+    ``allowed``: exit codes. Raises CalledProcessError on others."""
     argv = [sys.executable, "-m", "twinbed.cli.main", *arguments]
-    done = subprocess.run(argv, env={**os.environ, **(env or {})}, stdout=subprocess.PIPE, check=True)
+    done = subprocess.run(argv, env={**os.environ, **(env or {})}, stdout=subprocess.PIPE, check=False)
+    if done.returncode not in allowed:
+        raise subprocess.CalledProcessError(done.returncode, argv, done.stdout)
     return done.stdout.decode()

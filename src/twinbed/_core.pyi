@@ -219,7 +219,8 @@ def packetisation(
     retransmitted_packets, retransmitted_bytes (seen before), recovered_packets, recovered_bytes (sent again, their first
     sending lost before the capture point), reordered_packets, reordering_extent_sum, reordering_extent_max (RFC 4737),
     bursts, burst_packets_max, burst_bytes_max, burst_packets_mean, burst_bytes_mean, gap_mean_s, gap_max_s (null without
-    times), in_flight_mean_bytes (over data_phase_s), data_phase_s, in_flight_s, acks_per_data_packet (the other side's),
+    times), in_flight_mean_bytes (over data_phase_s), data_phase_s, in_flight_s, nagle_wait_s (of nagle_waits),
+    acks_per_data_packet (the other side's),
     retransmission_rate, retransmission_byte_rate, reordering_extent_mean. Bursts, retransmissions and reordering count
     packets on the wire; a longer gap than `burst_gap_s` ends a burst. Those of TCP alone are null for UDP.
 

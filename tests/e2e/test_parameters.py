@@ -30,6 +30,8 @@ from twinbed.statistics.physics import Accounting, tcp_goodput
 from twinbed.statistics.physics import Path as TcpPath
 from twinbed.study.loading import load
 from twinbed.study.run import Run
+from twinbed.workloads.http.params import HttpParams
+from twinbed.workloads.http.plan import CONFIGURATION, workload_plan
 
 PORT = 5201
 Make = Callable[..., Site]
@@ -173,17 +175,24 @@ def initial_window(bed: Bed) -> str | None:
 
 
 def delayed_acks(bed: Bed, host: str) -> int:
-    (count,) = re.findall(r"TcpExtDelayedACKs\s+(\d+)", bed.hosts[host].run(["nstat", "-az", "TcpExtDelayedACKs"]).text)
-    return int(count)
+    names, counts = re.findall(r"^TcpExt: (.*)$", bed.hosts[host].read("/proc/net/netstat").decode(), re.MULTILINE)
+    return int(dict(zip(names.split(), counts.split(), strict=True))["DelayedACKs"])
 
 
-def small_writes(bed: Bed) -> int:
-    """Acknowledgements that the server delayed while a client sent 200 bytes every 4 ms, which Nagle's algorithm holds back until
-    they come."""
-    before = delayed_acks(bed, "server")
-    with serving(bed):
-        iperf3(bed, "-l", "200", "-b", "400K", "-t", "1")
-    return delayed_acks(bed, "server") - before
+def two_writes(bed: Bed) -> int:
+    """Acknowledgements that the client delayed while nginx wrote the header and the body of ten answers apart, and Nagle's
+    algorithm held each body back until the header was acknowledged."""
+    server, client = bed.hosts["server"], bed.hosts["client"]
+    asks = HttpParams(keep_alive=True, nagle="on", payload=500)
+    for _, path, content in workload_plan(asks, [("client", "server", bed.addresses["server"])]).files:
+        server.write(path.replace("{artifacts}", server.artifacts), content)
+    before = delayed_acks(bed, "client")
+    nginx = server.start(["nginx", "-e", "stderr", "-c", CONFIGURATION.replace("{artifacts}", server.artifacts)])
+    server.listening(asks.port, 30.0)
+    client.run(["ab", "-k", "-n", "10", asks.url(bed.addresses["server"])], limit_s=30)
+    nginx.signal(15)
+    nginx.wait(30.0)
+    return delayed_acks(bed, "client") - before
 
 
 def test_acknowledgements_and_the_initial_window_are_as_routes_have_them(site: Make) -> None:
@@ -193,12 +202,12 @@ def test_acknowledgements_and_the_initial_window_are_as_routes_have_them(site: M
         for end in ends:
             assert (found(bed, end, "quickack"), found(bed, end, "initial_window")) == ("off", 10)
         assert initial_window(bed) == "10"
-        assert small_writes(bed) > 0
+        assert two_writes(bed) > 0
     alike = {"quickack": "on", "initial_window": 3}
     with bed_of(site, Topology(), "mixed", **{end: {**settings, **alike} for end, settings in ends.items()}) as bed:
         assert [bed.passport[end]["initial window"] for end in ends] == [3, 3]
         assert initial_window(bed) == "3"
-        assert small_writes(bed) == 0
+        assert two_writes(bed) == 0
 
 
 def scales_of_windows(bed: Bed) -> list[str]:

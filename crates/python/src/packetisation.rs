@@ -147,7 +147,7 @@ pub fn direction_columns(done: &Packetisation) -> Columns {
 
 /// Name, value, whether only TCP has it.
 type Count = (&'static str, fn(&Direction) -> u64, bool);
-const COUNTS: [Count; 16] = [
+const COUNTS: [Count; 17] = [
     ("packets", |d| d.counts.packets, false),
     ("bytes", |d| d.counts.bytes, false),
     ("payload_bytes", |d| d.counts.payload_bytes, false),
@@ -164,6 +164,7 @@ const COUNTS: [Count; 16] = [
     ("reordered_packets", |d| d.disorder.reordered_packets, true),
     ("reordering_extent_sum", |d| d.disorder.extents, true),
     ("reordering_extent_max", |d| d.disorder.extent_max, true),
+    ("nagle_waits", |d| d.nagle_waits.count, true),
 ];
 
 type Burst = (&'static str, fn(&Direction) -> u64);
@@ -175,7 +176,7 @@ const BURSTS: [Burst; 3] = [
 
 /// As [`Count`], of the direction and the other one.
 type Value = (&'static str, fn(&Direction, &Direction) -> Option<f64>, bool);
-const VALUES: [Value; 11] = [
+const VALUES: [Value; 12] = [
     ("burst_packets_mean", |d, _| d.bursts.packets_mean(), false),
     ("burst_bytes_mean", |d, _| d.bursts.bytes_mean(), false),
     ("gap_mean_s", |d, _| d.bursts.gap_mean_s(), false),
@@ -183,6 +184,7 @@ const VALUES: [Value; 11] = [
     ("in_flight_mean_bytes", |d, _| d.in_flight.mean_bytes(), true),
     ("data_phase_s", |d, _| (d.counts.data_segments > 0).then_some(d.in_flight.phase_ns as f64 / 1e9), true),
     ("in_flight_s", |d, _| (d.counts.data_segments > 0).then_some(d.in_flight.busy_ns as f64 / 1e9), true),
+    ("nagle_wait_s", |d, _| (d.counts.data_segments > 0).then_some(d.nagle_waits.ns as f64 / 1e9), true),
     ("acks_per_data_packet", |d, peer| d.acks_per_data_packet(peer), true),
     ("retransmission_rate", |d, _| d.retransmission_rate(), true),
     ("retransmission_byte_rate", |d, _| d.retransmission_byte_rate(), true),

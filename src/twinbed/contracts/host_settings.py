@@ -36,6 +36,11 @@ class HostSettings(DriverParams):
     gro: OnOff | None = Field(None, description="generic receive offload alone")
     rx: OnOff | None = Field(None, description="checksums of received packets checked by the NIC")
     tx: OnOff | None = Field(None, description="checksums of sent packets made by the NIC")
+    coalescing: OnOff | None = Field(
+        None,
+        description="off: the NIC interrupts at once, not after a while for several packets; on: as its driver has it; "
+        "null: as it is; guests with e1000 or e1000e have it, and hosts whose NIC's driver does",
+    )
     congestion_control: str | None = Field(
         None,
         pattern="^[a-z_0-9]+$",
@@ -44,14 +49,14 @@ class HostSettings(DriverParams):
     autocorking: OnOff | None = Field(None, description="whether TCP joins small writes while packets wait to be sent")
     quickack: OnOff | None = Field(
         None,
-        description="on: acknowledgements are never delayed (quickack of the hosts' routes); null: the kernel's own, which is off",
+        description="on: acknowledgements are never delayed (quickack of the hosts' routes); null: as it is, which is off",
     )
     initial_window: int | None = Field(
         None,
         ge=1,
         le=1000,
-        description="segments that TCP sends before the first acknowledgement (initcwnd of the hosts' routes); null: the kernel's "
-        "own, which is 10",
+        description="segments that TCP sends before the first acknowledgement (initcwnd of the hosts' routes); null: as it is, "
+        "which is 10",
     )
     buffers: Literal["alike", "native"] = Field(
         "alike",
@@ -76,6 +81,10 @@ class HostSettings(DriverParams):
         """What is asked of the NIC, by ethtool's short names; what is left as it is found is not in it."""
         asked = {name: getattr(self, name) or (self.offload if name in TOGETHER else None) for name in OFFLOADS}
         return {name: value for name, value in asked.items() if value is not None}
+
+    def moderation(self) -> OnOff | None:
+        """What is asked of coalescing by the NIC's driver."""
+        return self.coalescing
 
     def sysctls(self) -> dict[str, str]:
         """What is asked of the kernel's TCP, by path below /proc/sys."""

@@ -10,7 +10,7 @@ from twinbed.contracts.check import Check
 from twinbed.contracts.host_settings import OFFLOADS, HostSettings
 from twinbed.hosts.agent import AgentHost, cpus_allowed
 from twinbed.hosts.error import HostError
-from twinbed.links import network, routes
+from twinbed.links import coalescing, network, routes
 
 _NIC = "trial0"
 _PEER = "trial1"
@@ -34,6 +34,7 @@ def trials(machine: AgentHost) -> list[Check]:
         ("send_buffer", HostSettings(send_buffer=_BUFFER_BYTES)),
     ):
         checks.append(_tried(name, lambda settings=settings: _sysctls(machine, settings), "run as root"))  # type: ignore[misc]
+    checks.append(_tried("coalescing", lambda: _coalescing(machine), "guests with nic e1000 or e1000e, and hosts over SSH"))
     checks.append(_tried("quickack", lambda: _routes(machine, HostSettings(quickack="on")), "run as root"))
     checks.append(_tried("initial_window", lambda: _routes(machine, HostSettings(initial_window=2)), "run as root"))
     return [*checks, _cpus(machine)]
@@ -72,6 +73,12 @@ def _congestion_control(machine: AgentHost, name: str, module: str) -> Check:
 def _sysctls(machine: AgentHost, settings: HostSettings) -> list[Applied]:
     network.set_sysctls(machine, settings)
     return network.applied_sysctls(machine, settings)
+
+
+def _coalescing(machine: AgentHost) -> list[Applied]:
+    settings = HostSettings(coalescing="off")
+    coalescing.set_coalescing(machine, _NIC, settings)
+    return coalescing.applied_coalescing(machine, _NIC, settings)
 
 
 def _routes(machine: AgentHost, settings: HostSettings) -> list[Applied]:

@@ -17,7 +17,7 @@ from twinbed.contracts.host_settings import OFFLOADS, HostSettings
 from twinbed.hosts.agent import PROBE, AgentHost
 from twinbed.hosts.error import HostError, HostLost, ProgramFailed
 from twinbed.hosts.passport import offloads
-from twinbed.links import bridge, device, shaping
+from twinbed.links import bridge, coalescing, device, shaping
 from twinbed.links.layout import Nic
 from twinbed.model.topology import Link
 
@@ -59,6 +59,7 @@ def configure(host: AgentHost, nics: Sequence[Nic], link: Link, settings: HostSe
     set_sysctls(host, settings)
     for nic in nics:
         set_offloads(host, nic.device, settings)
+        coalescing.set_coalescing(host, nic.device, settings)
         if plan := shaping.plan(nic.device, link.at("hosts")):
             host.run(["tc", "-batch", "-"], stdin=plan.encode())
     for nic in nics:
@@ -72,6 +73,7 @@ def applied(host: AgentHost, nics: Sequence[Nic], link: Link, settings: HostSett
     for nic in nics:
         result += _named(nic, nics, applied_address(host, nic, link.mtu, devices))
         result += _named(nic, nics, applied_offloads(host, nic.device, settings))
+        result += _named(nic, nics, coalescing.applied_coalescing(host, nic.device, settings))
         if shaping.plan(nic.device, link.at("hosts")):
             result += [replace(item, subject=host.name) for item in applied_shaping(host, nic.device, link.at("hosts"))]
     return result

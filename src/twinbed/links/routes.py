@@ -1,6 +1,7 @@
 """What Linux keeps for TCP in its routes: the initial window, and whether acknowledgements may wait (ip-route(8)).
 
-There is no sysctl for either. Every route by which a host's experiment traffic leaves is given them, after all routes are there.
+There is no sysctl for either. Every IPv4 route by which a host's experiment traffic leaves is given them, after all routes are
+there; what else a route has it keeps. IPv6 is off on experiment links.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def set_tcp(host: AgentHost, devices: Sequence[str], settings: HostSettings) -> 
             raise HostError(f"{host.name}: {device} has no route that could have {' '.join(asked)}")
         for route in routes:
             try:
-                host.run(["ip", "route", "change", *_plain(route, device), "dev", device, *asked])
+                host.run(["ip", "route", "change", *_plain(route, asked), "dev", device, *asked])
             except HostLost:
                 raise
             except HostError as error:
@@ -60,11 +61,11 @@ def _routes(host: AgentHost, device: str) -> list[str]:
     return [line for line in output_of(host, *_show(device)).splitlines() if line.strip()]
 
 
-def _plain(route: str, device: str) -> list[str]:
-    """The words of a route, without what is set here and what is known."""
+def _plain(route: str, asked: Sequence[str]) -> list[str]:
+    """The words of a route, without what is asked of it now."""
     words = [word for word in route.split() if word not in _FLAGS]
-    for name in (*_METRICS, "dev"):
-        if name in words:
+    for name in _METRICS:
+        if name in words and name in asked:
             at = words.index(name)
             del words[at : at + 2]
     return words

@@ -58,15 +58,26 @@ impl<T> Followed<T> {
     /// What a segment of this connection stands for on a link with this MTU.
     #[inline]
     pub fn wire_packets(&self, packet: &Packet, segment: &Segment, sender_is_low: bool, mtu: u32) -> WirePackets {
-        let limits = SegmentLimits {
+        let limits = self.limits(sender_is_low, mtu);
+        WirePackets::of_segment(segment.payload_bytes, segment.header_bytes.into(), packet.ip_bytes, &limits)
+    }
+
+    /// Whether a segment of this connection has the payload of a full packet, or of several.
+    #[inline]
+    pub fn is_full(&self, packet: &Packet, segment: &Segment, sender_is_low: bool, mtu: u32) -> bool {
+        self.limits(sender_is_low, mtu).is_full(segment.payload_bytes, segment.header_bytes.into(), packet.ip_bytes)
+    }
+
+    #[inline]
+    fn limits(&self, sender_is_low: bool, mtu: u32) -> SegmentLimits {
+        SegmentLimits {
             mtu,
             receiver: self.max_segment[usize::from(!sender_is_low)],
             smaller: match self.max_segment {
                 [Some(high), Some(low)] => Some(high.min(low)),
                 [high, low] => high.or(low),
             },
-        };
-        WirePackets::of_segment(segment.payload_bytes, segment.header_bytes.into(), packet.ip_bytes, &limits)
+        }
     }
 
     pub fn has_fin(&self, from_low: bool) -> bool {

@@ -74,6 +74,12 @@ impl WirePackets {
 }
 
 impl SegmentLimits {
+    /// Whether a TCP segment has as much payload as a packet can have, or more.
+    #[inline]
+    pub fn is_full(&self, payload_bytes: u32, tcp_header_bytes: u32, ip_bytes: u32) -> bool {
+        payload_bytes >= self.piece_bytes(tcp_header_bytes.saturating_sub(TCP_HEADER_BYTES), ip_bytes, payload_bytes)
+    }
+
     /// Payload of a full packet: from the SYNs where they were captured, from the MTU otherwise.
     fn piece_bytes(&self, options_bytes: u32, ip_bytes: u32, payload_bytes: u32) -> u32 {
         match self.smaller {
@@ -120,6 +126,14 @@ mod tests {
         assert_eq!(count(2896, 0, unknown), 2);
         assert_eq!(count(2921, 0, unknown), 3);
         assert_eq!(WirePackets::of_datagram(2944, 2972, 1500).count, 2);
+    }
+
+    #[test]
+    fn full_is_as_much_as_a_packet_can_have() {
+        let full = |payload_bytes, limits: SegmentLimits| limits.is_full(payload_bytes, 32, 52 + payload_bytes);
+        assert_eq!([1447, 1448, 2896].map(|size| full(size, ETHERNET)), [false, true, true]);
+        let unknown = SegmentLimits { mtu: 1500, receiver: None, smaller: None };
+        assert_eq!([1447, 1448].map(|size| full(size, unknown)), [false, true]);
     }
 
     #[test]

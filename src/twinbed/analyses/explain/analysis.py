@@ -5,6 +5,7 @@ causes whose signs differ, the likeliest first.  A sign that differs proves noth
 on and off, ``proof`` says what it explains.
 
 The order.  CPUs of another kind come first where programs take twice the time on one of them, for they slow down all else.
+Then causes whose own setting was read back as different: testbeds that are alike in it differ in its sign for another reason.
 Then what works on one testbed alone, in the order of a packet's way (``causes``): what comes later follows from what it is
 handed.  Then what differs by degrees, which may as well be a consequence, by how far it differs.
 """
@@ -50,6 +51,7 @@ NEEDS = {
     "gro": "counters",
     "coalescing": "counters",
     "delayed_ack": "counters",
+    "nagle": "packets",
 }
 
 
@@ -206,9 +208,11 @@ def _rank(each: Candidate) -> tuple[int, float]:
     place = CAUSES.index(each.cause)
     if each.cause is CPU and each.change >= TWICE:
         return 0, 0
+    if each.set_apart:
+        return 1 if each.alone else 2, place
     if each.alone or not each.cause.share:
-        return 1 + (each.cause is CPU), place
-    return 3, -each.change * max(each.here, each.there)
+        return 3 + (each.cause is CPU), place
+    return 5, -each.change * max(each.here, each.there)
 
 
 def _hardware(source: Tables) -> Mapping[str, frozenset[tuple[str, str]]]:
@@ -224,10 +228,16 @@ def _hardware(source: Tables) -> Mapping[str, frozenset[tuple[str, str]]]:
 
 
 def states_of(source: Tables) -> Mapping[tuple[str, str], str | None]:
-    """Testbed and setting, as ``applied`` calls it -> what was read back of all its hosts; None where they differ."""
+    """Testbed and factor that is a cause's switch -> what was read back of all its hosts; None where they differ."""
     of_run = {record.id: str(record.settings["testbed"]["name"]) for record in source.records}
-    switches = {cause.switch.applied: cause.switch for cause in CAUSES if cause.switch}
+    switches = {cause.switch.applied: cause.switch for cause in CAUSES if cause.switch and cause.switch.applied}
     found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for record in source.records:
+        for cause in CAUSES:
+            if cause.switch and not cause.switch.applied:
+                state = record.settings[cause.switch.section].get(cause.switch.setting)
+                if isinstance(state, str):
+                    found[of_run[record.id], cause.switch.factor].add(state)
     for table, place, name, value in (("applied", "subject", "setting", "found"), ("facts", "place", "fact", "value")):
         rows = source.table(table)
         columns = (rows[column].to_pylist() for column in ("run", place, name, value)) if rows.num_rows else ()
@@ -235,7 +245,7 @@ def states_of(source: Tables) -> Mapping[tuple[str, str], str | None]:
             switch = switches.get(setting.replace(" ", "_"))
             if switch is not None and run in of_run and at.startswith(ROLES):
                 words = {"1": "on", "0": "off"} if switch.on in ("on", "off") else {}
-                found[of_run[run], switch.applied].add(words.get(read, read))
+                found[of_run[run], switch.factor].add(words.get(read, read))
     return {key: next(iter(values)) if len(values) == 1 else None for key, values in found.items()}
 
 
@@ -244,7 +254,7 @@ def _states(
 ) -> tuple[str | None, str | None]:
     if each.cause.switch is None:
         return None, None
-    here, there = (states.get((name, each.cause.switch.applied)) for name in names)
+    here, there = (states.get((name, each.cause.switch.factor)) for name in names)
     return here, there
 
 

@@ -1,8 +1,11 @@
 """What may make testbeds differ: each cause's sign in the data, and the setting that turns it off.
 
 They are in the order of a packet's way: what comes later follows from what it is handed, so that of several causes that work
-on one testbed alone the first is the one to look at.  A sign is a share of what the cause could have touched, so that it says
-how much of the traffic it had to do with; docs/explain.md has the sources.
+on one testbed alone the first is the one to look at. Nagle's algorithm comes last: its waits are as long as
+acknowledgements take, and the program that has it is the same on all testbeds.
+
+A sign is a share of what the cause could have touched, so that it says how much of the traffic it had to do with;
+docs/explain.md has the sources.
 """
 
 from __future__ import annotations
@@ -12,13 +15,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A setting of testbeds that turns a cause off."""
+    """A setting that turns a cause off."""
 
     setting: str
     on: str | int
     off: str | int
-    applied: str
-    """What ``applied`` calls it."""
+    applied: str = ""
+    """What ``applied`` calls it; empty for a setting of the workload."""
+    section: str = "testbed"
+    """Of the study file."""
+
+    @property
+    def factor(self) -> str:
+        return f"{self.section}.{self.setting}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +56,7 @@ CPU = Cause(
 INITIAL_WINDOW = Cause(
     "initial_window",
     "the initial window",
-    "segments sent before the first acknowledgement, by connections that had more to send",
+    "full segments' worth of what connections sent before their first acknowledgement",
     "the same initial_window on both testbeds",
     Switch("initial_window", 10, 1, "initial_window"),
     share=False,
@@ -78,7 +87,8 @@ COALESCING = Cause(
     "coalescing",
     "interrupt coalescing and polling",
     "packets beyond the first of an interrupt, of those sent and received",
-    "the same NIC and driver, or coalescing switched alike on both testbeds",
+    "coalescing: off on both testbeds; or the same NIC and driver",
+    Switch("coalescing", "on", "off", "coalescing"),
     mechanism=False,
 )
 DELAYED_ACK = Cause(
@@ -88,6 +98,13 @@ DELAYED_ACK = Cause(
     "quickack: on on both testbeds; or programs that send what belongs together in one write (TCP_NODELAY)",
     Switch("quickack", "off", "on", "quickack"),
 )
+NAGLE = Cause(
+    "nagle",
+    "Nagle's algorithm",
+    "time in which payload waited for the acknowledgement of a small segment, of the run's",
+    "nagle: off of the workload; or programs that send what belongs together in one write, or set TCP_NODELAY",
+    Switch("nagle", "on", "off", section="workload"),
+)
 
-CAUSES = (CPU, INITIAL_WINDOW, AUTOCORKING, TSO, GRO, COALESCING, DELAYED_ACK)
+CAUSES = (CPU, INITIAL_WINDOW, AUTOCORKING, TSO, GRO, COALESCING, DELAYED_ACK, NAGLE)
 BY_NAME = {cause.name: cause for cause in CAUSES}

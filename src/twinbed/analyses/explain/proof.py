@@ -15,7 +15,7 @@ from statistics import fmean
 from scipy.special import stdtr, stdtrit
 
 from twinbed.analyses.explain.analysis import states_of
-from twinbed.analyses.explain.causes import CAUSES, Cause
+from twinbed.analyses.explain.causes import CAUSES, Cause, Switch
 from twinbed.analyses.explain.result import Explanation, Pair, Proof, Proved, Response, candidates_of
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Interval
@@ -45,7 +45,7 @@ def _of_study(
     result: Explanation, states: Mapping[tuple[str, str], str | None], study: Tables, alpha: float
 ) -> Iterator[Proof]:
     factors = study.outline.data.get("factors") or {}
-    switched = [(cause, factor) for cause in CAUSES for factor in factors if cause.switch and _is(factor, cause.switch.setting)]
+    switched = [(cause, factor) for cause in CAUSES for factor in factors if cause.switch and _is(factor, cause.switch)]
     if not switched:
         there = ", ".join(cause.switch.setting for cause in CAUSES if cause.switch)
         raise TwinbedError(f"{study.shown} switches no cause", advice=f"a factor must be one of: {there}")
@@ -64,8 +64,8 @@ def _of_study(
         )
 
 
-def _is(factor: str, setting: str) -> bool:
-    return factor.removeprefix("testbed.") == setting
+def _is(factor: str, switch: Switch) -> bool:
+    return factor in (switch.setting, switch.factor)
 
 
 def _proof(
@@ -81,7 +81,7 @@ def _proof(
     key = response.metric, response.host, response.direction
     levels: set[Level] = {level for cell in samples.cells.values() if (level := cell.get(factor)) is not None}
     names = pair.testbed, pair.reference
-    found = [_level(states.get((name, cause.switch.applied)), levels, cause.switch.on) for name in names]
+    found = [_level(states.get((name, cause.switch.factor)), levels, cause.switch.on) for name in names]
     alike = next((level for level in _alike(cause, found) if level in levels), None)
     cells = {_text(cell): name for name, cell in samples.cells.items()}
 

@@ -44,6 +44,12 @@ class Candidate:
     """What its switch was set to on each, as read back; None where that is not known or hosts differ."""
 
     @property
+    def set_apart(self) -> bool:
+        """Whether its own setting was read back of both, and differs."""
+        here, there = self.states
+        return here is not None and there is not None and here != there
+
+    @property
     def change(self) -> float:
         """By how much the signs differ, as a share of the larger one."""
         return abs(self.here - self.there) / max(self.here, self.there)

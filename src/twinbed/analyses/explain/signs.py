@@ -20,6 +20,7 @@ from twinbed.analyses.explain.causes import (
     DELAYED_ACK,
     GRO,
     INITIAL_WINDOW,
+    NAGLE,
     TSO,
 )
 from twinbed.contracts.place import MACHINE
@@ -70,6 +71,7 @@ def signs(source: Tables, records: Sequence[Record]) -> dict[str, Signs]:
     _counters(source.table("counters"), roles)
     _metrics(source.table("metrics"), roles)
     windows = _windows(source.table("flows"), roles)
+    waits = _waits(source.table("packetisation"), roles)
     found: dict[str, Signs] = {}
     for record in records:
         mtu = integer(document(record.settings["topology"].get("link") or {}).get("mtu", 1500))
@@ -83,6 +85,7 @@ def signs(source: Tables, records: Sequence[Record]) -> dict[str, Signs]:
                 (GRO.name, role): _joined_on_receipt(of_role, mtu),
                 (COALESCING.name, role): _coalesced(of_role),
                 (DELAYED_ACK.name, role): _held_back(of_role),
+                (NAGLE.name, role): waits.get((record.id, role)),
             }
         of_run[CPU.name, ""] = _cpu_time(roles[record.id].values())
         found[record.id] = of_run
@@ -121,19 +124,35 @@ def _metrics(table: pa.Table, roles: Mapping[str, Mapping[str, _Role]]) -> None:
 
 
 def _windows(flows: pa.Table, roles: Mapping[str, object]) -> dict[tuple[str, str], float]:
-    """Run and role -> bytes that its connections sent before the first acknowledgement, mean of those that had more to send."""
+    """Run and role -> bytes that its connections sent before the first acknowledgement, mean of those that sent any. A
+    connection that had no more to send says that its window was no smaller."""
     found: dict[tuple[str, str], float] = {}
     if not flows.num_rows:
         return found
     import pyarrow.compute as pc
 
     for role, way in (("client", "a2b"), ("server", "b2a")):
-        first, all_of_it = f"initial_window_bytes_{way}", f"unique_bytes_sent_{way}"
-        clients = flows.filter(pc.starts_with(flows["link"], "client")).select(["run", first, all_of_it])
-        limited = clients.filter(pc.and_(pc.greater(clients[first], 0), pc.greater(clients[all_of_it], clients[first])))
-        for row in limited.group_by("run").aggregate([(first, "mean")]).to_pylist():
+        first = f"initial_window_bytes_{way}"
+        sent = flows.filter(pc.and_(pc.starts_with(flows["link"], "client"), pc.greater(flows[first], 0)))
+        for row in sent.select(["run", first]).group_by("run").aggregate([(first, "mean")]).to_pylist():
             if row["run"] in roles:
                 found[row["run"], role] = row[f"{first}_mean"]
+    return found
+
+
+def _waits(table: pa.Table, roles: Mapping[str, object]) -> dict[tuple[str, str], float]:
+    """Run and role -> of the time in which its connections sent data, the share in which payload waited as Nagle has it."""
+    found: dict[tuple[str, str], float] = {}
+    if not table.num_rows or "nagle_wait_s" not in table.column_names:
+        return found
+    import pyarrow.compute as pc
+
+    for role, way in (("client", "originator"), ("server", "responder")):
+        sent = pc.and_(pc.starts_with(table["link"], "client"), pc.equal(table["direction"], way))
+        timed = table.filter(pc.and_(sent, pc.is_valid(table["nagle_wait_s"]))).select(["run", "nagle_wait_s", "duration_s"])
+        for row in timed.group_by("run").aggregate([("nagle_wait_s", "sum"), ("duration_s", "sum")]).to_pylist():
+            if row["run"] in roles and row["duration_s_sum"]:
+                found[row["run"], role] = row["nagle_wait_s_sum"] / row["duration_s_sum"]
     return found
 
 

@@ -77,7 +77,7 @@ def _study(source: Tables, pair: Pair, candidate: Candidate, records: Mapping[st
     switch = candidate.cause.switch
     assert switch is not None
     one = records[pair.reference].settings
-    factors = {name: level for name, level in pair.cell.items() if name != switch.setting}
+    factors = {name: level for name, level in pair.cell.items() if name not in (switch.setting, switch.factor)}
     sections: Section = {
         "testbeds": {name: _testbed(record.settings["testbed"], switch.setting) for name, record in records.items()},
         "reference": pair.reference,
@@ -89,6 +89,8 @@ def _study(source: Tables, pair: Pair, candidate: Candidate, records: Mapping[st
         sections["instruments"] = {kind: _plugin(each) for kind, each in one["instruments"].items()}
     for name in factors:
         sections = _without_factor(sections, name)
+    if switch.section != "testbed":
+        sections = _without_factor(sections, switch.factor)
     states: set[Level] = {_switched(state) for state in candidate.states if state is not None}
     levels: Sequence[Level] = sorted(states, key=str, reverse=True) if len(states) == 2 else [switch.on, switch.off]
     return {
@@ -96,7 +98,7 @@ def _study(source: Tables, pair: Pair, candidate: Candidate, records: Mapping[st
         **{name: section for name, section in sections.items() if section},
         "factors": {
             "testbed": list(records),
-            f"testbed.{switch.setting}": levels,
+            switch.factor: levels,
             **{name: [level] for name, level in factors.items()},
         },
         "replicates": max(LEAST_REPLICATES, max(record.replicate for record in source.records) + 1),

@@ -14,7 +14,7 @@ from twinbed.contracts.site import Site
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.passport import content, describe
-from twinbed.links import network, routes
+from twinbed.links import coalescing, network, routes
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.topology import Topology
 from twinbed.testbeds.minimega import configure, launch, needs, pinning, shaping, space
@@ -101,6 +101,8 @@ class Minimega(Driver[MinimegaSettings]):
                 configure.configure(way.host, device, guest.address, topology.link.mtu, params)
                 items = configure.applied(way.host, device, guest.address, guest.mac, topology.link.mtu, params)
                 asked = None if params.control == "auto" else params.control
+                coalescing.set_coalescing(way.host, device, params)
+                items += coalescing.applied_coalescing(way.host, device, params)
                 routes.set_tcp(way.host, [device], params)
                 items += routes.applied_tcp(way.host, [device], params)
                 items.append(Applied(guest.name, "control", asked, way.control, way.why))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from twinbed.image import Image
 from twinbed.links.layout import Nic
-from twinbed.testbeds.qemu.settings import QemuSettings
+from twinbed.testbeds.qemu.settings import DEVICE_COALESCING, QemuSettings
 
 PROGRAM = "qemu-system-x86_64"
 AGENT_PORT = "twinbed.agent"
@@ -78,6 +78,11 @@ def command_line(
     )
 
 
+def device_id(number: int) -> str:
+    """QEMU's name of a guest's NIC."""
+    return f"nic{number}"
+
+
 def _nic(number: int, nic: Nic, settings: QemuSettings, vhost: bool) -> tuple[str, ...]:
     tap = f"tap,id=net{number},ifname={nic.port},script=no,downscript=no"
     options = (
@@ -89,5 +94,7 @@ def _nic(number: int, nic: Nic, settings: QemuSettings, vhost: bool) -> tuple[st
         options += f",mq=on,vectors={2 * settings.queues + 2}"
     if vhost:
         tap += ",vhost=on"
+    if settings.coalescing is not None and settings.nic in DEVICE_COALESCING:
+        options += f",{DEVICE_COALESCING[settings.nic]}={settings.coalescing}"
     options += "".join(f",{feature}={value}" for feature, value in settings.features().items())
-    return "-netdev", tap, "-device", f"{settings.nic},{options}"
+    return "-netdev", tap, "-device", f"{settings.nic},id={device_id(number)},{options}"

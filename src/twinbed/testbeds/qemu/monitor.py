@@ -43,19 +43,23 @@ class Monitored:
     """Its type in QEMU's object model, as that of ``cpu`` is."""
     cpu: str
     cpu_flags: Mapping[str, object]
+    devices: Mapping[tuple[str, str], object]
+    """Id and property -> its value."""
 
 
-def ask(socket: Path, name: str, cpu_flags: Sequence[str] = (), *, limit_s: float = 10.0) -> Monitored:
+def ask(
+    socket: Path, name: str, cpu_flags: Sequence[str] = (), devices: Sequence[tuple[str, str]] = (), *, limit_s: float = 10.0
+) -> Monitored:
     """Raises HostError when QEMU does not answer as QMP."""
     try:
-        return asyncio.run(asyncio.wait_for(_ask(socket, cpu_flags), limit_s))
+        return asyncio.run(asyncio.wait_for(_ask(socket, cpu_flags, devices), limit_s))
     except TimeoutError:
         raise LimitExceeded(f"{name}: QEMU's monitor did not answer in {limit_s:g} s") from None
     except (QMPError, OSError) as error:
         raise HostError(f"{name}: QEMU's monitor: {error}") from None
 
 
-async def _ask(socket: Path, cpu_flags: Sequence[str]) -> Monitored:
+async def _ask(socket: Path, cpu_flags: Sequence[str], devices: Sequence[tuple[str, str]]) -> Monitored:
     client = QMPClient("twinbed")
     await client.connect(str(socket))
 
@@ -76,6 +80,7 @@ async def _ask(socket: Path, cpu_flags: Sequence[str]) -> Monitored:
             machine=str(await of("/machine", "type")),
             cpu=str(await of(first_cpu, "type")),
             cpu_flags={flag: await of(first_cpu, flag) for flag in cpu_flags},
+            devices={(device, what): await of(f"/machine/peripheral/{device}", what) for device, what in devices},
         )
     finally:
         await client.disconnect()

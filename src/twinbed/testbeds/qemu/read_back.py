@@ -11,10 +11,10 @@ from twinbed.links.layout import Nic
 from twinbed.links.network import understood
 from twinbed.model.nic import NIC_MODELS, VIRTIO
 from twinbed.testbeds.qemu import monitor, pinning, vhost
-from twinbed.testbeds.qemu.command_line import EMULATED_CPU
+from twinbed.testbeds.qemu.command_line import EMULATED_CPU, device_id
 from twinbed.testbeds.qemu.guest import Guest
 from twinbed.testbeds.qemu.monitor import Monitored
-from twinbed.testbeds.qemu.settings import FEATURES, QemuSettings
+from twinbed.testbeds.qemu.settings import DEVICE_COALESCING, FEATURES, QemuSettings
 
 _MACHINES = {"q35": "q35", "i440fx": "pc"}
 _KERNEL = "/proc/sys/kernel/osrelease"
@@ -34,7 +34,9 @@ def read_back(
 ) -> tuple[list[Applied], Facts]:
     """``kernel`` is the version that was booted; ``facts`` is what the guest says of itself."""
     name = guest.host.name
-    monitored = monitor.ask(guest.monitor, name, tuple(settings.cpu_flags()))
+    coalesces = DEVICE_COALESCING.get(settings.nic)
+    devices = [(device_id(number), coalesces) for number in range(len(nics))] if coalesces else []
+    monitored = monitor.ask(guest.monitor, name, tuple(settings.cpu_flags()), devices)
     pinned, running_on = pinning.applied(machine, name, guest.pid, monitored.threads, cpus)
     applied = [
         Applied(name, "accelerator", accelerator, "kvm" if monitored.kvm else "tcg", "QMP query-kvm"),
@@ -44,6 +46,10 @@ def read_back(
         Applied(name, "memory", settings.megabytes() * 2**20, monitored.memory_bytes, "QMP query-memory-size-summary"),
         Applied(name, "kernel", kernel, facts["kernel"], f"{_KERNEL}, in the guest"),
         Applied(name, "nic", NIC_MODELS[settings.nic].driver, facts["NIC driver"], "ethtool -i, in the guest"),
+        *(
+            Applied(name, "coalescing", settings.coalescing, "on" if on else "off", f"QMP qom-get {device} {what}")
+            for (device, what), on in monitored.devices.items()
+        ),
         *pinned,
     ]
     about: dict[str, Fact] = {}

@@ -18,7 +18,7 @@ from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lease import Lease
 from twinbed.hosts.passport import content
-from twinbed.links import device, network, shaping
+from twinbed.links import coalescing, device, network, shaping
 from twinbed.links.device import Device
 from twinbed.model.topology import Link
 
@@ -127,6 +127,8 @@ def prepare(lease: Lease, nic: str, address: IPv4Interface, link: Link, settings
         lease.undo_file(f"/proc/sys/{path}", host.read(f"/proc/sys/{path}").decode())
     if settings.offloads():
         lease.undo(["ethtool", "-K", nic, *_features(host.run(["ethtool", "-k", nic]).text)])
+    if settings.moderation() is not None and (back := coalescing.undo(host, nic)):
+        lease.undo(back)
     if shaping.plan(nic, shaped):
         # A default discipline cannot be deleted, only one that took its place.
         lease.undo(["tc", "qdisc", "del", "dev", nic, "root"])
@@ -144,6 +146,7 @@ def configure(host: AgentHost, experiment: Experiment, link: Link, settings: Hos
     host.run(["ip", "-batch", "-"], stdin=plan.encode())
     network.set_sysctls(host, settings)
     network.set_offloads(host, nic, settings)
+    coalescing.set_coalescing(host, nic, settings)
     if shape := shaping.plan(nic, experiment.shaped):
         host.run(["tc", "-batch", "-"], stdin=shape.encode())
     network.until_carrier(host, nic)
@@ -164,6 +167,7 @@ def applied(host: AgentHost, experiment: Experiment, link: Link, settings: HostS
     ]
     result += network.applied_sysctls(host, settings)
     result += network.applied_offloads(host, nic, settings)
+    result += coalescing.applied_coalescing(host, nic, settings)
     shaped = network.applied_shaping(host, nic, experiment.shaped)
     return result + [replace(item, subject=host.name) for item in shaped]
 

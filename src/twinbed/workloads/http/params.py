@@ -32,6 +32,11 @@ class HttpParams(WorkloadParams):
     duration: Duration = Field(10.0, ge=1, le=86400, description="how long to ask, whole seconds such as 90s")
     max_requests: int = Field(500_000, ge=1, le=50_000_000, description="requests after which ab stops early; wrk has none")
     keep_alive: Switch = Field(False, description="on: many requests a connection; off: one (wrk: Connection: close)")
+    nagle: Literal["on", "off"] | None = Field(
+        None,
+        description="on: the server's TCP may hold a small write until what it sent before is acknowledged; off: never "
+        "(TCP_NODELAY); null: nginx's own, off for connections that are kept",
+    )
     https: Switch = Field(False, description="on: TLS with a self-signed certificate, not verified by the clients")
     warm_up_requests: int = Field(1, ge=0, le=10_000, description="requests of each client before instruments start; 0: none")
 

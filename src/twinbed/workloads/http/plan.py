@@ -45,6 +45,7 @@ _TLS = f"""
 
 def configuration(params: HttpParams) -> bytes:
     """nginx.conf."""
+    nodelay = f"\n  tcp_nodelay {'off' if params.nagle == 'on' else 'on'};" if params.nagle else ""
     listen = _TLS if params.https else "\n    listen 80 backlog=4096;"
     return f"""\
 daemon off;
@@ -56,7 +57,7 @@ events {{
 }}
 http {{
 {_SCRATCH}  access_log off;
-  sendfile on;
+  sendfile on;{nodelay}
   # nginx closes a kept connection after 1000 requests unless told otherwise.
   keepalive_requests 1000000000;
   default_type application/octet-stream;

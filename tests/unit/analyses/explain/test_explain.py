@@ -225,3 +225,12 @@ def test_results_without_a_reference_are_refused() -> None:
 
 def test_busy_hosts_of_the_test_join_nothing() -> None:
     assert BUSY["snmp:Ip.InReceives"] == BUSY["net/dev:eth0.rx_packets"]
+
+
+def test_what_was_set_apart_comes_before_what_comes_earlier_on_the_way() -> None:
+    """Autocorking is on at both, so that it works on one alone for another reason."""
+    states = {"real": {"quickack": "on", "autocorking": "1"}, "virtual": {"quickack": "off", "autocorking": "1"}}
+    tables = study({"real": {}, "virtual": {**HELD, **CORKED}}, SLOWER, states=states)
+    assert causes(explain.run(tables)) == ["delayed_ack", "autocorking"]
+    unknown = study({"real": {}, "virtual": {**HELD, **CORKED}}, SLOWER)
+    assert causes(explain.run(unknown)) == ["autocorking", "delayed_ack"]

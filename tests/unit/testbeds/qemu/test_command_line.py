@@ -77,7 +77,7 @@ def test_every_nic_and_accelerator(nic: str, chosen: str) -> None:
         *TAIL,
         *("-netdev", "tap,id=net0,ifname=p.client,script=no,downscript=no"),
         "-device",
-        f"{nic},netdev=net0,mac=02:00:0a:4d:00:01,addr=0x10,romfile={',autonegotiation=off' if nic == 'e1000' else ''}",
+        f"{nic},id=nic0,netdev=net0,mac=02:00:0a:4d:00:01,addr=0x10,romfile={',autonegotiation=off' if nic == 'e1000' else ''}",
     ]
 
 
@@ -91,9 +91,9 @@ def test_processors_and_memory() -> None:
 def test_a_router_has_two_nics_in_order() -> None:
     assert planned(QemuSettings(), "kvm", ROUTER)[-8:] == [
         *("-netdev", "tap,id=net0,ifname=p.router,script=no,downscript=no"),
-        *("-device", "virtio-net-pci,netdev=net0,mac=02:00:0a:4e:00:02,addr=0x10,romfile="),
+        *("-device", "virtio-net-pci,id=nic0,netdev=net0,mac=02:00:0a:4e:00:02,addr=0x10,romfile="),
         *("-netdev", "tap,id=net1,ifname=p.router.1,script=no,downscript=no"),
-        *("-device", "virtio-net-pci,netdev=net1,mac=02:00:0a:4e:01:01,addr=0x11,romfile="),
+        *("-device", "virtio-net-pci,id=nic1,netdev=net1,mac=02:00:0a:4e:01:01,addr=0x11,romfile="),
     ]
 
 

@@ -59,7 +59,7 @@ def test_queues_vhost_and_features_reach_qemu() -> None:
         "-netdev",
         "tap,id=net0,ifname=p.client,script=no,downscript=no,queues=4,vhost=on",
         "-device",
-        "virtio-net-pci,netdev=net0,mac=02:00:0a:4d:00:01,addr=0x10,romfile=,mq=on,vectors=10,mrg_rxbuf=off",
+        "virtio-net-pci,id=nic0,netdev=net0,mac=02:00:0a:4d:00:01,addr=0x10,romfile=,mq=on,vectors=10,mrg_rxbuf=off",
     )
     assert line[line.index("-machine") + 1] == "pc"
     assert line[line.index("-cpu") + 1] == "Haswell"

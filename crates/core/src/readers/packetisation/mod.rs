@@ -8,6 +8,7 @@
 //! | `bursts` | packet trains and the gaps between them |
 //! | `in_flight` | bytes sent and not yet acknowledged |
 //! | `arrivals` | retransmission, and reordering with its extent |
+//! | `nagle` | waits that Nagle's algorithm explains |
 //! | `side`, here | one direction; one connection |
 //!
 //! One pass. Memory: 32,768 connections (see `flow::tracking`) of 1 KiB each, and the rows. At worst a connection takes 20 KiB:
@@ -17,6 +18,7 @@
 mod arrivals;
 mod bursts;
 mod in_flight;
+mod nagle;
 mod side;
 mod sizes;
 
@@ -25,6 +27,7 @@ use std::net::IpAddr;
 pub use arrivals::Disorder;
 pub use bursts::{Bursts, DEFAULT_GAP_NS};
 pub use in_flight::InFlight;
+pub use nagle::NagleWaits;
 pub use side::{Direction, PacketCounts};
 pub use sizes::SizeCount;
 
@@ -201,6 +204,7 @@ impl Analyzer {
         let (followed, sender_is_low) =
             self.connections.segment(done.summary.packets, packet, segment, |followed| done.take(followed));
         let wire = followed.wire_packets(packet, segment, sender_is_low, self.options.mtu);
+        let is_full = followed.is_full(packet, segment, sender_is_low, self.options.mtu);
         let live = &mut followed.state;
         live.at(frame.time_ns);
         live.handshake.segment(segment, sender_is_low, frame.time_ns);
@@ -210,12 +214,13 @@ impl Analyzer {
             ip_id: packet.ip_id,
             payload_bytes: segment.payload_bytes,
             wire,
+            is_full,
             burst_gap_ns: self.options.burst_gap_ns,
         };
         let [high, low] = &mut live.sides;
         let (own, peer) = if sender_is_low { (low, high) } else { (high, low) };
         if segment.has(ACK) {
-            peer.acknowledged(frame.time_ns, segment.acknowledgment);
+            peer.acknowledged(frame.time_ns, segment.acknowledgment, segment.payload_bytes > 0);
         }
         own.segment(segment, &captured, live.handshake.round_trip_ns());
     }
@@ -233,6 +238,7 @@ impl Analyzer {
             ip_id: packet.ip_id,
             payload_bytes: datagram.payload_bytes,
             wire: WirePackets::of_datagram(datagram.payload_bytes, packet.ip_bytes, self.options.mtu),
+            is_full: false,
             burst_gap_ns: self.options.burst_gap_ns,
         });
     }

@@ -3,6 +3,7 @@
 use super::arrivals::{Arrival, Arrivals, Disorder};
 use super::bursts::{Bursts, Trains};
 use super::in_flight::{Flight, InFlight};
+use super::nagle::{NagleWaits, Waits};
 use super::sizes::{SizeCount, Sizes};
 use crate::flow::WirePackets;
 use crate::wire::tcp::{Segment, ACK, FIN, RST, SYN};
@@ -32,6 +33,7 @@ pub struct Direction {
     pub bursts: Bursts,
     pub in_flight: InFlight,
     pub disorder: Disorder,
+    pub nagle_waits: NagleWaits,
 }
 
 impl Direction {
@@ -65,6 +67,8 @@ pub(super) struct Captured {
     pub ip_id: Option<u16>,
     pub payload_bytes: u32,
     pub wire: WirePackets,
+    /// Whether its payload is as much as the connection lets a packet have, or more.
+    pub is_full: bool,
     pub burst_gap_ns: i64,
 }
 
@@ -75,6 +79,7 @@ pub(super) struct Side {
     trains: Trains,
     flight: Flight,
     arrivals: Arrivals,
+    waits: Waits,
 }
 
 impl Side {
@@ -139,14 +144,18 @@ impl Side {
             round_trip_ns,
         });
         self.flight.sent(captured.time_ns, self.arrivals.end());
+        if self.arrivals.end() > end {
+            self.waits.sent(captured.time_ns, self.arrivals.end(), captured.is_full);
+        }
     }
 
     /// The peer sent an acknowledgment.
     #[inline]
-    pub fn acknowledged(&mut self, time_ns: Option<i64>, acknowledgment: u32) {
+    pub fn acknowledged(&mut self, time_ns: Option<i64>, acknowledgment: u32, has_payload: bool) {
         if !self.arrivals.is_empty() {
             let position = self.arrivals.position(acknowledgment);
             self.flight.acknowledged(time_ns, position, self.arrivals.end());
+            self.waits.acknowledged(time_ns, position, has_payload);
         }
     }
 
@@ -157,6 +166,7 @@ impl Side {
             bursts: self.trains.finish(),
             in_flight: self.flight.finish(),
             disorder: self.arrivals.finish(),
+            nagle_waits: self.waits.finish(),
             counts: self.counts,
         }
     }
