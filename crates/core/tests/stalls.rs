@@ -129,7 +129,8 @@ fn syns_wait_a_second_each() {
     // The answer to the SYN is lost on its way to the client.
     let unheard = [syn(0), answer(1), syn(1000), answer(1001), (1003, tcp(true, "A", 8, 501, 0))];
     assert_eq!(found(&unheard), []);
-    let unheard = [syn(0), answer(1), syn(1000), answer(1001), syn(3000), answer(3001), (3003, tcp(true, "A", 8, 501, 0))];
+    let unheard =
+        [syn(0), answer(1), syn(1000), answer(1001), syn(3000), answer(3001), (3003, tcp(true, "A", 8, 501, 0))];
     assert_eq!(found(&unheard), [(1, 3002, false, 1, 2, 2, Unanswered, Acknowledgment)]);
 }
 
@@ -243,7 +244,7 @@ fn tshark_agrees() {
         assert_eq!(ours, expected, "{}", cells[0]);
         compared = (compared.0 + 1, compared.1 + expected.len());
     }
-    assert!(compared.0 >= 40 && compared.1 >= 2, "{compared:?}");
+    assert!(compared.0 >= 30 && compared.1 >= 2, "{compared:?}");
 }
 
 proptest! {

@@ -177,7 +177,7 @@ impl Analyzer {
         let live = &mut followed.state;
         live.is_reset = ended_by == EndedBy::Reset;
         if let Some(position) = acknowledged {
-            live.sides[1 - own].acknowledged(time_ns, position, timeout_ns);
+            live.sides[1 - own].acknowledged(time_ns, position, TIMEOUTS * timeout_ns);
         }
         match content {
             Content::New(end) => live.sides[own].sent(time_ns, end),

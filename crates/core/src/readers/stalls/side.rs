@@ -114,10 +114,10 @@ impl Side {
 
     /// Up to `position`, which the capture may not have seen sent.
     #[inline]
-    pub fn acknowledged(&mut self, time_ns: i64, position: i64, timeout_ns: i64) {
+    pub fn acknowledged(&mut self, time_ns: i64, position: i64, most_ns: i64) {
         self.acknowledged = position;
         self.end = self.end.max(position);
-        self.round_trips.acknowledged(time_ns, position, timeout_ns);
+        self.round_trips.acknowledged(time_ns, position, most_ns);
     }
 
     /// Takes the receive window that the segment offers; whether it opens.

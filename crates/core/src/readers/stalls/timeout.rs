@@ -39,15 +39,12 @@ impl RoundTrips {
         self.repeated_until = end;
     }
 
-    /// `timeout_ns`: a longer round trip is none, as the sender has sent again meanwhile, whether that was captured or not.
+    /// A round trip counts for `most_ns` at most: one stall must not hide the next.
     #[inline]
-    pub fn acknowledged(&mut self, time_ns: i64, position: i64, timeout_ns: i64) {
+    pub fn acknowledged(&mut self, time_ns: i64, position: i64, most_ns: i64) {
         let Some((_, sent_ns)) = self.timed.filter(|(end, _)| position >= *end) else { return };
         self.timed = None;
-        let sample = time_ns.saturating_sub(sent_ns);
-        if !(0..=timeout_ns).contains(&sample) {
-            return;
-        }
+        let sample = time_ns.saturating_sub(sent_ns).clamp(0, most_ns);
         self.smoothed = Some(match self.smoothed {
             None => (sample, sample / 2),
             Some((smoothed, variation)) => {
@@ -98,11 +95,12 @@ mod tests {
         own.sent(20, 40, 30);
         own.acknowledged(30, 40, INITIAL_NS);
         assert_eq!(own.smoothed, Some((10, 5)));
-        // Longer than the timeout, and back in time.
+        // Longer than what counts (18: 10 + 8 / 8, 5 + (8 - 5) / 4), and back in time (11 - 11 / 8, 5 + (11 - 5) / 4).
         own.sent(40, 50, 40);
-        own.acknowledged(40 + LEAST_NS + 11, 50, LEAST_NS + 10);
+        own.acknowledged(4000, 50, 18);
+        assert_eq!(own.smoothed, Some((11, 5)));
         own.sent(40, 60, 50);
         own.acknowledged(39, 60, INITIAL_NS);
-        assert_eq!(own.smoothed, Some((10, 5)));
+        assert_eq!(own.smoothed, Some((10, 6)));
     }
 }
