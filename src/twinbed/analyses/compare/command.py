@@ -131,6 +131,11 @@ def _print_json(result: Comparisons, shown: list[Comparison]) -> None:
             for each in summaries(result)
         ],
         **({"left_out": dict(result.left_out)} if result.left_out else {}),
+        **(
+            {"excluded": {"cautions": list(out.kinds), "runs": sorted(out.ids), "decided_after": out.decided_after}}
+            if (out := result.excluded)
+            else {}
+        ),
         "look": asdict(result.interim) if result.interim else None,
         "comparisons": rows(shown),
         "pooled": [asdict(each) for each in result.pooled],
