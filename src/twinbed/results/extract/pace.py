@@ -51,15 +51,21 @@ def pace(run: str, tables: Iterable[tuple[str, pa.Table]]) -> tuple[list[tuple[V
         clients = _with_connections(clients, of_connections)
     elif intervals is not None:
         clients, drift = [*_of_intervals(intervals)], _drift_of_intervals(intervals)
-        clients = [max(client, of_connections.get(client.where, client), key=_stalled_s) for client in clients]
+        clients = [_longer(client, of_connections.get(client.where)) for client in clients]
     elif requests is not None:
         clients, drift = [*_of_requests(requests)], None
-        clients = [max(client, of_connections.get(client.where, client), key=_stalled_s) for client in clients]
+        clients = [_longer(client, of_connections.get(client.where)) for client in clients]
     elif of_connections:
         clients, drift = list(of_connections.values()), None
     else:
         return [], []
     return [*_values(clients, drift)], [caution for client in clients for caution in _caution(run, client)]
+
+
+def _longer(client: _Client, other: _Client | None) -> _Client:
+    """What stalled longer, of what is known."""
+    known = [each for each in (client, other) if each is not None and each.stalls is not None]
+    return max(known, key=_stalled_s, default=client)
 
 
 def _stalled_s(client: _Client) -> float:
