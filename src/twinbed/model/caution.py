@@ -190,9 +190,9 @@ class Kind(Enum):
         "or randomise the order",
     )
     STALL = (
-        "a run paused, far beyond its own pace",
-        "a mean hides that, and a run that is slow for a while may be one of a kind that few runs show: look at the kernel log "
-        "and at retransmissions of that time, and compare tails (`twinbed analyse tails`)",
+        "a run stood still for a while",
+        "a mean hides that, and a run that is slow for a while may be one of a kind that few runs show: look at retransmissions "
+        "and kernel messages of that time (`twinbed analyse stalls`), and compare tails (`twinbed analyse tails`)",
     )
     EXCLUDED_UNEQUALLY = (
         "runs were left out for a caution, and not as many of each testbed",
