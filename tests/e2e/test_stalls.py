@@ -1,4 +1,4 @@
-"""A path that is cut for a while amid a transfer: the stall is found where it was, counted, cautioned, and may leave the run out."""
+"""A path that is cut for a while amid a transfer: the stall is found where it was, counted and cautioned."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def test_a_path_that_is_cut_is_a_stall(image: Image, probe: Path, tmp_path: Path
     assert longest.duration_s > CUT_S / 2 and longest.unacknowledged_bytes > 0 and longest.retransmissions > 0
     assert (longest.links, longest.waiting, longest.place) == (("client", "server"), "client", "receiver")
     assert longest.reason == "unanswered" and longest.ended_by == "acknowledgment"
-    assert values[hurt["id"], "stalls"] >= 1 and values[hurt["id"], "stalled_share"] == pytest.approx(longest.duration_s / 4, abs=0.3)
+    assert values[hurt["id"], "stalls"] >= 1 and values[hurt["id"], "stalled_share"] == pytest.approx(
+        longest.duration_s / 4, abs=0.3
+    )
     assert (values[fine["id"], "stalls"], values[fine["id"], "stalled_share"]) == (0, 0)
     cautions = {(row["run"], row["kind"]) for row in tables.table("cautions").to_pylist()}
     assert (hurt["id"], "stall") in cautions and (fine["id"], "stall") not in cautions

@@ -191,13 +191,13 @@ class Kind(Enum):
     )
     STALL = (
         "a run stood still for a while",
-        "a mean hides that, and a run that is slow for a while may be one of a kind that few runs show: look at retransmissions "
-        "and kernel messages of that time (`twinbed analyse stalls`), and compare tails (`twinbed analyse tails`)",
+        "a mean hides that, and a run that is slow for a while may be one of a kind that few runs show: look at "
+        "retransmissions and kernel messages of that time (`twinbed analyse stalls`), and compare tails (`twinbed analyse tails`)",
     )
     EXCLUDED_UNEQUALLY = (
         "runs were left out for a caution, and not as many of each testbed",
-        "a testbed that is often disturbed looks better for it: take the result with all runs too, and say in both what was left "
-        "out",
+        "a testbed that is often disturbed looks better for it: take the result with all runs too, and say in both what "
+        "was left out",
     )
     EXCLUDED_AFTERWARDS = (
         "what leaves a run out was decided when there were runs already",

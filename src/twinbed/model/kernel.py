@@ -3,5 +3,5 @@
 KERNEL_LOG = "kernel.log"
 """The host's kernel log from the run's mark on."""
 KERNEL_CLOCK = "kernel.clock.json"
-"""``ahead_s``: how far this machine's clock of the day is ahead of the one that never is set of the host; ``uncertain_s``: by how
-much that may be wrong."""
+"""``ahead_s``: how far this machine's clock of the day is ahead of the host's that is never set; ``uncertain_s``: by how much
+that may be wrong."""

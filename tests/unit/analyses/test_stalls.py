@@ -56,8 +56,8 @@ def test_what_one_link_saw_has_no_place_and_what_follows_is_another() -> None:
 
 
 def test_requests_and_kernels_of_that_time(tmp_path: Path) -> None:
-    """Requests: one before it, one that it holds up, one in it, one without an end, one on another link. Messages by the clocks'
-    difference: the kernel's 100 s are 7 s after the beginning."""
+    """Requests: one before it, one that it holds up, one in it, one without an end, one on another link. Messages by the
+    clocks' difference: the kernel's 100 s are 7 s after the beginning."""
     starts = [BEGUN, BEGUN + 6 * S, BEGUN + 10 * S, BEGUN + 19 * S, BEGUN + 8 * S]
     links = ["client"] * 4 + ["server"]
     exchanges = pa.table({"run": ["a0"] * 5, "link": links, "start_ns": starts, "duration_s": [1.0, 15.0, 0.1, None, 1.0]})

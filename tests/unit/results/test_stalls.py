@@ -167,6 +167,6 @@ def test_connections_and_requests_that_stand_still_are_one_stall() -> None:
         stalled([first + 1_200_000_000, first + 14_500_000_000], [12.5, 1.5]),
     ]
     values, [caution] = pace("1", tables)
-    assert [value.value for value, _ in values][0] == 2
+    assert next(value.value for value, _ in values) == 2
     assert values[1][0].value == pytest.approx((13.005 + 1.5) / 16.0)
     assert "the longest 13 s" in caution.detail

@@ -191,7 +191,8 @@ class Compare(Analysis[CompareParams, Comparisons]):
         return replace(
             result,
             comparisons=tuple(
-                replace(each, all_runs=_all_runs(whole[each.place, each.testbed, str(each.cell)])) for each in result.comparisons
+                replace(each, all_runs=_all_runs(whole[each.place, each.testbed, str(each.cell)]))
+                for each in result.comparisons
             ),
             cautions=(*result.cautions, *out.cautions()),
             excluded=out,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
-from twinbed.analyses.compare.result import Comparison, Comparisons
+from twinbed.analyses.compare.result import Comparisons
 from twinbed.model.result import Interval
 from twinbed.render.html import html
 from twinbed.render.quantities import ratio
@@ -60,7 +60,7 @@ def paragraphs(result: Comparisons) -> Iterator[Markup]:
     yield html("<p>{}</p>", result.excluded.sentence)
     rows = both(result)
     if rows:
-        yield html('<table><caption>{}</caption><thead><tr>', "Without the runs that are left out, and with all.")
+        yield html("<table><caption>{}</caption><thead><tr>", "Without the runs that are left out, and with all.")
         yield Markup().join(html('<th scope="col">{}</th>', heading) for heading in HEADINGS)
         yield Markup("</tr></thead><tbody>")
         for row in rows:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, fields
 
 from pydantic import BaseModel, ConfigDict
 
@@ -22,6 +22,43 @@ from twinbed.model.tables import Tables
 NEAR_S = 1.0
 """Kernel messages up to so long before or after a stall are shown beside it."""
 SIDES = {"originator": "client", "responder": "server"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What the analysis takes of a row of the table ``stalls``."""
+
+    run: str
+    link: str
+    originator_address: str
+    originator_port: int
+    responder_address: str
+    responder_port: int
+    start_ns: int
+    duration_s: float
+    direction: str
+    unacknowledged_bytes: int
+    retransmissions: int
+    probes: int
+    returned_packets: int
+    rto_s: float
+    reason: str
+    ended_by: str
+
+    @property
+    def end_ns(self) -> int:
+        return self.start_ns + round(1e9 * self.duration_s)
+
+    @property
+    def place(self) -> tuple[str, str]:
+        return self.run, self.link
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    host: str
+    time_ns: int
+    text: str
 
 
 class StallsParams(BaseModel):
@@ -39,20 +76,27 @@ class StallsAnalysis(Analysis[StallsParams, StallsFound]):
 
     def run(self, source: Tables, params: StallsParams | None = None) -> StallsFound:
         records = {each.id: each for each in source.records if each.status is Status.COMPLETE}
-        rows = [row for row in source.table("stalls").to_pylist() if row["run"] in records]
+        columns = [each.name for each in fields(_Seen)]
+        rows = [
+            _Seen(**{name: row[name] for name in columns})
+            for row in source.table("stalls").to_pylist()
+            if row["run"] in records
+        ]
         requests, begun = _requests(source, rows), _begun(source, rows)
-        messages = defaultdict(list)
+        messages: dict[str, list[_Said]] = defaultdict(list)
         for row in source.table("kernel_messages").to_pylist():
-            messages[row["run"]].append(row)
+            messages[row["run"]].append(_Said(row["host"], row["time_ns"], row["text"]))
         stalls = [
-            _stalled(records[group[0]["run"]], group, requests, begun, messages[group[0]["run"]])
-            for group in _groups(sorted(rows, key=lambda row: (row["start_ns"], row["link"])))
+            _stalled(records[group[0].run], group, requests, begun, messages[group[0].run])
+            for group in _groups(sorted(rows, key=lambda row: (row.start_ns, row.link)))
         ]
         metrics = source.table("metrics")
         known = {
             run
             for run, metric, value in (
-                zip(*(metrics[name].to_pylist() for name in ("run", "metric", "value")), strict=True) if metrics.num_rows else ()
+                zip(*(metrics[name].to_pylist() for name in ("run", "metric", "value")), strict=True)
+                if metrics.num_rows
+                else ()
             )
             if metric == "stalls" and value is not None and run in records
         }
@@ -72,16 +116,16 @@ class StallsAnalysis(Analysis[StallsParams, StallsFound]):
         return (section(result),)
 
 
-def _groups(rows: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+def _groups(rows: Sequence[_Seen]) -> Iterator[list[_Seen]]:
     """What both links of a connection saw at one time, together."""
-    groups: list[list[Mapping[str, Any]]] = []
-    open_groups: dict[tuple[object, ...], list[Mapping[str, Any]]] = {}
+    groups: list[list[_Seen]] = []
+    open_groups: dict[tuple[object, ...], list[_Seen]] = {}
     for row in rows:
-        ends = ("originator_address", "originator_port", "responder_address", "responder_port")
-        key = (row["run"], *(row[name] for name in ends), row["direction"])
+        ends = (row.originator_address, row.originator_port, row.responder_address, row.responder_port)
+        key = (row.run, *ends, row.direction)
         group = open_groups.get(key)
-        overlaps = group is not None and row["start_ns"] < group[0]["start_ns"] + 1e9 * group[0]["duration_s"]
-        if group is not None and overlaps and all(row["link"] != other["link"] for other in group):
+        overlaps = group is not None and row.start_ns < group[0].end_ns
+        if group is not None and overlaps and all(row.link != other.link for other in group):
             group.append(row)
         else:
             open_groups[key] = [row]
@@ -91,14 +135,14 @@ def _groups(rows: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any
 
 def _stalled(
     record: Record,
-    group: Sequence[Mapping[str, Any]],
+    group: Sequence[_Seen],
     requests: Mapping[tuple[str, str], Sequence[tuple[int, int]]],
     begun: Mapping[tuple[str, str], int],
-    messages: Sequence[Mapping[str, Any]],
+    messages: Sequence[_Said],
 ) -> Stalled:
     """By the client's link, where that saw it."""
-    row = min(group, key=lambda each: (not each["link"].startswith("client"), each["link"]))
-    link, start, end = (row["run"], row["link"]), row["start_ns"], row["start_ns"] + round(1e9 * row["duration_s"])
+    row = min(group, key=lambda each: (not each.link.startswith("client"), each.link))
+    link, start, end = row.place, row.start_ns, row.end_ns
     under_way = None
     if link in requests:
         under_way = sum(one <= end and other >= start for one, other in requests[link])
@@ -107,48 +151,48 @@ def _stalled(
         run=record.id,
         cell={name: level for name, level in record.levels.items() if name != "testbed"},
         testbed=str(record.settings["testbed"]["name"]),
-        links=tuple(sorted(each["link"] for each in group)),
+        links=tuple(sorted(each.link for each in group)),
         client=f"{row['originator_address']}:{row['originator_port']}",
         server=f"{row['responder_address']}:{row['responder_port']}",
         start_ns=start,
         since_s=(start - begun.get(link, start)) / 1e9,
-        duration_s=row["duration_s"],
-        waiting=SIDES[row["direction"]],
-        unacknowledged_bytes=row["unacknowledged_bytes"],
-        retransmissions=row["retransmissions"],
-        probes=row["probes"],
-        rto_s=row["rto_s"],
-        reason=row["reason"],
-        ended_by=row["ended_by"],
+        duration_s=row.duration_s,
+        waiting=SIDES[row.direction],
+        unacknowledged_bytes=row.unacknowledged_bytes,
+        retransmissions=row.retransmissions,
+        probes=row.probes,
+        rto_s=row.rto_s,
+        reason=row.reason,
+        ended_by=row.ended_by,
         place=_place(group),
         requests=under_way,
         messages=tuple(
-            KernelMessage(each["host"], (each["time_ns"] - start) / 1e9, each["text"])
+            KernelMessage(each.host, (each.time_ns - start) / 1e9, each.text)
             for each in messages
-            if start - near <= each["time_ns"] <= end + near
+            if start - near <= each.time_ns <= end + near
         ),
     )
 
 
-def _place(group: Sequence[Mapping[str, Any]]) -> str | None:
+def _place(group: Sequence[_Seen]) -> str | None:
     """Where it got stuck, by what of the retransmissions and answers either link saw."""
-    by_side = {"client" if row["link"].startswith("client") else "server": row for row in group}
+    by_side = {"client" if row.link.startswith("client") else "server": row for row in group}
     if len(by_side) != 2:
         return None
-    own = SIDES[group[0]["direction"]]
+    own = SIDES[group[0].direction]
     sender, receiver = by_side[own], by_side["server" if own == "client" else "client"]
-    if sender["reason"] == "zero_window":
+    if sender.reason == "zero_window":
         return "receiver"
-    if not sender["retransmissions"]:
+    if not sender.retransmissions:
         return "sender"
-    if not receiver["retransmissions"]:
+    if not receiver.retransmissions:
         return "path"
-    return "path_back" if receiver["returned_packets"] > sender["returned_packets"] else "receiver"
+    return "path_back" if receiver.returned_packets > sender.returned_packets else "receiver"
 
 
-def _requests(source: Tables, rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[tuple[int, int]]]:
+def _requests(source: Tables, rows: Sequence[_Seen]) -> dict[tuple[str, str], list[tuple[int, int]]]:
     """Run and link -> begin and end of each request, of the links that stalled. One without an end never had one."""
-    wanted = {(row["run"], row["link"]) for row in rows}
+    wanted = {row.place for row in rows}
     found: dict[tuple[str, str], list[tuple[int, int]]] = {}
     table = source.table("exchanges")
     if not wanted or not table.num_rows:
@@ -162,8 +206,8 @@ def _requests(source: Tables, rows: Sequence[Mapping[str, Any]]) -> dict[tuple[s
     return found
 
 
-def _begun(source: Tables, rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], int]:
-    wanted = {(row["run"], row["link"]) for row in rows}
+def _begun(source: Tables, rows: Sequence[_Seen]) -> dict[tuple[str, str], int]:
+    wanted = {row.place for row in rows}
     table = source.table("connections")
     begun: dict[tuple[str, str], int] = {}
     columns = (table[name].to_pylist() for name in ("run", "link", "start_ns")) if wanted and table.num_rows else ()

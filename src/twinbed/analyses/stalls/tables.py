@@ -10,15 +10,21 @@ from twinbed.render.tabular import Tabular
 from twinbed.render.words import cell_title
 
 CAPTION = (
-    "When connections stood still: from the first packet on the link; who waits for an acknowledgement, of how many bytes; how often "
-    "it was sent again; requests that were under way; where it got stuck, where both links were captured."
+    "When connections stood still: from the first packet on the link; who waits for an acknowledgement, of how many bytes; how "
+    "often it was sent again; requests that were under way; where it got stuck, where both links were captured."
 )
 FIELDS = (
     *("client", "server", "start_ns", "since_s", "duration_s", "waiting", "unacknowledged_bytes", "retransmissions", "probes"),
     *("rto_s", "reason", "ended_by", "place", "requests"),
 )
 REASONS = {"unanswered": "unanswered", "zero_window": "closed window"}
-PLACES = {"path": "on the way", "path_back": "on the way back", "receiver": "at the receiver", "sender": "at the sender", None: ""}
+PLACES = {
+    "path": "on the way",
+    "path_back": "on the way back",
+    "receiver": "at the receiver",
+    "sender": "at the sender",
+    None: "",
+}
 
 
 def rows(result: StallsFound) -> list[Row]:

@@ -1,8 +1,9 @@
 """What hosts' kernels said while a run lasted, with the machine's time of each message.
 
-From the artifacts ``kernel.log`` (dmesg from the run's mark on) and ``kernel.clock.json``, which says how far the machine's clock of
-the day is ahead of the kernel's (``lab/watch``).  The kernel stamps messages by its own clock, which runs on from boot as the monotonic
-one does, to within milliseconds; ``uncertain_s`` is how exactly the two clocks were compared.  Without that file there are no rows.
+From the artifacts ``kernel.log`` (dmesg from the run's mark on) and ``kernel.clock.json``, which says how far the machine's
+clock of the day is ahead of the kernel's (``lab/watch``).  The kernel stamps messages by its own clock, which runs on from boot
+as the monotonic one does, to within milliseconds; ``uncertain_s`` is how exactly the two clocks were compared.  Without that
+file there are no rows.
 
 Columns: host, time_ns, uncertain_s, text.
 """

@@ -1,9 +1,9 @@
 """What a run does inside: stalls of its clients, and the drift of its rate.
 
-Stalls are those of TCP connections on the clients' links (the table ``stalls`` of captures), and pauses far beyond the client's own
-pace: of requests in captures, or where there are none of iperf3's intervals, or of the requests that ``ab -g`` wrote.  Those that
-overlap are one.  iperf3's clock is not that of the captures: of both, what stalled longer.  A run without any of these has none
-of the metrics.  Methods: ``crates/core/src/readers/stalls``, ``statistics.stalls`` and ``statistics.steady``.
+Stalls are those of TCP connections on the clients' links (the table ``stalls`` of captures), and pauses far beyond the client's
+own pace: of requests in captures, or where there are none of iperf3's intervals, or of the requests that ``ab -g`` wrote.
+Those that overlap are one.  iperf3's clock is not that of the captures: of both, what stalled longer.  A run without any of
+these has none of the metrics.  Methods: ``crates/core/src/readers/stalls``, ``statistics.stalls``, ``statistics.steady``.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ def _of_connections(stalls: pa.Table | None, connections: pa.Table | None) -> di
     for link in of_tcp["link"].unique().to_pylist():
         own = of_tcp.filter(pc.equal(of_tcp["link"], link))
         begun = pc.min(own["start_ns"]).as_py()
-        lasts = pc.add(pc.divide(pc.cast(pc.subtract(own["start_ns"], begun), "float64"), 1e9), pc.fill_null(own["duration_s"], 0))
+        lasts = pc.add(
+            pc.divide(pc.cast(pc.subtract(own["start_ns"], begun), "float64"), 1e9), pc.fill_null(own["duration_s"], 0)
+        )
         rows = stalls.filter(pc.equal(stalls["link"], link))
         found = [
             Stall((start - begun) / 1e9, seconds)

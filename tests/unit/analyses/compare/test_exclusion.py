@@ -39,7 +39,9 @@ def results(of_a: list[float], of_b: list[float], stalled: list[str], after: int
     text = {"host": "", "direction": "", "metric": "rate", "unit": "1/s", "layer": "application", "scale": "ratio"}
     columns = {name: [value] * len(runs) for name, value in text.items()}
     columns |= {"run": runs, "headline": [True] * len(runs), "description": [""] * len(runs), "value": list(values.values())}
-    cautions = pa.table({"run": stalled, "kind": ["stall"] * len(stalled), "detail": ["client: the longest 13 s"] * len(stalled)})
+    cautions = pa.table(
+        {"run": stalled, "kind": ["stall"] * len(stalled), "detail": ["client: the longest 13 s"] * len(stalled)}
+    )
     data = {"exclude_cautions": ["stall"], "exclude_decided_after": after}
     outline = Outline("s", ("a", "b"), "b", data=data)
     return InMemory({"metrics": pa.table(columns), "cautions": cautions}, outline, records)
