@@ -18,6 +18,7 @@ from twinbed.instruments.events import events
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
 from twinbed.instruments.sockets import sockets
+from twinbed.instruments.stations import stations
 from twinbed.instruments.syscalls import syscalls
 from twinbed.metrics import completeness, overlap, pace, usage
 from twinbed.metrics.derived import FAIRNESS, declared
@@ -64,7 +65,9 @@ PLUGINS = Registry(
         )
     },
     workloads={workload.name: workload for workload in (http, iperf3, planted)},
-    instruments={instrument.name: instrument for instrument in (packets, counters, events, syscalls, latency, sockets)},
+    instruments={
+        instrument.name: instrument for instrument in (packets, counters, events, syscalls, latency, sockets, stations)
+    },
     backgrounds={background.name: background for background in (stress, traffic)},
 )
 

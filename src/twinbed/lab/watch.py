@@ -13,6 +13,7 @@ import time
 from twinbed.contracts.bed import Applied, Bed
 from twinbed.contracts.place import MACHINE
 from twinbed.contracts.site import Site
+from twinbed.hosts import files
 from twinbed.hosts.error import HostError
 from twinbed.lab.clocks import Reading, read, same_rate
 from twinbed.links.network import on_all
@@ -93,7 +94,8 @@ class Watch:
             return [Caution(Kind.UNREADABLE, f"{name}: its kernel's log: {log.stderr.decode(errors='replace').strip()}")]
         # A log that was overwritten since has no mark, and all of it is newer.
         since = log.text.rpartition(f"{self._mark}\n")[2]
-        (self._site.place(name) / KERNEL_LOG).write_text(since)
+        with files.create(self._site.place(name) / KERNEL_LOG) as sink:
+            sink.write(since.encode())
         self._clock(name, now)
         trouble = nic_trouble(name, (_STAMP.sub("", line) for line in since.splitlines()))
         return [trouble] if trouble else []
@@ -101,7 +103,8 @@ class Watch:
     def _clock(self, name: str, now: Reading) -> None:
         asked_s = (now.before_s + now.after_s) / 2 + time.time() - time.monotonic()
         clock = {"ahead_s": asked_s - now.monotonic_s, "uncertain_s": (now.after_s - now.before_s) / 2}
-        (self._site.place(name) / KERNEL_CLOCK).write_text(json.dumps(clock) + "\n")
+        with files.create(self._site.place(name) / KERNEL_CLOCK) as sink:
+            sink.write(f"{json.dumps(clock)}\n".encode())
 
     def _space_left(self, name: str, limit_s: float) -> None:
         """Many programs do not notice when what they write is cut off."""
