@@ -13,11 +13,8 @@ mod matching;
 mod packetisation;
 mod proc;
 mod reports;
-<<<<<<< HEAD
 mod stalls;
-=======
 mod stations;
->>>>>>> main
 mod steps;
 mod syscall;
 mod ticks;
