@@ -199,8 +199,8 @@ class Kind(Enum):
     )
     STALL = (
         "a run stood still for a while",
-        "a mean hides that, and a run that is slow for a while may be one of a kind that few runs show: `twinbed analyse stalls`"
-        " has retransmissions and kernel messages of that time; compare tails too (`twinbed analyse tails`)",
+        "a mean hides that, and a run that is slow for a while may be one of a kind that few runs show: `twinbed analyse "
+        "stalls` has retransmissions and kernel messages of that time; compare tails too (`twinbed analyse tails`)",
     )
     EXCLUDED_UNEQUALLY = (
         "runs were left out for a caution, and not as many of each testbed",
