@@ -1,10 +1,10 @@
 """Writes expected.tsv: the stalls of the golden captures by tshark's analysis of each packet, and none of twinbed's code.
 
 A stall by the words of docs/stalls.md, computed the slow way: for each TCP stream, packets that go on are those with sequence
-numbers that tshark does not flag as sent before (retransmission, keep-alive, window probe) or with an acknowledgment above all
-before; between two of them, something sent is unacknowledged; and the time between is above 2 (SRTT + max(0.2 s, 4 RTTVAR)), by
-RFC 6298 over tshark's ``tcp.analysis.ack_rtt`` of each direction, added up (1 s while there are none or a SYN is not
-acknowledged).
+numbers that tshark does not flag as sent before (retransmission, keep-alive, window probe), with an acknowledgment above all
+before, or that open a closed window; between two of them, something sent is unacknowledged, or probes a closed window; and
+the time between is above 2 (SRTT + max(0.2 s, 4 RTTVAR)), by RFC 6298 over tshark's ``tcp.analysis.ack_rtt`` of each
+direction, added up (1 s while there are none or a SYN is not acknowledged).
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ FIELDS = [
     "tcp.analysis.zero_window_probe",
     "tcp.analysis.ack_rtt",
     "tcp.analysis.out_of_order",
+    "tcp.window_size_value",
 ]
 SENT_BEFORE = FIELDS[12:17]
 
@@ -68,12 +69,19 @@ def stalls(packets: list[dict[str, str]], until: int) -> list[str]:
     end: dict[object, int] = {}
     acknowledged: dict[object, int] = {}
     samples: dict[object, list[float]] = defaultdict(list)
-    last, again, opened = None, defaultdict(int), {}
+    last, again, opened, syns = None, defaultdict(int), {}, set()
+    probes, closed, was_closed = defaultdict(int), defaultdict(bool), defaultdict(bool)
     ends = [(p["ip.src"] or p["ipv6.src"], p["tcp.srcport"]) for p in packets]
 
     def ended(now: int) -> None:
-        waiting = [side for side in end if end[side] > acknowledged.get(side, opened[side])]
-        is_opening = any(opened[side] and acknowledged.get(side, 0) < 1 for side in end)
+        # Into a closed window the other end probes.
+        shut = {side for side in opened if was_closed[side]}
+        waiting = [
+            side
+            for side in opened
+            if end.get(side, 0) > acknowledged.get(side, opened[side]) or (shut - {side} and probes[side])
+        ]
+        is_opening = any(side in syns and acknowledged.get(side, 0) < 1 for side in end)
         limit = max(rto(samples), 1.0 if is_opening else 0.0)
         if last is not None and waiting and (now - last) / 1e9 > 2 * limit:
             found.append(f"{last // 10**9}.{last % 10**9:09d}+{now - last}/{max(again[side] for side in waiting)}")
@@ -85,10 +93,16 @@ def stalls(packets: list[dict[str, str]], until: int) -> list[str]:
         number = int(packet["tcp.seq"])
         length = int(packet["tcp.len"]) + syn + fin
         opened.setdefault(own, 0 if syn else number)
+        syns |= {own} if syn else set()
+        shuts = ack and not reset and packet["tcp.window_size_value"] == "0"
+        opens = ack and not reset and not shuts and closed[own]
+        closed[own] = shuts if ack and not reset else closed[own]
+        was_closed[own] |= closed[own]
         sent_before = any(packet[field] for field in SENT_BEFORE)
         new = length > 0 and not sent_before and number + length > end.get(own, number)
         confirms = ack and peer in end and int(packet["tcp.ack"]) > acknowledged.get(peer, opened[peer])
-        if not (new or confirms or reset):
+        if not (new or confirms or reset or opens):
+            probes[own] += bool(packet["tcp.analysis.keep_alive"] or packet["tcp.analysis.zero_window_probe"])
             again[own] += length > 0 and not packet["tcp.analysis.keep_alive"] and not packet["tcp.analysis.zero_window_probe"]
             continue
         ended(now)
@@ -100,14 +114,14 @@ def stalls(packets: list[dict[str, str]], until: int) -> list[str]:
             end[own] = number + length
         if confirms:
             acknowledged[peer] = int(packet["tcp.ack"])
-        last, again = now, defaultdict(int)
+        last, again, probes, was_closed = now, defaultdict(int), defaultdict(int), defaultdict(bool, closed)
     ended(until)
     return found
 
 
 def main() -> None:
     lines = ["capture\tstalls: start + duration in ns / retransmissions"]
-    for folder in ("captures", "packetisation", "stalls"):
+    for folder in ("captures", "packetisation", "tcp"):
         for capture in sorted([*(GOLDEN / folder).glob("*.pcap"), *(GOLDEN / folder).glob("*.pcapng")]):
             try:
                 packets = rows(capture)
