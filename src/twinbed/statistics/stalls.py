@@ -51,7 +51,8 @@ def of_requests(start_s: Floats, total_s: Floats, resolution_s: float) -> list[S
     """The stalls of a run by its requests, whose starts are cut to ``resolution_s``, as ``ab -g`` writes whole seconds.
 
     Starts of one second are spread evenly over it, the longest request last. A pause is then known to within the resolution at
-    either end, so that none is told that is not longer than SHORTEST_S beyond both. None where too few requests show no pace.
+    either end, so that none is told that is not longer than SHORTEST_S beyond both. It lasted no longer than the shortest of the
+    requests that were under way all the time. None where too few requests show no pace.
     """
     order = np.lexsort((total_s, start_s))
     starts, lasts = start_s[order], total_s[order]
@@ -59,7 +60,16 @@ def of_requests(start_s: Floats, total_s: Floats, resolution_s: float) -> list[S
     place = np.arange(len(starts)) - np.repeat(first, count)
     begun = starts + resolution_s * (place + 0.5) / np.repeat(count, count)
     found = of_events(np.concatenate([begun, begun + lasts]))
-    return None if found is None else [stall for stall in found if stall.seconds > SHORTEST_S + 2 * resolution_s]
+    if found is None:
+        return None
+    zero, last = begun.min(), begun + lasts
+    stalls = []
+    for stall in found:
+        if stall.seconds > SHORTEST_S + 2 * resolution_s:
+            begins, ends = begun - zero <= stall.start_s + resolution_s, last - zero >= stall.end_s - resolution_s
+            spanning = lasts[begins & ends & (np.abs(lasts - stall.seconds) <= 2 * resolution_s)]
+            stalls.append(Stall(stall.start_s, float(spanning.min()) if len(spanning) else stall.seconds))
+    return stalls
 
 
 def together(stalls: Sequence[Stall]) -> list[Stall]:

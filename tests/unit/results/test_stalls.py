@@ -118,7 +118,7 @@ def test_the_seeds_pause_is_found_from_what_ab_wrote_alone() -> None:
     """13 s with e1000, among requests of 1 ms: to within the second to which ab cuts starts."""
     values, [caution] = pace("1", [ab_requests([0.001] * 3000 + [13.0] + [0.001] * 4000)])
     assert [value.value for value, _ in values][:2] == [1, pytest.approx(13 / 20, abs=0.1)]
-    assert caution.kind is Kind.STALL and caution.detail.startswith("client: the longest 1")
+    assert caution.kind is Kind.STALL and caution.detail.startswith("client: the longest 13 s")
     for undisturbed in ([0.001] * 9000, [1.3] * 60, [0.001] * 3000 + [1.1] + [0.001] * 4000, [0.3, 0.9] * 40):
         values, cautions = pace("1", [ab_requests(undisturbed)])
         assert not cautions and values[0][0].value == 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from twinbed.analyses.compare import settling
 from twinbed.analyses.compare.cautions import Carried, Residue, carried, of_group, of_study, residue
@@ -25,7 +25,7 @@ from twinbed.analyses.compare.tallies import tallies
 from twinbed.contracts.analysis import Analysis, Row
 from twinbed.metrics.metric import Scale
 from twinbed.model.as_of import AsOf
-from twinbed.model.caution import Caution, Kind
+from twinbed.model.caution import OF_RUNS, Caution, Kind
 from twinbed.model.result import Verdict
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables
@@ -53,6 +53,16 @@ class CompareParams(BaseModel):
     sessions: str | None = Field(
         default=None, description=f"the factor that says in which session a run was made; {TIME}: by pauses between runs"
     )
+
+    exclude: tuple[str, ...] = Field(default=(), description="cautions that leave a run out: instead of the study's own")
+
+    @field_validator("exclude")
+    @classmethod
+    def _of_runs(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if name not in OF_RUNS:
+                raise ValueError(f"{name!r} is not a caution that leaves a run out, expected {', '.join(OF_RUNS)}")
+        return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +191,7 @@ class Compare(Analysis[CompareParams, Comparisons]):
     def run(self, source: Tables, params: CompareParams | None = None) -> Comparisons:
         """Where the study leaves runs out for a caution, its result without them, and beside it that of all runs."""
         params = params or CompareParams()
-        out = excluded(source)
+        out = excluded(source, params.exclude)
         if out is None:
             return self._of(source, params)
         if not out.ids:

@@ -154,9 +154,7 @@ def _caution(run: str, client: _Client) -> Iterator[Caution]:
     if stalls:
         longest, in_all = max(each.seconds for each in stalls), sum(each.seconds for each in stalls)
         count = f"{len(stalls)} pauses, " if len(stalls) > 1 else ""
-        detail = (
-            f"{client.where}: {count}the longest {longest:.2g} s; {100 * in_all / client.lasted:.2g} % of {client.lasted:.3g} s"
-        )
+        detail = f"{client.where or 'client'}: {count}the longest {longest:.2g} s; {100 * in_all / client.lasted:.2g} % of {client.lasted:.3g} s"
         yield Caution(Kind.STALL, detail, run)
 
 

@@ -13,6 +13,7 @@ from benchmarks.simulated.little import InMemory, record
 from rich.console import Console
 
 from twinbed.analyses.compare import exclusion
+from twinbed.analyses.compare.analysis import CompareParams
 from twinbed.analyses.compare.analysis import analysis as compare
 from twinbed.analyses.compare.rows import as_csv
 from twinbed.analyses.compare.terminal import verdict_table
@@ -89,6 +90,22 @@ def test_as_many_of_each_is_no_caution_and_a_late_decision_is() -> None:
     found = compare.run(results(STEADY, STEADY, ["a0", "b3"], after=12))
     kinds = {each.kind: each.detail for each in found.cautions}
     assert Kind.EXCLUDED_UNEQUALLY not in kinds and kinds[Kind.EXCLUDED_AFTERWARDS] == "stall: after 12 runs"
+
+
+def test_what_is_asked_for_with_the_results_in_hand_is_shown_as_that() -> None:
+    given = results([*STEADY, 33.0], [*STEADY, 100.3], ["a6"])
+    given.outline = Outline("s", ("a", "b"), "b")
+    assert compare.run(given).excluded is None
+    found = compare.run(given, CompareParams(exclude=("stall",)))
+    assert found.excluded is not None and found.excluded.asked_now and found.comparisons[0].estimate.n == 6
+    assert (
+        found.excluded.sentence == "Runs left out, as was asked for now, not by the study (exclude: stall): a 1 of 7, b 0 of 7."
+    )
+    assert [each.detail for each in found.cautions if each.kind is Kind.EXCLUDED_AFTERWARDS] == [
+        "stall: asked for with the results in hand"
+    ]
+    with pytest.raises(ValueError, match="'drift' is not a caution that leaves a run out, expected stall"):
+        CompareParams(exclude=("drift",))
 
 
 def test_the_key_names_cautions() -> None:
