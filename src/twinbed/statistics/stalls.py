@@ -51,8 +51,8 @@ def of_requests(start_s: Floats, total_s: Floats, resolution_s: float) -> list[S
     """The stalls of a run by its requests, whose starts are cut to ``resolution_s``, as ``ab -g`` writes whole seconds.
 
     Starts of one second are spread evenly over it, the longest request last. A pause is then known to within the resolution at
-    either end, so that none is told that is not longer than SHORTEST_S beyond both. It lasted no longer than the shortest of the
-    requests that were under way all the time. None where too few requests show no pace.
+    either end, so that none is told that is not longer than SHORTEST_S beyond both. It lasted no longer than the shortest of
+    the requests that were under way all the time. None where too few requests show no pace.
     """
     order = np.lexsort((total_s, start_s))
     starts, lasts = start_s[order], total_s[order]

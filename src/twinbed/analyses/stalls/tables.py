@@ -75,7 +75,8 @@ def _line(each: Stalled) -> tuple[str, ...]:
 def sentence(result: StallsFound) -> str:
     if not result.stalls and result.pauses:
         runs = len({each.subject for each in result.pauses})
-        return f"No connection is known to have stood still; {runs} run{'s' if runs > 1 else ''} paused, by what requests or intervals show."
+        paused = f"{runs} run{'s' if runs > 1 else ''} paused"
+        return f"No connection is known to have stood still; {paused}, by what requests or intervals show."
     if not result.stalls:
         return f"No connection stood still, in {result.runs} runs whose packets or pace are known."
     longest = max(result.stalls, key=lambda each: each.duration_s)

@@ -90,9 +90,8 @@ def _of_connections(stalls: pa.Table | None, connections: pa.Table | None) -> di
     for link in of_tcp["link"].unique().to_pylist():
         own = of_tcp.filter(pc.equal(of_tcp["link"], link))
         begun = pc.min(own["start_ns"]).as_py()
-        lasts = pc.add(
-            pc.divide(pc.cast(pc.subtract(own["start_ns"], begun), "float64"), 1e9), pc.fill_null(own["duration_s"], 0)
-        )
+        since_s = pc.divide(pc.cast(pc.subtract(own["start_ns"], begun), "float64"), 1e9)
+        lasts = pc.add(since_s, pc.fill_null(own["duration_s"], 0))
         rows = stalls.filter(pc.equal(stalls["link"], link))
         found = [
             Stall((start - begun) / 1e9, seconds)
@@ -154,7 +153,8 @@ def _caution(run: str, client: _Client) -> Iterator[Caution]:
     if stalls:
         longest, in_all = max(each.seconds for each in stalls), sum(each.seconds for each in stalls)
         count = f"{len(stalls)} pauses, " if len(stalls) > 1 else ""
-        detail = f"{client.where or 'client'}: {count}the longest {longest:.2g} s; {100 * in_all / client.lasted:.2g} % of {client.lasted:.3g} s"
+        share = f"{100 * in_all / client.lasted:.2g} % of {client.lasted:.3g} s"
+        detail = f"{client.where or 'client'}: {count}the longest {longest:.2g} s; {share}"
         yield Caution(Kind.STALL, detail, run)
 
 
