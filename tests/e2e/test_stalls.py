@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.faults import carry
 
+from twinbed.analyses.compare.analysis import analysis as compare
 from twinbed.analyses.stalls.analysis import analysis as stalls
 from twinbed.cli.extraction import extracted
 from twinbed.contracts.bed import Bed
@@ -54,3 +55,9 @@ def test_a_path_that_is_cut_is_a_stall(image: Image, probe: Path, tmp_path: Path
     assert (values[fine["id"], "stalls"], values[fine["id"], "stalled_share"]) == (0, 0)
     cautions = {(row["run"], row["kind"]) for row in tables.table("cautions").to_pylist()}
     assert (hurt["id"], "stall") in cautions and (fine["id"], "stall") not in cautions
+    excluded = compare.run(tables).excluded
+    assert excluded is not None and (excluded.ids, dict(excluded.runs), excluded.decided_after) == (
+        {hurt["id"]},
+        {"bed": (1, 2)},
+        0,
+    )

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from markupsafe import Markup
 
 from twinbed.analyses.compare.result import Comparisons
-from twinbed.model.result import Interval
+from twinbed.model.result import Interval, Verdict
 from twinbed.render.html import html
-from twinbed.render.quantities import ratio
+from twinbed.render.quantities import ratio_with_interval
+from twinbed.render.tabular import Tabular
 from twinbed.render.words import cell_title, metric_title
 
-HEADINGS = ("metric", "cell", "testbed", "without them", "with all runs")
+HEADINGS = ("Metric", "Cell", "Testbed", "without them", "with all runs")
 
 
 def both(result: Comparisons) -> list[tuple[str, ...]]:
@@ -24,19 +25,17 @@ def both(result: Comparisons) -> list[tuple[str, ...]]:
             metric_title(each.metric, each.host, each.direction),
             cell_title(each.cell),
             each.testbed,
-            _text(each.ratio, each.ratio_interval, str(each.verdict), each),
-            _text(each.all_runs.ratio, each.all_runs.interval, str(each.all_runs.verdict), each.all_runs),
+            _text(each.ratio, each.ratio_interval, each.verdict, each.runs),
+            _text(each.all_runs.ratio, each.all_runs.interval, each.all_runs.verdict, each.all_runs.runs),
         )
         for each in result.comparisons
         if each.headline and each.all_runs is not None
     ]
 
 
-def _text(value: float | None, interval: Interval | None, verdict: str, of: object) -> str:
-    runs = f"{getattr(of, 'runs', 0)} runs"
-    shown = "–" if value is None else ratio(value)
-    within = "" if interval is None else f" [{ratio(interval.low)}, {ratio(interval.high)}]"
-    return f"{verdict}, {shown}{within}, {runs}"
+def _text(value: float | None, interval: Interval | None, verdict: Verdict, runs: int) -> str:
+    low, high = (interval.low, interval.high) if interval else (None, None)
+    return f"{verdict}, {ratio_with_interval(value, low, high)}, {runs} runs"
 
 
 def lines(result: Comparisons) -> Iterator[str]:
@@ -58,11 +57,5 @@ def paragraphs(result: Comparisons) -> Iterator[Markup]:
     if result.excluded is None:
         return
     yield html("<p>{}</p>", result.excluded.sentence)
-    rows = both(result)
-    if rows:
-        yield html("<table><caption>{}</caption><thead><tr>", "Without the runs that are left out, and with all.")
-        yield Markup().join(html('<th scope="col">{}</th>', heading) for heading in HEADINGS)
-        yield Markup("</tr></thead><tbody>")
-        for row in rows:
-            yield html("<tr>{}</tr>", Markup().join(html("<td>{}</td>", cell) for cell in row))
-        yield Markup("</tbody></table>")
+    if rows := both(result):
+        yield Tabular("Both results", "Without the runs that are left out, and with all.", HEADINGS, tuple(rows), 5).as_html()
