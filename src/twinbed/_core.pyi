@@ -286,9 +286,9 @@ def capture_tables(
     path: str | os.PathLike[str], wanted: Sequence[str] | None = None, *, ignore_checksums: bool = False
 ) -> tuple[dict[str, pa.Table], LogSummary]:
     """All that is read of one capture, in one pass over it: the tables of `connection_log` (`connections`), `flows`,
-    `packetisation` (with `segment_sizes`), `requests` (`exchanges`) and `udp_streams` (`streams`), with default options, and
-    the summary of the log. `wanted` names those that are to be made; None makes all. Raises ArtifactError as those functions
-    do, ValueError for another name.
+    `packetisation` (with `segment_sizes`), `requests` (`exchanges`) and `udp_streams` (`streams`), with default options,
+    `stalls` (docs/stalls.md lists its columns), and the summary of the log. `wanted` names those that are to be made; None
+    makes all. Raises ArtifactError as those functions do, ValueError for another name.
     """
 
 @overload

@@ -10,7 +10,7 @@ use twinbed_core::proc::{kernel_log, Counters};
 use twinbed_core::readers::matching::{match_captures, Options as PairOptions};
 use twinbed_core::readers::tcptrace::{Engine, Options, Row};
 use twinbed_core::readers::udp::{streams, Headers, Options as UdpOptions, Width};
-use twinbed_core::readers::{self, http, packetisation, zeek};
+use twinbed_core::readers::{self, http, packetisation, stalls, zeek};
 use twinbed_core::reports::{ab as ab_report, ab_requests, wrk as wrk_report};
 use twinbed_core::stations::Stations;
 
@@ -117,8 +117,8 @@ pub fn connections(data: &[u8]) {
     }
 }
 
-/// What is on the wire is no less than what was captured, nothing is sent again more often than sent, and each packet is in
-/// one exchange at most.
+/// What is on the wire is no less than what was captured, nothing is sent again more often than sent, each packet is in
+/// one exchange at most, and stalls are longer than their timeouts.
 pub fn packets(data: &[u8]) {
     for capture in captures(data) {
         if let Ok(cut) = readers::read_slice(packetisation::Analyzer::new(Default::default()), &capture) {
@@ -133,6 +133,14 @@ pub fn packets(data: &[u8]) {
             let packets: u64 = requests.exchanges.iter().map(|row| row.client.packets + row.server.packets).sum();
             assert!(packets <= requests.summary.packets);
             assert!(requests.exchanges.iter().all(|row| (row.connection as usize) < requests.connections.len()));
+        }
+        if let Ok(found) = readers::read_slice(stalls::Analyzer::new(true), &capture) {
+            let sent: u64 = found.rows.iter().map(|row| row.retransmissions + row.probes + row.returned_packets).sum();
+            assert!(sent <= found.packets);
+            for row in &found.rows {
+                assert!((stalls::LEAST_NS..=stalls::MOST_NS).contains(&row.timeout_ns));
+                assert!(row.duration_ns > stalls::TIMEOUTS * row.timeout_ns);
+            }
         }
     }
 }

@@ -13,6 +13,7 @@ mod matching;
 mod packetisation;
 mod proc;
 mod reports;
+mod stalls;
 mod stations;
 mod steps;
 mod syscall;

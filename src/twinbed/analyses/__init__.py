@@ -28,6 +28,7 @@ ANALYSES: Mapping[str, Entry] = {
     "contention": Entry("Where rates bend, and whether the machine shows it."),
     "tails": Entry("What users feel: the times of single requests, by quantiles."),
     "steady": Entry("Do runs warm up and settle, and how long should they last."),
+    "stalls": Entry("When connections stood still, for how long, and what the kernels said."),
     "sockets": Entry("What holds TCP senders up, and their congestion windows over time."),
     "multifidelity": Entry("Few dear runs and many cheap ones: what the dear testbed gives."),
     "anomaly": Entry("Are several faster than one, and what moves with it."),

@@ -19,6 +19,8 @@ TABLES = {
     "counters": "a row a counter of a host, before and after the run",
     "delay_windows": "a row a window and direction of the probes' delays (docs/latency.md)",
     "events": "a row a kind of event of a kernel, by device: how often, how long (docs/capacity.md)",
+    "kernel_messages": "a row a message of a host's kernel log while the run lasted, by the machine's clock (docs/stalls.md)",
+    "stalls": "a row a time in which a TCP connection of the captures waited and nothing went on (docs/stalls.md)",
     "exchanges": "a row an HTTP request and its response in the captures (docs/packets.md)",
     "facts": "a row a fact of a run's passport",
     "flows": "a row a TCP connection of the captures, with tcptrace's statistics (docs/flows.md)",

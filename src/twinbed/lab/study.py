@@ -92,7 +92,19 @@ def carry_out(
 
 def _write_study(folder: Folder, study: Study, runs: Sequence[Run]) -> None:
     planned = [_planned(run) for run in runs]
-    folder.write("study.json", json.dumps({**study.to_json(), "runs": planned}, indent=1) + "\n")
+    decided_after = _decided_after(folder, study)
+    after = {"exclude_decided_after": decided_after} if decided_after else {}
+    folder.write("study.json", json.dumps({**study.to_json(), **after, "runs": planned}, indent=1) + "\n")
+
+
+def _decided_after(folder: Folder, study: Study) -> int:
+    """How many runs there were when the study came to leave runs out for these cautions: 0 where it said so from the first."""
+    try:
+        before = json.loads((folder.path / "study.json").read_bytes())
+        same = tuple(before.get("exclude_cautions", ())) == study.exclude_cautions
+        return int(before.get("exclude_decided_after", 0)) if same else folder.count()
+    except (OSError, ValueError, AttributeError, TypeError):
+        return 0
 
 
 def due(runs: Sequence[Run], states: Mapping[str, str | None], retry_failed: bool) -> list[Run]:

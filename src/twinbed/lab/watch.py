@@ -6,7 +6,9 @@ Everything is read before the instruments begin or after they have ended.
 
 from __future__ import annotations
 
+import json
 import re
+import time
 
 from twinbed.contracts.bed import Applied, Bed
 from twinbed.contracts.place import MACHINE
@@ -16,10 +18,9 @@ from twinbed.hosts.error import HostError
 from twinbed.lab.clocks import Reading, read, same_rate
 from twinbed.links.network import on_all
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.kernel import KERNEL_CLOCK, KERNEL_LOG
 from twinbed.readers.kernel_log import nic_trouble
 
-KERNEL_LOG = "kernel.log"
-"""The artifact: the host's kernel log from the mark on."""
 STEP_S = 0.1
 """A clock that moved by more was set. Time daemons slew smaller differences, which turns both clocks alike. Two clocks that are
 read one after the other agree within the time that a busy CPU may be late in between."""
@@ -64,7 +65,7 @@ class Watch:
                 now = read(self._bed.hosts[name], limit_s)
                 events += _steps(name, self._begun[name], now)
                 if name in self._own_kernel:
-                    events += self._log(name, limit_s)
+                    events += self._log(name, now, limit_s)
                     self._space_left(name, limit_s)
                     self.rates[name] = same_rate(name, self._first[name], now)
             except HostError:
@@ -85,7 +86,7 @@ class Watch:
         except HostError as error:
             self._unmarked[name] = str(error)
 
-    def _log(self, name: str, limit_s: float) -> list[Caution]:
+    def _log(self, name: str, now: Reading, limit_s: float) -> list[Caution]:
         if name in self._unmarked:
             return [Caution(Kind.UNREADABLE, f"{name}: its kernel's log: {self._unmarked[name]}")]
         log = self._bed.hosts[name].run(["dmesg"], limit_s=limit_s, check=False)
@@ -95,8 +96,15 @@ class Watch:
         since = log.text.rpartition(f"{self._mark}\n")[2]
         with files.create(self._site.place(name) / KERNEL_LOG) as sink:
             sink.write(since.encode())
+        self._clock(name, now)
         trouble = nic_trouble(name, (_STAMP.sub("", line) for line in since.splitlines()))
         return [trouble] if trouble else []
+
+    def _clock(self, name: str, now: Reading) -> None:
+        asked_s = (now.before_s + now.after_s) / 2 + time.time() - time.monotonic()
+        clock = {"ahead_s": asked_s - now.monotonic_s, "uncertain_s": (now.after_s - now.before_s) / 2}
+        with files.create(self._site.place(name) / KERNEL_CLOCK) as sink:
+            sink.write(f"{json.dumps(clock)}\n".encode())
 
     def _space_left(self, name: str, limit_s: float) -> None:
         """Many programs do not notice when what they write is cut off."""

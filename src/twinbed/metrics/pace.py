@@ -8,9 +8,9 @@ STALLS = Metric(
     "stalls",
     "1",
     Layer.APPLICATION,
-    "pauses of clients, far beyond their own pace (docs/steady.md)",
+    "times in which a client's connections waited and nothing went on, or it paused far beyond its pace (docs/stalls.md)",
 )
-STALLED = Metric("stalled_share", "1", Layer.APPLICATION, "share of the clients' time that they were stalled")
+STALLED = Metric("stalled_share", "1", Layer.APPLICATION, "share of the clients' time that they were stalled (docs/stalls.md)")
 DRIFT = Metric(
     "rate_drift",
     "1",

@@ -198,9 +198,19 @@ class Kind(Enum):
         "or randomise the order",
     )
     STALL = (
-        "a run paused, far beyond its own pace",
-        "a mean hides that, and a run that is slow for a while may be one of a kind that few runs show: look at the kernel log "
-        "and at retransmissions of that time, and compare tails (`twinbed analyse tails`)",
+        "a run stood still for a while",
+        "a mean hides that, and a run that is slow for a while may be one of a kind that few runs show: `twinbed analyse "
+        "stalls` has retransmissions and kernel messages of that time; compare tails too (`twinbed analyse tails`)",
+    )
+    EXCLUDED_UNEQUALLY = (
+        "runs were left out for a caution, and not as many of each testbed",
+        "a testbed that is often disturbed looks better for it: take the result with all runs too, and say in both what "
+        "was left out",
+    )
+    EXCLUDED_AFTERWARDS = (
+        "what leaves a run out was decided when there were runs already",
+        "a choice that was made with the results in view proves nothing: report the result with all runs, or repeat the study "
+        "with this file",
     )
     UNSETTLED = (
         "runs never settle: the rate inside them still changes when they end",
@@ -253,3 +263,26 @@ def counted(carrying: int, of: int, details: Iterable[str]) -> str:
     known = list(dict.fromkeys(detail for detail in details if detail))
     such = f"{', such as' if len(known) > 1 else ':'} {known[0]}" if known else ""
     return f"{carrying} of {of} runs{such}"
+
+
+OF_RUNS = tuple(
+    kind.name.lower()
+    for kind in (
+        Kind.STALL,
+        Kind.NIC_RESET,
+        Kind.LINK_DOWN,
+        Kind.CPU_EXHAUSTED,
+        Kind.STEAL,
+        Kind.OUT_OF_MEMORY,
+        Kind.CLOCK_STEP,
+        Kind.CAPTURE_DROPS,
+        Kind.INCOMPLETE_CAPTURE,
+        Kind.FAILED_REQUESTS,
+        Kind.NON_2XX,
+        Kind.REQUEST_CAP,
+        Kind.CUT_SHORT,
+        Kind.SKEWED_START,
+        Kind.BACKGROUND_ENDED,
+    )
+)
+"""Cautions about what happened in one run: those for which a study may leave it out."""

@@ -62,6 +62,8 @@ StudyDocument = TypedDict(
         "testbeds": Mapping[str, Sequence[Document]],
         "reference": str | None,
         "reference_reason": str,
+        "exclude_cautions": Sequence[str],
+        "exclude_decided_after": int,
         "factors": Mapping[str, Sequence[Level]],
         "drawn": Mapping[str, Mapping[str, Sequence[Level]]],
         "uncertain": UncertainDocument | None,

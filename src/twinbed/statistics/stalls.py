@@ -32,6 +32,10 @@ class Stall:
     """From the first event."""
     seconds: float
 
+    @property
+    def end_s(self) -> float:
+        return self.start_s + self.seconds
+
 
 def of_events(times_s: Floats) -> list[Stall] | None:
     """The stalls of a run by the times of its events, in any order; None where too few events show no pace."""
@@ -41,6 +45,42 @@ def of_events(times_s: Floats) -> list[Stall] | None:
     pauses = np.diff(ordered)
     least = max(SHORTEST_S, FACTOR * float(np.quantile(pauses, QUARTILE)))
     return [Stall(float(ordered[at] - ordered[0]), float(pauses[at])) for at in np.flatnonzero(pauses > least)]
+
+
+def of_requests(start_s: Floats, total_s: Floats, resolution_s: float) -> list[Stall] | None:
+    """The stalls of a run by its requests, whose starts are cut to ``resolution_s``, as ``ab -g`` writes whole seconds.
+
+    Starts of one second are spread evenly over it, the longest request last. A pause is then known to within the resolution at
+    either end, so that none is told that is not longer than SHORTEST_S beyond both. It lasted no longer than the shortest of
+    the requests that were under way all the time. None where too few requests show no pace.
+    """
+    order = np.lexsort((total_s, start_s))
+    starts, lasts = start_s[order], total_s[order]
+    _, first, count = np.unique(starts, return_index=True, return_counts=True)
+    place = np.arange(len(starts)) - np.repeat(first, count)
+    begun = starts + resolution_s * (place + 0.5) / np.repeat(count, count)
+    found = of_events(np.concatenate([begun, begun + lasts]))
+    if found is None:
+        return None
+    zero, last = begun.min(), begun + lasts
+    stalls = []
+    for stall in found:
+        if stall.seconds > SHORTEST_S + 2 * resolution_s:
+            begins, ends = begun - zero <= stall.start_s + resolution_s, last - zero >= stall.end_s - resolution_s
+            spanning = lasts[begins & ends & (np.abs(lasts - stall.seconds) <= 2 * resolution_s)]
+            stalls.append(Stall(stall.start_s, float(spanning.min()) if len(spanning) else stall.seconds))
+    return stalls
+
+
+def together(stalls: Sequence[Stall]) -> list[Stall]:
+    """Stalls that overlap, as one."""
+    joined: list[Stall] = []
+    for stall in sorted(stalls, key=lambda each: each.start_s):
+        if joined and stall.start_s <= joined[-1].end_s:
+            last = joined.pop()
+            stall = Stall(last.start_s, max(last.end_s, stall.end_s) - last.start_s)
+        joined.append(stall)
+    return joined
 
 
 def of_intervals(seconds: Sequence[float], work: Sequence[float]) -> list[Stall] | None:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pydantic import BaseModel
 
 from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams, WorkloadParams
+from twinbed.model.caution import OF_RUNS
 from twinbed.model.result import Pairing
 from twinbed.model.run import Level
 from twinbed.study.catalogue import Catalogue
@@ -101,7 +102,7 @@ class StudyReader:
             {path: _excuse(section, excused) for path, section in backgrounds.items()},
         )
         self.check_sections(sections, factors)
-        exclude = self.exclude(factors)
+        exclude, leave_out = self.exclude(factors)
         resolved = cells(factors, exclude, self.only(factors, uncertain, seed), sections, self.problems)
         if not testbeds:
             return None
@@ -127,6 +128,7 @@ class StudyReader:
             drawn=self.drawn(testbeds, factors),
             uncertain=uncertain.inputs,
             samples=uncertain.samples,
+            exclude_cautions=leave_out,
             exclude=tuple({name: level.value for name, level in entry.items()} for entry in exclude),
             cells=resolved,
             replicates=replicates,
@@ -264,22 +266,36 @@ class StudyReader:
             if name not in used:
                 _excuse(section, section.excused | driven).check({}, self.problems)
 
-    def exclude(self, factors: Sequence[Factor]) -> list[dict[str, Scalar]]:
+    def exclude(self, factors: Sequence[Factor]) -> tuple[list[dict[str, Scalar]], tuple[str, ...]]:
+        """The cells that are not run, and the cautions that leave a run out of the main result."""
         node = self.root.entries.get("exclude")
         if node is None or is_absent(node):
-            return []
+            return [], ()
         if not isinstance(node, Items):
-            self.problem(node.place, "exclude", "is not a list", "a list of mappings of factors to levels")
-            return []
+            self.problem(node.place, "exclude", "is not a list", "a list of mappings of factors to levels, and of cautions")
+            return [], ()
         by_name = {factor.target: factor for factor in factors} | {factor.name: factor for factor in factors}
         written = self.root.entries.get("factors")
         wrong = set(written.entries if isinstance(written, Entries) else ()) - set(by_name)
         excluded = []
+        cautions: list[str] = []
         for index, item in enumerate(node.items):
             key = f"exclude[{index}]"
+            if isinstance(item, Scalar) and isinstance(item.value, str):
+                if item.value not in OF_RUNS:
+                    message = f"{item.value!r} is not a caution that leaves a run out"
+                    self.problem(item.place, key, message, listed(OF_RUNS), nearest(item.value, OF_RUNS))
+                elif item.value in cautions:
+                    self.problem(item.place, key, f"{item.value} is there twice")
+                else:
+                    cautions.append(item.value)
+                continue
             if not isinstance(item, Entries) or not item.entries:
                 self.problem(
-                    item.place, key, "is not a mapping of factors to levels", "such as {testbed: container, payload: 1MiB}"
+                    item.place,
+                    key,
+                    "is not a mapping of factors to levels, nor a caution",
+                    "such as {testbed: container, payload: 1MiB}, or stall",
                 )
                 continue
             entry: dict[str, Scalar] = {}
@@ -300,7 +316,7 @@ class StudyReader:
                     self.problem(value.place, f"{key}.{name}", f"{given} is not a level of {factor.name}", listed(levels), near)
             if len(entry) == len(item.entries):
                 excluded.append(entry)
-        return excluded
+        return excluded, tuple(cautions)
 
     def only(self, factors: Sequence[Factor], uncertain: Uncertain, seed: int) -> Only:
         """What testbeds are measured at, where ``only`` says less than everything."""

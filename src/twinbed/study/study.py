@@ -79,6 +79,8 @@ class Study:
     samples: Mapping[str, int]
     """Testbeds, joined by ``+`` -> the draws that they all run; nothing without uncertain inputs."""
     exclude: tuple[Mapping[str, Level], ...]
+    exclude_cautions: tuple[str, ...]
+    """Cautions that leave a run out of the main result, by the names that tables have for them."""
     cells: tuple[Cell, ...]
     """In the order of the file, the last factor varying fastest."""
     replicates: int
@@ -116,6 +118,7 @@ class Study:
             "drawn": {testbed: {name: list(of) for name, of in each.items()} for testbed, each in self.drawn.items()},
             "uncertain": {"inputs": list(self.uncertain), "samples": dict(self.samples)} if self.uncertain else None,
             "exclude": [dict(entry) for entry in self.exclude],
+            "exclude_cautions": list(self.exclude_cautions),
             "replicates": self.replicates if self.until is None else self.until.model_dump(),
             "order": self.order.value,
             "comparison": self.comparison.value,

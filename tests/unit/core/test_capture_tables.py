@@ -21,9 +21,9 @@ def alone(path: Path) -> tuple[dict[str, Any], Any]:
     directions, sizes, _ = _core.packetisation(path)
     exchanges, _ = _core.requests(path)
     streams, _ = _core.udp_streams(path)
-    steps, _ = _core.capture_tables(path, ["steps"])
+    steps, _ = _core.capture_tables(path, ["steps", "stalls"])
     tables = {"connections": log, "flows": flows, "packetisation": directions, "segment_sizes": sizes, "exchanges": exchanges}
-    of_steps = {name: steps[name] for name in ("steps", "step_waits", "step_packets")}
+    of_steps = {name: steps[name] for name in ("steps", "step_waits", "step_packets", "stalls")}
     return {**tables, "streams": streams, **of_steps}, summary
 
 

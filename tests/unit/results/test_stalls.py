@@ -103,3 +103,70 @@ def test_a_rate_that_falls_in_the_second_half_is_a_metric() -> None:
 
 def test_runs_without_requests_or_intervals_have_none() -> None:
     assert pace("1", [("packets", pa.table({"link": ["client"]}))]) == ([], [])
+
+
+def ab_requests(total_s: list[float]) -> tuple[str, pa.Table]:
+    """Requests one after the other, as ab -g writes them: starts in whole seconds, times in milliseconds, by time."""
+    ends = np.cumsum(total_s)
+    starts = np.floor(1_700_000_000.4 + ends - total_s)
+    order = np.argsort(total_s, kind="stable")
+    rows = {"host": ["client"] * len(ends), "start_s": starts[order], "total_s": np.round(total_s, 3)[order]}
+    return "requests", pa.table(rows)
+
+
+def test_the_seeds_pause_is_found_from_what_ab_wrote_alone() -> None:
+    """13 s with e1000, among requests of 1 ms: to within the second to which ab cuts starts."""
+    values, [caution] = pace("1", [ab_requests([0.001] * 3000 + [13.0] + [0.001] * 4000)])
+    assert [value.value for value, _ in values][:2] == [1, pytest.approx(13 / 20, abs=0.1)]
+    assert caution.kind is Kind.STALL and caution.detail.startswith("client: the longest 13 s")
+    for undisturbed in ([0.001] * 9000, [1.3] * 60, [0.001] * 3000 + [1.1] + [0.001] * 4000, [0.3, 0.9] * 40):
+        values, cautions = pace("1", [ab_requests(undisturbed)])
+        assert not cautions and values[0][0].value == 0
+
+
+def test_the_seeds_pause_is_found_from_iperf3_alone() -> None:
+    done = [100] * 20 + [30] + [0] * 12 + [60] + [100] * 20
+    rows = {"host": ["client"] * 54, "end": ["client"] * 54, "start_s": list(range(54)), "seconds": [1.0] * 54, "bytes": done}
+    values, [caution] = pace("1", [("intervals", pa.table(rows))])
+    assert caution.detail == "client: the longest 12 s; 22 % of 54 s"
+    assert values[0][0].value == 1
+
+
+def connections(start_ns: int, duration_s: float, link: str = "client") -> tuple[str, pa.Table]:
+    rows = {"link": [link], "protocol": ["tcp"], "start_ns": [start_ns], "duration_s": [duration_s]}
+    return "connections", pa.table(rows)
+
+
+def stalled(start_ns: list[int], duration_s: list[float], link: str = "client") -> tuple[str, pa.Table]:
+    starts, lasts = pa.array(start_ns, pa.int64()), pa.array(duration_s, pa.float64())
+    return "stalls", pa.table({"link": pa.array([link] * len(start_ns), pa.string()), "start_ns": starts, "duration_s": lasts})
+
+
+BEGUN = 1_700_000_000_000_000_000
+
+
+def test_the_seeds_pause_is_found_from_a_capture_alone() -> None:
+    """13 s and 2 s of 40; two connections that stand still at once are one stall. What stands still on the server's link alone,
+    and nothing, are none."""
+    found = [BEGUN + 7_000_000_000, BEGUN + 8_000_000_000, BEGUN + 30_000_000_000]
+    values, [caution] = pace("1", [connections(BEGUN, 40.0), stalled(found, [13.0, 3.0, 2.0])])
+    assert [value.value for value, _ in values] == [2, pytest.approx(15 / 40), None]
+    assert caution.detail == "client: 2 pauses, the longest 13 s; 38 % of 40 s"
+    for nothing in (stalled([], []), stalled(found, [13.0, 3.0, 2.0], "server")):
+        values, cautions = pace("1", [connections(BEGUN, 40.0), nothing])
+        assert not cautions and [value.value for value, _ in values] == [0, 0, None]
+
+
+def test_connections_and_requests_that_stand_still_are_one_stall() -> None:
+    """A request every 10 ms for 1 s, then none for 13 s, of which a connection waits for 12.5 s, and 1 s more at the end."""
+    start = [0.01 * each + (13.0 if each >= 100 else 0.0) for each in range(200)]
+    first = BEGUN
+    tables = [
+        exchanges(["client"] * 200, start, [0.005] * 200),
+        connections(first, 15.0),
+        stalled([first + 1_200_000_000, first + 14_500_000_000], [12.5, 1.5]),
+    ]
+    values, [caution] = pace("1", tables)
+    assert next(value.value for value, _ in values) == 2
+    assert values[1][0].value == pytest.approx((13.005 + 1.5) / 16.0)
+    assert "the longest 13 s" in caution.detail

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from twinbed.analyses.compare import settling
 from twinbed.analyses.compare.cautions import Carried, Residue, carried, of_group, of_study, residue
@@ -19,16 +19,18 @@ from twinbed.analyses.compare.estimates import estimate, intervals_overlap, with
 from twinbed.analyses.compare.interim import at_interim
 from twinbed.analyses.compare.ordering import order_cautions, orderings, session_cautions
 from twinbed.analyses.compare.pool import pooled
-from twinbed.analyses.compare.result import OTHER_SETTINGS, CellCautions, Comparison, Comparisons, Estimated, Pooled
+from twinbed.analyses.compare.result import OTHER_SETTINGS, AllRuns, CellCautions, Comparison, Comparisons, Estimated, Pooled
 from twinbed.analyses.compare.spreads import decided as decided_spreads
 from twinbed.analyses.compare.tallies import tallies
 from twinbed.contracts.analysis import Analysis, Row
 from twinbed.metrics.metric import Scale
 from twinbed.model.as_of import AsOf
-from twinbed.model.caution import Caution, Kind
+from twinbed.model.caution import OF_RUNS, Caution, Kind
 from twinbed.model.result import Verdict
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables
+from twinbed.model.without import Without
+from twinbed.observations.excluded import excluded
 from twinbed.observations.predictable import predictable
 from twinbed.observations.samples import CellRuns, Declared, Key, Samples, gather
 from twinbed.observations.units import TIME, Units, units
@@ -51,6 +53,16 @@ class CompareParams(BaseModel):
     sessions: str | None = Field(
         default=None, description=f"the factor that says in which session a run was made; {TIME}: by pauses between runs"
     )
+
+    exclude: tuple[str, ...] = Field(default=(), description="cautions that leave a run out: instead of the study's own")
+
+    @field_validator("exclude")
+    @classmethod
+    def _of_runs(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if name not in OF_RUNS:
+                raise ValueError(f"{name!r} is not a caution that leaves a run out, expected {', '.join(OF_RUNS)}")
+        return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +189,27 @@ class Compare(Analysis[CompareParams, Comparisons]):
     summary = "every metric and cell against the reference testbed: ratio, interval, verdict"
 
     def run(self, source: Tables, params: CompareParams | None = None) -> Comparisons:
-        tables, params = source, params or CompareParams()
+        """Where the study leaves runs out for a caution, its result without them, and beside it that of all runs."""
+        params = params or CompareParams()
+        out = excluded(source, params.exclude)
+        if out is None:
+            return self._of(source, params)
+        if not out.ids:
+            return replace(self._of(source, params), excluded=out)
+        whole = {(each.place, each.testbed, str(each.cell)): each for each in self._of(source, params).comparisons}
+        result = self._of(source, params, out.ids)
+        return replace(
+            result,
+            comparisons=tuple(
+                replace(each, all_runs=_all_runs(whole[each.place, each.testbed, str(each.cell)]))
+                for each in result.comparisons
+            ),
+            cautions=(*result.cautions, *out.cautions()),
+            excluded=out,
+        )
+
+    def _of(self, source: Tables, params: CompareParams, without: frozenset[str] = frozenset()) -> Comparisons:
+        tables: Tables = Without(source, without) if without else source
         margin = params.margin if params.margin is not None else tables.outline.margin
         confidence = params.confidence if params.confidence is not None else tables.outline.confidence
         interim = tables.outline.interim
@@ -187,6 +219,8 @@ class Compare(Analysis[CompareParams, Comparisons]):
             tables = AsOf(tables, interim.blocks)
         sessions = params.sessions if params.sessions is not None else tables.outline.data.get("sessions")
         samples, by = gather(tables, sessions), units(tables, sessions)
+        if without:
+            _keep_places(samples, gather(source, sessions))
         carry, left = carried(tables), residue(tables, sessions)
         ordered = orderings(samples, tables.records, rules.alpha)
         of_order = order_cautions(ordered, samples.testbeds, margin, rules.alpha)
@@ -246,6 +280,21 @@ class Compare(Analysis[CompareParams, Comparisons]):
         from twinbed.analyses.compare.rows import order_rows, rows
 
         return {"comparisons": rows(result.comparisons), "order": order_rows(result.orderings)}
+
+
+def _all_runs(each: Comparison) -> AllRuns:
+    return AllRuns(each.runs, each.ratio, each.ratio_interval, each.verdict)
+
+
+def _keep_places(samples: Samples, whole: Samples) -> None:
+    """A cell and testbed of which all runs are left out is compared all the same, of no values."""
+    for cell, groups in whole.groups.items():
+        samples.cells.setdefault(cell, whole.cells[cell])
+        for testbed in groups:
+            samples.groups.setdefault(cell, {}).setdefault(testbed, CellRuns())
+    for metric, about in whole.metrics.items():
+        samples.metrics.setdefault(metric, about)
+    samples.testbeds = whole.testbeds
 
 
 def _headlines(samples: Samples, key: Key, reference: str | None) -> set[str]:

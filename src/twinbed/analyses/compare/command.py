@@ -9,6 +9,7 @@ import click
 
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.analysis import Inputs
+from twinbed.model.caution import OF_RUNS
 
 if TYPE_CHECKING:
     from twinbed.analyses.compare.result import Comparison, Comparisons
@@ -28,6 +29,14 @@ if TYPE_CHECKING:
     metavar="FACTOR",
     help="Compare sessions, not runs: FACTOR says in which one (day, boot) a run was made; time: by pauses between runs.",
 )
+@click.option(
+    "--exclude",
+    type=click.Choice(OF_RUNS),
+    multiple=True,
+    metavar="CAUTION",
+    help="Leave runs with this caution (stall, nic_reset ...) out of the main result; may be given more than once. Default: "
+    "what the study says.",
+)
 @click.option("--all-settings", is_flag=True, help="With the runs of RESULTS that the study does not ask for any more.")
 @click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
 @click.pass_obj
@@ -41,6 +50,7 @@ def command(
     everything: bool,
     quiet: bool,
     sessions: str | None,
+    exclude: tuple[str, ...],
     all_settings: bool,
     style: str,
 ) -> int:
@@ -54,7 +64,7 @@ def command(
     from twinbed.model.units import QuantityError, parse_share
 
     try:
-        params = CompareParams(margin=None if margin is None else parse_share(margin), sessions=sessions)
+        params = CompareParams(margin=None if margin is None else parse_share(margin), sessions=sessions, exclude=exclude)
     except (QuantityError, ValueError) as error:
         raise TwinbedError(f"--margin: {margin!r} is not a share above 0", advice="such as 10% or 0.1") from error
     result = analysis.run(inputs.tables(results, reference, all_settings=all_settings), params)
@@ -131,6 +141,18 @@ def _print_json(result: Comparisons, shown: list[Comparison]) -> None:
             for each in summaries(result)
         ],
         **({"left_out": dict(result.left_out)} if result.left_out else {}),
+        **(
+            {
+                "excluded": {
+                    "cautions": list(out.kinds),
+                    "runs": sorted(out.ids),
+                    "decided_after": out.decided_after,
+                    "asked_now": out.asked_now,
+                }
+            }
+            if (out := result.excluded)
+            else {}
+        ),
         "look": asdict(result.interim) if result.interim else None,
         "comparisons": rows(shown),
         "pooled": [asdict(each) for each in result.pooled],

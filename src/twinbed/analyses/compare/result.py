@@ -9,6 +9,7 @@ from twinbed.model.caution import Caution
 from twinbed.model.interim import InterimAnalysis
 from twinbed.model.result import Interval, Verdict
 from twinbed.model.run import Level
+from twinbed.observations.excluded import Excluded
 from twinbed.statistics.counts import unseen_share
 
 OTHER_SETTINGS = "other settings"
@@ -85,6 +86,17 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
+class AllRuns:
+    """A comparison of all runs, where the study leaves some out for a caution."""
+
+    runs: int
+    """Of the testbed that has fewer."""
+    ratio: float | None
+    interval: Interval | None
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """One metric of one cell against the reference in the matching cell."""
 
@@ -149,6 +161,8 @@ class Comparison:
     """What values are rounded to, in the unit; 0 where nothing shows that they are."""
     events: bool = False
     """Whether values are counts of events."""
+    all_runs: AllRuns | None = None
+    """The same of all runs; None where the study leaves none out for a caution."""
     predictable: float | None = None
     """The half-width, as a share, of the reference's mean as a calibration that was kept with the results predicts it here;
     None without one, or where it refuses."""
@@ -287,3 +301,5 @@ class Comparisons:
     """One for every cell that a testbed has runs of."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Reason -> number of runs that are not in it."""
+    excluded: Excluded | None = None
+    """What the study leaves out for a caution; None where its file names none."""

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 
-from twinbed.analyses.compare.result import Comparison, Estimate, Ordering, Spread
+from twinbed.analyses.compare.result import AllRuns, Comparison, Estimate, Ordering, Spread
 from twinbed.analyses.compare.words import explanation
 from twinbed.model.json import Json
 from twinbed.model.result import Interval
@@ -17,6 +17,18 @@ def rows(comparisons: Sequence[Comparison]) -> list[dict[str, Json]]:
     """One row a comparison; every factor is a column ``factor:<name>``."""
     factors = list(dict.fromkeys(factor for each in comparisons for factor in each.cell))
     return [_row(each, factors) for each in comparisons]
+
+
+def _all_runs(all_runs: AllRuns | None) -> dict[str, Json]:
+    """Only where the study leaves runs out."""
+    if all_runs is None:
+        return {}
+    return {
+        "all_runs": all_runs.runs,
+        "all_runs_ratio": all_runs.ratio,
+        **_bounds("all_runs_ratio_", all_runs.interval),
+        "all_runs_verdict": str(all_runs.verdict),
+    }
 
 
 def _row(each: Comparison, factors: Sequence[str]) -> dict[str, Json]:
@@ -55,6 +67,7 @@ def _row(each: Comparison, factors: Sequence[str]) -> dict[str, Json]:
         "intervals_overlap": each.intervals_overlap,
         **_spread(each.spread),
         "verdict": str(each.verdict),
+        **_all_runs(each.all_runs),
         "because": explanation(each),
         "replicates_needed": each.replicates_needed,
         "predictable": each.predictable,

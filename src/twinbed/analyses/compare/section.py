@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from markupsafe import Markup
 
+from twinbed.analyses.compare import exclusion
 from twinbed.analyses.compare.forest import MOST, drawable
 from twinbed.analyses.compare.grid import grid, spread
 from twinbed.analyses.compare.measured import measured
@@ -87,6 +88,7 @@ def verdicts(result: Comparisons) -> Iterator[Markup]:
         yield html('<p>Read it with the <a href="#cautions">{} caution{}</a>.</p>', kinds, "s" if kinds > 1 else "")
     if result.interim:
         yield html("<p>{}</p>", interim_sentence(result.interim))
+    yield from exclusion.paragraphs(result)
     if not result.comparisons:
         yield from _measured(result)
     headlines = [each for each in result.comparisons if each.headline]

@@ -10,6 +10,7 @@ from itertools import groupby
 from rich.console import Console
 from rich.text import Text
 
+from twinbed.analyses.compare import exclusion
 from twinbed.analyses.compare.forest import STYLES, forest
 from twinbed.analyses.compare.grid import mean
 from twinbed.analyses.compare.measured import measured
@@ -78,6 +79,8 @@ def verdict_table(result: Comparisons, console: Console, comparisons: Sequence[C
     if any(each.spread for each in shown):
         _spreads(console, [each for each in shown if each.spread])
     verdict_lines(result, console)
+    for text in exclusion.lines(result):
+        _print(console, text)
     hidden = sum(not each.headline for each in result.comparisons) if comparisons is None else 0
     if hidden:
         _print(console, f"{hidden} comparisons of other metrics are shown by `twinbed compare --all`.", "dim")

@@ -1,13 +1,15 @@
-"""What a run does inside: pauses of its clients, and the drift of its rate.
+"""What a run does inside: stalls of its clients, and the drift of its rate.
 
-By the requests of captures, or where there are none by iperf3's intervals; a run without either has none of the metrics.
-Methods: ``statistics.stalls`` and ``statistics.steady``.
+Stalls are those of TCP connections on the clients' links (the table ``stalls`` of captures), and pauses far beyond the client's
+own pace: of requests in captures, or where there are none of iperf3's intervals, or of the requests that ``ab -g`` wrote.
+Those that overlap are one.  iperf3's clock is not that of the captures: of both, what stalled longer.  A run without any of
+these has none of the metrics.  Methods: ``crates/core/src/readers/stalls``, ``statistics.stalls``, ``statistics.steady``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 OF_IPERF3 = {"host", "end", "start_s", "seconds", "bytes"}
 """The columns that iperf3's intervals have, unlike those of other tools."""
+AB_RESOLUTION_S = 1.0
+"""To what ``ab -g`` cuts the times at which requests begin."""
 CLIENT = "client"
 """How the names of clients' links begin."""
 
@@ -33,19 +37,105 @@ class _Client:
     where: str
     stalls: Sequence[Stall] | None
     lasted: float
+    begun_ns: int = 0
+    """The moment from which stalls' starts count, where it is known."""
 
 
 def pace(run: str, tables: Iterable[tuple[str, pa.Table]]) -> tuple[list[tuple[Value, Metric]], list[Caution]]:
     """The metrics of a run's inside, and a caution for each client that stalled."""
-    for name, table in tables:
-        if name == "exchanges":
-            clients, drift = [*_of_exchanges(table)], _drift_of_exchanges(table)
-        elif name == "intervals" and set(table.column_names) >= OF_IPERF3:
-            clients, drift = [*_of_intervals(table)], _drift_of_intervals(table)
-        else:
-            continue
-        return [*_values(clients, drift)], [caution for client in clients for caution in _caution(run, client)]
-    return [], []
+    named = {name: table for name, table in tables if name != "intervals" or set(table.column_names) >= OF_IPERF3}
+    exchanges, intervals, requests = (named.get(name) for name in ("exchanges", "intervals", "requests"))
+    of_connections = _of_connections(named.get("stalls"), named.get("connections"))
+    if exchanges is not None and (exchanges.num_rows or not of_connections):
+        clients, drift = [*_of_exchanges(exchanges)], _drift_of_exchanges(exchanges)
+        clients = _with_connections(clients, of_connections)
+    elif intervals is not None:
+        clients, drift = [*_of_intervals(intervals)], _drift_of_intervals(intervals)
+        clients = [_longer(client, of_connections.get(client.where)) for client in clients]
+    elif requests is not None:
+        clients, drift = [*_of_requests(requests)], None
+        clients = [_longer(client, of_connections.get(client.where)) for client in clients]
+    elif of_connections:
+        clients, drift = list(of_connections.values()), None
+    else:
+        return [], []
+    return [*_values(clients, drift)], [caution for client in clients for caution in _caution(run, client)]
+
+
+def _longer(client: _Client, other: _Client | None) -> _Client:
+    """What stalled longer, of what is known."""
+    known = [each for each in (client, other) if each is not None and each.stalls is not None]
+    return max(known, key=_stalled_s, default=client)
+
+
+def _stalled_s(client: _Client) -> float:
+    return math.fsum(stall.seconds for stall in client.stalls or ())
+
+
+def _of_connections(stalls: pa.Table | None, connections: pa.Table | None) -> dict[str, _Client]:
+    """By link: what stood still of the clients' TCP connections, from the first packet to the last."""
+    import pyarrow.compute as pc
+
+    from twinbed.statistics.stalls import Stall, together
+
+    if stalls is None or connections is None:
+        return {}
+    of_tcp = connections.filter(
+        pc.and_(
+            pc.and_(pc.starts_with(connections["link"], CLIENT), pc.equal(connections["protocol"], "tcp")),
+            pc.is_valid(connections["start_ns"]),
+        )
+    )
+    clients = {}
+    for link in of_tcp["link"].unique().to_pylist():
+        own = of_tcp.filter(pc.equal(of_tcp["link"], link))
+        begun = pc.min(own["start_ns"]).as_py()
+        since_s = pc.divide(pc.cast(pc.subtract(own["start_ns"], begun), "float64"), 1e9)
+        lasts = pc.add(since_s, pc.fill_null(own["duration_s"], 0))
+        rows = stalls.filter(pc.equal(stalls["link"], link))
+        found = [
+            Stall((start - begun) / 1e9, seconds)
+            for start, seconds in zip(rows["start_ns"].to_pylist(), rows["duration_s"].to_pylist(), strict=True)
+        ]
+        # Who waits until the capture ends may have sent its last packet long before.
+        lasted = max([pc.max(lasts).as_py(), *(stall.end_s for stall in found)])
+        clients[link] = _Client(link, together(found), lasted, begun)
+    return clients
+
+
+def _with_connections(clients: Sequence[_Client], of_connections: Mapping[str, _Client]) -> list[_Client]:
+    """Pauses and what stood still of connections, by one clock."""
+    from twinbed.statistics.stalls import Stall, together
+
+    joined = []
+    for client in clients:
+        other = of_connections.get(client.where)
+        if other is not None:
+            begun = min(client.begun_ns, other.begun_ns)
+            both = [
+                Stall(stall.start_s + (each.begun_ns - begun) / 1e9, stall.seconds)
+                for each in (client, other)
+                for stall in each.stalls or ()
+            ]
+            lasted = max(each.lasted + (each.begun_ns - begun) / 1e9 for each in (client, other))
+            client = _Client(client.where, together(both), lasted, begun)
+        joined.append(client)
+    return [*joined, *(other for link, other in of_connections.items() if link not in {each.where for each in clients})]
+
+
+def _of_requests(table: pa.Table) -> Iterator[_Client]:
+    """As ab wrote them: the seconds in which they began, and how long they took."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    from twinbed.statistics import stalls
+
+    known = table.filter(pc.and_(pc.is_valid(table["start_s"]), pc.is_valid(table["total_s"])))
+    for host in known["host"].unique().to_pylist():
+        own = known.filter(pc.equal(known["host"], host))
+        starts, lasts = (own[name].to_numpy().astype(float) for name in ("start_s", "total_s"))
+        lasted = float(np.max(starts + lasts) - np.min(starts))
+        yield _Client(host, stalls.of_requests(starts, lasts, AB_RESOLUTION_S), lasted)
 
 
 def _values(clients: Sequence[_Client], drift: float | None) -> Iterator[tuple[Value, Metric]]:
@@ -63,9 +153,8 @@ def _caution(run: str, client: _Client) -> Iterator[Caution]:
     if stalls:
         longest, in_all = max(each.seconds for each in stalls), sum(each.seconds for each in stalls)
         count = f"{len(stalls)} pauses, " if len(stalls) > 1 else ""
-        detail = (
-            f"{client.where}: {count}the longest {longest:.2g} s; {100 * in_all / client.lasted:.2g} % of {client.lasted:.3g} s"
-        )
+        share = f"{100 * in_all / client.lasted:.2g} % of {client.lasted:.3g} s"
+        detail = f"{client.where or 'client'}: {count}the longest {longest:.2g} s; {share}"
         yield Caution(Kind.STALL, detail, run)
 
 
@@ -79,9 +168,10 @@ def _of_exchanges(table: pa.Table) -> Iterator[_Client]:
     for link in of_clients["link"].unique().to_pylist():
         own = of_clients.filter(pc.equal(of_clients["link"], link))
         begun = own["start_ns"].to_numpy()
-        begun = (begun - begun.min()) / 1e9
+        first = int(begun.min())
+        begun = (begun - first) / 1e9
         events = np.concatenate([begun, begun + own["duration_s"].to_numpy()])
-        yield _Client(link, stalls.of_events(events), float(np.ptp(events)))
+        yield _Client(link, stalls.of_events(events), float(np.ptp(events)), first)
 
 
 def answered(table: pa.Table) -> pa.Table:

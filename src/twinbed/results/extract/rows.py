@@ -33,6 +33,8 @@ from twinbed.results.extract.cautions import above_link_rate
 from twinbed.results.extract.completeness import completeness
 from twinbed.results.extract.condense import condensed
 from twinbed.results.extract.derived import derive, fairness, work_done
+from twinbed.results.extract.kernel import NAME as KERNEL_MESSAGES
+from twinbed.results.extract.kernel import kernel_messages
 from twinbed.results.extract.pace import pace
 from twinbed.results.extract.usage import usage
 
@@ -181,6 +183,11 @@ def read_run(
     used = list(usage(record.programs))
     known = declared(METRICS, work_metric)
     rows.values.extend((value, known[value.metric]) for value in (*used, *derive(used, known, work_metric, work)))
+    try:
+        said = kernel_messages(folder / "artifacts", (f"{artifact['path']}" for artifact in record.artifacts))
+        rows.tables.extend([(KERNEL_MESSAGES, said)] if said is not None else [])
+    except UNREADABLE as error:
+        rows.cautions.append(Caution(Kind.UNREADABLE, f"kernel logs: {error}".replace(f"{folder}/", ""), record.id))
     values, cautions = pace(record.id, rows.tables)
     rows.values.extend(values)
     rows.cautions.extend(cautions)

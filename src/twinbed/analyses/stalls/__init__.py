@@ -1,0 +1,1 @@
+"""Stalls: when connections stood still, for how long, and what happened then."""

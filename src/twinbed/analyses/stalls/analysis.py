@@ -1,0 +1,228 @@
+"""The analysis ``stalls``: each time that a connection stood still, where, and what else happened then.
+
+In: the tables ``stalls``, ``exchanges``, ``connections`` and ``kernel_messages``, and cautions.  Out: a row for each stall of a
+connection; what a client's link and its server's both saw is one.  Definitions: docs/stalls.md.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+
+from pydantic import BaseModel, ConfigDict
+
+from twinbed.analyses.stalls.result import KernelMessage, Stalled, StallsFound
+from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.record import Record
+from twinbed.model.run import Status
+from twinbed.model.tables import Tables
+
+NEAR_S = 1.0
+"""Kernel messages up to so long before or after a stall are shown beside it."""
+SIDES = {"originator": "client", "responder": "server"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What the analysis takes of a row of the table ``stalls``."""
+
+    run: str
+    link: str
+    originator_address: str
+    originator_port: int
+    responder_address: str
+    responder_port: int
+    start_ns: int
+    duration_s: float
+    direction: str
+    unacknowledged_bytes: int
+    retransmissions: int
+    probes: int
+    returned_packets: int
+    rto_s: float
+    reason: str
+    ended_by: str
+
+    @property
+    def end_ns(self) -> int:
+        return self.start_ns + round(1e9 * self.duration_s)
+
+    @property
+    def place(self) -> tuple[str, str]:
+        return self.run, self.link
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    host: str
+    time_ns: int
+    text: str
+
+
+class StallsParams(BaseModel):
+    """It has no settings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class StallsAnalysis(Analysis[StallsParams, StallsFound]):
+    """When connections stood still."""
+
+    name = "stalls"
+    params = StallsParams
+    summary = "when connections stood still, for how long, where, and what the kernels said"
+
+    def run(self, source: Tables, params: StallsParams | None = None) -> StallsFound:
+        records = {each.id: each for each in source.records if each.status is Status.COMPLETE}
+        columns = [each.name for each in fields(_Seen)]
+        rows = [
+            _Seen(**{name: row[name] for name in columns})
+            for row in source.table("stalls").to_pylist()
+            if row["run"] in records
+        ]
+        requests, begun = _requests(source, rows), _begun(source, rows)
+        messages: dict[str, list[_Said]] = defaultdict(list)
+        for row in source.table("kernel_messages").to_pylist():
+            messages[row["run"]].append(_Said(row["host"], row["time_ns"], row["text"]))
+        stalls = [
+            _stalled(records[group[0].run], group, requests, begun, messages[group[0].run])
+            for group in _groups(sorted(rows, key=lambda row: (row.start_ns, row.link)))
+        ]
+        metrics = source.table("metrics")
+        known = {
+            run
+            for run, metric, value in (
+                zip(*(metrics[name].to_pylist() for name in ("run", "metric", "value")), strict=True)
+                if metrics.num_rows
+                else ()
+            )
+            if metric == "stalls" and value is not None and run in records
+        }
+        return StallsFound(tuple(stalls), len(known), tuple(_pauses(source, records)))
+
+    def tables(self, result: StallsFound) -> Mapping[str, Sequence[Row]]:
+        from twinbed.analyses.stalls.tables import message_rows, rows
+
+        return {"stalls": rows(result), "messages": message_rows(result)}
+
+    def sections(self, source: Tables) -> Sequence[Section]:
+        result = self.run(source)
+        if not result.stalls:
+            return ()
+        from twinbed.analyses.stalls.section import section
+
+        return (section(result),)
+
+
+def _groups(rows: Sequence[_Seen]) -> Iterator[list[_Seen]]:
+    """What both links of a connection saw at one time, together."""
+    groups: list[list[_Seen]] = []
+    open_groups: dict[tuple[object, ...], list[_Seen]] = {}
+    for row in rows:
+        ends = (row.originator_address, row.originator_port, row.responder_address, row.responder_port)
+        key = (row.run, *ends, row.direction)
+        group = open_groups.get(key)
+        overlaps = group is not None and row.start_ns < group[0].end_ns
+        if group is not None and overlaps and all(row.link != other.link for other in group):
+            group.append(row)
+        else:
+            open_groups[key] = [row]
+            groups.append(open_groups[key])
+    yield from groups
+
+
+def _stalled(
+    record: Record,
+    group: Sequence[_Seen],
+    requests: Mapping[tuple[str, str], Sequence[tuple[int, int]]],
+    begun: Mapping[tuple[str, str], int],
+    messages: Sequence[_Said],
+) -> Stalled:
+    """By the client's link, where that saw it."""
+    row = min(group, key=lambda each: (not each.link.startswith("client"), each.link))
+    link, start, end = row.place, row.start_ns, row.end_ns
+    under_way = None
+    if link in requests:
+        under_way = sum(one <= end and other >= start for one, other in requests[link])
+    near = round(1e9 * NEAR_S)
+    return Stalled(
+        run=record.id,
+        cell={name: level for name, level in record.levels.items() if name != "testbed"},
+        testbed=str(record.settings["testbed"]["name"]),
+        links=tuple(sorted(each.link for each in group)),
+        client=f"{row.originator_address}:{row.originator_port}",
+        server=f"{row.responder_address}:{row.responder_port}",
+        start_ns=start,
+        since_s=(start - begun.get(link, start)) / 1e9,
+        duration_s=row.duration_s,
+        waiting=SIDES[row.direction],
+        unacknowledged_bytes=row.unacknowledged_bytes,
+        retransmissions=row.retransmissions,
+        probes=row.probes,
+        rto_s=row.rto_s,
+        reason=row.reason,
+        ended_by=row.ended_by,
+        place=_place(group),
+        requests=under_way,
+        messages=tuple(
+            KernelMessage(each.host, (each.time_ns - start) / 1e9, each.text)
+            for each in messages
+            if start - near <= each.time_ns <= end + near
+        ),
+    )
+
+
+def _place(group: Sequence[_Seen]) -> str | None:
+    """Where it got stuck, by what of the retransmissions and answers either link saw."""
+    by_side = {"client" if row.link.startswith("client") else "server": row for row in group}
+    if len(by_side) != 2:
+        return None
+    own = SIDES[group[0].direction]
+    sender, receiver = by_side[own], by_side["server" if own == "client" else "client"]
+    if sender.reason == "zero_window":
+        return "receiver"
+    if not sender.retransmissions:
+        return "sender"
+    if not receiver.retransmissions:
+        return "path"
+    return "path_back" if receiver.returned_packets > sender.returned_packets else "receiver"
+
+
+def _requests(source: Tables, rows: Sequence[_Seen]) -> dict[tuple[str, str], list[tuple[int, int]]]:
+    """Run and link -> begin and end of each request, of the links that stalled. One without an end never had one."""
+    wanted = {row.place for row in rows}
+    found: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    table = source.table("exchanges")
+    if not wanted or not table.num_rows:
+        return found
+    for run, link, start, seconds in zip(
+        *(table[name].to_pylist() for name in ("run", "link", "start_ns", "duration_s")), strict=True
+    ):
+        if (run, link) in wanted and start is not None:
+            end = 1 << 63 if seconds is None else start + round(1e9 * seconds)
+            found.setdefault((run, link), []).append((start, end))
+    return found
+
+
+def _begun(source: Tables, rows: Sequence[_Seen]) -> dict[tuple[str, str], int]:
+    wanted = {row.place for row in rows}
+    table = source.table("connections")
+    begun: dict[tuple[str, str], int] = {}
+    columns = (table[name].to_pylist() for name in ("run", "link", "start_ns")) if wanted and table.num_rows else ()
+    for run, link, start in zip(*columns, strict=True):
+        if (run, link) in wanted and start is not None:
+            begun[run, link] = min(start, begun.get((run, link), start))
+    return begun
+
+
+def _pauses(source: Tables, records: Mapping[str, Record]) -> Iterator[Caution]:
+    table = source.table("cautions")
+    columns = (table[name].to_pylist() for name in ("run", "kind", "detail")) if table.num_rows else ()
+    for run, kind, detail in zip(*columns, strict=True):
+        if kind == Kind.STALL.name.lower() and run in records:
+            yield Caution(Kind.STALL, detail, run)
+
+
+analysis = StallsAnalysis()

@@ -1,0 +1,59 @@
+"""What the analysis ``stalls`` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from twinbed.model.caution import Caution
+from twinbed.model.run import Level
+
+
+@dataclass(frozen=True, slots=True)
+class KernelMessage:
+    host: str
+    after_s: float
+    """From the stall's start; below 0 for one just before it."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stalled:
+    """One connection that stood still, as seen on one link, or on a client's and its server's."""
+
+    run: str
+    cell: Mapping[str, Level]
+    testbed: str
+    links: tuple[str, ...]
+    client: str
+    """Address and port of the end that opened the connection."""
+    server: str
+    start_ns: int
+    since_s: float
+    """From the first packet of the link's connections."""
+    duration_s: float
+    waiting: str
+    """client or server: the end whose data is unacknowledged."""
+    unacknowledged_bytes: int
+    retransmissions: int
+    probes: int
+    rto_s: float
+    reason: str
+    ended_by: str
+    place: str | None
+    """path, path_back, receiver or sender; None where not both links of the connection were captured."""
+    requests: int | None
+    """Under way on the link at some time of it; None where single requests are not known."""
+    messages: tuple[KernelMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StallsFound:
+    stalls: tuple[Stalled, ...] = ()
+    """In the order of their starts."""
+    runs: int = 0
+    """Complete runs whose connections or pace are known."""
+    pauses: tuple[Caution, ...] = ()
+    """What each client's pauses come to, those that only its pace shows included."""
+    cautions: tuple[Caution, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)

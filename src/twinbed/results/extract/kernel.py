@@ -1,0 +1,46 @@
+"""What hosts' kernels said while a run lasted, with the machine's time of each message.
+
+From the artifacts ``kernel.log`` (dmesg from the run's mark on) and ``kernel.clock.json``, which says how far the machine's
+clock of the day is ahead of the kernel's (``lab/watch``).  The kernel stamps messages by its own clock, which runs on from boot
+as the monotonic one does, to within milliseconds; ``uncertain_s`` is how exactly the two clocks were compared.  Without that
+file there are no rows.
+
+Columns: host, time_ns, uncertain_s, text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from twinbed.model.kernel import KERNEL_CLOCK, KERNEL_LOG
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NAME = "kernel_messages"
+MOST = 10_000
+"""Messages kept of a host: the last ones."""
+_LINE = re.compile(r"^\[\s*(\d+\.\d+)\]\s*(.*)$")
+
+
+def kernel_messages(artifacts: Path, files: Iterable[str]) -> pa.Table | None:
+    """The messages of all hosts; None where no host's are there. Raises ValueError for a clock that cannot be read."""
+    import pyarrow as pa
+
+    rows: list[dict[str, object]] = []
+    for name in sorted(files):
+        log = artifacts.parent / name
+        clock = log.with_name(KERNEL_CLOCK)
+        if log.name != KERNEL_LOG or not clock.is_file() or not log.is_file():
+            continue
+        said = json.loads(clock.read_bytes())
+        ahead_s, uncertain_s = float(said["ahead_s"]), float(said["uncertain_s"])
+        found = map(_LINE.match, log.read_text(errors="replace").splitlines())
+        for line in [each for each in found if each][-MOST:]:
+            time_ns = round((float(line[1]) + ahead_s) * 1e9)
+            rows.append({"host": log.parent.name, "time_ns": time_ns, "uncertain_s": uncertain_s, "text": line[2]})
+    return pa.Table.from_pylist(rows) if rows else None
