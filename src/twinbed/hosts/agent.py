@@ -228,7 +228,7 @@ class AgentHost:
 
     def fetch(self, path: str, to: Path, *, limit_s: float = 120.0) -> int:
         """Copy a file of the host to this machine; returns its size in bytes."""
-        with files.create(to) as sink:
+        with to.open("wb") as sink:
             return _Fetch(self.connection, path, sink).finish(limit_s)
 
     def read(self, path: str, *, limit_s: float = 30.0) -> bytes:
