@@ -11,6 +11,7 @@ docs/explain.md has the sources.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Switch:
     off: str | int
     applied: str = ""
     """What ``applied`` calls it; empty for a setting of the workload."""
-    section: str = "testbed"
+    section: Literal["testbed", "workload"] = "testbed"
     """Of the study file."""
 
     @property
