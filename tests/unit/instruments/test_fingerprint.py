@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from twinbed import _core
 from twinbed.contracts.place import MACHINE, Target
 from twinbed.instruments.fingerprint import FingerprintParams, fingerprint
 from twinbed.model.caution import Kind
 from twinbed.readers.fingerprint import answers, nmap
 from twinbed.readers.fingerprint.feature import Feature, moments
+from twinbed.readers.packets import fingerprints
+from twinbed.registry import catalogue
+from twinbed.study.loading import load
 
 NMAP = (Path(__file__).parents[2] / "golden/fingerprint/nmap-nginx.xml").read_bytes()
 CLIENT = Target("client", {"eth0": "client"}, servers={"server": "10.77.0.2"})
@@ -190,3 +195,31 @@ def test_a_broken_file_costs_its_own_features(tmp_path: Path) -> None:
     assert {caution.kind for caution in found.cautions} == {Kind.UNREADABLE}
     assert any("client/nmap-server.xml: no XML" in each for each in said)
     assert any("client/http-server.json" in each for each in said)
+
+
+MANUAL = (Path(__file__).parents[3] / "docs/fingerprint.md").read_text()
+CAPTURE = Path(__file__).parents[2] / "golden/captures/http-short.pcap"
+
+
+def test_the_manual_s_study_is_one_and_its_list_of_passive_features_is_whole() -> None:
+    (text,) = re.findall(r"```yaml\n(.*?)```", MANUAL, re.DOTALL)
+    assert load(text, "manual.yaml", catalogue()).name == "fingerprint"
+    tables, _ = _core.capture_tables(CAPTURE, ["observer"])
+    names = set(tables["fingerprints"]["feature"].to_pylist())
+    passive = MANUAL.partition("### Passive")[2].partition("### Active")[0]
+    listed = set(re.findall(r"`([a-z0-9_]+)`", passive))
+    assert {name for name in names if not name.startswith("syn_ack_delay_")} <= listed
+
+
+def test_a_capture_s_rows_are_of_its_own_host() -> None:
+    tables, _ = _core.capture_tables(CAPTURE, ["observer"])
+    client = fingerprints.of_link("client2", tables["fingerprints"]).to_pylist()
+    server = fingerprints.of_link("server", tables["fingerprints"]).to_pylist()
+    assert {(row["observer"], row["host"]) for row in client} == {("passive", "client2")}
+    # tshark: -T fields -e ip.id of SYNs: the server's are 0.
+    assert next(row["text"] for row in server if row["feature"] == "tcp_quirks") == "df"
+    assert next(row["text"] for row in client if row["feature"] == "tcp_quirks") == "df,id+"
+    both = fingerprints.of_both_ends(tables["fingerprints"])
+    assert set(both["host"].to_pylist()) == {"client", "server"}
+    # A capture without SYNs says nothing of hosts.
+    assert fingerprints.of_link("client", tables["fingerprints"].slice(0, 0)).num_rows == 0
