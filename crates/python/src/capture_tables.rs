@@ -10,6 +10,7 @@ use pyo3::types::PyDict;
 use twinbed_core::capture::Ended;
 use twinbed_core::flow::Summary;
 use twinbed_core::readers::http;
+use twinbed_core::readers::observer::Observer;
 use twinbed_core::readers::packetisation as packets;
 use twinbed_core::readers::stalls;
 use twinbed_core::readers::tcptrace::{self, Row};
@@ -20,13 +21,14 @@ use twinbed_core::table::Column;
 use crate::arrow::{batch, schema, table, table_of};
 use crate::captures::{self, truncated, Ending};
 use crate::flows::columns::columns;
+use crate::observer::{host_columns, window_columns};
 use crate::packetisation::{direction_columns, exchange_columns, size_columns, whole};
 use crate::stalls::stall_columns;
 use crate::steps::{packet_columns, step_columns, wait_columns};
 use crate::udp::rows as stream_rows;
 use crate::zeek::{summary_dict, Reading, Wanted};
 
-const TABLES: [&str; 7] = ["connections", "flows", "packetisation", "exchanges", "steps", "stalls", "streams"];
+const TABLES: [&str; 8] = ["connections", "flows", "packetisation", "exchanges", "steps", "stalls", "streams", "observer"];
 
 #[pyfunction]
 #[pyo3(signature = (path, wanted=None, *, ignore_checksums=false))]
@@ -54,7 +56,10 @@ pub fn capture_tables<'py>(
                     (is_wanted("exchanges") || is_wanted("steps")).then(|| http::Analyzer::new(http_options())),
                     (
                         is_wanted("streams").then(|| udp::Engine::new(udp::Options::default())),
-                        is_wanted("stalls").then(|| stalls::Analyzer::new(false)),
+                        (
+                            is_wanted("stalls").then(|| stalls::Analyzer::new(false)),
+                            is_wanted("observer").then(Observer::default),
+                        ),
                     ),
                 ),
             ),
@@ -63,7 +68,7 @@ pub fn capture_tables<'py>(
     let read = py.detach(|| {
         let Ending { origin, stops } = captures::read(vec![path.clone()], |frame| readers.frame(frame))?;
         let stop = stops.first().map(|(_, stop)| stop.clone());
-        let (log, (flows, (mut packetisation, (mut requests, (streams, stalls))))) =
+        let (log, (flows, (mut packetisation, (mut requests, (streams, (stalls, observed)))))) =
             readers.finish(Ended { origin, stop });
         if !stops.is_empty() {
             // These take no damaged capture: they say what is wrong, or that only its last record is cut off.
@@ -71,9 +76,9 @@ pub fn capture_tables<'py>(
                 packetisation.map(|_| whole(&path, packets::Analyzer::new(packets::Options::default()))).transpose()?;
             requests = requests.map(|_| whole(&path, http::Analyzer::new(http_options()))).transpose()?;
         }
-        Ok::<_, PyErr>((log, flows.map(flow_batch), packetisation, requests, streams, stalls, stops))
+        Ok::<_, PyErr>((log, flows.map(flow_batch), packetisation, requests, streams, stalls, observed, stops))
     })?;
-    let (log, flows, packetisation, requests, streams, stalls, stops) = read;
+    let (log, flows, packetisation, requests, streams, stalls, observed, stops) = read;
     let (batches, summary) = log.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
     let tables = PyDict::new(py);
     if is_wanted("connections") {
@@ -101,6 +106,10 @@ pub fn capture_tables<'py>(
     }
     if let Some(done) = stalls {
         tables.set_item("stalls", table(py, stall_columns(&done.rows).batch())?)?;
+    }
+    if let Some(done) = observed {
+        tables.set_item("fingerprints", table(py, host_columns(&done).batch())?)?;
+        tables.set_item("windows", table(py, window_columns(&done.windows).batch())?)?;
     }
     let dict = summary_dict(py, &summary)?;
     dict.set_item("truncated", truncated(py, &stops)?)?;

@@ -22,9 +22,10 @@ def alone(path: Path) -> tuple[dict[str, Any], Any]:
     exchanges, _ = _core.requests(path)
     streams, _ = _core.udp_streams(path)
     steps, _ = _core.capture_tables(path, ["steps", "stalls"])
+    observed, _ = _core.capture_tables(path, ["observer"])
     tables = {"connections": log, "flows": flows, "packetisation": directions, "segment_sizes": sizes, "exchanges": exchanges}
     of_steps = {name: steps[name] for name in ("steps", "step_waits", "step_packets", "stalls")}
-    return {**tables, "streams": streams, **of_steps}, summary
+    return {**tables, "streams": streams, **of_steps, **observed}, summary
 
 
 def outcome(read: Any, path: Path) -> Any:

@@ -48,6 +48,8 @@ LATER = "interrupts"
 STEPS = {"steps", "step_packets", "step_waits", "reorder_density", "reorder_buffer_occupancy_density"}
 """Tables that captures did not have: `tests/unit/core/test_steps.py` holds steps against tshark, `crates/core/tests/pairs.rs`
 densities against their definitions."""
+OBSERVED = {"fingerprints", "windows"}
+"""The same: `crates/core/tests/observer.rs` and `tests/unit/core/test_observer_peers.py`."""
 WEAKER = ("exact", "unseen", "counts")
 
 
@@ -119,7 +121,7 @@ def test_extraction_gives_the_tables_of_the_archive(tmp_path: Path) -> None:
     assert run(["compare", FOLDER]) == 5, "extracts them, where no test has yet"
     old, new = Store.open(tmp_path / "unpacked"), Store.open(Path(FOLDER))
     names = {path.name for path in (tmp_path / "unpacked" / "tables").iterdir()}
-    assert {path.name for path in Path(FOLDER, "tables").iterdir() if path.is_dir()} == names | {LATER} | STEPS
+    assert {path.name for path in Path(FOLDER, "tables").iterdir() if path.is_dir()} == names | {LATER} | STEPS | OBSERVED
     by_cpu = pc.and_(
         pc.equal(old.table("counters")["source"], "/proc/interrupts"), pc.is_valid(old.table("counters")["difference"])
     )
