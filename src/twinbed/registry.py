@@ -16,10 +16,12 @@ from twinbed.imports.workload import Imported
 from twinbed.instruments.counters import counters
 from twinbed.instruments.events import events
 from twinbed.instruments.latency import latency
+from twinbed.instruments.monitor import monitor
 from twinbed.instruments.packets import packets
 from twinbed.instruments.sockets import sockets
 from twinbed.instruments.syscalls import syscalls
 from twinbed.metrics import completeness, overlap, pace, usage
+from twinbed.metrics import monitor as monitor_metrics
 from twinbed.metrics.derived import FAIRNESS, declared
 from twinbed.published.printed import table_names
 from twinbed.study.catalogue import Catalogue
@@ -64,7 +66,7 @@ PLUGINS = Registry(
         )
     },
     workloads={workload.name: workload for workload in (http, iperf3, planted)},
-    instruments={instrument.name: instrument for instrument in (packets, counters, events, syscalls, latency, sockets)},
+    instruments={instrument.name: instrument for instrument in (packets, counters, events, syscalls, latency, sockets, monitor)},
     backgrounds={background.name: background for background in (stress, traffic)},
 )
 
@@ -194,5 +196,5 @@ def metrics(workload: str, others: Sequence[str]) -> Mapping[str, str]:
     return {
         **units,
         FAIRNESS.name: FAIRNESS.unit,
-        **{metric.name: metric.unit for metric in (*pace.METRICS, *completeness.METRICS)},
+        **{metric.name: metric.unit for metric in (*pace.METRICS, *completeness.METRICS, *monitor_metrics.EXTRA_METRICS)},
     }

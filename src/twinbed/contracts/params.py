@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
+from twinbed.contracts.check import Trial
 from twinbed.model.topology import Topology
 
 ROLES = ("client", "server", "router")
@@ -83,6 +84,10 @@ class InstrumentParams(PluginParams):
 
     def programs(self) -> Sequence[str]:
         """Programs that hosts must have, beyond what the image always has."""
+        return ()
+
+    def trials(self) -> Sequence[Trial]:
+        """Programs that this machine must have, where the lab's links are captured."""
         return ()
 
     def estimate_seconds(self) -> float:

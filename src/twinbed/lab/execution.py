@@ -152,6 +152,12 @@ def execute(
                 for target in of_instrument(targets, outcome.drawn.get(name))
                 for command in plugins.instruments[choice.kind].plan(choice.params, target)
             ]
+            readings = [
+                command
+                for name, choice in run.instruments.items()
+                for target in of_instrument(targets, outcome.drawn.get(name))
+                for command in plugins.instruments[choice.kind].after(choice.params, target)
+            ]
             with phases.timed(Phase.INSTRUMENT, _together(measures)):
                 watch.begin()
                 instruments = stage.start(measures)
@@ -165,10 +171,12 @@ def execute(
                 outcome.cautions += _ended(background)
                 if spoilt := bed.troubles():
                     raise HostError("; ".join(spoilt))
-            with phases.timed(Phase.COLLECT, _COLLECT_LIMIT_S):
+            with phases.timed(Phase.COLLECT, _COLLECT_LIMIT_S + _together(readings)):
                 stage.stop(instruments)
                 stage.stop(background)
                 stage.stop(servers)
+                for command in readings:
+                    to_its_end(command, bed, site)
                 outcome.programs = [
                     *_used([*clients.started, *servers], Role.WORKLOAD),
                     *_used(instruments, Role.INSTRUMENT),

@@ -19,6 +19,7 @@ from twinbed.contracts.host_settings import HostSettings
 from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams
 from twinbed.contracts.plugins import AnyDriver
 from twinbed.design.time import UNSHAPED_RATE
+from twinbed.hosts import process
 from twinbed.hosts.cache import cache_root
 from twinbed.hosts.cgroups import cgroup_root
 from twinbed.hosts.error import HostError
@@ -35,6 +36,7 @@ _TOOLS = {
     "tcpdump": "tcpdump",
     "ethtool": "ethtool",
 }
+_TRIAL_LIMIT_S = 30.0
 _PROGRAM_FOLDERS = ("usr/bin", "usr/sbin", "bin", "sbin")
 _BUILDERS = {"mmdebstrap": "mmdebstrap", "mkfs.erofs": "erofs-utils"}
 """Only for building the image."""
@@ -134,6 +136,23 @@ def programs(plugins: Sequence[tuple[str, InstrumentParams | BackgroundParams]])
             path = shutil.which(program, path=":".join(str(image.rootfs / folder) for folder in _PROGRAM_FOLDERS))
             status = "in the image" if path else "not in the image, and no package of Debian's"
             check = Check(f"{program}, for {name}", path is not None, status, f"choose another tool for {name}, such as irtt")
+            checks += [] if check in checks else [check]
+    return checks
+
+
+def trials(plugins: Sequence[tuple[str, InstrumentParams | BackgroundParams]]) -> list[Check]:
+    """Whether the programs run that a study's instruments need on this machine: (name, params)."""
+    checks: list[Check] = []
+    for name, params in plugins:
+        for trial in params.trials() if isinstance(params, InstrumentParams) else ():
+            what = f"{Path(trial.argv[0]).name}, for {name}"
+            try:
+                done = process.run(trial.argv, limit_s=_TRIAL_LIMIT_S)
+            except process.ProcessFailed as error:
+                check = Check(what, False, str(error).replace("\n", " "), trial.mend)
+            else:
+                said = (done.text or done.stderr.decode(errors="replace")).strip().splitlines()
+                check = Check(what, True, said[0] if said else f"`{' '.join(trial.argv)}`")
             checks += [] if check in checks else [check]
     return checks
 
