@@ -35,6 +35,7 @@ from twinbed.testbeds.remote import remote, uplinked
 from twinbed.workloads.http import http
 from twinbed.workloads.iperf3 import iperf3
 from twinbed.workloads.planted import planted
+from twinbed.workloads.replay import replay
 
 
 class Registry(Plugins):
@@ -65,7 +66,7 @@ PLUGINS = Registry(
             fake,
         )
     },
-    workloads={workload.name: workload for workload in (http, iperf3, planted)},
+    workloads={workload.name: workload for workload in (http, iperf3, planted, replay)},
     instruments={instrument.name: instrument for instrument in (packets, counters, events, syscalls, latency, sockets, monitor)},
     backgrounds={background.name: background for background in (stress, traffic)},
 )
@@ -101,6 +102,7 @@ def formats() -> Mapping[str, Format]:
     from twinbed.imports.formats.sockperf import sockperf
     from twinbed.imports.formats.strace import strace
     from twinbed.imports.formats.strace_summary import strace_summary
+    from twinbed.imports.formats.suricata_eve import suricata_eve
     from twinbed.imports.formats.sysdig import sysdig
     from twinbed.imports.formats.tc_statistics import tc_statistics
     from twinbed.imports.formats.tcptrace_csv import tcptrace_csv
@@ -137,6 +139,7 @@ def formats() -> Mapping[str, Format]:
         tcptrace_csv,
         zeek_conn_tsv,
         zeek_conn_json,
+        suricata_eve,
         generic_csv,
         generic_json,
         capture,

@@ -99,6 +99,7 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
         *preflight.network([(run.topology, registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params) for run in to_do]),
         *preflight.programs(accompanying),
         *preflight.trials(accompanying),
+        *preflight.confined(to_do, registry.PLUGINS.drivers),
         *preflight.backgrounds(
             [
                 (registry.PLUGINS.drivers[run.testbed.kind], choice.params)

@@ -96,6 +96,8 @@ def execute(
     if checked is not None and checked.reason is not None:
         raise RunFailed(Phase.LINK_CHECK, f"{checked.reason} (measured in run {checked.run}; --retry-failed measures again)")
     driver = plugins.drivers[run.testbed.kind]
+    if run.workload.params.lab_only and not driver.in_lab:
+        raise RunFailed(Phase.UP, not_in_a_lab(run))
     workload = plugins.workloads[run.workload.kind]
     phases = TimedPhases(outcome.phases, on_phase)
     outcome.drawn = drawn(run)
@@ -193,6 +195,12 @@ def execute(
         raise RunFailed(
             phases.current, "; ".join([reason, *(trouble for trouble in troubles if trouble not in reason)])
         ) from error
+
+
+def not_in_a_lab(run: Run) -> str:
+    """Why a workload may not run on this testbed."""
+    kind = run.workload.kind
+    return f"the workload {kind} runs in labs alone, and hosts of {run.testbed_name} ({run.testbed.kind}) are on other networks"
 
 
 def _may_leave_unfinished(driver: AnyDriver, run: Run) -> bool:

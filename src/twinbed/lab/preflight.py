@@ -25,10 +25,12 @@ from twinbed.hosts.cgroups import cgroup_root
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, leftovers, open_lab
 from twinbed.image import find, probe_path
+from twinbed.lab.execution import not_in_a_lab
 from twinbed.links import bridge, openvswitch, shaping
 from twinbed.links.abilities import Ability, abilities, needed
 from twinbed.model.error import TwinbedError
 from twinbed.model.topology import Link, Topology
+from twinbed.study.run import Run
 
 _TOOLS = {
     "ip": "iproute2",
@@ -37,6 +39,8 @@ _TOOLS = {
     "ethtool": "ethtool",
 }
 _TRIAL_LIMIT_S = 30.0
+_LAB_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where programs of a lab are looked for, as crates/probe/src/command.rs has it."""
 _PROGRAM_FOLDERS = ("usr/bin", "usr/sbin", "bin", "sbin")
 _BUILDERS = {"mmdebstrap": "mmdebstrap", "mkfs.erofs": "erofs-utils"}
 """Only for building the image."""
@@ -140,6 +144,13 @@ def programs(plugins: Sequence[tuple[str, InstrumentParams | BackgroundParams]])
     return checks
 
 
+def confined(runs: Sequence[Run], drivers: Mapping[str, AnyDriver]) -> list[Check]:
+    """Whether what may run in labs alone is asked to run there."""
+    wrong = [run for run in runs if run.workload.params.lab_only and not drivers[run.testbed.kind].in_lab]
+    mend = "take containers or guests of this machine"
+    return list(dict.fromkeys(Check(f"workload {run.workload.kind}", False, not_in_a_lab(run), mend) for run in wrong))
+
+
 def trials(plugins: Sequence[tuple[str, InstrumentParams | BackgroundParams]]) -> list[Check]:
     """Whether the programs run that a study's instruments need on this machine: (name, params)."""
     checks: list[Check] = []
@@ -147,7 +158,7 @@ def trials(plugins: Sequence[tuple[str, InstrumentParams | BackgroundParams]]) -
         for trial in params.trials() if isinstance(params, InstrumentParams) else ():
             what = f"{Path(trial.argv[0]).name}, for {name}"
             try:
-                done = process.run(trial.argv, limit_s=_TRIAL_LIMIT_S)
+                done = process.run(trial.argv, limit_s=_TRIAL_LIMIT_S, env={"PATH": _LAB_PATH})
             except process.ProcessFailed as error:
                 check = Check(what, False, str(error).replace("\n", " "), trial.mend)
             else:

@@ -54,7 +54,7 @@ class MonitorParams(InstrumentParams):
         description="what reads the captures besides twinbed's own reader: own, nothing; suricata, alerts and flow records; zeek,"
         " its conn.log",
     )
-    program: str | None = Field(None, pattern="^/", description="path of the engine's program; null: the one on PATH")
+    program: str | None = Field(None, pattern="^/", description="path of the engine's program; null: the one in /usr/bin and its like")
     rules: str | None = Field(
         None, description="file of Suricata's rules, from the current folder; null: a few on checksums and streams"
     )
