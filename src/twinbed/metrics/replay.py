@@ -22,6 +22,11 @@ METRICS = (
         "how far packets arrived from when the capture has them, counted from each side's first one; 95th percentile",
         headline=True,
     ),
+    _metric(
+        "replay_start_skew",
+        "s",
+        "between the first frames of both sides, as the client's host sees them: its own as it is sent, the server's as it comes",
+    ),
     _metric("left_out_packets", "1", "packets of the capture that are not replayed: not IPv4, fragments, too long, beyond a limit"),
 )
 UNITS = {metric.name: metric.unit for metric in METRICS}

@@ -33,14 +33,14 @@ class Rule:
     name: str
     ip_protocol: int
     ports: Set[int] | None = None
-    """The responder's; of ICMP the message's type, at either end. None: any."""
+    """The responder's; of ICMP the message's type, which is the originator's. None: any."""
     states: Set[str] | None = None
     """None: any."""
 
-    def fits(self, ip_protocol: int, ports: Set[int], state: str) -> bool:
+    def fits(self, ip_protocol: int, port: int, state: str) -> bool:
         return (
             ip_protocol == self.ip_protocol
-            and (self.ports is None or not self.ports.isdisjoint(ports))
+            and (self.ports is None or port in self.ports)
             and (self.states is None or state in self.states)
         )
 
@@ -70,5 +70,6 @@ def class_of(row: Mapping[str, object], services: Sequence[Service]) -> str:
     assert isinstance(originator, int) and isinstance(responder, int)
     if any(row["protocol"] == each.protocol and each.port in (None, responder) for each in services):
         return RETRY if ip_protocol == TCP and state in UNESTABLISHED else WORKLOAD
-    ports = {originator, responder} if ip_protocol in (ICMP, ICMPV6) else {responder}
-    return next((rule.name for rule in RULES if rule.fits(ip_protocol, ports, state)), UNKNOWN)
+    # The other one is a code where no answer is defined.
+    port = originator if ip_protocol in (ICMP, ICMPV6) else responder
+    return next((rule.name for rule in RULES if rule.fits(ip_protocol, port, state)), UNKNOWN)

@@ -1,4 +1,4 @@
-"""A conversation that is replayed where a study names no capture: three requests of HTTP and their answers, 0.1 s apart; the second
+"""A conversation that is replayed where a study names no capture: three requests of HTTP and their answers, 0.1 s between packets; the second
 answer is the one that a shell gives to ``id`` as root, at which intrusion detection systems raise an alarm.
 """
 
@@ -12,8 +12,9 @@ from twinbed.readers.replay import pcap
 _CLIENT, _SERVER = bytes((192, 0, 2, 1)), bytes((192, 0, 2, 2))  # RFC 5737's, for documentation
 _MACS = bytes.fromhex("020000000001"), bytes.fromhex("020000000002")
 _PORT = 80
-_STEP_NS = 2_000_000
-_APART_NS = 100_000_000
+_STEP_NS = 100_000_000
+"""Between a packet and its answer: longer than two senders start apart, but on very slow hosts."""
+_APART_NS = 1_200_000_000
 _FIN, _SYN, _PSH, _ACK = 1, 2, 8, 16
 _ANSWERS = (b"welcome\n", b"uid=0(root) gid=0(root) groups=0(root)\n", b"bye\n" * 200)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
@@ -12,7 +13,7 @@ from pydantic import Field, model_validator
 from twinbed.contracts.params import Unfit, WorkloadParams
 from twinbed.model.topology import Topology
 from twinbed.model.units import Duration
-from twinbed.readers.replay import sample
+from twinbed.readers.replay import pcap, sample
 
 BEGIN_AND_END_S = 2.0
 LARGEST_BYTES = 64 * 2**20
@@ -58,7 +59,17 @@ class ReplayParams(WorkloadParams):
         return None
 
     def estimate_seconds(self) -> float:
-        return BEGIN_AND_END_S + self.duration / self.speed
+        try:
+            times = [frame.time_ns for frame in _frames(self.content())]
+        except ValueError:  # planning its run says so
+            times = []
+        span_s = (max(times) - min(times)) / 1e9 if times else self.duration
+        return BEGIN_AND_END_S + min(span_s, self.duration) / self.speed
+
+
+@lru_cache(maxsize=4)
+def _frames(content: bytes) -> Sequence[pcap.Frame]:
+    return pcap.read(content)
 
 
 @lru_cache(maxsize=4)

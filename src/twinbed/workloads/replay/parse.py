@@ -7,17 +7,20 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from twinbed import _core
 from twinbed.contracts.extracted import Extracted
 from twinbed.metrics.metric import Value
 from twinbed.metrics.replay import UNITS
 from twinbed.model.caution import Caution, Kind
 from twinbed.readers.clients import total
+from twinbed.readers.replay import pcap
+from twinbed.readers.replay.sides import EXPERIMENTAL
 from twinbed.workloads.replay.plan import ARRIVED, REPORT, SIDES
 
 CLIENT, SERVER = "client", "server"
 _SENT = re.compile(r"^Actual: (\d+) packets \(\d+ bytes\) sent in ([\d.]+) seconds", re.MULTILINE)
 _FAILED = re.compile(r"^\s*Failed packets:\s+(\d+)$", re.MULTILINE)
+SKEW_LIMIT_S = 0.001
+"""Between the two sides' first frames; captures of a local network answer within less."""
 _MARKS = 1
 """The frame before the packets of each side."""
 
@@ -50,7 +53,7 @@ def _together(name: str, numbers: Sequence[float | None]) -> float | None:
         return numbers[0]
     if name == "arrived_share":
         return None if None in numbers else sum(number for number in numbers if number is not None) / len(numbers)
-    if name in ("replay_duration", "replay_timing_error"):
+    if name in ("replay_duration", "replay_timing_error", "replay_start_skew"):
         return None if None in numbers else max(number for number in numbers if number is not None)
     return total(numbers)
 
@@ -70,6 +73,7 @@ def _pair(client: Path, server: Path) -> Numbers:
         "arrived_share": arrived / sent if arrived is not None and sent else None,
         "replay_duration": duration,
         "replay_timing_error": None if None in errors else max((each for each in errors if each is not None), default=None),
+        "replay_start_skew": _skew(client),
         "left_out_packets": sum(_about(client)["left_out"].values()),
     }
 
@@ -82,7 +86,7 @@ def _side(sender: Path, receiver: Path) -> Numbers:
     due = _about(sender)["offsets_ns"]
     count = int(sent[1]) - _MARKS
     file = receiver / ARRIVED
-    times = _core.frames(file.read_bytes())["time_ns"].to_pylist()
+    times = [frame.time_ns for frame in _frames(file) if not _is_mark(frame)]
     return {
         "sent": count,
         "failed": int(failed[1]),
@@ -90,6 +94,23 @@ def _side(sender: Path, receiver: Path) -> Numbers:
         "arrived": len(times),
         "error": _error(due, times) if len(times) == len(due) == count else None,
     }
+
+
+def _frames(file: Path) -> Sequence[pcap.Frame]:
+    try:
+        return pcap.read(file.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{file.parent.name}/{file.name}: {error}") from error
+
+
+def _is_mark(frame: pcap.Frame) -> bool:
+    return frame.data[12:14] == EXPERIMENTAL.to_bytes(2, "big")
+
+
+def _skew(host: Path) -> float | None:
+    """Between the marks of both sides, its own as it was sent and the other's as it came; None where one is not there."""
+    marks = {frame.data[6:12]: frame.time_ns for frame in _frames(host / ARRIVED) if _is_mark(frame)}
+    return (max(marks.values()) - min(marks.values())) / 1e9 if len(marks) == 2 else None
 
 
 def _error(due_ns: Sequence[int], times_ns: Sequence[int]) -> float | None:
@@ -110,6 +131,10 @@ def _about(host: Path) -> Mapping[str, dict[str, int]]:
 def _cautions(hosts: Mapping[str, Path], clients: Sequence[str]) -> Iterator[Caution]:
     for client in clients:
         about = _about(hosts[client])
+        skew = _skew(hosts[client])
+        if skew is not None and skew > SKEW_LIMIT_S:
+            detail = f"{client}: {skew * 1e3:.3g} ms between its first frame and its server's: answers may come before what they answer"
+            yield Caution(Kind.SKEWED_START, detail)
         parts = [f"{count} left out: {why}" for why, count in about["left_out"].items() if why != "beyond a limit"]
         parts += [f"{count} {why}" for why, count in about["notes"].items()]
         if parts:

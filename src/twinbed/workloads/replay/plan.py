@@ -9,7 +9,7 @@ from functools import lru_cache
 from twinbed.contracts.command import Command
 from twinbed.contracts.workload import WorkloadPlan
 from twinbed.readers import tcpdump
-from twinbed.readers.replay.sides import Sides, mac, split
+from twinbed.readers.replay.sides import EXPERIMENTAL, Sides, mac, split
 from twinbed.workloads.replay.params import ReplayParams
 
 CAPTURE = "/run/twinbed-replay.pcap"
@@ -48,13 +48,15 @@ def workload_plan(params: ReplayParams, pairs: Sequence[tuple[str, str, str]]) -
                     snaplen=SNAPLEN,
                     buffer_bytes=BUFFER_BYTES,
                     on=host,
-                    expression=("ether", "src", mac(peer), "and", "ip"),
+                    expression=("ether", "src", mac(peer), "and", "ip", "or", "ether", "proto", f"0x{EXPERIMENTAL:x}"),
                 )
             )
             argv = ("tcpreplay", "-i", DEVICE, "--preload-pcap", f"--multiplier={params.speed:g}", CAPTURE)
             limit_s = max(offsets, default=0) / 1e9 / params.speed + GRACE_S
             senders.append(Command(host, argv, REPORT, limit_s=limit_s, memory_bytes=4 * 2**20 + 2 * len(content)))
-    return WorkloadPlan(files=files, servers=receivers, clients=senders)
+    # What a program needs is then in memory, so that both start as fast as they can.
+    warm_up = [Command(sender.host, ("tcpreplay", "--version"), "warm-up.txt") for sender in senders]
+    return WorkloadPlan(files=files, servers=receivers, warm_up=warm_up, clients=senders)
 
 
 def client_of(server_address: str) -> str:
