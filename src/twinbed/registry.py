@@ -67,7 +67,9 @@ PLUGINS = Registry(
         )
     },
     workloads={workload.name: workload for workload in (http, iperf3, planted, replay)},
-    instruments={instrument.name: instrument for instrument in (packets, counters, events, syscalls, latency, sockets, monitor)},
+    instruments={
+        instrument.name: instrument for instrument in (packets, counters, events, syscalls, latency, sockets, monitor)
+    },
     backgrounds={background.name: background for background in (stress, traffic)},
 )
 

@@ -32,7 +32,7 @@ from twinbed.study.run import Run
 from twinbed.workloads.planted import PlantedParams
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "results"))
-from test_extra import HTTP, PLANTED, TWO, connection  # noqa: E402 -- the same frames, sent
+from test_extra import HTTP, PLANTED, TWO, connection
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "formats"
 CONTROL = b"a packet of this machine's own"
@@ -52,7 +52,7 @@ replicates: 1
 
 @contextlib.contextmanager
 def nothing_leaves() -> Iterator[None]:
-    """No frame with a lab's addresses is on any interface of this machine. That it would be seen is shown by a packet to itself."""
+    """No frame with a lab's addresses is on any interface of this machine; that it would be seen, a packet to itself shows."""
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as everything:
         everything.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**24)
         everything.settimeout(5)
@@ -141,14 +141,22 @@ def test_an_engine_reads_the_kept_captures(
         "zeek": f"cp {GOLDEN}/zeek-conn-json/sorted-keys/input.json conn.log",
     }
     program = stand_in(tmp_path, f"{engine}-stand-in", wrote[engine])
-    run, place = one_run("kind: http, tool: ab, duration: 1s, max_requests: 20", f"engine: {engine}, program: {program}"), site()
+    run, place = (
+        one_run("kind: http, tool: ab, duration: 1s, max_requests: 20", f"engine: {engine}, program: {program}"),
+        site(),
+    )
     execute(run, PLUGINS, place, Outcome(), lambda _: None)
     found = PLUGINS.instruments["monitor"].extract(run.instruments["monitor"].params, place.artifacts)
     values = {(value.metric, value.host): value.value for value in found.values}
     if engine == "suricata":
         assert values["alerts", ""] == values["strict_alerts", "client"] == 52
         assert values["flow_records", "server"] == 11
-        assert sorted({row["signature_id"] for row in found.tables["alerts"].to_pylist()}) == [2200074, 2200075, 2200077, 2200078]
+        assert sorted({row["signature_id"] for row in found.tables["alerts"].to_pylist()}) == [
+            2200074,
+            2200075,
+            2200077,
+            2200078,
+        ]
     else:
         assert values["alerts", ""] is None and values["flow_records", ""] == 1
 

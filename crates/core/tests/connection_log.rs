@@ -156,7 +156,11 @@ fn unfinished_checksums_are_bad_where_that_is_asked() {
     };
     assert_eq!(zeek.summary.ignored_packets, unfinished(&zeek));
     let tcp = |row: &&Row| row.protocol.name() == "tcp";
-    assert!(zeek.rows.iter().filter(tcp).all(|row| row.state.name() == "OTH" && row.history.as_str().contains(['C', 'c'])));
+    assert!(zeek
+        .rows
+        .iter()
+        .filter(tcp)
+        .all(|row| row.state.name() == "OTH" && row.history.as_str().contains(['C', 'c'])));
 }
 
 /// Zeek's baselines `core.checksums`: bad_TCP_checksum.

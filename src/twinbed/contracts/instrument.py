@@ -36,7 +36,8 @@ class Instrument(Protocol[P]):
         ...
 
     def after(self, params: P, target: Target) -> Sequence[Command]:
-        """Programs that read what was recorded, one after another, each to its end: asked as ``plan`` is, once the workload is over
+        """Programs that read what was recorded, one after another, each to its end: asked as ``plan`` is, once the workload
+        is over
         and the instruments have ended."""
         return ()
 

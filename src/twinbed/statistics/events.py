@@ -1,5 +1,5 @@
-"""The rate of events that come singly and at a constant rate, from their number: the exact interval of Garwood (1936, Biometrika
-28:437), by quantiles of the gamma distribution.  Events that come in bursts vary more than that.
+"""The rate of events that come singly and at a constant rate, from their number: the exact interval of Garwood (1936,
+Biometrika 28:437), by quantiles of the gamma distribution.  Events that come in bursts vary more than that.
 """
 
 from __future__ import annotations

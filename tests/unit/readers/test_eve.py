@@ -33,9 +33,11 @@ ALERT = {  # eve-json-format of Suricata 7.0.10, first example
     "app_proto": "http",
 }
 GOLDEN = Path(__file__).parents[2] / "golden" / "formats" / "suricata-eve" / "offload" / "input.json"
-ZEEK = '{"ts":1591367999.430166,"uid":"C5bLoe2Mvxqhawzqqd","id.orig_h":"192.168.4.76","id.orig_p":46378,"id.resp_h":"31.3.245.133",\
+ZEEK = (
+    '{"ts":1591367999.430166,"uid":"C5bLoe2Mvxqhawzqqd","id.orig_h":"192.168.4.76","id.orig_p":46378,"id.resp_h":"31.3.245.133",\
 "id.resp_p":80,"proto":"tcp","service":"http","duration":0.25411510467529297,"orig_bytes":77,"resp_bytes":295,"conn_state":"SF",\
 "missed_bytes":0,"history":"ShADadFf","orig_pkts":6,"orig_ip_bytes":397,"resp_pkts":4,"resp_ip_bytes":511}'
+)
 
 
 def test_an_alert_is_counted_by_its_signature():
@@ -58,7 +60,8 @@ def test_real_flow_records_are_connections():
 
 
 @pytest.mark.parametrize(
-    "line", ["{", "[]", "{}", "null", '{"event_type": 3}', '{"event_type": "alert"}', '{"event_type":"flow","flow":[]}', "[" * 9999]
+    "line",
+    ["{", "[]", "{}", "null", '{"event_type": 3}', '{"event_type": "alert"}', '{"event_type":"flow","flow":[]}', "[" * 9999],
 )
 def test_a_line_that_is_no_event_is_a_flaw_with_its_number(line: str) -> None:
     found = eve.read(f"{json.dumps(ALERT)}\n{line}\n")
@@ -83,13 +86,19 @@ def test_what_suricata_wrote_and_was_cut_off_is_refused_with_the_line(tmp_path: 
 
 
 def test_an_engine_that_wrote_nothing_is_missed(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="zeek-ignored-client has no conn.log"):
+    with pytest.raises(FileNotFoundError, match="zeek-ignored-client has no conn"):
         list(engines.written("zeek", tmp_path, "client"))
 
 
 def test_zeeks_objects_are_connections():
     """The example is that of docs.zeek.org, log-formats."""
     (row,) = conn_log.read(ZEEK + "\n")
-    assert (row["protocol"], row["ip_protocol"], row["responder_port"], row["state"], row["packets"]) == ("tcp", 6, 80, "SF", 10)
-    with pytest.raises(ValueError, match="conn.log, line 2"):
+    assert (row["protocol"], row["ip_protocol"], row["responder_port"], row["state"], row["packets"]) == (
+        "tcp",
+        6,
+        80,
+        "SF",
+        10,
+    )
+    with pytest.raises(ValueError, match=r"conn\.log, line 2"):
         conn_log.read(ZEEK + "\n" + ZEEK[:200])

@@ -65,7 +65,11 @@ def test_a_wrong_checksum_stays_wrong(tmp_path: Path) -> None:
 
 def test_what_was_left_to_a_nic_is_made_right(tmp_path: Path) -> None:
     sides = of((CAPTURES.parent / "checksums" / "veth-offload-on.pcap").read_bytes())
-    rows = [row for made in (sides.client, sides.server) for row in fields(tmp_path, made, "tcp.checksum.status", "udp.checksum.status")]
+    rows = [
+        row
+        for made in (sides.client, sides.server)
+        for row in fields(tmp_path, made, "tcp.checksum.status", "udp.checksum.status")
+    ]
     assert {status for row in rows for status in row} == {"", "1"}
     assert sides.notes["checksums that were left to a NIC, made right"] > 0
     assert sides.left_out["not IPv4"] > 0 and sides.left_out["fragments"] > 0

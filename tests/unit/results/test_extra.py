@@ -38,7 +38,9 @@ def udp(port: int, to: int, destination: bytes = SERVER) -> bytes:
     return ip(17, CLIENT, destination, struct.pack("!HHHH", port, to, 12, 0) + b"data")
 
 
-def tcp(source: bytes, destination: bytes, ports: tuple[int, int], numbers: tuple[int, int], flags: int, *, wrong: int = 0) -> bytes:
+def tcp(
+    source: bytes, destination: bytes, ports: tuple[int, int], numbers: tuple[int, int], flags: int, *, wrong: int = 0
+) -> bytes:
     body = struct.pack("!HHIIBBHHH", *ports, *numbers, 5 << 4, flags, 1000, 0, 0)
     right = summed(source + destination + struct.pack("!HH", 6, len(body)) + body)
     return ip(6, source, destination, body[:16] + struct.pack("!H", right ^ wrong) + body[18:])
@@ -99,7 +101,9 @@ def captured(folder: Path, frames: list[bytes], host: str = "client") -> Path:
     return folder
 
 
-def read(folder: Path, services: list[Service]) -> tuple[dict[tuple[str, str], float | None], dict[str, list[dict[str, object]]]]:
+def read(
+    folder: Path, services: list[Service]
+) -> tuple[dict[tuple[str, str], float | None], dict[str, list[dict[str, object]]]]:
     found = monitor.extract(MonitorParams(), folder)
     values, tables = extra(list(found.tables.items()), services)
     every: list[Value] = [*found.values, *(value for value, _ in values)]

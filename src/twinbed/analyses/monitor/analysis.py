@@ -1,9 +1,9 @@
-"""The analysis ``monitor``: which connections that are not the workload's a monitor sees on each testbed, by class, and which alerts
-testbeds do not share.
+"""The analysis ``monitor``: which connections that are not the workload's a monitor sees on each testbed, by class, and which
+alerts testbeds do not share.
 
-In: the tables ``extra_classes``, ``monitored_links`` and ``alerts`` of the instrument ``monitor``, on the clients' links.  Out: for
-each cell and testbed the events of every run, their rate with Poisson's exact interval, and whether they are the reference's.  The
-verdicts are each at 5 %, not corrected for their number: they say where to look.
+In: the tables ``extra_classes``, ``monitored_links`` and ``alerts`` of the instrument ``monitor``, on the clients' links.
+Out: for each cell and testbed the events of every run, their rate with Poisson's exact interval, and whether they are the
+reference's.  The verdicts are each at 5 %, not corrected for their number: they say where to look.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class Seen:
     same: bool | None
     """Whether every run has as many as every run of the reference; None of the reference itself, or without one."""
     verdict: str | None
-    """On the ratio of rates to the reference's, by Poisson's law: equivalent, different, inconclusive; None where neither has any."""
+    """On the ratio of rates to the reference's, by Poisson's law: equivalent, different, inconclusive; None without any."""
 
     @property
     def rate(self) -> float | None:

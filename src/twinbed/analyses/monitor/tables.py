@@ -12,8 +12,8 @@ from twinbed.render.words import cell_title
 
 CLASSES, ALERTS = "Connections that are not the workload's", "Alerts"
 CAPTION = (
-    "Of each run, on the clients' links, in the order of runs; a second: the rate over all runs with its exact 95 % interval, if they "
-    "come by chance. ARP's frames count, since they are in no connection. What has none on any testbed has no row."
+    "Of each run, on the clients' links; a second: the rate over all runs with its exact 95 % interval, if they come by "
+    "chance. ARP's frames count, since they are in no connection. What has none on any testbed has no row."
 )
 OF_ALERTS = "Alerts of Suricata in each run. The same: every run has as many as every run of the reference."
 
@@ -87,7 +87,9 @@ def sentence(result: Monitored) -> str:
     for each in own:
         of[each.testbed] = of.get(each.testbed, 0) + sum(each.events)
     said = ", ".join(f"{count} on {testbed}" for testbed, count in of.items())
-    first = f"Not the workload's, with checksums ignored: {said}." if said else "Every connection is the workload's, with checksums ignored."
+    first = f"Not the workload's, with checksums ignored: {said}."
+    if not said:
+        first = "Every connection is the workload's, with checksums ignored."
     if not result.alerts:
         return first
     differing = list(dict.fromkeys(f"{each.what} on {each.testbed}" for each in result.differing()))

@@ -1,8 +1,9 @@
 """Format ``suricata-eve``: Suricata's eve.json, an object a line: alerts, and flow records.
 
-Gives ``alerts``, ``flow_records`` and the table ``alerts`` (generator, signature_id, signature, category, severity, alerts).  A line
-that is no event, such as the last one of a file that was cut off, is a flaw; the counts are then of what is before it.  A file without flow records says nothing of their number.
-Source: https://docs.suricata.io/en/suricata-7.0.10/output/eve/eve-json-format.html.
+Gives ``alerts``, ``flow_records`` and the table ``alerts`` (generator, signature_id, signature, category, severity, alerts).
+A line that is no event, such as the last one of a file that was cut off, is a flaw; the counts are then of what is before it.
+A file without flow records says nothing of their number. Source:
+https://docs.suricata.io/en/suricata-7.0.10/output/eve/eve-json-format.html.
 """
 
 from __future__ import annotations

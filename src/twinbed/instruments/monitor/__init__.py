@@ -4,9 +4,10 @@ Captures each link with tcpdump at the machine's side, whole packets and nothing
 too.  Reads the capture as Zeek would, with checksums ignored and checked.  With ``engine: suricata`` or ``zeek`` that program
 reads the kept capture as well, both ways, once the workload is over, so that it takes no CPU time from it.
 
-Tables: ``monitored_links`` (link, seconds, arp_frames, other_frames), ``monitored_connections`` (``readers/monitor/rows``), and of
-Suricata ``alerts``: link, checksums (``ignored``, ``checked``), generator, signature_id, signature, category, severity, alerts.
-Extraction, which knows the workload, makes of the first two ``extra_connections`` and ``extra_classes`` (docs/observer.md).
+Tables: ``monitored_links`` (link, seconds, arp_frames, other_frames), ``monitored_connections`` (readers/monitor/rows), of
+Suricata ``alerts``: link, checksums (``ignored``, ``checked``), generator, signature_id, signature, category, severity,
+alerts.  Extraction, which knows the workload, makes of the first two ``extra_connections`` and ``extra_classes``
+(docs/observer.md).
 
 Limits: a checksum can be verified in whole packets alone; with a smaller ``snaplen`` those of longer packets are counted as
 unverifiable.  Engines run where the machine of the lab captures; where hosts capture themselves (SSH) there are none.
@@ -51,10 +52,12 @@ class MonitorParams(InstrumentParams):
     buffer: Size = Field(64 * 2**20, ge=2**20, le=2**31 - 2**10, description="kernel buffer of each capture")
     engine: Literal["own", "suricata", "zeek"] = Field(
         "own",
-        description="what reads the captures besides twinbed's own reader: own, nothing; suricata, alerts and flow records; zeek,"
-        " its conn.log",
+        description="what reads the captures besides twinbed's own reader: own, nothing; suricata, for alerts and flow records;"
+        " zeek, for its conn.log",
     )
-    program: str | None = Field(None, pattern="^/", description="path of the engine's program; null: the one in /usr/bin and its like")
+    program: str | None = Field(
+        None, pattern="^/", description="path of the engine's program; null: the one in /usr/bin and its like"
+    )
     rules: str | None = Field(
         None, description="file of Suricata's rules, from the current folder; null: a few on checksums and streams"
     )
@@ -99,7 +102,9 @@ class Monitor(Instrument[MonitorParams]):
 
     name = "monitor"
     params = MonitorParams
-    summary = "what a security monitor sees of every link: connections with checksums checked and ignored, alerts (Suricata, Zeek)"
+    summary = (
+        "what a security monitor sees of every link: connections with checksums checked and ignored, alerts (Suricata, Zeek)"
+    )
     metrics = METRICS
 
     def plan(self, params: MonitorParams, target: Target) -> Sequence[Command]:
@@ -149,7 +154,9 @@ class Monitor(Instrument[MonitorParams]):
                 each.link: list(engines.written(params.engine, file.parent, each.link)) for file, each in monitored.items()
             }
             rows += [
-                of_rows(name, params.engine, each.checksums, each.connections) for name, both in written.items() for each in both
+                of_rows(name, params.engine, each.checksums, each.connections)
+                for name, both in written.items()
+                for each in both
             ]
             tables |= {"alerts": alerts} if (alerts := _alerts(written)).num_rows else {}
             values += _of_engine(written)

@@ -2,7 +2,8 @@
 
 Ports are those of IANA's service name registry; types of ICMPv6 those of RFC 4861 (133 to 137), RFC 2710 and RFC 3810 (130 to
 132, 143), which hosts send when a link comes up; the lab's own ports are where instruments and loads declare them.  States are
-the connection log's (docs/connections.md).  ARP has no connections: its frames are counted, in the class of neighbour discovery.
+the connection log's (docs/connections.md).  ARP has no connections: its frames are counted, in the class of neighbour
+discovery.
 """
 
 from __future__ import annotations

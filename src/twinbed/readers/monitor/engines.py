@@ -32,7 +32,9 @@ class Written:
     """None of an engine that has none."""
 
 
-def commands(engine: str, program: str, rules: str | None, on: str, link: str, capture: str, limit_s: float) -> Iterator[Command]:
+def commands(
+    engine: str, program: str, rules: str | None, on: str, link: str, capture: str, limit_s: float
+) -> Iterator[Command]:
     """Reads one capture twice, each into a folder of its own."""
     for checksums in (IGNORED, CHECKED):
         folder = f"{{artifacts}}/{engine}-{checksums}-{link}"
@@ -52,7 +54,8 @@ def _argv(engine: str, program: str, rules: str | None, capture: str, folder: st
 
 
 def written(engine: str, folder: Path, link: str) -> Iterator[Written]:
-    """Raises FileNotFoundError where the engine wrote nothing, ValueError where a file ends in the middle of an event: its counts
+    """Raises FileNotFoundError where the engine wrote nothing, ValueError where a file ends in the middle of an event: its
+    counts
     would be too small."""
     for checksums in (IGNORED, CHECKED):
         file = folder / f"{engine}-{checksums}-{link}" / WRITES[engine]

@@ -1,5 +1,6 @@
-"""A conversation that is replayed where a study names no capture: three requests of HTTP and their answers, 0.1 s between packets; the second
-answer is the one that a shell gives to ``id`` as root, at which intrusion detection systems raise an alarm.
+"""A conversation that is replayed where a study names no capture: three requests of HTTP and their answers, 0.1 s between
+packets; the second answer is the one that a shell gives to ``id`` as root, at which intrusion detection systems raise an
+alarm.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """The two sides of a capture: what clients sent and what servers sent, rewritten to the two hosts of a pair.
 
-All clients become the one client host and all servers the one server host; ports stay, but where two connections would become one
-the later one's client gets another port.  The client of a connection is the sender of its first SYN, or the receiver of a SYN+ACK;
-of one that begins without either, and of UDP, the side with the higher port (the first sender, where they are equal).  Checksums are
-made right where the capture has the whole packet and its own was right or left to a NIC; those that were wrong stay wrong (RFC 1624's
-sum), so that a test of bad packets stays one.  A packet that the capture cut off is filled with zeros.
+All clients become the one client host and all servers the one server host; ports stay, but where two connections would become
+one the later one's client gets another port.  The client of a connection is the sender of its first SYN, or the receiver of a
+SYN+ACK; of one that begins without either, and of UDP, the side with the higher port (the first sender, where they are
+equal).  Checksums are made right where the capture has the whole packet and its own was right or left to a NIC; those that
+were wrong stay wrong (RFC 1624's sum), so that a test of bad packets stays one.  A packet that the capture cut off is filled
+with zeros.
 
-Both files begin with one frame of EtherType 0x88B5 (local experiments, IEEE 802) at the time of the capture's first packet, so that
-two senders that start together keep the order of packets between the sides.  Hardware addresses are made up (06:00 and the host's
-IPv4 address): a host's kernel takes no packet that is not for it, so that nothing answers on its own.
+Both files begin with one frame of EtherType 0x88B5 (local experiments, IEEE 802) at the time of the capture's first packet,
+so that two senders that start together keep the order of packets between the sides.  Hardware addresses are made up (06:00
+and the host's IPv4 address): a host's kernel takes no packet that is not for it, so that nothing answers on its own.
 """
 
 from __future__ import annotations
@@ -86,9 +87,10 @@ class _Ends:
             protocol, _, port, _, server = key
             if protocol != ICMP and self.taken.get((protocol, port, server), key) != key:
                 self.notes["connections whose client got another port"] += 1
-                port = next(
-                    each for each in range(_FIRST_PORT, 65536) if (protocol, each, server) not in self.taken
-                )
+                free = (each for each in range(_FIRST_PORT, 65536) if (protocol, each, server) not in self.taken)
+                port = next(free, 0)
+                if not port:
+                    raise ValueError(f"more connections to port {server} than one client has ports: replay fewer packets")
             self.taken.setdefault((protocol, port, server), key)
             self.ports[key] = port
         return self.ports[key]
@@ -100,7 +102,8 @@ def _turned(key: Key) -> Key:
 
 
 def split(content: bytes, client: str, server: str, most: int, seconds: float) -> Sides:
-    """``client`` and ``server`` are the hosts' IPv4 addresses; packets after ``most`` or later than ``seconds`` after the first are
+    """``client`` and ``server`` are the hosts' IPv4 addresses; packets after ``most`` or later than ``seconds`` after the
+    first are
     left out. Raises ValueError where it is no capture of Ethernet, or nothing of it can be replayed."""
     frames = sorted(pcap.read(content), key=lambda frame: frame.time_ns)
     if not frames:

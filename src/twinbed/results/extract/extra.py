@@ -1,9 +1,10 @@
 """Which connections that the instrument ``monitor`` saw are not of the workload: each gets a class, by rules that are data.
 
 Made at extraction, since an instrument does not know what the workload's are.  Tables: ``extra_connections``, a row for each
-connection that is not the workload's (the columns of ``monitored_connections`` and ``class``), and ``extra_classes``, for each link,
-observer, checksums and class: connections, frames (of ARP, whose frames are in no connection), packets, seconds, and a second:
-rate, low, high (95 %, Poisson's).  ``monitored_connections`` itself is left out: it is as long as the workload's own log.
+connection that is not the workload's (the columns of ``monitored_connections`` and ``class``), and ``extra_classes``, for
+each link, observer, checksums and class: connections, frames (of ARP, whose frames are in no connection), packets, seconds,
+and a second: rate, low, high (95 %, Poisson's).  ``monitored_connections`` itself is left out: it is as long as the
+workload's own log.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ Table = tuple[str, "pa.Table"]
 
 
 def extra(tables: Sequence[Table], services: Sequence[Service]) -> tuple[list[tuple[Value, Metric]], list[Table]]:
-    """The values, and the tables as they are kept. Nothing of a run without the instrument; of a workload that says nothing of its
+    """The values, and the tables as they are kept. Nothing of a run without the instrument; of a workload that says nothing
+    of its
     connections the values are missing."""
     named = dict(tables)
     if CONNECTIONS not in named:

@@ -26,15 +26,21 @@ class ReplayParams(WorkloadParams):
     lab_only: ClassVar[bool] = True
 
     capture: str | None = Field(
-        None, description="pcap file of Ethernet, from the current folder; null: three built-in requests of HTTP, one with an attack"
+        None,
+        description="pcap file of Ethernet, from the current folder; null: three built-in requests of HTTP, one with an attack",
     )
     capture_sha256: str | None = Field(
-        None, pattern="^[0-9a-f]{64}$", description="of the capture, so that a run is of this content; null: that of the file as it is"
+        None,
+        pattern="^[0-9a-f]{64}$",
+        description="of the capture, so that a run is of this content; null: that of the file as it is",
     )
     speed: float = Field(1.0, ge=0.01, le=100, description="how many times as fast as it was captured")
     max_packets: int = Field(100_000, ge=1, le=1_000_000, description="packets from its beginning that are replayed at most")
     duration: Duration = Field(
-        60.0, gt=0, le=3600, description="of the capture's time, from its beginning, at most; at another speed it takes another time"
+        60.0,
+        gt=0,
+        le=3600,
+        description="of the capture's time, from its beginning, at most; at another speed it takes another time",
     )
 
     @model_validator(mode="after")

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypedDict
 
 from twinbed.contracts.extracted import Extracted
 from twinbed.metrics.metric import Value
@@ -123,8 +124,16 @@ def _error(due_ns: Sequence[int], times_ns: Sequence[int]) -> float | None:
     return float(np.quantile(np.abs((came - came[0]) - (due - due[0])), 0.95)) / 1e9
 
 
-def _about(host: Path) -> Mapping[str, dict[str, int]]:
-    about: Mapping[str, dict[str, int]] = json.loads((host / SIDES).read_bytes())
+class _About(TypedDict):
+    """What the plan put beside the capture."""
+
+    offsets_ns: Sequence[int]
+    left_out: Mapping[str, int]
+    notes: Mapping[str, int]
+
+
+def _about(host: Path) -> _About:
+    about: _About = json.loads((host / SIDES).read_bytes())
     return about
 
 
@@ -133,8 +142,8 @@ def _cautions(hosts: Mapping[str, Path], clients: Sequence[str]) -> Iterator[Cau
         about = _about(hosts[client])
         skew = _skew(hosts[client])
         if skew is not None and skew > SKEW_LIMIT_S:
-            detail = f"{client}: {skew * 1e3:.3g} ms between its first frame and its server's: answers may come before what they answer"
-            yield Caution(Kind.SKEWED_START, detail)
+            apart = f"{client}: {skew * 1e3:.3g} ms between its first frame and its server's"
+            yield Caution(Kind.SKEWED_START, f"{apart}: answers may come before what they answer")
         parts = [f"{count} left out: {why}" for why, count in about["left_out"].items() if why != "beyond a limit"]
         parts += [f"{count} {why}" for why, count in about["notes"].items()]
         if parts:

@@ -54,12 +54,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options {
-            tunnels: false,
-            ignore_checksums: false,
-            unfinished_are_bad: false,
-            max_connections: 1_000_000,
-        }
+        Options { tunnels: false, ignore_checksums: false, unfinished_are_bad: false, max_connections: 1_000_000 }
     }
 }
 
