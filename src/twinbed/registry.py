@@ -19,6 +19,7 @@ from twinbed.instruments.latency import latency
 from twinbed.instruments.monitor import monitor
 from twinbed.instruments.packets import packets
 from twinbed.instruments.sockets import sockets
+from twinbed.instruments.stations import stations
 from twinbed.instruments.syscalls import syscalls
 from twinbed.metrics import completeness, overlap, pace, usage
 from twinbed.metrics import monitor as monitor_metrics
@@ -68,7 +69,7 @@ PLUGINS = Registry(
     },
     workloads={workload.name: workload for workload in (http, iperf3, planted, replay)},
     instruments={
-        instrument.name: instrument for instrument in (packets, counters, events, syscalls, latency, sockets, monitor)
+        instrument.name: instrument for instrument in (packets, counters, events, syscalls, latency, sockets, stations, monitor)
     },
     backgrounds={background.name: background for background in (stress, traffic)},
 )

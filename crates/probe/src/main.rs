@@ -30,12 +30,14 @@ mod request;
 mod root;
 mod session;
 mod sockets;
+mod stations;
 mod stop;
 mod sys;
 mod syscalls;
 mod system_folders;
 mod undo;
 mod usage;
+mod waiting;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -44,7 +46,7 @@ use arguments::Arguments;
 use failure::{complain, Failure, Outcome, Tried};
 
 const USAGE: &str =
-    "usage: twinbed-probe agent|lab|container|lease|init|reach|clock|counters|events|sockets|syscalls|version [arguments]";
+    "usage: twinbed-probe agent|lab|container|lease|init|reach|clock|counters|events|sockets|stations|syscalls|version [arguments]";
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
@@ -75,6 +77,7 @@ fn run(subcommand: &str, arguments: Arguments) -> Outcome<()> {
         "counters" => counters::main(arguments),
         "events" => events::main(arguments),
         "sockets" => sockets::main(arguments),
+        "stations" => stations::main(arguments),
         "syscalls" => syscalls::main(arguments),
         "version" => {
             arguments.finish()?;

@@ -13,6 +13,7 @@ mod matching;
 mod packetisation;
 mod proc;
 mod reports;
+mod stations;
 mod steps;
 mod syscall;
 mod ticks;
@@ -44,6 +45,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(proc::counter_intervals, module)?)?;
     module.add_function(wrap_pyfunction!(proc::kernel_log, module)?)?;
     module.add_class::<chain::Transitions>()?;
+    module.add_function(wrap_pyfunction!(stations::stations, module)?)?;
     module.add_function(wrap_pyfunction!(syscall::system_calls, module)?)?;
     module.add_function(wrap_pyfunction!(syscall::system_call_names, module)?)?;
     module.add_function(wrap_pyfunction!(ticks::time_stamp_counter_hz, module)?)?;

@@ -96,7 +96,7 @@ def execute(
     if checked is not None and checked.reason is not None:
         raise RunFailed(Phase.LINK_CHECK, f"{checked.reason} (measured in run {checked.run}; --retry-failed measures again)")
     driver = plugins.drivers[run.testbed.kind]
-    if run.workload.params.lab_only and not driver.in_lab:
+    if run.workload.params.lab_only and not is_in_a_lab(run, plugins.drivers):
         raise RunFailed(Phase.UP, not_in_a_lab(run))
     workload = plugins.workloads[run.workload.kind]
     phases = TimedPhases(outcome.phases, on_phase)
@@ -195,6 +195,13 @@ def execute(
         raise RunFailed(
             phases.current, "; ".join([reason, *(trouble for trouble in troubles if trouble not in reason)])
         ) from error
+
+
+def is_in_a_lab(run: Run, drivers: Mapping[str, AnyDriver]) -> bool:
+    """Whether every host of the run's testbed hangs on a lab's switches alone; one over SSH in a mixed testbed does not."""
+    kind, params = run.testbed.kind, run.testbed.params
+    makers = {kind, *(each.made_by(kind) for each in params.kinds().values())}
+    return all(drivers[maker].in_lab for maker in makers)
 
 
 def not_in_a_lab(run: Run) -> str:

@@ -25,7 +25,7 @@ from twinbed.hosts.cgroups import cgroup_root
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, leftovers, open_lab
 from twinbed.image import find, probe_path
-from twinbed.lab.execution import not_in_a_lab
+from twinbed.lab.execution import is_in_a_lab, not_in_a_lab
 from twinbed.links import bridge, openvswitch, shaping
 from twinbed.links.abilities import Ability, abilities, needed
 from twinbed.model.error import TwinbedError
@@ -146,7 +146,7 @@ def programs(plugins: Sequence[tuple[str, InstrumentParams | BackgroundParams]])
 
 def confined(runs: Sequence[Run], drivers: Mapping[str, AnyDriver]) -> list[Check]:
     """Whether what may run in labs alone is asked to run there."""
-    wrong = [run for run in runs if run.workload.params.lab_only and not drivers[run.testbed.kind].in_lab]
+    wrong = [run for run in runs if run.workload.params.lab_only and not is_in_a_lab(run, drivers)]
     mend = "take containers or guests of this machine"
     return list(dict.fromkeys(Check(f"workload {run.workload.kind}", False, not_in_a_lab(run), mend) for run in wrong))
 
