@@ -27,6 +27,6 @@ METRICS = (
         "s",
         "between the first frames of both sides, as the client's host sees them: its own as it is sent, the server's as it comes",
     ),
-    _metric("left_out_packets", "1", "packets not replayed: not IPv4, fragments, too long, beyond a limit"),
+    _metric("left_out_packets", "1", "packets not replayed: not IPv4, fragments, too long, too many"),
 )
 UNITS = {metric.name: metric.unit for metric in METRICS}
