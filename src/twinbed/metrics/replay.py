@@ -25,7 +25,7 @@ METRICS = (
     _metric(
         "replay_start_skew",
         "s",
-        "between the first frames of both sides, as the client's host sees them: its own as it is sent, the server's as it comes",
+        "between the first frames of both sides at the client's host: its own as it is sent, the server's as it comes",
     ),
     _metric("left_out_packets", "1", "packets not replayed: not IPv4, fragments, too long, too many"),
 )
