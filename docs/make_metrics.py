@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from twinbed import registry
-from twinbed.metrics import completeness, overlap, pace, usage
+from twinbed.metrics import completeness, monitor, overlap, pace, usage
 from twinbed.metrics.derived import FAIRNESS, unit_of_work
 from twinbed.metrics.metric import Metric
 
@@ -62,6 +62,8 @@ def _derived() -> str:
     of_runs += "little happened to show a pace."
     whole = [*COLUMNS, *(_row(metric, "") for metric in completeness.METRICS)]
     of_captures = "Of each link whose requests are captured, not encrypted, where its client counted them too."
+    extra = [*COLUMNS, *(_row(metric, "headline" if metric.headline else "") for metric in monitor.EXTRA_METRICS)]
+    of_monitors = "Of each link that the instrument `monitor` watches, and of the clients' together: see observer.md."
     used = [*COLUMNS, *(_row(metric, "headline" if metric.headline else "") for metric in usage.METRICS)]
     of_programs = (
         "Of every run's programs, each with all that it starts itself: the workload's apart from the instruments'. "
@@ -74,6 +76,8 @@ def _derived() -> str:
         "\n".join(insides),
         f"\n{of_captures}\n",
         "\n".join(whole),
+        f"\n{of_monitors}\n",
+        "\n".join(extra),
         f"\n{of_programs}\n",
         "\n".join(used),
     )

@@ -299,6 +299,7 @@ def connection_log(
     *,
     tunnels: bool = False,
     ignore_checksums: bool = False,
+    unfinished_are_bad: bool = False,
     port: int | None = None,
     host: str | None = None,
     from_ns: int | None = None,
@@ -310,9 +311,10 @@ def connection_log(
 
     Files may be compressed by gzip or Zstandard, `-` is standard input, and several are one capture by their packets'
     times. With `tunnels`, packets inside tunnels (docs/captures.md) count instead of those that carry them. Packets with a
-    bad checksum are in no count unless `ignore_checksums` (Zeek's -C). Only packets from `from_ns` and before `until_ns`
-    count, only connections with `port` and `host` at either end are rows. With `max_connections` at once, those silent
-    the longest are logged as they are.
+    bad checksum are in no count unless `ignore_checksums` (Zeek's -C); with `unfinished_are_bad`, those too that the
+    capturing host left to its NIC, as in Zeek. Only packets from `from_ns` and before `until_ns` count, only connections
+    with `port` and `host` at either end are rows. With `max_connections` at once, those silent the longest are logged as
+    they are.
 
     Columns: uid, start_s, start_ns, originator_address, originator_port, responder_address, responder_port, protocol (tcp,
     udp, icmp), ip_protocol, duration_s, duration_ns, originator_bytes, responder_bytes, state (S0 S1 SF REJ S2 S3 RSTO RSTR
@@ -326,6 +328,7 @@ def connection_log(
     *,
     tunnels: bool = False,
     ignore_checksums: bool = False,
+    unfinished_are_bad: bool = False,
     port: int | None = None,
     host: str | None = None,
     from_ns: int | None = None,

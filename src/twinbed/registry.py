@@ -17,11 +17,13 @@ from twinbed.instruments.counters import counters
 from twinbed.instruments.events import events
 from twinbed.instruments.fingerprint import fingerprint
 from twinbed.instruments.latency import latency
+from twinbed.instruments.monitor import monitor
 from twinbed.instruments.packets import packets
 from twinbed.instruments.sockets import sockets
 from twinbed.instruments.stations import stations
 from twinbed.instruments.syscalls import syscalls
 from twinbed.metrics import completeness, overlap, pace, usage
+from twinbed.metrics import monitor as monitor_metrics
 from twinbed.metrics.derived import FAIRNESS, declared
 from twinbed.published.printed import table_names
 from twinbed.study.catalogue import Catalogue
@@ -35,6 +37,7 @@ from twinbed.testbeds.remote import remote, uplinked
 from twinbed.workloads.http import http
 from twinbed.workloads.iperf3 import iperf3
 from twinbed.workloads.planted import planted
+from twinbed.workloads.replay import replay
 
 
 class Registry(Plugins):
@@ -65,10 +68,10 @@ PLUGINS = Registry(
             fake,
         )
     },
-    workloads={workload.name: workload for workload in (http, iperf3, planted)},
+    workloads={workload.name: workload for workload in (http, iperf3, planted, replay)},
     instruments={
         instrument.name: instrument
-        for instrument in (packets, counters, events, syscalls, latency, sockets, stations, fingerprint)
+        for instrument in (packets, counters, events, syscalls, latency, sockets, stations, monitor, fingerprint)
     },
     backgrounds={background.name: background for background in (stress, traffic)},
 )
@@ -104,6 +107,7 @@ def formats() -> Mapping[str, Format]:
     from twinbed.imports.formats.sockperf import sockperf
     from twinbed.imports.formats.strace import strace
     from twinbed.imports.formats.strace_summary import strace_summary
+    from twinbed.imports.formats.suricata_eve import suricata_eve
     from twinbed.imports.formats.sysdig import sysdig
     from twinbed.imports.formats.tc_statistics import tc_statistics
     from twinbed.imports.formats.tcptrace_csv import tcptrace_csv
@@ -140,6 +144,7 @@ def formats() -> Mapping[str, Format]:
         tcptrace_csv,
         zeek_conn_tsv,
         zeek_conn_json,
+        suricata_eve,
         generic_csv,
         generic_json,
         capture,
@@ -199,5 +204,5 @@ def metrics(workload: str, others: Sequence[str]) -> Mapping[str, str]:
     return {
         **units,
         FAIRNESS.name: FAIRNESS.unit,
-        **{metric.name: metric.unit for metric in (*pace.METRICS, *completeness.METRICS)},
+        **{metric.name: metric.unit for metric in (*pace.METRICS, *completeness.METRICS, *monitor_metrics.EXTRA_METRICS)},
     }

@@ -70,7 +70,8 @@ def test_programs_of_instruments_are_known_as_such_and_no_workload_runs_them() -
         Path(command.argv[0]).name for plan in plans for command in (*plan.prepare, *plan.servers, *plan.warm_up, *plan.clients)
     }
     assert {"nginx", "ab", "iperf3"} <= of_workloads
-    assert not of_workloads & OURS
+    # What replay has tcpdump count is measuring too, and its system calls belong with the instruments'.
+    assert of_workloads & OURS == {"tcpdump"}
 
 
 @pytest.mark.parametrize("plugin", INSTRUMENTS, ids=lambda plugin: plugin.name)

@@ -109,7 +109,12 @@ pub fn statistics(data: &[u8]) {
 pub fn connections(data: &[u8]) {
     for capture in captures(data) {
         for ignore_checksums in [false, true] {
-            let options = zeek::Options { ignore_checksums, tunnels: !ignore_checksums, ..zeek::Options::default() };
+            let options = zeek::Options {
+                ignore_checksums,
+                unfinished_are_bad: !ignore_checksums,
+                tunnels: !ignore_checksums,
+                ..zeek::Options::default()
+            };
             let Ok(log) = readers::read_slice(zeek::Log::new(options), &capture) else { continue };
             let packets: u64 = log.rows.iter().map(|row| row.originator.packets + row.responder.packets).sum();
             assert!(packets <= log.summary.packets && log.rows.len() as u64 == log.summary.connections);

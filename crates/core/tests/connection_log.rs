@@ -137,6 +137,32 @@ fn a_header_checksum_of_zero_is_offload() {
     }
 }
 
+/// A capture on a host that leaves checksums to its NIC, as Zeek reads it: of what was left unfinished it has the letter alone.
+/// tests/golden/checksums/expected.tsv counts them with tshark.
+#[test]
+fn unfinished_checksums_are_bad_where_that_is_asked() {
+    let file = golden().join("checksums/veth-offload-on.pcap");
+    let bytes = std::fs::read(file).expect("a golden capture");
+    let zeek = whole(Log::new(Options { unfinished_are_bad: true, ..Options::default() }), &bytes);
+    let ours = whole(Log::new(Options::default()), &bytes);
+    let ignoring =
+        whole(Log::new(Options { unfinished_are_bad: true, ignore_checksums: true, ..Options::default() }), &bytes);
+    assert_eq!(ours.rows, ignoring.rows);
+    assert!(ours.summary.checksums.tcp.partial > 0);
+    assert_eq!(ours.summary.ignored_packets, 0);
+    let unfinished = |capture: &Capture| {
+        let of = &capture.summary.checksums;
+        of.tcp.partial + of.udp.partial + of.icmpv6.partial
+    };
+    assert_eq!(zeek.summary.ignored_packets, unfinished(&zeek));
+    let tcp = |row: &&Row| row.protocol.name() == "tcp";
+    assert!(zeek
+        .rows
+        .iter()
+        .filter(tcp)
+        .all(|row| row.state.name() == "OTH" && row.history.as_str().contains(['C', 'c'])));
+}
+
 /// Zeek's baselines `core.checksums`: bad_TCP_checksum.
 #[test]
 fn a_bad_checksum_is_only_in_the_history() {

@@ -116,7 +116,12 @@ fn damaged_captures_never_panic() {
                 let at = below(bytes.len());
                 bytes[at] = if below(2) == 0 { 0xff } else { bytes[at] ^ 1 << below(8) };
             }
-            let options = Options { tunnels: round % 2 == 0, ignore_checksums: round % 3 > 0, max_connections: 4 };
+            let options = Options {
+                tunnels: round % 2 == 0,
+                ignore_checksums: round % 3 > 0,
+                max_connections: 4,
+                ..Options::default()
+            };
             let _ = readers::read_slice(Log::new(options), &bytes);
         }
     }

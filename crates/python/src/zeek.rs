@@ -17,14 +17,15 @@ use crate::capture::seconds;
 use crate::captures::{self, truncated, Ending};
 
 #[pyfunction]
-#[pyo3(signature = (paths, *, tunnels=false, ignore_checksums=false, port=None, host=None, from_ns=None, until_ns=None,
-    max_connections=1_000_000, as_rows=false))]
+#[pyo3(signature = (paths, *, tunnels=false, ignore_checksums=false, unfinished_are_bad=false, port=None, host=None,
+    from_ns=None, until_ns=None, max_connections=1_000_000, as_rows=false))]
 #[allow(clippy::too_many_arguments)]
 pub fn connection_log<'py>(
     py: Python<'py>,
     paths: Vec<PathBuf>,
     tunnels: bool,
     ignore_checksums: bool,
+    unfinished_are_bad: bool,
     port: Option<u16>,
     host: Option<&str>,
     from_ns: Option<i64>,
@@ -37,7 +38,7 @@ pub fn connection_log<'py>(
     }
     let host = host.map(|host| host.parse::<IpAddr>()).transpose();
     let host = host.map_err(|_| PyValueError::new_err("host is no IP address"))?;
-    let options = Options { tunnels, ignore_checksums, max_connections };
+    let options = Options { tunnels, ignore_checksums, unfinished_are_bad, max_connections };
     let wanted = Wanted { no_rows: false, port, host, from_ns, until_ns };
     let (batches, summary, stops) = py.detach(|| read(paths, options, wanted))?;
     let dict = summary_dict(py, &summary)?;

@@ -85,6 +85,8 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
             *preflight.study(testbeds),
             *preflight.network(beds),
             *preflight.programs(list(plugins)),
+            *preflight.trials(list(plugins)),
+            *preflight.confined(runs, registry.PLUGINS.drivers),
             *preflight.backgrounds(loads),
             *resources.checks(runs, registry.PLUGINS, available()),
             *own_programs.checks(runs, registry.PLUGINS),

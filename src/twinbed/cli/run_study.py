@@ -87,16 +87,19 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
     in_process = {name for name in used if registry.PLUGINS.drivers[name].in_process}
     instruments = {choice.kind for run in to_do for choice in run.instruments.values()}
     drivers = [(run.testbed_name, registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params) for run in to_do]
+    accompanying = list(dict.fromkeys((each.kind, each.params) for run in to_do for each in run.accompanying()))
     checks = [
         *preflight.machine(
             needs_lab=any(registry.PLUGINS.drivers[name].in_lab for name in used),
-            captures="packets" in instruments,
+            captures=not instruments.isdisjoint(("packets", "monitor")),
             system_calls="syscalls" in instruments and "container" in used,
             builds=True,
         ),
         *preflight.study(drivers),
         *preflight.network([(run.topology, registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params) for run in to_do]),
-        *preflight.programs(list(dict.fromkeys((each.kind, each.params) for run in to_do for each in run.accompanying()))),
+        *preflight.programs(accompanying),
+        *preflight.trials(accompanying),
+        *preflight.confined(to_do, registry.PLUGINS.drivers),
         *preflight.backgrounds(
             [
                 (registry.PLUGINS.drivers[run.testbed.kind], choice.params)

@@ -6,6 +6,16 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class Trial:
+    """A program that this machine must have: preflight runs it."""
+
+    argv: tuple[str, ...]
+    """Such as for its version; it must end with code 0."""
+    mend: str
+    """How to get it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Check:
     """One thing that preflight tried: what, whether it works, what it found, and the command that would mend it."""
 

@@ -41,6 +41,11 @@ class Instrument(Protocol[P]):
         overridden."""
         return ()
 
+    def after(self, params: P, target: Target) -> Sequence[Command]:
+        """Programs that read what was recorded, one after another, each to its end: asked as ``plan`` is, once the workload
+        is over and the instruments have ended."""
+        return ()
+
     @abstractmethod
     def extract(self, params: P, artifacts: Path) -> Extracted:
         """``artifacts`` has a folder for each place. Raises ValueError or OSError where nothing can be read."""

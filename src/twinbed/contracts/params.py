@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
+from twinbed.contracts.check import Trial
 from twinbed.model.topology import Topology
 
 ROLES = ("client", "server", "router")
@@ -35,6 +37,16 @@ class HostNeed:
     """For readers, such as ``a guest of 256MiB with 192MiB for QEMU``."""
     limit_bytes: int | None = None
     """The most that it may take, with its programs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """A setting that cannot be had."""
+
+    setting: str
+    message: str
+    allowed: str
+    """What would be right instead."""
 
 
 class DriverParams(PluginParams):
@@ -69,6 +81,13 @@ class DriverParams(PluginParams):
 class WorkloadParams(PluginParams):
     """Settings of a workload."""
 
+    lab_only: ClassVar[bool] = False
+    """Whether it may run only where the hosts hang on the switches of a lab, since its packets belong on no other network."""
+
+    def unfit(self, topology: Topology) -> Unfit | None:
+        """The first of its settings that cannot be had on this topology; None where all can."""
+        return None
+
     def estimate_seconds(self) -> float:
         """How long it runs."""
         return 10.0
@@ -85,6 +104,10 @@ class InstrumentParams(PluginParams):
         """Programs that hosts must have, beyond what the image always has."""
         return ()
 
+    def trials(self) -> Sequence[Trial]:
+        """Programs that this machine must have, where the lab's links are captured."""
+        return ()
+
     def estimate_seconds(self) -> float:
         """What it adds to a run."""
         return 0.0
@@ -96,16 +119,6 @@ class InstrumentParams(PluginParams):
     def estimate_bytes(self, link_rate: int) -> float:
         """Bytes written for each link that it is put on per second of workload; ``link_rate`` in bit/s."""
         return 8192.0
-
-
-@dataclass(frozen=True, slots=True)
-class Unfit:
-    """A setting that cannot be had."""
-
-    setting: str
-    message: str
-    allowed: str
-    """What would be right instead."""
 
 
 class BackgroundParams(PluginParams):

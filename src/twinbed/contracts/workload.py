@@ -13,6 +13,7 @@ from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.params import WorkloadParams
 from twinbed.metrics.metric import Metric
 from twinbed.model.clients import ClientTimes
+from twinbed.model.services import Service
 
 P = TypeVar("P", bound=WorkloadParams, contravariant=True)
 
@@ -70,6 +71,10 @@ class Workload(Protocol[P]):
         """As ``parse``, of several clients that did not start together: rates and shares are of the time in which all ran, if
         the tools tell of times; counts are of the whole run. The same as ``parse`` unless overridden."""
         return self.parse(params, artifacts)
+
+    def services(self, params: P) -> Sequence[Service]:
+        """What clients ask of servers, by which its connections are told from others; empty where it has no connections."""
+        return ()
 
     def described(self, params: P) -> Described:
         """What its numbers are with these settings; the same whatever they are, unless overridden."""

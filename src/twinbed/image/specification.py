@@ -34,6 +34,7 @@ class Specification:
         "procps",
         "stress-ng",
         "tcpdump",
+        "tcpreplay",
         "wrk",
     )
     left_out: tuple[str, ...] = (

@@ -97,6 +97,8 @@ def execute(
     if checked is not None and checked.reason is not None:
         raise RunFailed(Phase.LINK_CHECK, f"{checked.reason} (measured in run {checked.run}; --retry-failed measures again)")
     driver = plugins.drivers[run.testbed.kind]
+    if run.workload.params.lab_only and not is_in_a_lab(run, plugins.drivers):
+        raise RunFailed(Phase.UP, not_in_a_lab(run))
     workload = plugins.workloads[run.workload.kind]
     phases = TimedPhases(outcome.phases, on_phase)
     outcome.drawn = drawn(run)
@@ -160,6 +162,12 @@ def execute(
                 for target in of_instrument(targets, outcome.drawn.get(name))
                 for command in plugins.instruments[choice.kind].examine(choice.params, target, ports)
             ]
+            readings = [
+                command
+                for name, choice in run.instruments.items()
+                for target in of_instrument(targets, outcome.drawn.get(name))
+                for command in plugins.instruments[choice.kind].after(choice.params, target)
+            ]
             with phases.timed(Phase.INSTRUMENT, _together(measures)):
                 watch.begin()
                 instruments = stage.start(measures)
@@ -181,10 +189,12 @@ def execute(
                         server.after = server.program.usage()
                     for command in examinations:
                         to_its_end(command, bed, site)
-            with phases.timed(Phase.COLLECT, _COLLECT_LIMIT_S):
+            with phases.timed(Phase.COLLECT, _COLLECT_LIMIT_S + _together(readings)):
                 stage.stop([item for item in instruments if item.exit is None])
                 stage.stop([item for item in background if item.exit is None])
                 stage.stop(servers)
+                for command in readings:
+                    to_its_end(command, bed, site)
                 outcome.programs = [
                     *_used([*clients.started, *servers], Role.WORKLOAD),
                     *_used(instruments, Role.INSTRUMENT),
@@ -201,6 +211,19 @@ def execute(
         raise RunFailed(
             phases.current, "; ".join([reason, *(trouble for trouble in troubles if trouble not in reason)])
         ) from error
+
+
+def is_in_a_lab(run: Run, drivers: Mapping[str, AnyDriver]) -> bool:
+    """Whether every host of the run's testbed hangs on a lab's switches alone; one over SSH in a mixed testbed does not."""
+    kind, params = run.testbed.kind, run.testbed.params
+    makers = {kind, *(each.made_by(kind) for each in params.kinds().values())}
+    return all(drivers[maker].in_lab for maker in makers)
+
+
+def not_in_a_lab(run: Run) -> str:
+    """Why a workload may not run on this testbed."""
+    kind = run.workload.kind
+    return f"the workload {kind} runs in labs alone, and hosts of {run.testbed_name} ({run.testbed.kind}) are on other networks"
 
 
 def _may_leave_unfinished(driver: AnyDriver, run: Run) -> bool:

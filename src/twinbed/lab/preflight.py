@@ -19,15 +19,18 @@ from twinbed.contracts.host_settings import HostSettings
 from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams
 from twinbed.contracts.plugins import AnyDriver
 from twinbed.design.time import UNSHAPED_RATE
+from twinbed.hosts import process
 from twinbed.hosts.cache import cache_root
 from twinbed.hosts.cgroups import cgroup_root
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, leftovers, open_lab
 from twinbed.image import find, probe_path
+from twinbed.lab.execution import is_in_a_lab, not_in_a_lab
 from twinbed.links import bridge, openvswitch, shaping
 from twinbed.links.abilities import Ability, abilities, needed
 from twinbed.model.error import TwinbedError
 from twinbed.model.topology import Link, Topology
+from twinbed.study.run import Run
 
 _TOOLS = {
     "ip": "iproute2",
@@ -35,6 +38,9 @@ _TOOLS = {
     "tcpdump": "tcpdump",
     "ethtool": "ethtool",
 }
+_TRIAL_LIMIT_S = 30.0
+_LAB_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where programs of a lab are looked for, as crates/probe/src/command.rs has it."""
 _PROGRAM_FOLDERS = ("usr/bin", "usr/sbin", "bin", "sbin")
 _BUILDERS = {"mmdebstrap": "mmdebstrap", "mkfs.erofs": "erofs-utils"}
 """Only for building the image."""
@@ -134,6 +140,30 @@ def programs(plugins: Sequence[tuple[str, InstrumentParams | BackgroundParams]])
             path = shutil.which(program, path=":".join(str(image.rootfs / folder) for folder in _PROGRAM_FOLDERS))
             status = "in the image" if path else "not in the image, and no package of Debian's"
             check = Check(f"{program}, for {name}", path is not None, status, f"choose another tool for {name}, such as irtt")
+            checks += [] if check in checks else [check]
+    return checks
+
+
+def confined(runs: Sequence[Run], drivers: Mapping[str, AnyDriver]) -> list[Check]:
+    """Whether what may run in labs alone is asked to run there."""
+    wrong = [run for run in runs if run.workload.params.lab_only and not is_in_a_lab(run, drivers)]
+    mend = "take containers or guests of this machine"
+    return list(dict.fromkeys(Check(f"workload {run.workload.kind}", False, not_in_a_lab(run), mend) for run in wrong))
+
+
+def trials(plugins: Sequence[tuple[str, InstrumentParams | BackgroundParams]]) -> list[Check]:
+    """Whether the programs run that a study's instruments need on this machine: (name, params)."""
+    checks: list[Check] = []
+    for name, params in plugins:
+        for trial in params.trials() if isinstance(params, InstrumentParams) else ():
+            what = f"{Path(trial.argv[0]).name}, for {name}"
+            try:
+                done = process.run(trial.argv, limit_s=_TRIAL_LIMIT_S, env={"PATH": _LAB_PATH})
+            except process.ProcessFailed as error:
+                check = Check(what, False, str(error).replace("\n", " "), trial.mend)
+            else:
+                said = (done.text or done.stderr.decode(errors="replace")).strip().splitlines()
+                check = Check(what, True, said[0] if said else f"`{' '.join(trial.argv)}`")
             checks += [] if check in checks else [check]
     return checks
 

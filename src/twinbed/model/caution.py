@@ -48,6 +48,10 @@ class Kind(Enum):
         "checksums in the capture are unfinished: they are offloaded",
         "as on NICs with offload; for packets as a wire has them, switch tx checksum offload off on the hosts",
     )
+    REPLAYED_OTHERWISE = (
+        "some packets of the capture were not replayed, or not as they were",
+        "the detail says which and why; what does not depend on them holds",
+    )
     REQUEST_CAP = (
         "the request cap ended the run before its time was up",
         "raise max_requests, or shorten duration, so that every cell runs equally long",

@@ -148,13 +148,20 @@ class _Resolver:
         backgrounds = {choice.kind: choice for choice in loads.values() if choice is not None}
         if len(complete) < len(instruments) or len(backgrounds) < len(loads):
             return None
-        for path, choice in loads.items():
-            self._fits(self.sections.backgrounds[path], choice, topology)
+        for path, load in loads.items():
+            self._fits(self.sections.backgrounds[path], load, topology)
+        if self.sections.workload is not None:
+            self._fits(self.sections.workload, workload, topology)
         levels = {factor: level.value for factor, level in chosen.items()}
         return Cell(levels, name, testbed, topology, workload, complete, backgrounds)
 
-    def _fits(self, section: Section[BackgroundParams], choice: Choice[BackgroundParams] | None, topology: Topology) -> None:
-        """What a background load cannot have on this topology."""
+    def _fits(
+        self,
+        section: Section[BackgroundParams] | Section[WorkloadParams],
+        choice: Choice[BackgroundParams] | Choice[WorkloadParams] | None,
+        topology: Topology,
+    ) -> None:
+        """What a workload or a background load cannot have on this topology."""
         unfit = choice.params.unfit(topology) if choice is not None else None
         if unfit is not None:
             place = section.node.keys.get(unfit.setting, section.node.place)

@@ -29,10 +29,12 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.json import Document, Json, integer, text
 from twinbed.model.record import Record
 from twinbed.model.run import Status
+from twinbed.model.services import Service
 from twinbed.results.extract.cautions import above_link_rate
 from twinbed.results.extract.completeness import completeness
 from twinbed.results.extract.condense import condensed
 from twinbed.results.extract.derived import derive, fairness, work_done
+from twinbed.results.extract.extra import extra
 from twinbed.results.extract.kernel import NAME as KERNEL_MESSAGES
 from twinbed.results.extract.kernel import kernel_messages
 from twinbed.results.extract.pace import pace
@@ -84,6 +86,8 @@ class Extraction:
     name: str
     about: Described | None = None
     """None where this twinbed has none of that name."""
+    services: Sequence[Service] = ()
+    """What a workload's clients ask of servers."""
     read: Callable[[Path], Extracted] = lambda artifacts: Extracted(())
     """Reads the run's artifacts. Raises what ``UNREADABLE`` lists where they cannot be read."""
     of_all: Callable[[Extracted, Mapping[str, float]], Extracted] = lambda extracted, work: extracted
@@ -111,7 +115,9 @@ def extractions(record: Record, plugins: Readers) -> Sequence[Extraction]:
         others += [("instrument", each, record.drawn.get(name)) for name, each in record.settings["instruments"].items()]
     others += [("background load", each, None) for each in record.settings.get("background", {}).values()]
     return [
-        Extraction("workload", workload.name, about, partial(_parse, workload, settings, record.clients)),
+        Extraction(
+            "workload", workload.name, about, _services(workload, settings), partial(_parse, workload, settings, record.clients)
+        ),
         *(
             _accompanying(what, plugins.accompanying.get(text(each["kind"])), each, about, drawn)
             for what, each, drawn in others
@@ -122,7 +128,8 @@ def extractions(record: Record, plugins: Readers) -> Sequence[Extraction]:
 def _accompanying(what: str, plugin: Measuring | None, settings: Document, about: Described, drawn: Drawn | None) -> Extraction:
     if plugin is None:
         return Extraction(what, str(settings["kind"]))
-    known = Extraction(what, plugin.name, replace(about, metrics=plugin.metrics), partial(_extract, plugin, settings))
+    read = partial(_extract, plugin, settings)
+    known = Extraction(what, plugin.name, replace(about, metrics=plugin.metrics), read=read)
     if drawn is None or len(drawn.pairs) == drawn.of:
         return known
     # Hosts are drawn for instruments alone.
@@ -194,6 +201,8 @@ def read_run(
     values, cautions = completeness(record.id, rows.tables, requests, of_each, pairs)
     rows.values.extend(values)
     rows.cautions.extend(cautions)
+    values, rows.tables = extra(rows.tables, extractions[0].services)
+    rows.values.extend(values)
     rows.tables = condensed(rows.tables)
     _without_nonsense(rows)
     rows.cautions.extend(above_link_rate(record, [value for value, _ in rows.values]))
@@ -219,6 +228,12 @@ def described(workload: AnyWorkload, settings: Document) -> Described:
     with contextlib.suppress(*UNREADABLE):
         return workload.described(_params(workload, settings))
     return Described(workload.metrics, workload.work, workload.rate)
+
+
+def _services(workload: AnyWorkload, settings: Document) -> Sequence[Service]:
+    with contextlib.suppress(*UNREADABLE):
+        return workload.services(_params(workload, settings))
+    return ()
 
 
 def _add(rows: RunRows, name: str, about: Described, outcome: Outcome, folder: Path, done: float | None) -> float | None:

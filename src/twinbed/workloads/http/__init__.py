@@ -17,6 +17,7 @@ from pathlib import Path
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.workload import Workload, WorkloadPlan
 from twinbed.metrics.http import METRICS
+from twinbed.model.services import Service
 from twinbed.workloads.http.params import HttpParams
 from twinbed.workloads.http.parse import read
 from twinbed.workloads.http.plan import workload_plan
@@ -34,6 +35,9 @@ class Http(Workload[HttpParams]):
 
     def plan(self, params: HttpParams, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
         return workload_plan(params, pairs)
+
+    def services(self, params: HttpParams) -> Sequence[Service]:
+        return [Service("tcp", params.port)]
 
     def parse(self, params: HttpParams, artifacts: Path) -> Extracted:
         return read(params, artifacts)

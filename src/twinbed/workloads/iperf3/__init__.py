@@ -27,9 +27,10 @@ from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.workload import Described, Workload, WorkloadPlan
 from twinbed.metrics.iperf3 import METRICS
 from twinbed.model.clients import ClientTimes
+from twinbed.model.services import Service
 from twinbed.workloads.iperf3.params import Iperf3Params
 from twinbed.workloads.iperf3.parse import asked, read
-from twinbed.workloads.iperf3.plan import workload_plan
+from twinbed.workloads.iperf3.plan import PORT, workload_plan
 
 
 class Iperf3(Workload[Iperf3Params]):
@@ -44,6 +45,9 @@ class Iperf3(Workload[Iperf3Params]):
 
     def plan(self, params: Iperf3Params, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
         return workload_plan(params, pairs)
+
+    def services(self, params: Iperf3Params) -> Sequence[Service]:
+        return [Service("tcp", PORT), *([Service("udp", PORT)] if params.protocol == "udp" else [])]
 
     def parse(self, params: Iperf3Params, artifacts: Path) -> Extracted:
         return read(params, artifacts)

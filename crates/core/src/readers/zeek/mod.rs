@@ -46,13 +46,15 @@ pub struct Options {
     pub tunnels: bool,
     /// Packets with a bad checksum count like others (Zeek's `-C`).
     pub ignore_checksums: bool,
+    /// Checksums that the capturing host left to its NIC are bad, as they are for Zeek.
+    pub unfinished_are_bad: bool,
     /// With this many connections at once, the sixteenth that has been silent longest is logged as it is, and forgotten.
     pub max_connections: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { tunnels: false, ignore_checksums: false, max_connections: 1_000_000 }
+        Options { tunnels: false, ignore_checksums: false, unfinished_are_bad: false, max_connections: 1_000_000 }
     }
 }
 
@@ -126,11 +128,13 @@ impl Log {
 
     #[inline]
     fn packet(&mut self, frame: &Frame, packet: &Packet, is_tunnelled: bool) {
+        let unfinished_are_bad = self.options.unfinished_are_bad;
+        let discredits = |verdict| verdict == Verdict::Bad || (unfinished_are_bad && verdict == Verdict::Partial);
         let checksums = &mut self.summary.checksums;
         let mut is_bad_header = false;
         if let Some(verdict) = checksum::ip(packet, frame.data) {
             checksums.ipv4.count(verdict);
-            is_bad_header = verdict == Verdict::Bad;
+            is_bad_header = discredits(verdict);
         }
         let verdict = checksum::transport(packet, frame.data);
         match packet.protocol {
@@ -148,7 +152,7 @@ impl Log {
             self.summary.ignored_packets += 1;
             return;
         }
-        let is_bad = verdict == Verdict::Bad && !self.options.ignore_checksums;
+        let is_bad = discredits(verdict) && !self.options.ignore_checksums;
         self.summary.ignored_packets += u64::from(is_bad);
         let packet = Taken { frame, packet, is_tunnelled, is_bad };
         match &packet.packet.transport {

@@ -1,0 +1,224 @@
+"""Instrument ``monitor``: what a security monitor sees on every link, and what it misses or makes up on a virtual testbed.
+
+Captures each link with tcpdump at the machine's side, whole packets and nothing left out: a monitor sees instruments' packets
+too.  Reads the capture as Zeek would, with checksums ignored and checked.  With ``engine: suricata`` or ``zeek`` that program
+reads the kept capture as well, both ways, once the workload is over, so that it takes no CPU time from it.
+
+Tables: ``monitored_links`` (link, seconds, arp_frames, other_frames), ``monitored_connections`` (readers/monitor/rows), of
+Suricata ``alerts``: link, checksums (``ignored``, ``checked``), generator, signature_id, signature, category, severity,
+alerts.  Extraction, which knows the workload, makes of the first two ``extra_connections`` and ``extra_classes``
+(docs/observer.md).
+
+Limits: a checksum can be verified in whole packets alone; with a smaller ``snaplen`` those of longer packets are counted as
+unverifiable.  Engines run where the machine of the lab captures; where hosts capture themselves (SSH) there are none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field, model_validator
+
+from twinbed.contracts.check import Trial
+from twinbed.contracts.command import Command
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.instrument import Instrument
+from twinbed.contracts.params import InstrumentParams
+from twinbed.contracts.place import MACHINE, Target
+from twinbed.metrics.metric import Value
+from twinbed.metrics.monitor import METRICS, value
+from twinbed.model.units import Duration, Size
+from twinbed.readers import tcpdump
+from twinbed.readers.monitor import engines, link
+from twinbed.readers.monitor.rows import CHECKED, IGNORED, of_log, of_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PREFIX, SUFFIX = "monitor-", ".cap"
+"""Of the captures' names, unlike those of the instrument ``packets``."""
+CLIENT = "client"
+PACKET_BYTES = 1000
+"""A typical packet, with its header in the file."""
+
+
+class MonitorParams(InstrumentParams):
+    """How links are watched, and by what."""
+
+    snaplen: int = Field(65535, ge=64, le=65535, description="bytes kept of each packet; checksums are verified in whole ones")
+    buffer: Size = Field(64 * 2**20, ge=2**20, le=2**31 - 2**10, description="kernel buffer of each capture")
+    engine: Literal["own", "suricata", "zeek"] = Field(
+        "own",
+        description="what reads the captures besides twinbed's own reader: own, nothing; suricata, for alerts and flow records;"
+        " zeek, for its conn.log",
+    )
+    program: str | None = Field(
+        None, pattern="^/", description="path of the engine's program; null: the one in /usr/bin and its like"
+    )
+    rules: str | None = Field(
+        None, description="file of Suricata's rules, from the current folder; null: a few on checksums and streams"
+    )
+    rules_sha256: str | None = Field(
+        None, pattern="^[0-9a-f]{64}$", description="of the file of rules; null: that of the file as it is"
+    )
+    limit: Duration = Field(120.0, gt=0, le=3600, description="time that an engine has for one capture")
+
+    @model_validator(mode="after")
+    def _possible(self) -> MonitorParams:
+        if self.engine != "suricata" and self.rules is not None:
+            raise ValueError("rules are Suricata's: engine: suricata")
+        if self.engine == "own" and self.program is not None:
+            raise ValueError("program is an engine's: engine: suricata or zeek")
+        if self.rules is not None and self.rules_sha256 is None:
+            object.__setattr__(self, "rules_sha256", _sha256(self.rules))
+        return self
+
+    def trials(self) -> Sequence[Trial]:
+        if self.engine == "own":
+            return ()
+        program = self.program or self.engine
+        return [Trial((program, engines.VERSION[self.engine]), engines.INSTALL[self.engine])]
+
+    def estimate_seconds(self) -> float:
+        return 0.2 if self.engine == "own" else 5.0
+
+    def estimate_bytes(self, link_rate: int) -> float:
+        """A capture of one link that is full both ways."""
+        return 2 * link_rate / 8 * min(self.snaplen, PACKET_BYTES) / PACKET_BYTES
+
+
+def _sha256(file: str) -> str:
+    try:
+        return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    except OSError as error:
+        raise ValueError(f"{file}: {error.strerror}; paths are from the current folder") from error
+
+
+class Monitor(Instrument[MonitorParams]):
+    """The instrument."""
+
+    name = "monitor"
+    params = MonitorParams
+    summary = (
+        "what a security monitor sees of every link: connections with checksums checked and ignored, alerts (Suricata, Zeek)"
+    )
+    metrics = METRICS
+
+    def plan(self, params: MonitorParams, target: Target) -> Sequence[Command]:
+        if not target.captures:
+            return ()
+        return [
+            tcpdump.command(
+                interface,
+                f"{PREFIX}{host}{SUFFIX}",
+                snaplen=params.snaplen,
+                buffer_bytes=params.buffer,
+                on=target.name,
+            )
+            for interface, host in sorted(target.interfaces.items())
+        ]
+
+    def after(self, params: MonitorParams, target: Target) -> Sequence[Command]:
+        if params.engine == "own" or not target.captures or not target.name.startswith(MACHINE):
+            return ()
+        program = params.program or params.engine
+        rules = None if params.rules is None else str(Path(params.rules).absolute())
+        return [
+            command
+            for host in sorted(target.interfaces.values())
+            for command in engines.commands(
+                params.engine, program, rules, target.name, host, f"{PREFIX}{host}{SUFFIX}", params.limit
+            )
+        ]
+
+    def extract(self, params: MonitorParams, artifacts: Path) -> Extracted:
+        files = sorted(artifacts.glob(f"*/{PREFIX}*{SUFFIX}"), key=lambda file: file.name)
+        if not files:
+            raise FileNotFoundError(f"no {PREFIX}*{SUFFIX} in the folders of {artifacts}")
+        monitored = {file: link.read(file, file.stem.removeprefix(PREFIX)) for file in files}
+        clients = [each for each in monitored.values() if each.link.startswith(CLIENT)]
+        values = list(link.values(clients, "")) if clients else []
+        for each in monitored.values():
+            values += link.values([each], each.link)
+        rows = [
+            of_log(each.link, checksums, log)
+            for each in monitored.values()
+            for checksums, log in ((IGNORED, each.ignoring), (CHECKED, each.strict))
+        ]
+        tables = {"monitored_links": _links(list(monitored.values()))}
+        if params.engine != "own":
+            written = {
+                each.link: list(engines.written(params.engine, file.parent, each.link)) for file, each in monitored.items()
+            }
+            rows += [
+                of_rows(name, params.engine, each.checksums, each.connections)
+                for name, both in written.items()
+                for each in both
+            ]
+            tables |= {"alerts": alerts} if (alerts := _alerts(written)).num_rows else {}
+            values += _of_engine(written)
+        return Extracted(values, {**tables, "monitored_connections": _joined(rows)})
+
+
+Written = Mapping[str, Sequence[engines.Written]]
+"""Link -> what an engine wrote of it."""
+
+
+def _of_engine(written: Written) -> Iterator[Value]:
+    """Of each link, and of the clients' together."""
+    of = {name: {each.checksums: each for each in both} for name, both in written.items()}
+    clients = [name for name in of if name.startswith(CLIENT)]
+    for host, links in (*((("", clients),) if clients else ()), *((name, [name]) for name in of)):
+        for checksums, prefix in ((IGNORED, ""), (CHECKED, "strict_")):
+            those = [of[name][checksums] for name in links]
+            yield value(f"{prefix}flow_records", sum(len(each.connections) for each in those), host)
+            alerts = [sum(each.alerts.values()) for each in those if each.alerts is not None]
+            yield value(f"{prefix}alerts", sum(alerts) if len(alerts) == len(those) else None, host)
+
+
+def _links(monitored: Sequence[link.Monitored]) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.table(
+        {
+            "link": pa.array([each.link for each in monitored], pa.string()),
+            "seconds": pa.array([each.seconds for each in monitored], pa.float64()),
+            "arp_frames": pa.array([each.arp_frames for each in monitored], pa.int64()),
+            "other_frames": pa.array([each.other_frames for each in monitored], pa.int64()),
+        }
+    )
+
+
+def _alerts(written: Written) -> pa.Table:
+    import pyarrow as pa
+
+    rows = [
+        {
+            "link": name,
+            "checksums": each.checksums,
+            "generator": signature.generator,
+            "signature_id": signature.id,
+            "signature": signature.text,
+            "category": signature.category,
+            "severity": signature.severity,
+            "alerts": count,
+        }
+        for name, both in written.items()
+        for each in both
+        for signature, count in sorted((each.alerts or {}).items(), key=lambda item: (item[0].generator, item[0].id))
+    ]
+    texts = ("link", "checksums", "signature", "category")
+    names = ("link", "checksums", "generator", "signature_id", "signature", "category", "severity", "alerts")
+    return pa.Table.from_pylist(rows, pa.schema([(name, pa.string() if name in texts else pa.int64()) for name in names]))
+
+
+def _joined(parts: Sequence[pa.Table]) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.concat_tables(parts)
+
+
+monitor = Monitor()
