@@ -29,6 +29,7 @@ ANALYSES: Mapping[str, Entry] = {
     "tails": Entry("What users feel: the times of single requests, by quantiles."),
     "steady": Entry("Do runs warm up and settle, and how long should they last."),
     "sockets": Entry("What holds TCP senders up, and their congestion windows over time."),
+    "detectability": Entry("Can an observer tell a testbed from the reference, and from how much."),
     "multifidelity": Entry("Few dear runs and many cheap ones: what the dear testbed gives."),
     "anomaly": Entry("Are several faster than one, and what moves with it."),
 }

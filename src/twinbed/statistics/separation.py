@@ -1,0 +1,105 @@
+"""How well two kinds of runs can be told apart: the area under the ROC curve, whether it is more than chance, and how sure.
+
+The area is that of ``pairs_out``: its rules are made anew in each fold, so that it varies far more than that of one fixed score,
+and DeLong's variance, even with runs as its clusters (Obuchowski 1997, Biometrics 53:567), is half of what it should be.  The
+test deals the labels of runs anew and gives the chance of an area as large among equals, exactly.  The interval takes its width
+from the same dealings, on a scale where a share's variance is the same everywhere (arcsine of its root, Anscombe 1948,
+Biometrika 35:246): it holds 0.5 where the observed area is among the middle ``level`` of dealt ones, and so as often as it
+states among equals.  docs/detectability.md has how often it holds other areas.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from twinbed.statistics.bounds import Bounds
+from twinbed.statistics.pairs_out import PairsOut
+from twinbed.statistics.permutations import dealings, least_p_within
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.intp]
+Labels = NDArray[np.bool_]
+
+MOST_DEALINGS = 1_000
+SLACK = 1e-9
+"""Areas closer than this are equal: they are sums of the same terms in another order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Separation:
+    area: float
+    """From 0 to 1; 0.5 is chance, below it the rule was wrong more often than right."""
+    interval: Bounds
+    p_value: float
+    """Of an area as large or larger among equals."""
+    exact: bool
+    """Whether all dealings were counted."""
+
+
+def separation(
+    folds: PairsOut,
+    labels: Labels,
+    blocks: Sequence[Hashable] | None = None,
+    level: float = 0.95,
+    most: int = MOST_DEALINGS,
+) -> Separation:
+    """``labels`` and ``blocks`` are of runs; None is one block. At least two runs of each kind."""
+    dealt, exact = dealings(labels, blocks if blocks is not None else [0] * len(labels), most)
+    areas = folds.areas(dealt)
+    area = float(areas[0])
+    p_value = float(np.mean(areas >= area - SLACK))
+    return Separation(area, _interval(area, areas, level), p_value, exact)
+
+
+def _interval(area: float, dealt: Floats, level: float) -> Bounds:
+    ordered = np.sort(dealt)
+    beyond = math.floor((1 - level) / 2 * len(ordered) + SLACK)
+    low, high = (math.asin(math.sqrt(each)) for each in (ordered[beyond], ordered[-1 - beyond]))
+    at, chance = math.asin(math.sqrt(area)), math.pi / 4
+    below, above = at - max(high - chance, 0.0), at + max(chance - low, 0.0)
+    return Bounds(*(math.sin(min(max(each, 0.0), math.pi / 2)) ** 2 for each in (below, above)), level)
+
+
+def alone(values: Sequence[float | str | None], dealt: Labels) -> tuple[float, float]:
+    """Of one feature with one value for each run: the area that it alone gives, and the chance of one as large among equals, by
+    dealings of which the first is the labels as they are.
+
+    Numbers are taken in the order that is better, up or down, texts in the best order of all; both orders are chosen anew for
+    each dealing, so that choosing makes the area optimistic but leaves the chance true.  Missing numbers are in the middle.
+    """
+    if any(isinstance(value, str) for value in values):
+        codes = np.unique([str(value) for value in values], return_inverse=True)[1]
+        of = (codes[:, None] == np.arange(codes.max() + 1)).astype(np.float64)
+        ones, others = dealt @ of, ~dealt @ of
+        order = np.argsort(ones / (ones + others), axis=1, kind="stable")
+        ones, others = (np.take_along_axis(each, order, axis=1) for each in (ones, others))
+        below = np.cumsum(others, axis=1) - others
+        areas = (ones * (below + others / 2)).sum(axis=1) / (ones.sum(axis=1) * others.sum(axis=1))
+    else:
+        known = np.array([math.nan if value is None else float(value) for value in values])
+        ranks = rankdata(known, nan_policy="omit")
+        ranks = np.where(np.isnan(known), (len(known) - np.isnan(known).sum() + 1) / 2, ranks)
+        ranks = rankdata(ranks)
+        count = dealt.sum(axis=1)
+        areas = (dealt @ ranks - count * (count + 1) / 2) / (count * (len(known) - count))
+        areas = np.maximum(areas, 1 - areas)
+    return float(areas[0]), float(np.mean(areas >= areas[0] - SLACK))
+
+
+def least_p(labels: Labels, blocks: Sequence[Hashable] | None = None) -> float:
+    """The smallest p-value that the test can give: areas are the same where the two kinds change places."""
+    return max(least_p_within(labels, blocks if blocks is not None else [0] * len(labels)), 1 / MOST_DEALINGS)
+
+
+def runs_needed(alpha: float, within_blocks: bool) -> int:
+    """Of each kind, for a test at ``alpha`` to be able to show anything."""
+    runs = 2
+    while (2 / (2**runs if within_blocks else math.comb(2 * runs, runs))) > alpha and runs < 100:
+        runs += 1
+    return runs
