@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
 Labels = NDArray[np.bool_]
+Lines = tuple[tuple[int, NDArray[np.intp]], ...]
+"""Runs with their lines of what is left out."""
 
 RIDGE = 1.0
 """What is added to the sum of squares of a scaled column, which is the number of runs."""
@@ -31,14 +33,12 @@ MOST_GROUPS = 40
 
 @dataclass(frozen=True, slots=True)
 class _Fold:
-    """``held`` has a row for each row left out, ``means`` one for each run's mean; a column for each run: what its label adds to
-    the score."""
+    """``held`` has a line for each row left out, ``means`` one for each run's mean; a column for each run: what its label adds
+    to the score."""
 
-    first: Integers
-    """Rows of ``held`` that are of the first group; ``second`` likewise."""
-    second: Integers
-    rows: Integers
-    """Which rows of all these are."""
+    first: Lines
+    """Of the first group; ``second`` likewise."""
+    second: Lines
     held: Floats
     means: Floats
     fitted: Labels
@@ -49,8 +49,6 @@ class _Fold:
 class PairsOut:
     """All folds of rows. Labels are one bool for each run."""
 
-    runs: Integers
-    groups: Integers
     folds: tuple[_Fold, ...]
 
     @classmethod
@@ -59,7 +57,7 @@ class PairsOut:
         which has a row."""
         count = int(runs.max()) + 1
         groups = np.arange(count) % min(count, MOST_GROUPS)
-        return cls(runs, groups, tuple(_folds(rows, runs, groups)))
+        return cls(tuple(_folds(rows, runs, groups)))
 
     def areas(self, labels: Labels) -> Floats:
         """The area under the ROC curve for each line of ``labels`` (dealings, runs): the chance that a row of a run of the
@@ -68,8 +66,8 @@ class PairsOut:
         total, pairs = np.zeros(len(labels)), np.zeros(len(labels))
         for fold in self.folds:
             scores = fold.held @ targets
-            for i, of_i in _by_run(self.runs, fold, fold.first):
-                for j, of_j in _by_run(self.runs, fold, fold.second):
+            for i, of_i in fold.first:
+                for j, of_j in fold.second:
                     opposite = labels[:, i] != labels[:, j]
                     above = _above(scores[of_i], scores[of_j])
                     total += np.where(opposite, np.where(labels[:, i], above, 1 - above), 0.0)
@@ -82,8 +80,8 @@ class PairsOut:
         chances = np.full((len(labels), len(labels)), np.nan)
         for fold in self.folds:
             scores = fold.held @ targets
-            for i, of_i in _by_run(self.runs, fold, fold.first):
-                for j, of_j in _by_run(self.runs, fold, fold.second):
+            for i, of_i in fold.first:
+                for j, of_j in fold.second:
                     above = float(_above(scores[of_i], scores[of_j])[0])
                     chances[i, j], chances[j, i] = above, 1 - above
         return chances[np.ix_(labels, ~labels)]
@@ -96,8 +94,7 @@ class PairsOut:
         for fold in self.folds:
             means, scores = fold.means @ target, fold.held @ target
             middle = (means[fold.fitted & labels].mean() + means[fold.fitted & ~labels].mean()) / 2
-            sides = [list(_by_run(self.runs, fold, side)) for side in (fold.first, fold.second)]
-            for own, others in (sides, sides[::-1]):
+            for own, others in ((fold.first, fold.second), (fold.second, fold.first)):
                 for i, of_i in own:
                     if any(labels[i] != labels[j] for j, _ in others):
                         above = (np.sign(scores[of_i] - middle).mean() + 1) / 2
@@ -109,7 +106,8 @@ class PairsOut:
 def _targets(labels: Labels) -> Floats:
     """So that both kinds weigh the same."""
     one = labels.sum(axis=1, keepdims=True)
-    return np.where(labels, 1 / one, -1 / (labels.shape[1] - one))
+    targets: Floats = np.where(labels, 1 / one, -1 / (labels.shape[1] - one))
+    return targets
 
 
 def _above(one: Floats, other: Floats) -> Floats:
@@ -117,13 +115,8 @@ def _above(one: Floats, other: Floats) -> Floats:
     total = np.zeros(one.shape[1])
     for row in one:
         total += (row > other).sum(axis=0) + (row >= other).sum(axis=0)
-    return total / (2 * len(one) * len(other))
-
-
-def _by_run(runs: Integers, fold: _Fold, side: Integers) -> Iterator[tuple[int, Integers]]:
-    of = runs[fold.rows[side]]
-    for run in np.unique(of):
-        yield int(run), side[of == run]
+    shares: Floats = total / (2 * len(one) * len(other))
+    return shares
 
 
 def _folds(rows: Floats, runs: Integers, groups: Integers) -> Iterator[_Fold]:
@@ -132,9 +125,12 @@ def _folds(rows: Floats, runs: Integers, groups: Integers) -> Iterator[_Fold]:
     known = ~np.isnan(rows)
     filled = np.where(known, rows, 0.0)
     of_row = groups[runs]
+    places = [np.flatnonzero(runs == run) for run in range(len(groups))]
+    members = [np.flatnonzero(groups == group).tolist() for group in range(int(groups.max()) + 1)]
     for k in range(int(groups.max()) + 1):
         for other in range(k):
-            held = np.flatnonzero((of_row == other) | (of_row == k))
+            sides = members[other], members[k]
+            held = np.concatenate([places[run] for side in sides for run in side])
             kept = np.flatnonzero((of_row != other) & (of_row != k))
             own = weights[kept, None] * known[kept]
             seen = np.maximum(own.sum(axis=0), 1e-300)
@@ -147,10 +143,10 @@ def _folds(rows: Floats, runs: Integers, groups: Integers) -> Iterator[_Fold]:
             gram = (inner * weights[kept, None]).T @ inner
             solved = np.linalg.solve(gram + RIDGE * np.eye(rows.shape[1]), inner.T @ one_hot[kept])
             fitted = (groups != other) & (groups != k)
+            lines = tuple(tuple((run, np.flatnonzero(runs[held] == run)) for run in side) for side in sides)
             yield _Fold(
-                np.flatnonzero(of_row[held] == other),
-                np.flatnonzero(of_row[held] == k),
-                held,
+                lines[0],
+                lines[1],
                 scaled[held] @ solved,
                 one_hot.T @ scaled @ solved,
                 fitted,

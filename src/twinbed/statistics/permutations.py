@@ -45,8 +45,8 @@ def least_p_within(labels: Labels, blocks: Sequence[Hashable]) -> float:
 
 
 def dealings(labels: Labels, blocks: Sequence[Hashable], most: int, seed: int = 0) -> tuple[Labels, bool]:
-    """The labels as they are, then other dealings of them within blocks, and whether those are all that there are: up to ``most``
-    ways each comes once, of more so many less one are drawn."""
+    """The labels as they are, then other dealings of them within blocks, and whether those are all that there are: up to
+    ``most`` ways each comes once, of more so many less one are drawn."""
     if ways_within(labels, blocks) <= most:
         own = labels.tobytes()
         others = [each for each in _all_dealings(labels, blocks) if each.tobytes() != own]

@@ -1,6 +1,6 @@
 """How well two kinds of runs can be told apart: the area under the ROC curve, whether it is more than chance, and how sure.
 
-The area is that of ``pairs_out``: its rules are made anew in each fold, so that it varies far more than that of one fixed score,
+The area is that of ``pairs_out``: its rules are made anew in each fold, so that it varies far more than that of one score,
 and DeLong's variance, even with runs as its clusters (Obuchowski 1997, Biometrics 53:567), is half of what it should be.  The
 test deals the labels of runs anew and gives the chance of an area as large among equals, exactly.  The interval takes its width
 from the same dealings, on a scale where a share's variance is the same everywhere (arcsine of its root, Anscombe 1948,
@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.pairs_out import PairsOut
@@ -63,7 +62,8 @@ def _interval(area: float, dealt: Floats, level: float) -> Bounds:
     low, high = (math.asin(math.sqrt(each)) for each in (ordered[beyond], ordered[-1 - beyond]))
     at, chance = math.asin(math.sqrt(area)), math.pi / 4
     below, above = at - max(high - chance, 0.0), at + max(chance - low, 0.0)
-    return Bounds(*(math.sin(min(max(each, 0.0), math.pi / 2)) ** 2 for each in (below, above)), level)
+    start, end = (math.sin(min(max(each, 0.0), math.pi / 2)) ** 2 for each in (below, above))
+    return Bounds(start, end, level)
 
 
 def alone(values: Sequence[float | str | None], dealt: Labels) -> tuple[float, float]:
@@ -83,13 +83,19 @@ def alone(values: Sequence[float | str | None], dealt: Labels) -> tuple[float, f
         areas = (ones * (below + others / 2)).sum(axis=1) / (ones.sum(axis=1) * others.sum(axis=1))
     else:
         known = np.array([math.nan if value is None else float(value) for value in values])
-        ranks = rankdata(known, nan_policy="omit")
-        ranks = np.where(np.isnan(known), (len(known) - np.isnan(known).sum() + 1) / 2, ranks)
-        ranks = rankdata(ranks)
+        present = known[~np.isnan(known)]
+        ranks = _ranks(np.where(np.isnan(known), np.median(present) if len(present) else 0.0, known))
         count = dealt.sum(axis=1)
         areas = (dealt @ ranks - count * (count + 1) / 2) / (count * (len(known) - count))
         areas = np.maximum(areas, 1 - areas)
     return float(areas[0]), float(np.mean(areas >= areas[0] - SLACK))
+
+
+def _ranks(values: Floats) -> Floats:
+    """From 1; ties have their mean rank."""
+    _, at, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[at]
+    return ranks
 
 
 def least_p(labels: Labels, blocks: Sequence[Hashable] | None = None) -> float:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
@@ -208,18 +209,18 @@ def _settings(record: Record) -> Document:
 def _told(of: _Comparison, matrices: Mapping[int | None, Matrix], alpha: float) -> Told:
     labels = of.labels
     every = list(matrices)
-    found, correct = [], []
-    last: PairsOut | None = None
-    for packets, each in matrices.items():
-        last = PairsOut.of(each.rows, each.runs)
-        seconds = [seen.seconds[packets] for seen in of.seen if packets is not None and packets in seen.seconds]
-        right = last.correct(labels)
-        accuracy = float((right[labels].mean() + right[~labels].mean()) / 2)
-        area = float(last.areas(labels[None])[0])
-        found.append(Length(packets, sum(seconds) / len(seconds) if seconds else None, area, accuracy))
-        correct.append(right)
-    assert last is not None
-    whole = separation(last, labels, of.blocks, 1 - alpha)
+    folds = {packets: PairsOut.of(each.rows, each.runs) for packets, each in matrices.items()}
+    whole = separation(folds[every[-1]], labels, of.blocks, 1 - alpha)
+    correct = [each.correct(labels) for each in folds.values()]
+    found = [
+        Length(
+            packets,
+            _seconds(of.seen, packets),
+            whole.area if packets == every[-1] else float(folds[packets].areas(labels[None])[0]),
+            float((right[labels].mean() + right[~labels].mean()) / 2),
+        )
+        for packets, right in zip(every, correct, strict=True)
+    ]
     return Told(
         features=len(matrices[every[-1]].columns),
         area=whole.area,
@@ -229,6 +230,12 @@ def _told(of: _Comparison, matrices: Mapping[int | None, Matrix], alpha: float) 
         lengths=tuple(found),
         needed=needed(found, correct, labels, 1 - alpha) if whole.p_value <= alpha else None,
     )
+
+
+def _seconds(runs: Sequence[Seen], packets: int | None) -> float | None:
+    """How long so many packets take, as the mean over runs."""
+    known = [seen.seconds[packets] for seen in runs if packets is not None and packets in seen.seconds]
+    return fmean(known) if known else None
 
 
 def _holm(detections: Sequence[Detection]) -> list[Detection]:

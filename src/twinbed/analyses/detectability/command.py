@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from twinbed.analyses.detectability.result import Detectability
 
 
-@click.command(
-    name="detectability", epilog="docs/detectability.md has the method, its error rates, and the settings that hide."
-)
+@click.command(name="detectability", epilog="docs/detectability.md has the method and its error rates.")
 @click.argument("results", metavar="RESULTS", type=click.Path(path_type=Path))
 @click.option("--reference", metavar="TESTBED", help="The testbed that others are told from. Default: the study's.")
 @click.option(

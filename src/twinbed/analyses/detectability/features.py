@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import TypeAlias
 
 import numpy as np
@@ -149,10 +150,8 @@ def of_runs(runs: Sequence[Sequence[Observation]], feature: str) -> list[Value]:
     found: list[Value] = []
     for rows in runs:
         values = [value for row in rows if (value := row.get(feature)) is not None]
-        if not values or isinstance(values[0], str):
-            found.append(values[0] if values else None)
-        else:
-            found.append(float(np.mean(values)))
+        numbers = [value for value in values if not isinstance(value, str)]
+        found.append(fmean(numbers) if numbers and len(numbers) == len(values) else values[0] if values else None)
     if any(isinstance(value, str) for value in found):
         return [None if value is None else str(value) for value in found]
     return found

@@ -42,7 +42,8 @@ def needed(
     beyond = math.floor((1 - level) / 2 * DRAWS)
     low, high = (None if math.isinf(end) else math.exp(end) for end in (ends[beyond], ends[-1 - beyond]))
     known = [(log, math.log(each.seconds)) for log, each in zip(logs, lengths, strict=True) if each.seconds]
-    seconds = math.exp(float(np.interp(at, *zip(*known, strict=True)))) if known and at >= known[0][0] else None
+    starts, times = [log for log, _ in known], [time for _, time in known]
+    seconds = math.exp(float(np.interp(at, starts, times))) if known and at >= starts[0] else None
     return Needed(math.exp(at), seconds, low, high)
 
 

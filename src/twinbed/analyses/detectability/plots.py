@@ -51,6 +51,7 @@ def _over_length(name: str, group: Sequence[Detection], testbeds: Sequence[str])
         if told is not None
         for length in told.lengths
     ]
+    lowest = min(0.4, *(length.accuracy for each in group for length in each.as_is.lengths))
     x: Spec = {
         "field": "packets",
         "type": "quantitative",
@@ -60,7 +61,7 @@ def _over_length(name: str, group: Sequence[Detection], testbeds: Sequence[str])
     y: Spec = {
         "field": "accuracy",
         "type": "quantitative",
-        "scale": {"domain": [min(0.4, *(row["accuracy"] for row in rows)), 1]},
+        "scale": {"domain": [lowest, 1]},
         "axis": {"title": "told right", "format": "~%", "tickCount": 5, "minExtent": 40},
     }
     sets = ["all features", "without removable"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from twinbed.model.json import Document
+from twinbed.model.json import Document, Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,10 @@ def is_applied(remedy: Remedy, settings: tuple[Document, Document]) -> bool:
 
 def _value(setting: str, settings: Document) -> str | None:
     """As text; None where it is left as it is found."""
-    value = settings
+    value: Json = settings
     for name in setting.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None  # type: ignore[assignment]
+        value = value.get(name) if isinstance(value, Mapping) else None
     if setting == OFFLOAD.setting and value is None:
-        alone = {settings.get(name) for name in TOGETHER}
-        value = alone.pop() if len(alone) == 1 else None  # type: ignore[assignment]
+        alone = [settings.get(name) for name in TOGETHER]
+        value = alone[0] if all(each == alone[0] for each in alone) else None
     return None if value is None else str(value)

@@ -8,19 +8,19 @@ from twinbed.analyses.detectability.result import Detectability, Detection, Told
 from twinbed.analyses.detectability.words import area_text, needed_text, title
 from twinbed.contracts.analysis import Row
 from twinbed.render.quantities import NONE, number, ratio
-from twinbed.render.tabular import Tabular, bounds
+from twinbed.render.tabular import Tabular
 from twinbed.render.words import cell_title, metric_name, p_text
 
 MOST_FEATURES = 8
 """Of each detection, in the table for readers."""
 CAPTION = (
-    "Runs are told apart by a linear rule that has seen neither of them: two are left out at a time. AUC: the chance that it puts "
-    "two of them in the right order; 0.5 is guessing. p: of as much among equals, with labels dealt anew, Holm's correction over "
-    "all rows. Packets, each way, for 95 % right."
+    "Runs are told apart by a linear rule that has seen neither of them: two are left out at a time. AUC: the chance that it "
+    "puts two of them in the right order; 0.5 is guessing. p: of as much among equals, by dealing labels anew, Holm's "
+    "correction over all rows of a set of features. Packets: each way, for 95 % right."
 )
 FEATURES_CAPTION = (
-    "What each feature tells alone at the longest observation, and the setting that removes it. AUC alone: in the better of its "
-    "orders, so at least 0.5; p by dealing labels anew, Holm's correction over an observer's features."
+    "What each feature tells alone at the longest observation, and the setting that removes it. AUC alone: in the better of "
+    "its orders, so at least 0.5; p by dealing labels anew, Holm's correction over an observer's features."
 )
 COSTS_CAPTION = "Named best: no other testbed of the cell is as hard to tell and as fast."
 
@@ -122,7 +122,7 @@ def table(result: Detectability) -> Tabular:
             "all" if name == "all" else "without removable",
             f"{each.runs[0]}, {each.runs[1]}",
             area_text(told.area),
-            bounds(told.interval.low, told.interval.high),
+            f"[{told.interval.low:.2f}, {told.interval.high:.2f}]",
             p_text(told.p),
             needed_text(told.needed) or NONE,
             number(told.needed.seconds) if told.needed else NONE,

@@ -74,8 +74,9 @@ def sentence(of: Detection, alpha: float) -> str:
     if of.as_is.p > alpha:
         return f"{WHO[of.observer]} was not shown to tell {of.testbed} from {of.reference}{where} ({_area(of.as_is)})."
     text = f"{WHO[of.observer]} tells {of.testbed} from {of.reference}{where}{_from(of.as_is)}{_by(of.ranked, alpha)}"
-    if of.residue is not None:
-        named = joined(list(dict.fromkeys(_set(each) for each in of.ranked if each.removable)))
+    remedies = list(dict.fromkeys(_set(each) for each in of.ranked if each.removable and each.p <= alpha))
+    if of.residue is not None and remedies:
+        named = joined(remedies)
         text += f"; with {named}"
         if of.residue.p <= alpha:
             text += f"{_from(of.residue)}{_by([each for each in of.ranked if not each.removable], alpha)}"
