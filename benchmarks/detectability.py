@@ -47,8 +47,8 @@ def figures(studies: int, tell: Callable[[str], None]) -> str:
         own, other = areas_of_rules(runs, features, shift, studies // 4)
         rules.append((str(runs), str(features), f"{shift:g}", f"{own:.3f}", f"{other:.3f}"))
     error = 100 * math.sqrt(0.05 * 0.95 / studies)
-    return f"""Made by `python -m benchmarks.detectability --studies {studies}`; {studies} studies each, shares in per cent with a Monte
-Carlo standard error of {error:.1f} near 5 and 95 %.
+    return f"""Made by `python -m benchmarks.detectability --studies {studies}`; {studies} studies each, shares in per cent, \
+with a Monte Carlo standard error of {error:.1f} near 5 and 95 %.
 
 Equal testbeds:
 

@@ -1,4 +1,4 @@
-"""How often ``detectability`` tells testbeds that are equal, and how well those that are not: studies of the ``fake`` testbed."""
+"""How often ``detectability`` tells equal testbeds, and how well others: studies of the ``fake`` testbed."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,10 @@ Lines = tuple[tuple[int, NDArray[np.intp]], ...]
 
 RIDGE = 1.0
 """What is added to the sum of squares of a scaled column, which is the number of runs."""
+VARIES = 1e-12
+"""Variance, of that of all runs, that is more than rounding."""
+MOST_NUMBERS = 4_000_000
+"""Of folds that are fitted at once."""
 MOST_GROUPS = 40
 """Of runs that are left out together. Up to so many runs each is its own; more are left out as groups, two at a time."""
 
@@ -120,34 +125,47 @@ def _above(one: Floats, other: Floats) -> Floats:
 
 
 def _folds(rows: Floats, runs: Integers, groups: Integers) -> Iterator[_Fold]:
-    weights = 1 / np.bincount(runs)[runs]
-    one_hot = (runs[:, None] == np.arange(len(groups))) * weights[:, None]
+    count = len(groups)
+    own = runs[:, None] == np.arange(count)
+    weights = 1 / own.sum(axis=0)[runs]
     known = ~np.isnan(rows)
-    filled = np.where(known, rows, 0.0)
-    of_row = groups[runs]
-    places = [np.flatnonzero(runs == run) for run in range(len(groups))]
+    filled = _scaled(rows, known)
     members = [np.flatnonzero(groups == group).tolist() for group in range(int(groups.max()) + 1)]
-    for k in range(int(groups.max()) + 1):
-        for other in range(k):
-            sides = members[other], members[k]
-            held = np.concatenate([places[run] for side in sides for run in side])
-            kept = np.flatnonzero((of_row != other) & (of_row != k))
-            own = weights[kept, None] * known[kept]
-            seen = np.maximum(own.sum(axis=0), 1e-300)
-            centre = (own * filled[kept]).sum(axis=0) / seen
-            spread = np.sqrt((own * (filled[kept] - centre) ** 2).sum(axis=0) / seen)
-            # A mean of equal numbers may be off by a rounding.
-            scale = np.where(spread > 1e-9 * np.abs(centre), spread, np.inf)
-            scaled = np.where(known, (filled - centre) / scale, 0.0)
-            inner = scaled[kept]
-            gram = (inner * weights[kept, None]).T @ inner
-            solved = np.linalg.solve(gram + RIDGE * np.eye(rows.shape[1]), inner.T @ one_hot[kept])
-            fitted = (groups != other) & (groups != k)
+    pairs = list(combinations(range(len(members)), 2))
+    at_once = max(1, MOST_NUMBERS // (len(rows) * (rows.shape[1] + count)))
+    for start in range(0, len(pairs), at_once):
+        chunk = np.array(pairs[start : start + at_once])
+        fitted = (groups[None] != chunk[:, :1]) & (groups[None] != chunk[:, 1:])
+        scores = _scores(filled, known, weights * fitted[:, runs], own.astype(np.float64))
+        means = (own * weights[:, None]).T @ scores
+        for (first, second), seen, of_rows, of_runs in zip(chunk.tolist(), fitted, scores, means, strict=True):
+            sides = members[first], members[second]
+            held = np.flatnonzero(~seen[runs])
             lines = tuple(tuple((run, np.flatnonzero(runs[held] == run)) for run in side) for side in sides)
-            yield _Fold(
-                lines[0],
-                lines[1],
-                scaled[held] @ solved,
-                one_hot.T @ scaled @ solved,
-                fitted,
-            )
+            yield _Fold(lines[0], lines[1], of_rows[held], of_runs, seen)
+
+
+def _scaled(rows: Floats, known: Labels) -> Floats:
+    """Columns near 0 and 1, so that no digits are lost in the variances of folds; 0 where a value is missing."""
+    if not rows.size:
+        return rows
+    count = np.maximum(known.sum(axis=0), 1)
+    centre = np.where(known, rows, 0.0).sum(axis=0) / count
+    centred = np.where(known, rows - centre, 0.0)
+    spread = np.sqrt((centred**2).sum(axis=0) / count)
+    scaled: Floats = centred / np.where(spread > 1e-12 * np.abs(centre), spread, np.inf)
+    return scaled
+
+
+def _scores(filled: Floats, known: Labels, weights: Floats, own: Floats) -> Floats:
+    """(folds, rows, runs): what the label of a run adds to the score of a row. ``weights`` (folds, rows) are 0 of what is left
+    out."""
+    seen = np.maximum(weights @ known, 1e-300)
+    centre = weights @ filled / seen
+    variance = weights @ filled**2 / seen - centre**2
+    scale = np.sqrt(np.where(variance > VARIES, variance, np.inf))
+    scaled = np.where(known, (filled - centre[:, None]) / scale[:, None], 0.0)
+    inner = (scaled * weights[:, :, None]).transpose(0, 2, 1)
+    solved = np.linalg.solve(inner @ scaled + RIDGE * np.eye(filled.shape[1]), inner @ own)
+    scores: Floats = scaled @ solved
+    return scores

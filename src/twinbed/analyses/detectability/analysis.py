@@ -172,7 +172,7 @@ def _comparisons(source: Tables, seen: Mapping[str, Mapping[str, Seen]], referen
 
 def _detection(of: _Comparison, reference: str, alpha: float) -> Detection:
     every = lengths(of.seen)
-    rows = {packets: [seen.at(packets) for seen in of.seen] for packets in every}
+    rows = {packets: [seen.at(packets, whole=packets == every[-1]) for seen in of.seen] for packets in every}
     whole = {packets: matrix(each) for packets, each in rows.items()}
     ranked = _ranked(of, rows[every[-1]], whole[every[-1]])
     removable = [each.feature for each in ranked if each.removable]

@@ -1,7 +1,7 @@
 """What an observer has of each run, as numbers: rows of an observation of so many packets, or one a run.
 
 In: the tables ``fingerprints`` and ``windows``.  The passive observer stands at a client's link: a row is a block of packets of
-each direction, with what fingerprints have taken no more packets than that to see.  The active observer and the one on the host
+each direction, with the fingerprints that take no more packets than that; those that take more belong to the longest.  The active observer and the one on the host
 have one row a run.  Addresses, ports, names of hosts, the order of runs and the time of the day are in no table that is read.
 """
 
@@ -22,6 +22,11 @@ OBSERVERS = ("passive", "active", "host")
 PASSIVE = OBSERVERS[0]
 BLOCKS = 4
 """Of one length that are taken of each run, evenly from all that there are."""
+OF_A_SYN = frozenset(
+    ("tcp_signature", "tcp_options", "tcp_quirks", "syn_window", "window_scale", "mss", "ttl", "df", "ecn", "ip_ecn")
+    + ("mac_vendor", "mac_local")
+)
+"""What any one SYN says, however many the table's value rests on."""
 KEYS = ("run", "link", "direction", "packets", "block", "seconds")
 CLIENT = "client"
 """How the names of clients begin, and of their links."""
@@ -43,9 +48,9 @@ class Seen:
     seconds: dict[int, float] = field(default_factory=dict)
     """Packets -> how long so many take, as the mean over blocks."""
 
-    def at(self, packets: int | None) -> list[Observation]:
-        """Rows of an observation of so many packets; None is all that there is."""
-        once = {name: value for name, value in self.once.items() if packets is None or self.needs[name] <= packets}
+    def at(self, packets: int | None, *, whole: bool) -> list[Observation]:
+        """Rows of an observation of so many packets; ``whole`` has all that there is once, whatever it took."""
+        once = {name: value for name, value in self.once.items() if whole or self.needs[name] <= (packets or 0)}
         return [{**once, **block} for block in self.blocks.get(packets or 0, [{}])]
 
 
@@ -73,7 +78,7 @@ def seen_by(source: Tables) -> dict[str, dict[str, Seen]]:
         # Of several hosts of a role the first one stands for all.
         if name not in seen.once:
             seen.once[name] = row["value"] if row["value"] is not None else row["text"]
-            seen.needs[name] = row["seen"] or 1
+            seen.needs[name] = 1 if row["feature"] in OF_A_SYN else row["seen"] or 1
     for run, seen in _windows(source):
         found[PASSIVE][run].blocks, found[PASSIVE][run].seconds = seen.blocks, seen.seconds
     return {observer: dict(found[observer]) for observer in OBSERVERS if observer in found}

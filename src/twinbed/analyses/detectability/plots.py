@@ -12,6 +12,7 @@ from twinbed.render.plots import DASHES, MUTED, RULE, SERIES, WIDTH, Spec, panel
 from twinbed.render.words import cell_title, metric_name
 
 HEIGHT = 180
+ALL, LEFT = "all", "residue"
 MOST = 12
 """Panels; the tables have the rest."""
 
@@ -47,7 +48,7 @@ def _over_length(name: str, group: Sequence[Detection], testbeds: Sequence[str])
             "said": f"{each.testbed}, {features}: {100 * length.accuracy:.3g} % right with {length.packets} packets",
         }
         for each in group
-        for features, told in (("all features", each.as_is), ("without removable", each.residue))
+        for features, told in ((ALL, each.as_is), (LEFT, each.residue))
         if told is not None
         for length in told.lengths
     ]
@@ -56,7 +57,7 @@ def _over_length(name: str, group: Sequence[Detection], testbeds: Sequence[str])
         "field": "packets",
         "type": "quantitative",
         "scale": {"type": "log", "base": 2, "nice": False},
-        "axis": {"title": "packets observed, each way", "format": "~s", "grid": False, "tickCount": 6},
+        "axis": {"title": "packets observed, each way", "format": ",d", "grid": False, "tickCount": 6},
     }
     y: Spec = {
         "field": "accuracy",
@@ -64,7 +65,7 @@ def _over_length(name: str, group: Sequence[Detection], testbeds: Sequence[str])
         "scale": {"domain": [lowest, 1]},
         "axis": {"title": "told right", "format": "~%", "tickCount": 5, "minExtent": 40},
     }
-    sets = ["all features", "without removable"]
+    sets = [ALL, LEFT]
     dash: Spec = {
         "field": "features",
         "type": "nominal",
@@ -125,7 +126,7 @@ def _pareto(name: str, group: Sequence[Cost], axis: str) -> Spec:
         "field": "area",
         "type": "quantitative",
         "scale": {"domain": [min(0.4, *(each.interval.low for each in group)), 1.04], "nice": False},
-        "axis": {"title": "AUC: 0.5 is hidden", "values": [0, 0.25, 0.5, 0.75, 1], "format": "~g", "minExtent": 40},
+        "axis": {"title": "AUC: 0.5 is hidden", "values": [0, 0.25, 0.5, 0.75, 1], "format": ".2~f", "minExtent": 40},
     }
     colour: Spec = {"condition": {"test": "datum.best", "value": SERIES[1]}, "value": MUTED}
     layer: list[Spec] = [

@@ -29,14 +29,14 @@ BUFFERS = Remedy("buffers", "alike")
 OFFLOAD = Remedy("offload", "off")
 NIC = Remedy("nic")
 REMEDIES: Mapping[str, Remedy] = {
-    **dict.fromkeys(("window_scale", "syn_window", "window_mean"), BUFFERS),
+    **dict.fromkeys(("window_scale", "syn_window", "window_mean", "tcp_signature"), BUFFERS),
     **dict.fromkeys(("bytes_mean", "bytes_sd", "full_share"), OFFLOAD),
     "mss": Remedy("topology.link.mtu"),
     "ttl": Remedy("topology.routers"),
     "icmp_ttl": Remedy("topology.routers"),
     "push_share": Remedy("autocorking", "off"),
     "ack_share": Remedy("quickack", "on"),
-    "mac_vendor": Remedy("mac_prefix"),
+    **dict.fromkeys(("mac_vendor", "mac_local"), Remedy("mac_prefix")),
     "pci_ids": NIC,
     "burst_share": NIC,
     "cpuid_hypervisor": Remedy("cpu"),

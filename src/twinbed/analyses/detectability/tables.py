@@ -16,7 +16,8 @@ MOST_FEATURES = 8
 CAPTION = (
     "Runs are told apart by a linear rule that has seen neither of them: two are left out at a time. AUC: the chance that it "
     "puts two of them in the right order; 0.5 is guessing. p: of as much among equals, by dealing labels anew, Holm's "
-    "correction over all rows of a set of features. Packets: each way, for 95 % right."
+    "correction over all rows of a set of features. Residue: features that no setting removes. Packets: each way, for 95 % "
+    "right."
 )
 FEATURES_CAPTION = (
     "What each feature tells alone at the longest observation, and the setting that removes it. AUC alone: in the better of "
@@ -119,7 +120,7 @@ def table(result: Detectability) -> Tabular:
             cell_title(each.cell),
             each.testbed,
             each.observer,
-            "all" if name == "all" else "without removable",
+            name,
             f"{each.runs[0]}, {each.runs[1]}",
             area_text(told.area),
             f"[{told.interval.low:.2f}, {told.interval.high:.2f}]",

@@ -30,6 +30,10 @@ TITLES = {
     "timestamp_rate_hz": "rate of timestamps",
     "timer_cost_s": "cost of a timer",
     "syn_window": "window of the SYN",
+    "tcp_signature": "signature of the SYN",
+    "tcp_options": "TCP options",
+    "clock_skew_ppm": "clock skew",
+    "mac_local": "locally administered MAC",
     "mss": "MSS",
     "ttl": "TTL",
     "df": "do-not-fragment flag",
@@ -104,7 +108,7 @@ def _from(told: Told) -> str:
         return f" with {packets_text(told.needed.packets)} (AUC {area_text(told.area)})"
     if last is None:
         return f" (AUC {area_text(told.area)})"
-    return f", though not 95 % right with {packets_text(last)} (AUC {area_text(told.area)})"
+    return f", though not 95 % right with {last:,} packets (AUC {area_text(told.area)})"
 
 
 def _by(ranked: Sequence[Ranked], alpha: float) -> str:
