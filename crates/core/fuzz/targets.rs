@@ -10,7 +10,7 @@ use twinbed_core::proc::{kernel_log, Counters};
 use twinbed_core::readers::matching::{match_captures, Options as PairOptions};
 use twinbed_core::readers::tcptrace::{Engine, Options, Row};
 use twinbed_core::readers::udp::{streams, Headers, Options as UdpOptions, Width};
-use twinbed_core::readers::{self, http, packetisation, zeek};
+use twinbed_core::readers::{self, http, observer, packetisation, zeek};
 use twinbed_core::reports::{ab as ab_report, ab_requests, wrk as wrk_report};
 
 /// Link types that frames are read of.
@@ -116,8 +116,8 @@ pub fn connections(data: &[u8]) {
     }
 }
 
-/// What is on the wire is no less than what was captured, nothing is sent again more often than sent, and each packet is in
-/// one exchange at most.
+/// What is on the wire is no less than what was captured, nothing is sent again more often than sent, each packet is in one
+/// exchange at most, and shares of blocks are shares.
 pub fn packets(data: &[u8]) {
     for capture in captures(data) {
         if let Ok(cut) = readers::read_slice(packetisation::Analyzer::new(Default::default()), &capture) {
@@ -132,6 +132,14 @@ pub fn packets(data: &[u8]) {
             let packets: u64 = requests.exchanges.iter().map(|row| row.client.packets + row.server.packets).sum();
             assert!(packets <= requests.summary.packets);
             assert!(requests.exchanges.iter().all(|row| (row.connection as usize) < requests.connections.len()));
+        }
+        if let Ok(seen) = readers::read_slice(observer::Observer::default(), &capture) {
+            for row in &seen.windows {
+                let shares = [row.burst_share, row.full_share, row.push_share, row.ack_share, row.retransmitted_share];
+                assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)));
+                assert!(row.gap_p10_s <= row.gap_p50_s && row.gap_p50_s <= row.gap_p90_s && row.bytes_sd >= 0.0);
+            }
+            assert!(seen.hosts.iter().all(|host| host.syns > 0));
         }
     }
 }

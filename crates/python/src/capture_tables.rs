@@ -10,6 +10,7 @@ use pyo3::types::PyDict;
 use twinbed_core::capture::Ended;
 use twinbed_core::flow::Summary;
 use twinbed_core::readers::http;
+use twinbed_core::readers::observer::Observer;
 use twinbed_core::readers::packetisation as packets;
 use twinbed_core::readers::tcptrace::{self, Row};
 use twinbed_core::readers::udp;
@@ -19,12 +20,13 @@ use twinbed_core::table::Column;
 use crate::arrow::{batch, schema, table, table_of};
 use crate::captures::{self, truncated, Ending};
 use crate::flows::columns::columns;
+use crate::observer::{host_columns, window_columns};
 use crate::packetisation::{direction_columns, exchange_columns, size_columns, whole};
 use crate::steps::{packet_columns, step_columns};
 use crate::udp::rows as stream_rows;
 use crate::zeek::{summary_dict, Reading, Wanted};
 
-const TABLES: [&str; 6] = ["connections", "flows", "packetisation", "exchanges", "steps", "streams"];
+const TABLES: [&str; 7] = ["connections", "flows", "packetisation", "exchanges", "steps", "streams", "observer"];
 
 #[pyfunction]
 #[pyo3(signature = (path, wanted=None, *, ignore_checksums=false))]
@@ -50,7 +52,10 @@ pub fn capture_tables<'py>(
                 is_wanted("packetisation").then(|| packets::Analyzer::new(packets::Options::default())),
                 (
                     (is_wanted("exchanges") || is_wanted("steps")).then(|| http::Analyzer::new(http_options())),
-                    is_wanted("streams").then(|| udp::Engine::new(udp::Options::default())),
+                    (
+                        is_wanted("streams").then(|| udp::Engine::new(udp::Options::default())),
+                        is_wanted("observer").then(Observer::default),
+                    ),
                 ),
             ),
         ),
@@ -58,16 +63,17 @@ pub fn capture_tables<'py>(
     let read = py.detach(|| {
         let Ending { origin, stops } = captures::read(vec![path.clone()], |frame| readers.frame(frame))?;
         let stop = stops.first().map(|(_, stop)| stop.clone());
-        let (log, (flows, (mut packetisation, (mut requests, streams)))) = readers.finish(Ended { origin, stop });
+        let (log, (flows, (mut packetisation, (mut requests, (streams, observed))))) =
+            readers.finish(Ended { origin, stop });
         if !stops.is_empty() {
             // These take no damaged capture: they say what is wrong, or that only its last record is cut off.
             packetisation =
                 packetisation.map(|_| whole(&path, packets::Analyzer::new(packets::Options::default()))).transpose()?;
             requests = requests.map(|_| whole(&path, http::Analyzer::new(http_options()))).transpose()?;
         }
-        Ok::<_, PyErr>((log, flows.map(flow_batch), packetisation, requests, streams, stops))
+        Ok::<_, PyErr>((log, flows.map(flow_batch), packetisation, requests, streams, observed, stops))
     })?;
-    let (log, flows, packetisation, requests, streams, stops) = read;
+    let (log, flows, packetisation, requests, streams, observed, stops) = read;
     let (batches, summary) = log.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
     let tables = PyDict::new(py);
     if is_wanted("connections") {
@@ -91,6 +97,10 @@ pub fn capture_tables<'py>(
     }
     if let Some(done) = streams {
         tables.set_item("streams", table(py, stream_rows(&done.rows))?)?;
+    }
+    if let Some(done) = observed {
+        tables.set_item("fingerprints", table(py, host_columns(&done).batch())?)?;
+        tables.set_item("windows", table(py, window_columns(&done.windows).batch())?)?;
     }
     let dict = summary_dict(py, &summary)?;
     dict.set_item("truncated", truncated(py, &stops)?)?;

@@ -10,6 +10,7 @@ mod flows;
 mod frames;
 mod loess;
 mod matching;
+mod observer;
 mod packetisation;
 mod proc;
 mod reports;

@@ -29,6 +29,7 @@ class Specification:
         "irtt",
         "kmod",
         "nginx-light",
+        "nmap",
         "openssl",
         "procps",
         "stress-ng",

@@ -7,12 +7,14 @@
 //! | [`packetisation`] | sizes, wire packets, bursts, bytes in flight and disorder, per connection and direction |
 //! | [`http`] | one row per HTTP/1.x exchange |
 //! | [`udp`] | one row per direction of a UDP flow, with what iperf3 writes into it |
+//! | [`observer`] | what SYNs tell of the systems that sent them, and blocks of packets as numbers |
 //! | [`matching`] | what was lost, delayed, split and merged between two captures of the same traffic |
 //!
 //! All but the last are [`Reader`]s of one capture. Those that are wanted of the same capture share one pass over it.
 
 pub mod http;
 pub mod matching;
+pub mod observer;
 pub mod packetisation;
 pub mod tcptrace;
 pub mod udp;

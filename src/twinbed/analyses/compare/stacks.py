@@ -30,6 +30,7 @@ class _Matter:
 MATTERS = (
     _Matter("facts", "tcp rmem", "receive buffers (tcp_rmem)", ("buffers", "receive_buffer")),
     _Matter("facts", "tcp wmem", "send buffers (tcp_wmem)", ("buffers", "send_buffer")),
+    _Matter("fingerprints", "window_scale", "window scale in SYNs", ("buffers", "receive_buffer")),
     _Matter("facts", "congestion control", "congestion control", ("congestion_control",)),
     _Matter("facts", "initial window", "initial window (initcwnd)"),
     _Matter("facts", "qdisc", "queueing discipline of the NIC"),
@@ -37,6 +38,12 @@ MATTERS = (
     _Matter("facts", "kernel", "kernel"),
 )
 """Most suspicious first."""
+_COLUMNS = {
+    "facts": ("run", "place", "fact", "value"),
+    "applied": ("run", "subject", "setting", "found"),
+    "fingerprints": ("run", "host", "feature", "text"),
+}
+"""Of each table: run, host, the thing's name, its value."""
 _NUMBER = re.compile(r"\d+$")
 _ROLES = ("client", "server")
 _UNKNOWN = ("", "null", "None")
@@ -66,12 +73,12 @@ def differences(tables: Tables, reference: str, testbeds: Sequence[str]) -> Iter
 
 def _values(tables: Tables, matter: _Matter, of_run: Mapping[str, str]) -> Mapping[str, Values]:
     """Testbed -> values."""
-    columns = ("run", "place", "fact", "value") if matter.table == "facts" else ("run", "subject", "setting", "found")
+    columns = _COLUMNS[matter.table]
     table = tables.table(matter.table)
     values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for run, place, name, value in zip(*(table[each].to_pylist() for each in columns), strict=True) if table.num_rows else ():
         role = _NUMBER.sub("", place)
-        if name == matter.name and run in of_run and role != MACHINE and value not in _UNKNOWN:
+        if name == matter.name and run in of_run and role != MACHINE and value and value not in _UNKNOWN:
             values[of_run[run]][role].add(" ".join(_plain(value).split()))
     return {name: {role: frozenset(texts) for role, texts in roles.items()} for name, roles in values.items()}
 

@@ -22,7 +22,7 @@ from twinbed.metrics.metric import Metric, Value
 from twinbed.metrics.packets import COUNTED, EXCHANGES, MEASURED, METRICS, STREAMS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.json import Document
-from twinbed.readers.packets import link
+from twinbed.readers.packets import fingerprints, link
 from twinbed.readers.packets.path import stream_values
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class Capture(Format):
         if about["truncated"] and not about["packets"]:
             raise FormatError(f"ends before its first packet: {about['truncated'][0]['reason']}")
         named = {name: _of_link(source.name, table) for name, table in tables.items()}
+        named["fingerprints"] = fingerprints.of_both_ends(tables["fingerprints"])
         return [
             Measurement(
                 list(_values(source, tables, about, at)),

@@ -10,7 +10,8 @@ captured, what happened to each packet on the way.
 With ``hosts: random 10 %`` the links of some pairs alone are captured, drawn for each run, and its totals are estimates.
 
 Tables: ``connections`` (as Zeek's log), ``flows`` (tcptrace's statistics), ``packetisation``, ``segment_sizes``,
-``exchanges`` (HTTP) and ``streams`` (UDP) by link, and ``paths``.
+``exchanges`` (HTTP), ``streams`` (UDP) and ``windows`` (blocks of packets) by link, ``fingerprints`` (what SYNs tell) by host, and
+``paths``.
 
 Limits: lengths come from IP headers, so they hold for every snap length. Segments that the NIC or the kernel joins or splits
 after the point of capture count as they are at that point.  ``wire_packets`` counts them as the wire has them, but
@@ -40,7 +41,7 @@ from twinbed.model.caution import Caution, Kind
 from twinbed.model.drawn import Drawn
 from twinbed.model.units import Sample, Size, parse_share
 from twinbed.readers import tcpdump
-from twinbed.readers.packets import link, path, sample
+from twinbed.readers.packets import fingerprints, link, path, sample
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -128,6 +129,7 @@ class Packets(Instrument[PacketsParams]):
         for capture in captures:
             values += [*link.values([capture], capture.host), *link.of_the_file(capture)]
         tables = {name: [_of_link(capture.host, capture.tables[name]) for capture in captures] for name in captures[0].tables}
+        tables["fingerprints"] = [fingerprints.of_link(each.host, each.tables["fingerprints"]) for each in captures]
         _add_paths(captures, values, tables)
         _add_streams(captures, values)
         cautions = [caution for capture in captures for caution in capture.cautions]

@@ -26,8 +26,8 @@ SIDES = {"client_to_server": ("originator", "_a2b"), "server_to_client": ("respo
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """One link's capture, read. ``tables`` maps connections, flows, packetisation, segment_sizes, exchanges and
-    streams to rows."""
+    """One link's capture, read. ``tables`` maps connections, flows, packetisation, segment_sizes, exchanges, streams,
+    fingerprints and windows to rows."""
 
     path: Path
     tables: Mapping[str, pa.Table]
