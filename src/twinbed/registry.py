@@ -15,6 +15,7 @@ from twinbed.contracts.plugins import AnyAnalysis, AnyWorkload, Plugins
 from twinbed.imports.workload import Imported
 from twinbed.instruments.counters import counters
 from twinbed.instruments.events import events
+from twinbed.instruments.fingerprint import fingerprint
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
 from twinbed.instruments.sockets import sockets
@@ -64,7 +65,9 @@ PLUGINS = Registry(
         )
     },
     workloads={workload.name: workload for workload in (http, iperf3, planted)},
-    instruments={instrument.name: instrument for instrument in (packets, counters, events, syscalls, latency, sockets)},
+    instruments={
+        instrument.name: instrument for instrument in (packets, counters, events, syscalls, latency, sockets, fingerprint)
+    },
     backgrounds={background.name: background for background in (stress, traffic)},
 )
 

@@ -26,6 +26,7 @@ TARGETS = [
     Target("client", {"eth0": "client"}, servers={"server": "10.77.0.2"}),
     Target("server", {"eth0": "server"}, own_kernel=True, clients={"client": "10.77.0.1"}),
 ]
+PORTS = {"server": [80]}
 
 
 @pytest.mark.parametrize("plugin", INSTRUMENTS, ids=lambda plugin: plugin.name)
@@ -38,13 +39,16 @@ def test_parameters_are_frozen_described_and_closed(plugin: Any) -> None:
 @pytest.mark.parametrize("plugin", INSTRUMENTS, ids=lambda plugin: plugin.name)
 def test_every_command_stays_on_its_target_and_says_when_it_is_ready(plugin: Any) -> None:
     planned = [(target, command) for target in TARGETS for command in plugin.plan(plugin.params(), target)]
-    assert planned
-    for target, command in planned:
-        assert command.host == target.name
+    examined = [(target, command) for target in TARGETS for command in plugin.examine(plugin.params(), target, PORTS)]
+    assert planned or examined
+    for _, command in planned:
         assert command.ready is not None
         assert (command.ready.listening is None) != (command.ready.says is None)
+    for target, command in (*planned, *examined):
+        assert command.host == target.name
         assert all(isinstance(argument, str) for argument in command.argv)
-    outputs = [(command.host, command.stdout or command.argv) for _, command in planned]
+    assert all(command.ready is None for _, command in examined), "each runs to its end"
+    outputs = [(command.host, command.stdout or command.argv) for _, command in (*planned, *examined)]
     assert len(outputs) == len(set(outputs)), "no two write to the same artifact"
 
 
@@ -56,9 +60,9 @@ def test_programs_of_instruments_are_known_as_such_and_no_workload_runs_them() -
         for plugin in INSTRUMENTS
         for way in ways.get(plugin.name, [{}])
         for target in TARGETS
-        for command in plugin.plan(plugin.params(**way), target)
+        for command in (*plugin.plan(plugin.params(**way), target), *plugin.examine(plugin.params(**way), target, PORTS))
     }
-    assert planned >= {"irtt", "owampd", "owping", "tcpdump", PROBE}
+    assert planned >= {"irtt", "nmap", "owampd", "owping", "tcpdump", PROBE}
     assert planned <= OURS
     pairs = [("client", "server", "10.77.0.2")]
     plans = [plugin.plan(plugin.params(), pairs) for plugin in PLUGINS.workloads.values()]

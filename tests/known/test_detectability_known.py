@@ -1,4 +1,4 @@
-"""How often ``detectability`` is wrong, and what a planted shift gives: small versions of benchmarks/detectability.py, seeded."""
+"""How often ``detectability`` is wrong, and what a planted shift gives: benchmarks/detectability.py in small, seeded."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ mod events;
 mod exec;
 mod failure;
 mod files;
+mod fingerprint;
 mod frame;
 mod held;
 mod inbox;
@@ -44,7 +45,7 @@ use arguments::Arguments;
 use failure::{complain, Failure, Outcome, Tried};
 
 const USAGE: &str =
-    "usage: twinbed-probe agent|lab|container|lease|init|reach|clock|counters|events|sockets|syscalls|version [arguments]";
+    "usage: twinbed-probe agent|lab|container|lease|init|reach|clock|counters|events|fingerprint|sockets|syscalls|version [arguments]";
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
@@ -74,6 +75,7 @@ fn run(subcommand: &str, arguments: Arguments) -> Outcome<()> {
         "reach" => reach::main(arguments),
         "counters" => counters::main(arguments),
         "events" => events::main(arguments),
+        "fingerprint" => fingerprint::main(arguments),
         "sockets" => sockets::main(arguments),
         "syscalls" => syscalls::main(arguments),
         "version" => {

@@ -32,8 +32,14 @@ class Instrument(Protocol[P]):
     @abstractmethod
     def plan(self, params: P, target: Target) -> Sequence[Command]:
         """The programs on one place: asked for every host, and for every machine that has links of them. Each stays until it
-        is told to end."""
+        is told to end. One that only examines hosts has none."""
         ...
+
+    def examine(self, params: P, target: Target, ports: Mapping[str, Sequence[int]]) -> Sequence[Command]:
+        """The programs that look at one place once the workload is done and all that measures it has ended, while its servers
+        still run: one after another, each to its end. ``ports``: server -> the TCP ports that it listens on. None unless
+        overridden."""
+        return ()
 
     @abstractmethod
     def extract(self, params: P, artifacts: Path) -> Extracted:

@@ -21,6 +21,7 @@ TABLES = {
     "events": "a row a kind of event of a kernel, by device: how often, how long (docs/capacity.md)",
     "exchanges": "a row an HTTP request and its response in the captures (docs/packets.md)",
     "facts": "a row a fact of a run's passport",
+    "fingerprints": "a row a feature of a host that gives it away (docs/fingerprint.md)",
     "flows": "a row a TCP connection of the captures, with tcptrace's statistics (docs/flows.md)",
     "interrupts": "a row a line of interrupts of a kernel, over all CPUs",
     "intervals": "a row an interval of iperf3's reports, and end",
@@ -39,6 +40,7 @@ TABLES = {
     "system_call_probes": "a row a probe that counted system calls (docs/chain.md)",
     "system_calls": "a row a program and system call: how often, how long",
     "transitions": "a row a program and a call after up to three others: how often (docs/chain.md)",
+    "windows": "a row a block of packets of a link's direction (docs/packets.md)",
 }
 EVERYWHERE = {
     "run": "the run's identity; joins the tables",
@@ -120,6 +122,13 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "least_s": "the shortest seen",
         "mean_s": "the mean of those seen",
         "most_s": "the longest seen",
+    },
+    "fingerprints": {
+        "observer": "passive (of captures), active (of answers) or host (of a program on it)",
+        "feature": "its name",
+        "text": "its value as text; missing where there is none",
+        "value": "its value where it is a number",
+        "seen": "how many packets or probes it rests on",
     },
     "interrupts": {"line": "its chip and what handles it, or the architecture's label", "count": "how many came"},
     "losses": {"pair": "the pair of hosts", "stage": "the place", "packets": "how many"},

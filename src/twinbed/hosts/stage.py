@@ -34,13 +34,15 @@ class Started:
     output: Path
     before: Usage | None = None
     """What it had used when the measurement began, of one that ran already."""
+    after: Usage | None = None
+    """What it had used when the measurement ended, of one that went on."""
     exit: Exit | None = None
     """How it ended, of one that has."""
 
     @property
     def used(self) -> Usage | None:
         """What it used from the start of the measurement to its end; None where that is not known."""
-        whole = self.exit.usage if self.exit else None
+        whole = self.after or (self.exit.usage if self.exit else None)
         return whole.since(self.before) if whole and self.before else whole
 
 

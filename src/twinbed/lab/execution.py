@@ -1,5 +1,5 @@
 """One run, phase by phase: testbed up, settings held against what was read back, links measured, servers, warm-up, background
-load, instruments, workload, artifacts collected, everything down.
+load, instruments, workload, hosts examined, artifacts collected, everything down.
 
 Nothing is retried and nothing waits a fixed time.  What goes wrong is a ``RunFailed`` with the phase, and the evidence stays
 in the folder.
@@ -23,6 +23,7 @@ from twinbed.contracts.site import Site
 from twinbed.design import drawn
 from twinbed.hosts.error import HostError
 from twinbed.hosts.stage import Stage, Started, all_at_once, placed, to_its_end
+from twinbed.lab.listening import listening
 from twinbed.lab.own_programs import of_run
 from twinbed.lab.timed_phases import TimedPhases
 from twinbed.lab.watch import Watch
@@ -152,6 +153,13 @@ def execute(
                 for target in of_instrument(targets, outcome.drawn.get(name))
                 for command in plugins.instruments[choice.kind].plan(choice.params, target)
             ]
+            ports = listening(plan.servers)
+            examinations = [
+                command
+                for name, choice in run.instruments.items()
+                for target in of_instrument(targets, outcome.drawn.get(name))
+                for command in plugins.instruments[choice.kind].examine(choice.params, target, ports)
+            ]
             with phases.timed(Phase.INSTRUMENT, _together(measures)):
                 watch.begin()
                 instruments = stage.start(measures)
@@ -165,9 +173,17 @@ def execute(
                 outcome.cautions += _ended(background)
                 if spoilt := bed.troubles():
                     raise HostError("; ".join(spoilt))
+            if examinations:
+                with phases.timed(Phase.EXAMINE, _together(examinations)):
+                    stage.stop(instruments)
+                    stage.stop(background)
+                    for server in servers:
+                        server.after = server.program.usage()
+                    for command in examinations:
+                        to_its_end(command, bed, site)
             with phases.timed(Phase.COLLECT, _COLLECT_LIMIT_S):
-                stage.stop(instruments)
-                stage.stop(background)
+                stage.stop([item for item in instruments if item.exit is None])
+                stage.stop([item for item in background if item.exit is None])
                 stage.stop(servers)
                 outcome.programs = [
                     *_used([*clients.started, *servers], Role.WORKLOAD),

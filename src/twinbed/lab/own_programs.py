@@ -14,6 +14,7 @@ from twinbed.contracts.params import DriverParams
 from twinbed.contracts.place import MACHINE, Places, Target
 from twinbed.contracts.plugins import AnyDriver, Plugins
 from twinbed.hosts.agent import PROBE
+from twinbed.lab.listening import listening
 from twinbed.study.run import Run
 
 _WRAPPER = "stdbuf"
@@ -53,7 +54,11 @@ def _started(run: Run, plugins: Plugins, *, captures: bool) -> Iterable[tuple[st
         for name, asked, asking in ((client, {server: _ANY}, {}), (server, {}, {client: _ANY})):
             target = Target(name, {"nic": name}, own_kernel=True, servers=asked, clients=asking, captures=captures)
             for choice in run.instruments.values():
-                commands += plugins.instruments[choice.kind].plan(choice.params, target)
+                plugin = plugins.instruments[choice.kind]
+                commands += [
+                    *plugin.plan(choice.params, target),
+                    *plugin.examine(choice.params, target, listening(plan.servers)),
+                ]
         for program in linkcheck.programs(topology.link):
             yield from ((client, program), (server, program))
     places = Places([MACHINE], pairs, bystanders)

@@ -35,5 +35,7 @@ class Phase(StrEnum):
     """Only of a run with a background load."""
     INSTRUMENT = "instrument"
     WORKLOAD = "workload"
+    EXAMINE = "examine"
+    """Only of a run with an instrument that examines hosts once the workload is done."""
     COLLECT = "collect"
     DOWN = "down"

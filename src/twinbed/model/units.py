@@ -160,6 +160,11 @@ def _format(number: Decimal, units: Mapping[str, int] | Mapping[str, Decimal]) -
     return min(texts, key=lambda text: (len(text), "." in text))
 
 
+def parse_switch(value: object) -> object:
+    """YAML 1.2 reads on and off as text."""
+    return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
+
+
 Size: TypeAlias = Annotated[int, BeforeValidator(parse_size)]
 """Bytes."""
 Rate: TypeAlias = Annotated[int, BeforeValidator(parse_rate)]
@@ -170,3 +175,5 @@ Sample: TypeAlias = Annotated[str, BeforeValidator(parse_sample)]
 """Of hosts: ``all``, or ``random`` and a share."""
 Share: TypeAlias = Annotated[float, BeforeValidator(parse_share)]
 """A fraction of one."""
+Switch: TypeAlias = Annotated[bool, BeforeValidator(parse_switch)]
+"""``on`` or ``off``."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PROBE = "twinbed-probe"
-INSTRUMENTS = frozenset({"irtt", "owampd", "owping", "tcpdump"})
+INSTRUMENTS = frozenset({"irtt", "nmap", "owampd", "owping", "tcpdump"})
 """Programs that instruments start. No workload starts any of them, so that a name says whose calls they are, also those of
 processes that a program forks. A test holds this against what all plugins plan."""
 OURS = frozenset({PROBE, "init", "ethtool"}) | INSTRUMENTS

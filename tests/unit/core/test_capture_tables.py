@@ -22,8 +22,9 @@ def alone(path: Path) -> tuple[dict[str, Any], Any]:
     exchanges, _ = _core.requests(path)
     streams, _ = _core.udp_streams(path)
     steps, _ = _core.capture_tables(path, ["steps"])
+    observed, _ = _core.capture_tables(path, ["observer"])
     tables = {"connections": log, "flows": flows, "packetisation": directions, "segment_sizes": sizes, "exchanges": exchanges}
-    return {**tables, "streams": streams, "steps": steps["steps"], "step_packets": steps["step_packets"]}, summary
+    return {**tables, "streams": streams, **steps, **observed}, summary
 
 
 def outcome(read: Any, path: Path) -> Any:

@@ -10,8 +10,8 @@ captured, what happened to each packet on the way.
 With ``hosts: random 10 %`` the links of some pairs alone are captured, drawn for each run, and its totals are estimates.
 
 Tables: ``connections`` (as Zeek's log), ``flows`` (tcptrace's statistics), ``packetisation``, ``segment_sizes``,
-``exchanges`` (HTTP), ``streams`` (UDP) and ``windows`` (blocks of packets) by link, ``fingerprints`` (what SYNs tell) by host, and
-``paths``.
+``exchanges`` (HTTP), ``streams`` (UDP) and ``windows`` (blocks of packets) by link, ``fingerprints`` (what SYNs tell) by host,
+and ``paths``.
 
 Limits: lengths come from IP headers, so they hold for every snap length. Segments that the NIC or the kernel joins or splits
 after the point of capture count as they are at that point.  ``wire_packets`` counts them as the wire has them, but

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from twinbed.contracts.params import WorkloadParams
-from twinbed.model.units import Duration, Size
+from twinbed.model.units import Duration, Size, Switch
 
 AB_TSV_BYTES = 48
 """Of one request in ab's gnuplot file."""
 BEGIN_AND_END_S = 1.0
 """Server start, warm-up and the writing of results, beside the time measured."""
-
-
-def _switch(value: object) -> object:
-    """YAML 1.2 reads on and off as text."""
-    return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
-
-
-Switch = Annotated[bool, BeforeValidator(_switch)]
 
 
 class HttpParams(WorkloadParams):
