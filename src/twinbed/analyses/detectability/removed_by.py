@@ -29,18 +29,17 @@ BUFFERS = Remedy("buffers", "alike")
 OFFLOAD = Remedy("offload", "off")
 NIC = Remedy("nic")
 REMEDIES: Mapping[str, Remedy] = {
-    **dict.fromkeys(("window_scale", "syn_window", "window_mean", "tcp_signature"), BUFFERS),
+    **dict.fromkeys(("window_scale", "syn_window", "window_mean", "tcp_signature", "nmap_win", "nmap_ops"), BUFFERS),
     **dict.fromkeys(("bytes_mean", "bytes_sd", "full_share"), OFFLOAD),
     "mss": Remedy("topology.link.mtu"),
     "ttl": Remedy("topology.routers"),
     "icmp_ttl": Remedy("topology.routers"),
     "push_share": Remedy("autocorking", "off"),
     "ack_share": Remedy("quickack", "on"),
-    **dict.fromkeys(("mac_vendor", "mac_local"), Remedy("mac_prefix")),
-    "pci_ids": NIC,
-    "burst_share": NIC,
-    "cpuid_hypervisor": Remedy("cpu"),
-    "timer_cost_s": Remedy("accelerator"),
+    **dict.fromkeys(("mac_vendor", "mac_local", "net_mac_vendors"), Remedy("mac_prefix")),
+    **dict.fromkeys(("pci_ids", "net_drivers", "arp_reply_bytes", "burst_share"), NIC),
+    **dict.fromkeys(("cpuid_hypervisor", "cpuid_hypervisor_vendor", "cpu_model", "cpu_vendor", "cpu_flags"), Remedy("cpu")),
+    **dict.fromkeys(("timer_cost_s", "cpuid_cost_s", "rdtsc_cost_s"), Remedy("accelerator")),
 }
 """By the feature's own name, whatever its host or direction. Why, feature by feature: docs/detectability.md."""
 TOGETHER = ("sg", "tso", "gso", "gro")

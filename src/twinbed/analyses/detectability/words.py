@@ -33,6 +33,7 @@ TITLES = {
     "tcp_signature": "signature of the SYN",
     "tcp_options": "TCP options",
     "clock_skew_ppm": "clock skew",
+    "syn_ack_delay_mean_s": "time to answer a SYN",
     "mac_local": "locally administered MAC",
     "mss": "MSS",
     "ttl": "TTL",
