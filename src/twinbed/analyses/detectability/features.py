@@ -1,8 +1,9 @@
 """What an observer has of each run, as numbers: rows of an observation of so many packets, or one a run.
 
 In: the tables ``fingerprints`` and ``windows``.  The passive observer stands at a client's link: a row is a block of packets of
-each direction, with the fingerprints that take no more packets than that; those that take more belong to the longest.  The active observer and the one on the host
-have one row a run.  Addresses, ports, names of hosts, the order of runs and the time of the day are in no table that is read.
+each direction, with the fingerprints that take no more packets; those that take more belong to the longest.  The active
+observer and the one on the host have one row a run.  Addresses, ports, names of hosts, the order of runs and the time of the
+day are in no table that is read.
 """
 
 from __future__ import annotations
@@ -23,8 +24,7 @@ PASSIVE = OBSERVERS[0]
 BLOCKS = 4
 """Of one length that are taken of each run, evenly from all that there are."""
 OF_A_SYN = frozenset(
-    ("tcp_signature", "tcp_options", "tcp_quirks", "syn_window", "window_scale", "mss", "ttl", "df", "ecn", "ip_ecn")
-    + ("mac_vendor", "mac_local")
+    "tcp_signature tcp_options tcp_quirks syn_window window_scale mss ttl df ecn ip_ecn mac_vendor mac_local".split()
 )
 """What any one SYN says, however many the table's value rests on."""
 KEYS = ("run", "link", "direction", "packets", "block", "seconds")
