@@ -501,6 +501,16 @@ class WrkReport(TypedDict):
 def wrk(text: bytes) -> WrkReport:
     """What `wrk` printed, with --latency or without."""
 
+def stations(path: str | os.PathLike[str]) -> tuple[pa.Table, pa.Table]:
+    """A file of `twinbed-probe stations` (crates/probe/STATIONS.md): its connections, and a row a packet and station, or call.
+
+    Connections: connection (from 0), own_address, own_port, other_address, other_port. Rows, by time: station (qdisc, driver,
+    softirq, socket; read, write, connect, close, wait), connection (null of wait), time_ns (real time; a call's entry), end_ns
+    (a call's return), sequence (a packet's first, or where the stream stands after the call), bytes (payload, or what the call
+    returned), flags (TCP's), thread, process. Metadata of the rows' schema: kernel, boot_id, share, clock (own, shared), lost,
+    missed, beyond, unknown, clocks_within_ns, cut_off (why the file is not whole).
+    """
+
 def counters(path: str | os.PathLike[str]) -> pa.Table:
     """Every value of a snapshot file of `twinbed-probe counters`, snapshot by snapshot.
 

@@ -19,6 +19,7 @@ from twinbed.instruments.fingerprint import fingerprint
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
 from twinbed.instruments.sockets import sockets
+from twinbed.instruments.stations import stations
 from twinbed.instruments.syscalls import syscalls
 from twinbed.metrics import completeness, overlap, pace, usage
 from twinbed.metrics.derived import FAIRNESS, declared
@@ -66,7 +67,8 @@ PLUGINS = Registry(
     },
     workloads={workload.name: workload for workload in (http, iperf3, planted)},
     instruments={
-        instrument.name: instrument for instrument in (packets, counters, events, syscalls, latency, sockets, fingerprint)
+        instrument.name: instrument
+        for instrument in (packets, counters, events, syscalls, latency, sockets, stations, fingerprint)
     },
     backgrounds={background.name: background for background in (stress, traffic)},
 )

@@ -94,3 +94,21 @@ def test_a_phase_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> 
     with timer.timed(Phase.CONFIGURE):
         assert ended.wait(30.0)
     assert timer.overran == "the phase was not done after 0.1 s; its hosts were ended"
+
+
+def test_links_that_a_host_plants_are_not_followed(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> None:
+    """In the place of the client's output, and beside it."""
+    (victim := tmp_path / "victim").write_text("kept")
+
+    def plant(bed: Bed) -> None:
+        client = bed.hosts["client"]
+        for name in ("ab.txt", "another"):
+            client.run(["ln", "-s", str(victim), f"{client.artifacts}/{name}"])
+
+    done = carry(STUDY.format(driver="container"), tmp_path / "results", image, probe, plant)
+    hurt, fine = done.records
+    assert victim.read_text() == "kept"
+    assert (hurt["failed_phase"], fine["status"]) == ("collect", "complete")
+    assert "client/another (a symbolic link)" in hurt["reason"]
+    assert "ab.txt" not in hurt["reason"]
+    assert not [path for path in done.results.rglob("*") if path.is_symlink()]

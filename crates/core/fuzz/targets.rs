@@ -12,6 +12,7 @@ use twinbed_core::readers::tcptrace::{Engine, Options, Row};
 use twinbed_core::readers::udp::{streams, Headers, Options as UdpOptions, Width};
 use twinbed_core::readers::{self, http, observer, packetisation, zeek};
 use twinbed_core::reports::{ab as ab_report, ab_requests, wrk as wrk_report};
+use twinbed_core::stations::Stations;
 
 /// Link types that frames are read of.
 const LINKS: [u8; 8] = [1, 113, 20, 101, 0, 9, 228, 50];
@@ -196,6 +197,16 @@ pub fn counters(data: &[u8]) {
         assert!(counters.intervals().all(|interval| interval.difference.is_some() || interval.note.is_some()));
     }
     let _ = kernel_log(data);
+}
+
+/// Rows are in order, and of connections that are there.
+pub fn stations(data: &[u8]) {
+    if let Ok(stations) = Stations::parse(data) {
+        assert!(stations.rows.is_sorted_by_key(|row| row.time_ns));
+        let connections = stations.connections.len();
+        assert!(stations.rows.iter().all(|row| row.connection.is_none_or(|number| (number as usize) < connections)));
+        assert!(stations.rows.len() as u64 + stations.unknown <= data.len() as u64);
+    }
 }
 
 /// A trace of system calls, of whatever kind: a stream gives what a slice gives, no call is in two programs, and a chain has

@@ -7,6 +7,7 @@
 //! | [`flow`] | packets | whose they are, and a summary of the capture: what the readers of connections share |
 //! | [`readers`] | frames | connections, exchanges, streams, pairs of captures |
 //! | [`reports`] | what `ab` and `wrk` print | reports in base units |
+//! | [`stations`] | when packets passed a kernel's stations, by `twinbed-probe stations` | a row a packet and station |
 //! | [`table`] | rows of any type | columns, and Parquet files of them |
 //! | [`syscall`] | traces of system calls by strace, perf, trace-cmd, sysdig, `twinbed-probe` | one event a call |
 //! | [`chain`] | calls | Markov chains: counts, comparison, walks |
@@ -25,6 +26,7 @@ pub mod loess;
 pub mod proc;
 pub mod readers;
 pub mod reports;
+pub mod stations;
 pub mod syscall;
 pub mod table;
 pub mod wire;

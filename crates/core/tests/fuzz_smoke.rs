@@ -142,6 +142,11 @@ fn wrk() {
 }
 
 #[test]
+fn stations() {
+    run(&seeds("../../tests/golden/stations", |name| name.ends_with(".stations")), 3000, targets::stations);
+}
+
+#[test]
 fn counters() {
     run(&seeds("tests/golden/counters", |_| true), 3000, targets::counters);
 }

@@ -31,12 +31,14 @@ mod request;
 mod root;
 mod session;
 mod sockets;
+mod stations;
 mod stop;
 mod sys;
 mod syscalls;
 mod system_folders;
 mod undo;
 mod usage;
+mod waiting;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -45,7 +47,7 @@ use arguments::Arguments;
 use failure::{complain, Failure, Outcome, Tried};
 
 const USAGE: &str =
-    "usage: twinbed-probe agent|lab|container|lease|init|reach|clock|counters|events|fingerprint|sockets|syscalls|version [arguments]";
+    "usage: twinbed-probe agent|lab|container|lease|init|reach|clock|counters|events|fingerprint|sockets|stations|syscalls|version [arguments]";
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
@@ -77,6 +79,7 @@ fn run(subcommand: &str, arguments: Arguments) -> Outcome<()> {
         "events" => events::main(arguments),
         "fingerprint" => fingerprint::main(arguments),
         "sockets" => sockets::main(arguments),
+        "stations" => stations::main(arguments),
         "syscalls" => syscalls::main(arguments),
         "version" => {
             arguments.finish()?;

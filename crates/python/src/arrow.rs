@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::types::{Float64Type, Int64Type, UInt16Type};
+use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt16Type};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray, UInt16Array,
 };
@@ -18,6 +19,13 @@ use pyo3::IntoPyObjectExt;
 use twinbed_core::table::{Block, Column, Kind};
 
 type End = (std::net::IpAddr, u16);
+
+/// A column whose few values repeat.
+pub fn repeated<'a>(values: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
+    let mut builder = StringDictionaryBuilder::<Int32Type>::new();
+    values.for_each(|value| builder.append_option(value));
+    Arc::new(builder.finish())
+}
 
 /// Named columns of equal length, in order, and facts about the table as text.
 #[derive(Default)]

@@ -14,6 +14,7 @@ mod observer;
 mod packetisation;
 mod proc;
 mod reports;
+mod stations;
 mod steps;
 mod syscall;
 mod ticks;
@@ -45,6 +46,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(proc::counter_intervals, module)?)?;
     module.add_function(wrap_pyfunction!(proc::kernel_log, module)?)?;
     module.add_class::<chain::Transitions>()?;
+    module.add_function(wrap_pyfunction!(stations::stations, module)?)?;
     module.add_function(wrap_pyfunction!(syscall::system_calls, module)?)?;
     module.add_function(wrap_pyfunction!(syscall::system_call_names, module)?)?;
     module.add_function(wrap_pyfunction!(ticks::time_stamp_counter_hz, module)?)?;

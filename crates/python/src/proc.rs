@@ -1,15 +1,11 @@
 //! `counters`, `counter_differences`, `counter_intervals`, `kernel_log`: snapshot files of `twinbed-probe counters`.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use arrow_array::builder::StringDictionaryBuilder;
-use arrow_array::types::Int32Type;
-use arrow_array::ArrayRef;
 use pyo3::prelude::*;
 use twinbed_core::proc::{kernel_log as read_log, Counters, Difference, Value};
 
-use crate::arrow::{table, Columns};
+use crate::arrow::{repeated, table, Columns};
 use crate::artifact::with_bytes;
 
 fn text(value: Option<&Value>) -> Option<&str> {
@@ -21,13 +17,6 @@ fn text(value: Option<&Value>) -> Option<&str> {
 
 fn number(value: Option<&Value>) -> Option<f64> {
     value.and_then(Value::number)
-}
-
-/// A column whose few values repeat.
-fn repeated<'a>(values: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
-    let mut builder = StringDictionaryBuilder::<Int32Type>::new();
-    values.for_each(|value| builder.append_option(value));
-    Arc::new(builder.finish())
 }
 
 /// What is to be known of the file beside its rows.

@@ -49,6 +49,15 @@ pub fn step_columns(done: &Requests) -> Columns {
     for (name, time) in TIMES {
         columns.optional_integer(name, rows.iter().map(|(_, row, steps)| time(row, steps)));
     }
+    type Sequence = (&'static str, fn(&Exchange, &Steps) -> Option<u32>);
+    const SEQUENCES: [Sequence; 3] = [
+        ("request_end_sequence", |_, steps| steps.request_end_sequence),
+        ("response_sequence", |_, steps| steps.response_sequence),
+        ("response_end_sequence", |row, steps| steps.response_end_sequence.filter(|_| row.complete)),
+    ];
+    for (name, sequence) in SEQUENCES {
+        columns.optional_integer(name, rows.iter().map(|(_, row, steps)| sequence(row, steps).map(i64::from)));
+    }
     columns.integer("silence_ns", rows.iter().map(|(_, _, steps)| steps.silence_ns));
     let letters: Vec<Option<String>> =
         rows.iter().map(|(_, _, steps)| steps.silence_ended_by.map(String::from)).collect();

@@ -17,6 +17,7 @@ from typing import BinaryIO, TypedDict
 
 from twinbed.contracts.host import Exit
 from twinbed.hosts import connection as wire
+from twinbed.hosts import files
 from twinbed.hosts.connection import Channel, Connection
 from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
 from twinbed.model.json import Document, documents, integer, number, text
@@ -227,7 +228,7 @@ class AgentHost:
 
     def fetch(self, path: str, to: Path, *, limit_s: float = 120.0) -> int:
         """Copy a file of the host to this machine; returns its size in bytes."""
-        with to.open("wb") as sink:
+        with files.create(to) as sink:
             return _Fetch(self.connection, path, sink).finish(limit_s)
 
     def read(self, path: str, *, limit_s: float = 30.0) -> bytes:
@@ -273,9 +274,11 @@ class AgentHost:
         """Bring everything in ``artifacts`` to ``to``; nothing to do where the folder is shared."""
         if self.shared is not None:
             return
-        for entry in self.listdir(self.artifacts, limit_s=min(limit_s, 10.0)):
-            if entry.kind == "file":
-                self.fetch(str(PurePosixPath(self.artifacts) / entry.name), to / entry.name, limit_s=limit_s)
+        there = self.listdir(self.artifacts, limit_s=min(limit_s, 10.0))
+        if len(there) > files.MOST_FILES:
+            raise HostError(f"{self.name}: {len(there):,} artifacts are more than {files.MOST_FILES:,}")
+        for name in [files.plain_name(entry.name, self.name) for entry in there if entry.kind == "file"]:
+            self.fetch(str(PurePosixPath(self.artifacts) / name), to / name, limit_s=limit_s)
 
     def close(self) -> None:
         self.connection.close()

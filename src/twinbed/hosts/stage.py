@@ -13,6 +13,7 @@ from twinbed.contracts.bed import Bed
 from twinbed.contracts.command import Command
 from twinbed.contracts.host import Exit, Host, Program
 from twinbed.contracts.site import Site
+from twinbed.hosts import files
 from twinbed.hosts.error import HostError, HostLost, LimitExceeded, ProgramFailed
 from twinbed.model.clients import ClientTimes, skew_s
 from twinbed.model.usage import Usage
@@ -255,9 +256,15 @@ def _raise(failures: Sequence[HostError]) -> None:
 def _keep(item: Started) -> None:
     """Standard output and, where there is any, error output become artifacts."""
     if item.program.stdout or item.command.stdout:
-        item.output.write_bytes(bytes(item.program.stdout))
+        _write(item.output, bytes(item.program.stdout))
     if item.program.stderr:
-        item.output.with_name(f"{item.output.name}.err").write_bytes(bytes(item.program.stderr))
+        _write(item.output.with_name(f"{item.output.name}.err"), bytes(item.program.stderr))
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Its folder may be one that the program's host shares."""
+    with files.create(path) as sink:
+        sink.write(content)
 
 
 def placed(text: str, host: Host) -> str:

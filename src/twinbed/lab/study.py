@@ -13,6 +13,7 @@ import twinbed
 from twinbed.contracts.bed import Facts
 from twinbed.contracts.plugins import Plugins
 from twinbed.contracts.site import Installed, Site
+from twinbed.hosts import files
 from twinbed.hosts.processors import own_cpus
 from twinbed.image import Image
 from twinbed.lab.event import Listener, PhaseBegan, RunEnded, StudyBegan
@@ -118,6 +119,10 @@ def _one(run: Run, plugins: Plugins, folder: Folder, installed: Installed, liste
                 execute(run, plugins, site, outcome, on_phase, _LinkChecks(folder))
         except RunFailed as failure:
             failed_phase, reason = failure.phase, failure.reason
+        strange = files.remove_what_is_no_file(unfinished / "artifacts")
+        if strange and failed_phase is None:
+            failed_phase = Phase.COLLECT
+            reason = f"artifacts are files alone; what hosts left besides was removed: {', '.join(strange)}"
         status = Status.FAILED if failed_phase else Status.COMPLETE
         record = run.record(
             status=status,

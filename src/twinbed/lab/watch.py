@@ -11,6 +11,7 @@ import re
 from twinbed.contracts.bed import Applied, Bed
 from twinbed.contracts.place import MACHINE
 from twinbed.contracts.site import Site
+from twinbed.hosts import files
 from twinbed.hosts.error import HostError
 from twinbed.lab.clocks import Reading, read, same_rate
 from twinbed.links.network import on_all
@@ -92,7 +93,8 @@ class Watch:
             return [Caution(Kind.UNREADABLE, f"{name}: its kernel's log: {log.stderr.decode(errors='replace').strip()}")]
         # A log that was overwritten since has no mark, and all of it is newer.
         since = log.text.rpartition(f"{self._mark}\n")[2]
-        (self._site.place(name) / KERNEL_LOG).write_text(since)
+        with files.create(self._site.place(name) / KERNEL_LOG) as sink:
+            sink.write(since.encode())
         trouble = nic_trouble(name, (_STAMP.sub("", line) for line in since.splitlines()))
         return [trouble] if trouble else []
 

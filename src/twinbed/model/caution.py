@@ -28,6 +28,10 @@ class Kind(Enum):
         "events of the kernel were lost before they were counted",
         "counts by device are too small by as many; where there are many devices, the largest counts hold all the same",
     )
+    STATIONS_LOST = (
+        "packets or calls went by without a record of their stations",
+        "requests that lack one are not split; raise the instrument's limit, or record a share of the connections",
+    )
     UNSAMPLED = (
         "TCP connections went by without a sample",
         "values of the instrument sockets are of those that have one; the instrument packets sees short connections too",
@@ -86,6 +90,10 @@ class Kind(Enum):
         "the hosts' clocks are neither shared nor synchronised well enough for one-way delays",
         "jitter, round-trip times and loss hold all the same; for one-way delays synchronise the clocks (PTP, or chrony with a "
         "close server)",
+    )
+    CLOCK_BOUND = (
+        "a host's own clock is known less well than some parts of requests are long",
+        "take those parts together, link to softirq of one packet and driver to link of another: what one lacks the other has",
     )
     ABOVE_LINK_RATE = (
         "goodput above what the link can carry",

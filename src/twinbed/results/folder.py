@@ -173,7 +173,7 @@ class Folder:
 def _sync(folder: Path) -> None:
     for root, _, files in os.walk(folder):
         for name in files:
-            descriptor = os.open(Path(root) / name, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(Path(root) / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 os.fdatasync(descriptor)
             finally:

@@ -2,10 +2,10 @@
 
 The area is that of ``pairs_out``: its rules are made anew in each fold, so that it varies far more than that of one score,
 and DeLong's variance, even with runs as its clusters (Obuchowski 1997, Biometrics 53:567), is half of what it should be.  The
-test deals the labels of runs anew and gives the chance of an area as large among equals, exactly.  The interval takes its width
-from the same dealings, on a scale where a share's variance is the same everywhere (arcsine of its root, Anscombe 1948,
-Biometrika 35:246): it holds 0.5 where the observed area is among the middle ``level`` of dealt ones, and so as often as it
-states among equals.  docs/detectability.md has how often it holds other areas.
+test deals the labels of runs anew and gives the chance of an area as large among equals, exactly.  The interval takes its
+width from the same dealings, on a scale where a share's variance is the same everywhere (arcsine of its root, Anscombe 1948,
+Biometrika 35:246), the larger of both sides: it holds 0.5 wherever the observed area is among the middle ``level`` of dealt
+ones, and so at least as often as it states among equals.  docs/detectability.md has how often it holds other areas.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def _interval(area: float, dealt: Floats, level: float) -> Bounds:
     beyond = math.floor((1 - level) / 2 * len(ordered) + SLACK)
     low, high = (math.asin(math.sqrt(each)) for each in (ordered[beyond], ordered[-1 - beyond]))
     at, chance = math.asin(math.sqrt(area)), math.pi / 4
-    below, above = at - max(high - chance, 0.0), at + max(chance - low, 0.0)
+    half = max(high - chance, chance - low, 0.0)
+    below, above = at - half, at + half
     start, end = (math.sin(min(max(each, 0.0), math.pi / 2)) ** 2 for each in (below, above))
     return Bounds(start, end, level)
 

@@ -273,3 +273,26 @@ def test_a_member_that_cannot_be_read_is_named_with_its_archive(
         assert f"{other}/{said}" in error
         assert "archive" in error.splitlines()[1], "the advice is about the archive"
         assert "twinbed-archive-" not in error
+
+
+@pytest.mark.parametrize("raw", ["--raw", "--no-raw"])
+@pytest.mark.parametrize("which", ["run.json", "artifacts/client/secret", "."])
+def test_links_are_not_packed(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], which: str, raw: str) -> None:
+    (secret := tmp_path / "secret").write_text("root:x")
+    folder = next((results / "runs").iterdir())
+    link = folder / which
+    if which == ".":
+        folder.rename(tmp_path / "elsewhere-run")
+        folder.symlink_to(tmp_path / "elsewhere-run")
+    else:
+        link.parent.mkdir(parents=True, exist_ok=True)
+        if link.exists():
+            link.rename(secret)
+        link.symlink_to(secret)
+    packed = run(["archive", str(results), "-o", str(tmp_path / "a.zip"), raw])
+    if which.startswith("artifacts") and raw == "--no-raw":
+        assert packed == 0
+        return
+    assert packed != 0
+    assert "is a link, or in a linked folder" in capsys.readouterr().err
+    assert not (tmp_path / "a.zip").exists()

@@ -11,6 +11,7 @@ const STORE_NUMBER: u8 = 0x62;
 const STORE: u8 = 0x63;
 const ATOMIC_ADD: u8 = 0xc3;
 const ARITHMETIC_64: u8 = 0x07;
+const TO_BIG_ENDIAN: u8 = 0xdc;
 const JUMP: u8 = 0x05;
 const CALL: u8 = 0x85;
 const EXIT: u8 = 0x95;
@@ -79,6 +80,11 @@ impl Assembler {
     pub fn first_value(&mut self, to: Register, array: &Map) {
         self.emit(LOAD_IMMEDIATE_64, to, MAP_VALUE, 0, array.descriptor());
         self.emit(0, 0, 0, 0, 0);
+    }
+
+    /// The lower 16 bits in network order, the others 0.
+    pub fn network_order(&mut self, register: Register) {
+        self.emit(TO_BIG_ENDIAN, register, 0, 0, 16);
     }
 
     pub fn load(&mut self, width: Width, to: Register, from: Register, offset: i16) {

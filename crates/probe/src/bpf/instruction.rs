@@ -28,15 +28,19 @@ pub enum Function {
     CurrentComm = 16,
     CurrentTaskUnderCgroup = 37,
     MapPop = 88,
+    ProbeReadKernel = 113,
     NsCurrentPidTgid = 120,
     RingbufOutput = 130,
     RingbufQuery = 134,
+    CurrentTaskBtf = 158,
 }
 
 #[derive(Clone, Copy)]
 #[repr(u8)]
 pub enum Width {
     Word = 0x00,
+    Half = 0x08,
+    Byte = 0x10,
     Double = 0x18,
 }
 
@@ -47,6 +51,7 @@ pub enum Operation {
     Subtract = 0x10,
     Multiply = 0x20,
     Or = 0x40,
+    And = 0x50,
     ShiftLeft = 0x60,
     ShiftRight = 0x70,
     Move = 0xb0,
@@ -58,6 +63,7 @@ pub enum Operation {
 pub enum Condition {
     Equal = 0x10,
     Greater = 0x20,
+    GreaterOrEqual = 0x30,
     NotEqual = 0x50,
     SignedGreater = 0x60,
     SignedLess = 0xc0,

@@ -40,6 +40,8 @@ pub enum MapKind {
     HashOfProcessors = 5,
     ArrayOfProcessors = 6,
     CgroupArray = 8,
+    /// Full, it gives up what was used longest ago.
+    LruHash = 9,
     /// Without keys: what was put in last comes out first.
     Stack = 23,
     Ring = 27,

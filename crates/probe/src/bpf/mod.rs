@@ -5,6 +5,7 @@ pub mod instruction;
 #[cfg(test)]
 pub mod interpreter;
 pub mod kernel;
+pub mod ring;
 pub mod types;
 
 /// Until Linux 5.11 maps count as locked memory. Where this is refused, making them tells.

@@ -8,7 +8,7 @@ mod file;
 mod known;
 mod opened;
 mod pace;
-mod scope;
+pub mod scope;
 
 use std::io::{self, Write};
 

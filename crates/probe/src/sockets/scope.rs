@@ -23,8 +23,11 @@ impl Scope {
     }
 
     pub fn has(&self, family: u8, id: &Id) -> bool {
-        let ports = [id.source_port(), id.destination_port()];
-        (self.peers.is_empty() || self.peers.contains(&address(family, id.destination())))
+        self.covers(address(family, id.destination()), [id.source_port(), id.destination_port()])
+    }
+
+    pub fn covers(&self, peer: IpAddr, ports: [u16; 2]) -> bool {
+        (self.peers.is_empty() || self.peers.contains(&peer))
             && !self.without.iter().any(|range| ports.iter().any(|port| range.contains(port)))
     }
 }

@@ -1,8 +1,8 @@
 //! The lines at the head of both files.
 
 use super::options::{Command, Method, Options, Times};
-use super::waiting::now_ns;
 use crate::sys;
+use crate::waiting::now_ns;
 
 pub struct Header {
     pub start_ns: u64,

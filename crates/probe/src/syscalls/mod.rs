@@ -15,13 +15,12 @@ mod recorder;
 mod scope;
 mod trace_file;
 mod tracefs;
-mod waiting;
 
 use crate::arguments::Arguments;
 use crate::failure::{Failure, Outcome, Tried};
+use crate::waiting::StopDescriptor;
 use header::Header;
 use options::{Method, Options};
-use waiting::StopDescriptor;
 
 pub fn main(arguments: Arguments) -> Outcome<()> {
     let options = Options::take(arguments)?;

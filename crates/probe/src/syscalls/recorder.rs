@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use super::header::Header;
-use super::waiting::StopDescriptor;
 use crate::failure::{Outcome, Tried};
+use crate::waiting::StopDescriptor;
 
 /// The longest time between two looks at what the kernel holds.
 pub const TICK_NS: u64 = 250_000_000;

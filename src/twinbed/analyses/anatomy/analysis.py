@@ -23,12 +23,14 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 from scipy.special import stdtrit
 
-from twinbed.analyses.anatomy import patterns, steps
+from twinbed.analyses.anatomy import parts, patterns, steps
 from twinbed.analyses.anatomy.ladders import Ladder, ladder
+from twinbed.analyses.anatomy.parts import PARTS, Group, Split
 from twinbed.analyses.anatomy.patterns import Counts
 from twinbed.analyses.anatomy.result import BETWEEN, TOTAL, Anatomy, Difference, Requests, StepTimes
 from twinbed.analyses.anatomy.sampled import samples
-from twinbed.analyses.anatomy.steps import STEPS, Seen
+from twinbed.analyses.anatomy.stations import Host
+from twinbed.analyses.anatomy.steps import STEPS, Seconds, Seen
 from twinbed.contracts.analysis import Analysis, Row, Section
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
@@ -68,6 +70,10 @@ class _Run:
     means: Mapping[str, float]
     quantiles: Mapping[str, Mapping[float, float]]
     patterns: Counts
+    bounds: Mapping[str, float]
+    """Of parts: the largest error that hosts' clocks make."""
+    split: int
+    """Requests whose steps all have their parts."""
 
 
 class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
@@ -91,7 +97,12 @@ class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
             )
         seen = _seen(links, complete)
         left_out: Counter[str] = Counter()
-        runs = [run for id, tables in links.items() if (run := _run(complete[id], tables, seen, left_out)) is not None]
+        hosts = _hosts(source)
+        runs = [
+            run
+            for id, tables in links.items()
+            if (run := _run(complete[id], tables, hosts.get(id, {}), seen, left_out)) is not None
+        ]
         left_out["runs without a whole request"] = len(complete) - len(runs)
         groups: dict[str, dict[str, list[_Run]]] = defaultdict(lambda: defaultdict(list))
         cells: dict[str, Mapping[str, Level]] = {}
@@ -102,11 +113,14 @@ class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
             groups[cell][str(run.record.settings["testbed"]["name"])].append(run)
         paired = outline.data.get("comparison") == Pairing.PAIRED
         names = [*(step.name for step in STEPS[seen]), TOTAL, BETWEEN]
+        of_steps = {step: tuple(parts.name(step, part) for part in each) for step, each in PARTS[seen].items()}
+        finer = [name for each in of_steps.values() for name in each]
+        part_differences = list[Difference]()
         sampled = samples(source.table("step_packets"))
         requests, differences, ladders = list[Requests](), list[Difference](), list[Ladder]()
         for cell, of_cell in sorted(groups.items(), key=lambda item: _rank(cells[item[0]], outline.data.get("factors", {}))):
             for testbed in (each for each in outline.testbeds if each in of_cell):
-                requests.append(_requests(cells[cell], testbed, of_cell[testbed], names))
+                requests.append(_requests(cells[cell], testbed, of_cell[testbed], names, finer))
                 ids = [run.record.id for run in of_cell[testbed]]
                 if (one := ladder(cells[cell], testbed, ids, links, sampled, seen)) is not None:
                     ladders.append(one)
@@ -114,25 +128,34 @@ class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
                     pair = of_cell[testbed], of_cell[outline.reference]
                     about = cells[cell], testbed, outline.reference
                     differences += _differences(about, pair, names, margin, confidence, paired)
+                    part_differences += _differences(about, pair, finer, margin, confidence, paired)
         titles = {step.name: step.title for step in STEPS[seen]} | SPECIAL
         return Anatomy(
             seen=seen,
             titles=titles,
-            where={step.name: step.where for step in STEPS[seen]} | {BETWEEN: CLIENT},
+            where={step.name: step.where for step in STEPS[seen]} | {BETWEEN: CLIENT} | dict(parts.groups(seen, of_parts=True)),
             reference=outline.reference,
             margin=margin,
             confidence=confidence,
             requests=tuple(requests),
             differences=tuple(_decided(differences, 1 - confidence)),
             ladders=tuple(ladders),
-            cautions=tuple(_cautions(runs)),
+            parts=of_steps if any(each.parts for each in requests) else {},
+            part_titles=parts.titles(seen),
+            part_differences=tuple(_decided(part_differences, 1 - confidence)),
+            cautions=(*_cautions(runs), *_clock_cautions(requests)),
             left_out={reason: count for reason, count in left_out.items() if count},
         )
 
     def tables(self, result: Anatomy) -> Mapping[str, Sequence[Row]]:
-        from twinbed.analyses.anatomy.tables import difference_rows, pattern_rows, step_rows
+        from twinbed.analyses.anatomy.tables import difference_rows, group_rows, pattern_rows, step_rows
 
-        return {"differences": difference_rows(result), "steps": step_rows(result), "patterns": pattern_rows(result)}
+        return {
+            "differences": difference_rows(result),
+            "steps": step_rows(result),
+            "groups": group_rows(result),
+            "patterns": pattern_rows(result),
+        }
 
     def sections(self, source: Tables) -> Sequence[Section]:
         try:
@@ -182,8 +205,15 @@ def _seen(links: Mapping[str, Mapping[str, pa.Table]], complete: Mapping[str, Re
     return Seen.BOTH
 
 
-def _run(record: Record, tables: Mapping[str, pa.Table], seen: Seen, left_out: Counter[str]) -> _Run | None:
-    found, counts = [], list[Counts]()
+def _hosts(source: Tables) -> dict[str, dict[str, Host]]:
+    """Run -> host -> what its kernel and programs saw, where the instrument ``stations`` was there."""
+    return parts.hosts_of(*(source.table(name) for name in ("stations", "station_connections", "station_probes")))
+
+
+def _run(
+    record: Record, tables: Mapping[str, pa.Table], hosts: Mapping[str, Host], seen: Seen, left_out: Counter[str]
+) -> _Run | None:
+    found, counts, splits = [], list[Counts](), list[Split]()
     for link, table in tables.items():
         if link.startswith(CLIENT):
             each = steps.requests(table, tables.get(_server_of(link)), seen)
@@ -192,6 +222,10 @@ def _run(record: Record, tables: Mapping[str, pa.Table], seen: Seen, left_out: C
             if len(each):
                 found.append(each)
                 counts.append(patterns.counted(table, each))
+                server = _server_of(link)
+                if PARTS[seen] and link in hosts and server in hosts:
+                    ends = {CLIENT: hosts[link], SERVER: hosts[server]}
+                    splits.append(parts.split(table, tables[server], each, ends, seen))
     count = sum(map(len, found))
     if not count:
         return None
@@ -202,22 +236,55 @@ def _run(record: Record, tables: Mapping[str, pa.Table], seen: Seen, left_out: C
     known = [(each, seconds) for each, seconds in zip(found, between, strict=True) if seconds is not None]
     if len(known) == len(found) and all(table.num_rows < SAMPLED_FROM for table in tables.values()):
         means[BETWEEN] = sum(len(each) * seconds for each, seconds in known) / count
+    finer = _together(splits) if len(splits) == len(found) else {}
+    means |= {name: float(seconds.mean()) for name, seconds in finer.items()}
     quantiles = {
-        name: dict(zip(SHARES, np.quantile(seconds, SHARES).tolist(), strict=True)) for name, seconds in durations.items()
+        name: dict(zip(SHARES, np.quantile(seconds, SHARES).tolist(), strict=True))
+        for name, seconds in (durations | finer).items()
     }
-    return _Run(record, count, means, quantiles, patterns.together(counts))
+    bounds = {name: max(each.bounds[name] for each in splits) for name in (splits[0].bounds if splits else ())}
+    for one in splits:
+        left_out["requests of which a kernel or program has no station: their steps on hosts are whole"] += one.incomplete
+        left_out["requests with a station that seems to come before the one that it follows"] += one.disordered
+        left_out["hosts' clocks that packets do not bound"] += one.unbounded
+    split = sum(int(np.isfinite(next(iter(each.whole.values()))).sum()) for each in splits)
+    return _Run(record, count, means, quantiles, patterns.together(counts), bounds, split)
 
 
-def _requests(cell: Mapping[str, Level], testbed: str, runs: Sequence[_Run], names: Sequence[str]) -> Requests:
-    times = []
+def _together(splits: Sequence[Split]) -> dict[str, Seconds]:
+    """Part, and group, -> the times of the requests that have it, of all links."""
+    found: dict[str, Seconds] = {}
+    for kind in ("seconds", "whole"):
+        for name in getattr(splits[0], kind) if splits else ():
+            seconds = np.concatenate([getattr(each, kind)[name] for each in splits])
+            if len(known := seconds[np.isfinite(seconds)]):
+                found[name] = known
+    return found
+
+
+def _requests(
+    cell: Mapping[str, Level], testbed: str, runs: Sequence[_Run], names: Sequence[str], finer: Sequence[str]
+) -> Requests:
+    return Requests(
+        cell,
+        testbed,
+        len(runs),
+        sum(run.requests for run in runs),
+        tuple(_times(runs, names)),
+        patterns.occurring([run.patterns for run in runs]),
+        tuple(_times(runs, finer)),
+        tuple(_times(runs, [str(group) for group in Group])),
+        sum(run.split for run in runs),
+    )
+
+
+def _times(runs: Sequence[_Run], names: Sequence[str]) -> Iterator[StepTimes]:
     for name in names:
         if not all(name in run.means for run in runs):
             continue
         of_runs = tuple(run.means[name] for run in runs)
         shares = {share: fmean(run.quantiles[name][share] for run in runs) for share in SHARES if name in runs[0].quantiles}
-        times.append(StepTimes(name, fmean(of_runs), of_runs, shares))
-    count = sum(run.requests for run in runs)
-    return Requests(cell, testbed, len(runs), count, tuple(times), patterns.occurring([run.patterns for run in runs]))
+        yield StepTimes(name, fmean(of_runs), of_runs, shares, max(run.bounds.get(name, 0.0) for run in runs))
 
 
 def _differences(
@@ -275,6 +342,7 @@ def _decided(differences: Sequence[Difference], alpha: float) -> Iterator[Differ
 _TOUCHED = {
     Kind.CAPTURE_DROPS: "requests of which a packet is missing lack a step and are left out: slow ones more often",
     Kind.SOFTWARE_CPU: "every step of a client or server is that of an emulator",
+    Kind.STATIONS_LOST: "requests that lack a station have no parts of that step",
     Kind.CPU_EXHAUSTED: "steps of clients and servers hold the time for which they waited for a CPU",
 }
 """What cautions of runs mean for steps."""
@@ -290,6 +358,24 @@ def _cautions(runs: Sequence[_Run]) -> Iterator[Caution]:
     for (testbed, kind), count in found.items():
         of_all = sum(run.record.settings["testbed"]["name"] == testbed for run in runs)
         yield Caution(kind, f"{count} of {of_all} runs: {_TOUCHED[kind]}", testbed)
+
+
+WIDE = 0.1
+"""Share of a part from which the bound of a clock is a caution."""
+
+
+def _clock_cautions(requests: Sequence[Requests]) -> Iterator[Caution]:
+    """Where a clock of a host is known too badly for the parts that reach from it to the captures'."""
+    worst: dict[str, dict[str, float]] = {}
+    for each in requests:
+        for part in each.parts:
+            if part.bound > WIDE * part.mean:
+                of_testbed = worst.setdefault(each.testbed, {})
+                of_testbed[part.step] = max(of_testbed.get(part.step, 0.0), part.bound)
+    for testbed, bounds in worst.items():
+        touched = f"which touches {', '.join(bounds)}; other parts and all steps do not hold it"
+        detail = f"± {1e6 * max(bounds.values()):.3g} µs, {touched}"
+        yield Caution(Kind.CLOCK_BOUND, detail, testbed)
 
 
 analysis = AnatomyAnalysis()

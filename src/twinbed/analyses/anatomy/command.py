@@ -26,7 +26,10 @@ MERMAID = (".mmd", ".mermaid")
 @click.option("--margin", metavar="SHARE", help="How far apart still counts as equivalent. Default: the study's.")
 @click.option("--reference", metavar="TESTBED", help="Hold the others against this one. Default: the study's reference.")
 @click.option(
-    "--table", type=click.Choice(["differences", "steps", "patterns"]), default="differences", help="Which table CSV is of."
+    "--table",
+    type=click.Choice(["differences", "steps", "groups", "patterns"]),
+    default="differences",
+    help="Which table CSV is of.",
 )
 @click.option(
     "--ladder", is_flag=True, help="Show a request of each testbed packet by packet, not of the largest difference alone."
@@ -136,7 +139,7 @@ def _page(result: Anatomy, source: str) -> str:
 def _text(result: Anatomy, *, all_ladders: bool) -> Iterator[str]:
     from twinbed.analyses.anatomy.ladder_text import shown
     from twinbed.analyses.anatomy.patterns import sentence
-    from twinbed.analyses.anatomy.tables import caption, step_table
+    from twinbed.analyses.anatomy.tables import caption, group_table, places, step_table
     from twinbed.analyses.anatomy.words import sentences
     from twinbed.render.words import cell_title
 
@@ -145,6 +148,10 @@ def _text(result: Anatomy, *, all_ladders: bool) -> Iterator[str]:
         if each.cell:
             yield cell_title(each.cell)
         yield step_table(result, each.cell, each.testbed).as_text()
+    for cell in places(result):
+        if (groups := group_table(result, cell)) is not None:
+            yield f"{f'{cell_title(cell)}: ' if cell else ''}{groups.caption}"
+            yield groups.as_text()
     for each in result.requests:
         if each.patterns:
             yield f"{f'{cell_title(each.cell)}: ' if each.cell else ''}{sentence(each.testbed, each.patterns)}"

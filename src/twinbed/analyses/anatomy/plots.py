@@ -13,6 +13,10 @@ from twinbed.render.words import cell_title
 ROW, WIDTH, MOST_LABEL = 20, 460, 320
 MOST = 24
 """Panels; the table has the rest."""
+LEAST = 0.05
+"""Share of the largest difference from which a part of a step is drawn; the table has them all."""
+OF_PART = 0.5
+"""The opacity of a part's bar, which lies within its step's."""
 
 
 def waterfall(result: Anatomy) -> Spec:
@@ -31,8 +35,16 @@ def _panel(result: Anatomy, cell: Mapping[str, Level], testbed: str) -> Spec:
     whole = sum(own[step].seconds for step in order)
     scale = unit_scale("s", [each.seconds for each in own.values()])
     rows, at = [], 0.0
+    parts = result.parts_of(cell, testbed)
+    worth_s = LEAST * max(abs(each.seconds) for each in own.values())
     for step in order:
         rows.append(_bar(result.titles[step], at, own[step], scale.factor, scale.unit))
+        of_part = at
+        for part in (parts[name] for name in result.parts.get(step, ()) if name in parts):
+            if abs(part.seconds) >= worth_s:
+                title = f"– {result.part_titles[part.step]}"
+                rows.append(_bar(title, of_part, part, scale.factor, scale.unit) | {"opacity": OF_PART})
+            of_part += part.seconds
         at += own[step].seconds
     sums = "together: what one request costs a client" if BETWEEN in own else "together: the request"
     longer = f"{number(abs(whole) / scale.factor)} {scale.unit} {'longer' if whole > 0 else 'shorter'}"
@@ -46,14 +58,17 @@ def _panel(result: Anatomy, cell: Mapping[str, Level], testbed: str) -> Spec:
             "text": number(whole / scale.factor),
         }
     )
+    labels = label_width([str(row["step"]) for row in rows], MOST_LABEL)
+    # Parts of several steps have one title.
+    rows = [{"opacity": 1, **row, "step": f"{at}|{row['step']}"} for at, row in enumerate(rows)]
     names = [str(row["step"]) for row in rows]
-    labels = label_width(names, MOST_LABEL)
     axis: Spec = {
         "field": "step",
         "type": "nominal",
         "sort": names,
         "axis": {
             "title": None,
+            "labelExpr": "slice(datum.label, indexof(datum.label, '|') + 1)",
             "ticks": False,
             "minExtent": labels,
             "maxExtent": labels,
@@ -81,6 +96,7 @@ def _panel(result: Anatomy, cell: Mapping[str, Level], testbed: str) -> Spec:
                 "x": x,
                 "x2": {"field": "to"},
                 "color": {"field": "colour", "type": "nominal", "scale": None},
+                "opacity": {"field": "opacity", "type": "quantitative", "scale": None},
                 "description": {"field": "said"},
             },
         },

@@ -27,6 +27,8 @@ class StepTimes:
     """The mean of each run, in the order of blocks."""
     quantiles: Mapping[float, float]
     """Share -> seconds: the mean over runs of each run's own quantile. Nothing of what a run has once."""
+    bound: float = 0.0
+    """Seconds: the largest error that clocks of hosts make, in any run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +44,15 @@ class Requests:
     """In the order of the steps; the total and what lies between requests at the end."""
     patterns: tuple[Pattern, ...]
     """Of packets, most frequent first."""
+    parts: tuple[StepTimes, ...] = ()
+    """Of the steps on hosts, where every run has them: means over the requests whose step has all its parts."""
+    groups: tuple[StepTimes, ...] = ()
+    """The same by whose time it is: means over the requests whose steps all have their parts."""
+    split: int = 0
+    """Requests whose steps all have their parts."""
 
     def of(self, step: str) -> StepTimes | None:
-        return next((each for each in self.times if each.step == step), None)
+        return next((each for each in (*self.times, *self.parts) if each.step == step), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +83,7 @@ class Anatomy:
     titles: Mapping[str, str]
     """Step -> what it is, in the order of a request."""
     where: Mapping[str, str]
-    """Step -> client, path or server."""
+    """Step -> client, path or server; part -> whose time it is."""
     reference: str | None
     margin: float
     confidence: float
@@ -84,12 +92,22 @@ class Anatomy:
     ladders: tuple[Ladder, ...] = ()
     """The request that stands for those of a cell and testbed, where captures hold its packets."""
     cautions: tuple[Caution, ...] = ()
+    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Step -> its parts, in the order of time."""
+    part_titles: Mapping[str, str] = field(default_factory=dict)
+    part_differences: tuple[Difference, ...] = ()
+    """Those of a step add up to that of the step, where every request has its parts."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Reason -> number of runs, or of requests, that are not in it."""
 
     def ladders_of(self, cell: Mapping[str, Level]) -> tuple[Ladder, ...]:
         """In the order of the testbeds."""
         return tuple(each for each in self.ladders if each.cell == cell)
+
+    def parts_of(self, cell: Mapping[str, Level], testbed: str) -> dict[str, Difference]:
+        """Part -> its difference."""
+        own = (each for each in self.part_differences if each.cell == cell and each.testbed == testbed)
+        return {each.step: each for each in own}
 
     def steps_of(self, cell: Mapping[str, Level], testbed: str) -> tuple[Difference, ...]:
         """The differences of the steps, without the total."""

@@ -10,7 +10,7 @@ from twinbed.analyses.anatomy.ladder_page import ladder_parts
 from twinbed.analyses.anatomy.patterns import sentence
 from twinbed.analyses.anatomy.plots import MOST, waterfall
 from twinbed.analyses.anatomy.result import Anatomy
-from twinbed.analyses.anatomy.tables import caption, places, step_table
+from twinbed.analyses.anatomy.tables import caption, group_table, places, step_table
 from twinbed.analyses.anatomy.words import sentences
 from twinbed.contracts.analysis import Part, Section
 from twinbed.render import plots
@@ -52,8 +52,12 @@ def _body(result: Anatomy) -> Iterator[Markup]:
         if panels > MOST:
             yield html('<p class="note">The first {} of {} differences are drawn.</p>', MOST, panels)
     for cell in places(result):
+        if (groups := group_table(result, cell)) is not None:
+            yield html("<h3>{}{}</h3>{}", groups.title, f": {cell_title(cell)}" if cell else "", groups.as_html())
+    for cell in places(result):
         table = step_table(result, cell)
-        yield html("<details><summary>Steps{}{}</summary>{}</details>", ": " if cell else "", cell_title(cell), table.as_html())
+        title = f": {cell_title(cell)}" if cell else ""
+        yield html("<details><summary>Steps{}</summary>{}</details>", title, table.as_html())
     yield html('<p class="note">{}</p>', caption(result))
     yield from ladder_parts(result, places(result))
     patterns = [

@@ -132,12 +132,7 @@ class Requests:
 
 def requests(client: pa.Table, server: pa.Table | None, seen: Seen) -> Requests:
     """The steps of the requests on one link, whose other end's table is ``server``. Tables as ``steps`` has them."""
-    times = {("client", name): _column(client, name) for name in _COLUMNS}
-    end = _first_of(times["client", "next_ns"], times["client", "client_fin_ns"], times["client", "server_fin_ns"])
-    times["client", "end_ns"] = end
-    if seen is not Seen.CLIENT and server is not None:
-        at = _places(client, server)
-        times |= {("server", name): _taken(_column(server, name), at) for name in _COLUMNS}
+    times = packet_times(client, None if seen is Seen.CLIENT else server)
     opens = times["client", "syn_ns"].known
     whole = np.array(client["complete"].to_pylist(), dtype=object) == True  # noqa: E712 -- None is not
     known = whole & times["client", "request_ns"].known
@@ -170,6 +165,17 @@ def requests(client: pa.Table, server: pa.Table | None, seen: Seen) -> Requests:
     )
 
 
+def packet_times(client: pa.Table, server: pa.Table | None) -> dict[tuple[str, str], Times]:
+    """(link, column) -> a time for each row of ``client``; ``end_ns`` is when a request ends."""
+    times = {("client", name): column(client, name) for name in _COLUMNS}
+    end = _first_of(times["client", "next_ns"], times["client", "client_fin_ns"], times["client", "server_fin_ns"])
+    times["client", "end_ns"] = end
+    if server is not None:
+        at = _places(client, server)
+        times |= {("server", name): _taken(column(server, name), at) for name in _COLUMNS}
+    return times
+
+
 _COLUMNS = (
     *("syn_ns", "syn_ack_ns", "request_ns", "request_end_ns", "response_ns", "response_end_ns"),
     *("client_fin_ns", "server_fin_ns", "next_ns"),
@@ -177,33 +183,41 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Times:
+class Times:
     """Times since 1970 as whole nanoseconds: as floats they would be 256 ns apart."""
 
     ns: npt.NDArray[np.int64]
     known: npt.NDArray[np.bool_]
 
+    def where(self, condition: npt.NDArray[np.bool_], other: Times) -> Times:
+        """This where the condition holds, the other where not."""
+        return Times(np.where(condition, self.ns, other.ns), np.where(condition, self.known, other.known))
 
-def _column(table: pa.Table, name: str) -> _Times:
-    column = table[name].combine_chunks()
-    return _Times(
-        np.asarray(column.fill_null(0), dtype=np.int64), ~np.asarray(column.is_null().to_numpy(zero_copy_only=False), bool)
+    def only(self, condition: npt.NDArray[np.bool_]) -> Times:
+        return Times(self.ns, self.known & condition)
+
+
+def column(table: pa.Table, name: str) -> Times:
+    """A column of whole numbers, of which some are null."""
+    values = table[name].combine_chunks()
+    return Times(
+        np.asarray(values.fill_null(0), dtype=np.int64), ~np.asarray(values.is_null().to_numpy(zero_copy_only=False), bool)
     )
 
 
-def _first_of(*times: _Times) -> _Times:
+def _first_of(*times: Times) -> Times:
     """The first that is known, in the order given."""
     ns, known = times[0].ns, times[0].known
     for each in times[1:]:
         ns, known = np.where(known, ns, each.ns), known | each.known
-    return _Times(ns, known)
+    return Times(ns, known)
 
 
-def _taken(times: _Times, at: npt.NDArray[np.int64]) -> _Times:
+def _taken(times: Times, at: npt.NDArray[np.int64]) -> Times:
     """The rows at these places; -1 is none."""
     if not len(times.ns):
-        return _Times(np.zeros(len(at), np.int64), np.zeros(len(at), bool))
-    return _Times(times.ns[at], times.known[at] & (at >= 0))
+        return Times(np.zeros(len(at), np.int64), np.zeros(len(at), bool))
+    return Times(times.ns[at], times.known[at] & (at >= 0))
 
 
 def _places(client: pa.Table, server: pa.Table) -> npt.NDArray[np.int64]:

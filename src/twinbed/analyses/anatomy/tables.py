@@ -22,6 +22,7 @@ def difference_rows(result: Anatomy) -> list[Row]:
             "testbed": each.testbed,
             "reference": each.reference,
             "step": each.step,
+            "part_of": _part_of(each.step),
             "where": result.where.get(each.step),
             "seconds": each.seconds,
             "seconds_low": each.interval.low if each.interval else None,
@@ -34,8 +35,14 @@ def difference_rows(result: Anatomy) -> list[Row]:
             "p_different_holm": each.p_different,
             "verdict": str(each.verdict) if each.verdict else None,
         }
-        for each in result.differences
+        for each in (*result.differences, *result.part_differences)
     ]
+
+
+def _part_of(step: str) -> str | None:
+    """The step that it is a part of."""
+    whole, _, part = step.rpartition(".")
+    return whole if part != step else None
 
 
 def step_rows(result: Anatomy) -> list[Row]:
@@ -47,12 +54,32 @@ def step_rows(result: Anatomy) -> list[Row]:
             "runs": each.runs,
             "requests": each.requests,
             "step": times.step,
+            "part_of": _part_of(times.step),
             "where": result.where.get(times.step),
             "mean_s": times.mean,
+            "clock_bound_s": times.bound or None,
             **{f"p{100 * share:g}_s": times.quantiles.get(share) for share in (0.5, 0.9, 0.99)},
         }
         for each in result.requests
-        for times in each.times
+        for times in (*each.times, *each.parts)
+    ]
+
+
+def group_rows(result: Anatomy) -> list[Row]:
+    """A row a cell, testbed and group of parts: whose time a request's is."""
+    return [
+        {
+            **each.cell,
+            "testbed": each.testbed,
+            "requests": each.split,
+            "whose": times.step,
+            "mean_s": times.mean,
+            "share": times.mean / total,
+            **{f"p{100 * share:g}_s": times.quantiles.get(share) for share in (0.5, 0.9, 0.99)},
+        }
+        for each in result.requests
+        if (total := sum(times.mean for times in each.groups))
+        for times in each.groups
     ]
 
 
@@ -90,6 +117,8 @@ def step_table(result: Anatomy, cell: Mapping[str, Level], testbed: str | None =
     heads = ["Step"]
     for each in own:
         heads.append(f"{each.testbed}, {scale.unit}")
+        if _bounded(each):
+            heads.append("clock ±")
         if _differences(result, each):
             heads += ["longer by", f"ratio [{_level(result)} interval]", "verdict"]
     rows = tuple(_row(result, own, step, scale) for step in _steps(result, own))
@@ -98,15 +127,22 @@ def step_table(result: Anatomy, cell: Mapping[str, Level], testbed: str | None =
 
 def _steps(result: Anatomy, own: Sequence[Requests]) -> list[str]:
     """In the order of a request; the total and what lies between requests last."""
-    there = {times.step for each in own for times in each.times}
-    return [step for step in result.titles if step in there]
+    there = {times.step for each in own for times in (*each.times, *each.parts)}
+    return [each for step in result.titles for each in (step, *result.parts.get(step, ())) if each in there]
+
+
+def _bounded(each: Requests) -> bool:
+    """A clock of its hosts is not the captures'."""
+    return any(times.bound for times in each.parts)
 
 
 def _row(result: Anatomy, own: Sequence[Requests], step: str, scale: UnitScale) -> tuple[str | None, ...]:
-    cells: list[str | None] = [result.titles[step]]
+    cells: list[str | None] = [result.titles.get(step) or f"– {result.part_titles[step]}"]
     for each in own:
         times = each.of(step)
         cells.append(number(times.mean / scale.factor) if times else None)
+        if _bounded(each):
+            cells.append(number(times.bound / scale.factor) if times and times.bound else None)
         if differences := _differences(result, each):
             cells += _against(differences.get(step), scale)
     return tuple(cells)
@@ -114,7 +150,29 @@ def _row(result: Anatomy, own: Sequence[Requests], step: str, scale: UnitScale) 
 
 def _differences(result: Anatomy, each: Requests) -> dict[str, Difference]:
     own = (other for other in result.differences if other.cell == each.cell and other.testbed == each.testbed)
-    return {other.step: other for other in own}
+    return {other.step: other for other in own} | result.parts_of(each.cell, each.testbed)
+
+
+def group_table(result: Anatomy, cell: Mapping[str, Level]) -> Tabular | None:
+    """One cell: a row a group of parts, for each testbed its time and its share; None where no testbed has parts."""
+    own = [each for each in result.requests if each.cell == cell and each.groups]
+    if not own:
+        return None
+    scale = unit_scale("s", [sum(times.mean for times in each.groups) for each in own])
+    names = list(dict.fromkeys(times.step for each in own for times in each.groups))
+    heads = ["Whose time", *(head for each in own for head in (f"{each.testbed}, {scale.unit}", "share"))]
+    rows = []
+    for name in names:
+        cells: list[str | None] = [name]
+        for each in own:
+            total = sum(times.mean for times in each.groups)
+            mean = next((times.mean for times in each.groups if times.step == name), None)
+            cells += [None, None] if mean is None else [number(mean / scale.factor), share(round(mean / total, 3))]
+        rows.append(tuple(cells))
+    counts = ", ".join(f"{each.split} of {each.requests} on {each.testbed}" for each in own)
+    return Tabular(
+        "Whose time a request's is", f"Of the requests whose steps all have their parts: {counts}.", tuple(heads), tuple(rows)
+    )
 
 
 def _against(difference: Difference | None, scale: UnitScale) -> list[str | None]:
@@ -140,8 +198,13 @@ def caption(result: Anatomy) -> str:
     }
     how = "within blocks" if any(each.paired for each in result.differences) else "as of independent runs"
     closed = " What lies between requests is the rest of the clients' time." if _has_between(result) else ""
+    finer = (
+        " Parts of steps (–) are means over the requests of which every station was seen, and have a correction of their own."
+        if result.parts
+        else ""
+    )
     return (
-        f"Means over runs, {views[result.seen]}. The steps add up to the request.{closed} "
+        f"Means over runs, {views[result.seen]}. The steps add up to the request.{closed}{finer} "
         f"Differences have {share(result.confidence)} intervals; verdicts are on ratios at a margin of {share(result.margin)}, "
         f"{how}."
     )

@@ -39,6 +39,9 @@ def sentence(result: Anatomy, cell: Mapping[str, Level], testbed: str) -> str:
     named = _named(parts, total)
     if named:
         text += f"; {_list([_part(result, each) for each in named])}"
+    finer = _named(list(result.parts_of(cell, testbed).values()), total)
+    if finer:
+        text += f"; of the hosts' time, {_list([_part(result, each) for each in finer])}"
     if between is not None and _is_clear(between):
         text += f"; and its client {_longer(between)} between requests"
     return text + "."
@@ -70,7 +73,13 @@ def _part(result: Anatomy, each: Difference) -> str:
     scale = unit_scale("s", [each.seconds])
     sign = "more" if each.seconds > 0 else "less"
     half = (each.interval.high - each.interval.low) / 2 / scale.factor if each.interval else None
-    return f"{number(abs(each.seconds) / scale.factor, half)} {scale.unit} {sign} in “{result.titles[each.step]}”"
+    title = result.titles.get(each.step) or _of_step(result, each.step)
+    return f"{number(abs(each.seconds) / scale.factor, half)} {scale.unit} {sign} in “{title}”"
+
+
+def _of_step(result: Anatomy, part: str) -> str:
+    step = next(step for step, parts in result.parts.items() if part in parts)
+    return f"{result.part_titles[part]}” of “{result.titles[step]}"
 
 
 def _list(texts: list[str]) -> str:

@@ -24,7 +24,10 @@ PASSIVE = OBSERVERS[0]
 BLOCKS = 4
 """Of one length that are taken of each run, evenly from all that there are."""
 OF_A_SYN = frozenset(
-    "tcp_signature tcp_options tcp_quirks syn_window window_scale mss ttl df ecn ip_ecn mac_vendor mac_local".split()
+    [
+        *("tcp_signature", "tcp_options", "tcp_quirks", "syn_window", "window_scale", "mss"),
+        *("ttl", "df", "ecn", "ip_ecn", "mac_vendor", "mac_local"),
+    ]
 )
 """What any one SYN says, however many the table's value rests on."""
 KEYS = ("run", "link", "direction", "packets", "block", "seconds")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+
+from twinbed.model.error import TwinbedError
 
 METADATA = "ro-crate-metadata.json"
 CITATION = "CITATION.cff"
@@ -15,7 +17,12 @@ STUDY = ("study.yaml", "study.json", "looks.json", "events.jsonl")
 
 def members(results: Path, *, raw: bool) -> Iterator[tuple[str, Path]]:
     """(name, file) of all that is packed of a results folder, in the order of names. ``raw``: artifacts too."""
-    yield from sorted(_members(results, raw))
+    for name, file in sorted(_members(results, raw)):
+        if file.is_symlink() or any((results / above).is_symlink() for above in PurePosixPath(name).parents[:-1]):
+            raise TwinbedError(
+                f"{results / name} is a link, or in a linked folder", advice="an archive holds files alone: move it away"
+            )
+        yield name, file
 
 
 def _members(results: Path, raw: bool) -> Iterator[tuple[str, Path]]:

@@ -115,6 +115,8 @@ pub(super) struct Exchanges {
     before: [Way; 2],
     /// When the response that is under way began, until its head says whether it is the final one.
     response_began_ns: Option<i64>,
+    /// TCP's number of its first byte.
+    response_sequence: u32,
     /// Place in `pending` that the packet at hand first gave payload to.
     touched: Option<usize>,
     /// Set where steps are asked for.
@@ -179,7 +181,8 @@ impl Exchanges {
     /// Bytes of the last request were read, up to `read` bytes into the chunk.
     fn requested(&mut self, is_used: bool, read: u64, chunk: &Chunk) {
         if let Some(steps) = self.pending.back_mut().and_then(|last| last.row.steps.as_mut()).filter(|_| is_used) {
-            steps.request(chunk.position.saturating_add_unsigned(read), chunk.time_ns);
+            let sequence = chunk.sequence.wrapping_add(read as u32);
+            steps.request(chunk.position.saturating_add_unsigned(read), sequence, chunk.time_ns);
         }
     }
 
@@ -274,8 +277,9 @@ impl Exchanges {
             let method = self.pending.get(self.answering).and_then(|now| now.row.method);
             let (used, event) = self.response.step(bytes, method, true);
             bytes = bytes.get(used..).unwrap_or_default();
+            let began = at;
             at += used as u64;
-            self.response_event(event, (used > 0).then_some(at), chunk);
+            self.response_event(event, began, (used > 0).then_some(at), chunk);
         }
         let mut missing = chunk.missing;
         while missing > 0 {
@@ -284,8 +288,9 @@ impl Exchanges {
             }
             let (used, event) = self.response.skip(missing);
             missing = missing.saturating_sub(used);
+            let began = at;
             at += used;
-            self.response_event(event, (used > 0).then_some(at), chunk);
+            self.response_event(event, began, (used > 0).then_some(at), chunk);
         }
     }
 
@@ -294,17 +299,19 @@ impl Exchanges {
         self.response.is_between() && self.answering >= self.pending.len()
     }
 
-    /// `read`: where bytes were used, up to how many bytes into the chunk.
-    fn response_event(&mut self, event: Option<Event>, read: Option<u64>, chunk: &Chunk) {
+    /// `began`: how many bytes into the chunk it happened; `read`: where bytes were used, up to how many.
+    fn response_event(&mut self, event: Option<Event>, began: u64, read: Option<u64>, chunk: &Chunk) {
         let place = self.answering;
         let (is_unknown, by_direction) = (self.response.is_unknown(), self.by_direction());
         let Some(now) = self.pending.get_mut(place) else { return };
         if event == Some(Event::Began) {
             self.response_began_ns = chunk.time_ns;
+            self.response_sequence = chunk.sequence.wrapping_add(began as u32);
         }
         if let Some(read) = read {
             if let Some(steps) = &mut now.row.steps {
-                steps.response(chunk.position.saturating_add_unsigned(read));
+                let sequence = chunk.sequence.wrapping_add(read as u32);
+                steps.response(chunk.position.saturating_add_unsigned(read), sequence);
             }
             self.touched = self.touched.or(Some(place));
             now.row.response_end_ns = now.row.response_end_ns.max(chunk.time_ns);
@@ -322,7 +329,7 @@ impl Exchanges {
     }
 
     fn response_head(&mut self, head: &Head) {
-        let began_ns = self.response_began_ns;
+        let (began_ns, sequence) = (self.response_began_ns, self.response_sequence);
         let Some(now) = self.pending.get_mut(self.answering) else { return };
         if head.is_interim() {
             now.row.response_end_ns = None;
@@ -332,6 +339,9 @@ impl Exchanges {
         now.is_answered = true;
         now.row.status = head.status;
         now.row.response_start_ns = began_ns;
+        if let Some(steps) = &mut now.row.steps {
+            steps.response_sequence = Some(sequence);
+        }
         if self.response.ends_now() {
             self.answered();
         }

@@ -114,6 +114,12 @@ pub struct Steps {
     pub request_end_ns: Option<i64>,
     /// The first packet that acknowledges that byte.
     pub request_acked_ns: Option<i64>,
+    /// TCP's number of the byte after the request's last.
+    pub request_end_sequence: Option<u32>,
+    /// TCP's number of the final response's first byte.
+    pub response_sequence: Option<u32>,
+    /// TCP's number of the byte after the response's last.
+    pub response_end_sequence: Option<u32>,
     /// The first packet that acknowledges the response's last byte.
     pub response_acked_ns: Option<i64>,
     pub client_fin_ns: Option<i64>,
@@ -148,15 +154,17 @@ impl Steps {
         (sampled_by <= sampling.below.rows).then(begun)
     }
 
-    /// New bytes of the request, up to `end`.
-    pub(super) fn request(&mut self, end: i64, time_ns: Option<i64>) {
+    /// New bytes of the request, up to `end`, which is TCP's `sequence`.
+    pub(super) fn request(&mut self, end: i64, sequence: u32, time_ns: Option<i64>) {
         self.request_end = end;
+        self.request_end_sequence = Some(sequence);
         self.request_end_ns = time_ns.max(self.request_end_ns);
         self.request_acked_ns = None;
     }
 
-    pub(super) fn response(&mut self, end: i64) {
+    pub(super) fn response(&mut self, end: i64, sequence: u32) {
         self.response_end = end;
+        self.response_end_sequence = Some(sequence);
         self.response_acked_ns = None;
     }
 

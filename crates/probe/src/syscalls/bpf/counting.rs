@@ -16,7 +16,7 @@ use crate::syscalls::count_file::{CountFile, Counted};
 use crate::syscalls::header::Header;
 use crate::syscalls::options::{Command, Options};
 use crate::syscalls::recorder::{say_ready, Recorder, TICK_NS};
-use crate::syscalls::waiting::{now_ns, StopDescriptor};
+use crate::waiting::{now_ns, StopDescriptor};
 
 const STREAMS: u32 = 16_384;
 /// As many ended streams as are worth a look at all transitions.

@@ -8,7 +8,6 @@ mod finishing;
 mod layout;
 mod plan;
 mod programs;
-mod ring;
 mod sampling;
 mod streams;
 mod tracing;

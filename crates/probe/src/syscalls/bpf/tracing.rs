@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use super::attached::Attached;
 use super::layout::{self, call, thread, Identity};
 use super::plan::Purpose;
-use super::ring::Ring;
 use crate::bpf::kernel::{Map, MapKind};
+use crate::bpf::ring::Ring;
 use crate::failure::{Outcome, Tried};
 use crate::syscalls::call::{Call, Exit, Stream, StreamNumber};
 use crate::syscalls::header::Header;
 use crate::syscalls::options::Options;
 use crate::syscalls::recorder::{say_ready, Recorder, TICK_NS};
 use crate::syscalls::trace_file::TraceFile;
-use crate::syscalls::waiting::{now_ns, StopDescriptor};
+use crate::waiting::{now_ns, StopDescriptor};
 
 /// The reader is woken when so much of the ring is filled.
 const WAKE_SHARE: usize = 4;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, Outcome, Tried};
 use crate::sys;
-use crate::syscalls::waiting::now_ns;
+use crate::waiting::now_ns;
 
 const PREFIX: &str = "twinbed-";
 const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];

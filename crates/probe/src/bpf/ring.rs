@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::bpf::kernel::Map;
+use super::kernel::Map;
 use crate::failure::{Outcome, Tried};
 
 const BUSY: u32 = 1 << 31;

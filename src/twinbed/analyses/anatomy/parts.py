@@ -1,0 +1,288 @@
+"""The parts of the steps on hosts: which time is the program's, which the kernel's, and which a wait.
+
+A step of a host lies between two packets at its link; its parts lie between the stations that the instrument ``stations`` saw
+of the same bytes, so that they add up to the step exactly.  A request of which a station is missing has no parts of that step,
+and is counted.
+
+A host with a clock of its own is placed among the captures by the offset that its packets bound (``stations.offset``).  The two
+parts that reach from the link to a station of the host hold the error of that offset, one what the other lacks; all others, and
+the step, do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from twinbed.analyses.anatomy import stations
+from twinbed.analyses.anatomy.stations import NO_OFFSET, Host, Offset
+from twinbed.analyses.anatomy.steps import HANDSHAKE, STEPS, Requests, Seconds, Seen, Times, column, packet_times
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Group(StrEnum):
+    """Whose time a part is."""
+
+    PROGRAM = "program"
+    WAITING = "waiting to be run"
+    KERNEL_IN = "kernel in"
+    KERNEL_OUT = "kernel out"
+    WIRE = "wire and switch"
+    TRANSFER = "first byte to last byte"
+    """Path and server at once: what of it is whose depends on what is in flight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """From one station to another of the same host; LINK is the capture."""
+
+    name: str
+    title: str
+    group: Group
+    begins: str
+    ends: str
+
+    @property
+    def crosses(self) -> bool:
+        """From one clock to another, where the host has its own."""
+        return LINK in (self.begins, self.ends)
+
+
+LINK = "link"
+_IN = (
+    Part("softirq", "link to softirq", Group.KERNEL_IN, LINK, "softirq"),
+    Part("socket", "softirq to socket", Group.KERNEL_IN, "softirq", "socket"),
+    Part("wake", "in the socket until its thread comes to it", Group.WAITING, "socket", "wake"),
+)
+_OUT = (
+    Part("send", "call entered until queued", Group.KERNEL_OUT, "write", "qdisc"),
+    Part("qdisc", "queued until handed to the driver", Group.KERNEL_OUT, "qdisc", "driver"),
+    Part("driver", "driver to link", Group.KERNEL_OUT, "driver", LINK),
+)
+_AT_TAP = (*_OUT[:1], Part("qdisc", "queued until captured", Group.KERNEL_OUT, "qdisc", LINK))
+"""Where a host captures for itself: packets are captured on their way to the driver."""
+_READ = Part("read", "its thread reads it", Group.PROGRAM, "wake", "read")
+_ACCEPT = (
+    _IN[0],
+    Part("answer", "softirq until the SYN-ACK is queued", Group.KERNEL_IN, "softirq", "qdisc"),
+)
+
+
+def _parts(out: Sequence[Part]) -> dict[str, Sequence[Part]]:
+    runs = Part("program", "the program", Group.PROGRAM, "read", "write")
+    return {
+        "accept": (*_ACCEPT, *out[1:]),
+        "ask": (*_IN, Part("program", "the program", Group.PROGRAM, "wake", "write"), *out),
+        "server": (*_IN, _READ, runs, *out),
+        "finish": (*_IN, _READ, runs, *out),
+    }
+
+
+PARTS: Mapping[Seen, Mapping[str, Sequence[Part]]] = {
+    Seen.BOTH: _parts(_OUT),
+    Seen.APART: _parts(_AT_TAP),
+    Seen.CLIENT: {},
+}
+"""Step -> its parts, in the order of time."""
+WHOSE = {"accept": "server", "ask": "client", "server": "server", "finish": "client"}
+
+
+def name(step: str, part: Part) -> str:
+    return f"{step}.{part.name}"
+
+
+def titles(seen: Seen) -> dict[str, str]:
+    return {name(step, part): part.title for step, parts in PARTS[seen].items() for part in parts}
+
+
+def groups(seen: Seen, *, of_parts: bool = False) -> dict[str, Group]:
+    """Of every part, and, but for ``of_parts``, of the steps that have none."""
+    found = {name(step, part): part.group for step, parts in PARTS[seen].items() for part in parts}
+    if of_parts:
+        return found
+    return found | {
+        step.name: Group.TRANSFER if step.name == "transfer" else Group.WIRE
+        for step in STEPS[seen]
+        if step.name not in PARTS[seen]
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The parts of one run's requests on one link: arrays as long as the requests."""
+
+    seconds: Mapping[str, Seconds]
+    """Part -> its time, NaN where it is not known. A step's parts are all known, or none."""
+    whole: Mapping[str, Seconds]
+    """Group -> the time that a request spends so, NaN where one of its steps has no parts."""
+    bounds: Mapping[str, float]
+    """Part -> the largest error of its time that hosts' clocks make."""
+    incomplete: int
+    """Requests of which a step has no parts, as a station of it is missing."""
+    disordered: int
+    """Of these, requests with all stations, of which one comes before the one that it follows."""
+    unbounded: int
+    """Hosts whose clocks their packets do not bound."""
+
+
+def split(client: pa.Table, server: pa.Table, found: Requests, hosts: Mapping[str, Host], seen: Seen) -> Split:
+    """``hosts`` maps client and server to theirs. Tables as ``steps.requests`` takes them."""
+    rows = found.rows
+    times = {key: Times(each.ns[rows], each.known[rows]) for key, each in packet_times(client, server).items()}
+    seen_at, ends = _seen_at(client, rows, hosts, times)
+    opens = times["client", "syn_ns"].known
+    offsets = _offsets(seen_at, ends, hosts, seen)
+    seconds: dict[str, Seconds] = {}
+    bounds: dict[str, float] = {}
+    whole = np.ones(len(rows), bool)
+    disordered = np.zeros(len(rows), bool)
+    for step, parts in PARTS[seen].items():
+        offset = offsets[WHOSE[step]]
+        known, durations = _durations(parts, seen_at[step], ends[step], offset)
+        if step in HANDSHAKE:
+            # A request on a connection that is open already has none.
+            durations = [np.where(opens, each, 0.0) for each in durations]
+            known = known | ~opens
+        negative = np.any([each < 0 for each in durations], axis=0)
+        disordered |= known & negative
+        known = known & ~negative
+        whole &= known
+        for part, each in zip(parts, durations, strict=True):
+            seconds[name(step, part)] = np.where(known, each, np.nan)
+            bounds[name(step, part)] = offset.bound_s if offset is not None and part.crosses else 0.0
+    return Split(
+        seconds,
+        _by_group(seconds | dict(found.durations), whole, seen),
+        bounds,
+        incomplete=int((~whole).sum()),
+        disordered=int(disordered.sum()),
+        unbounded=sum(each is None for each in offsets.values()),
+    )
+
+
+def _by_group(seconds: Mapping[str, Seconds], whole: npt.NDArray[np.bool_], seen: Seen) -> dict[str, Seconds]:
+    sums: dict[str, Seconds] = {}
+    for each, group in groups(seen).items():
+        sums[group] = sums.get(group, 0.0) + seconds[each]
+    return {group: np.where(whole, sums[group], np.nan) for group in Group if group in sums}
+
+
+def _durations(
+    parts: Sequence[Part], at: Mapping[str, Times], links: tuple[Times, Times], offset: Offset | None
+) -> tuple[npt.NDArray[np.bool_], list[Seconds]]:
+    """Which requests have all parts, and how long each takes."""
+    first, last = links
+    known = first.known & last.known
+    durations = list[Seconds]()
+    for part in parts:
+        begin, end = (_on_captures(at[each], offset) if each != LINK else None for each in (part.begins, part.ends))
+        begin, end = begin or first, end or last
+        known = known & begin.known & end.known
+        durations.append(((end.ns - begin.ns) * 1e-9).astype(np.float64))
+    return known & (offset is not None), durations
+
+
+def _on_captures(times: Times, offset: Offset | None) -> Times:
+    return times if offset is None or offset is NO_OFFSET else Times(times.ns - offset.at(times.ns), times.known)
+
+
+def _seen_at(
+    client: pa.Table, rows: npt.NDArray[np.int64], hosts: Mapping[str, Host], times: Mapping[tuple[str, str], Times]
+) -> tuple[dict[str, dict[str, Times]], dict[str, tuple[Times, Times]]]:
+    """Step -> station -> when, by the host's clock; and step -> the packets at the link between which it lies."""
+    own = hosts["client"].connections("client", "server", client)
+    next_bytes = _next_sequences(client, own)
+    asked, ended, answered, done = (
+        column(client, each)
+        for each in ("request_sequence", "request_end_sequence", "response_sequence", "response_end_sequence")
+    )
+    own, other = own[rows], hosts["server"].connections("server", "client", client.take(rows))
+    first, last, head, tail = (each.ns[rows] for each in (asked, ended, answered, done))
+    came = stations.came(hosts["server"], other, last - 1)
+    back = stations.came(hosts["client"], own, tail - 1)
+    goes_on = times["client", "next_ns"].known
+    again = stations.went(hosts["client"], own, next_bytes[rows])
+    closes = stations.closed(hosts["client"], own, back["read"])
+    leaves = {
+        each: again[each].only(next_bytes[rows] >= 0).where(goes_on, closes[each].only(times["client", "client_fin_ns"].known))
+        for each in again
+    }
+    at = {
+        "accept": stations.accepted(hosts["server"], other, came["socket"]),
+        "ask": stations.opened(hosts["client"], own, first),
+        "server": came | stations.went(hosts["server"], other, head),
+        "finish": back | leaves,
+    }
+    links = {
+        "accept": (times["server", "syn_ns"], times["server", "syn_ack_ns"]),
+        "ask": (times["client", "syn_ack_ns"], times["client", "request_ns"]),
+        "server": (times["server", "request_end_ns"], times["server", "response_ns"]),
+        "finish": (times["client", "response_end_ns"], times["client", "end_ns"]),
+    }
+    return at, links
+
+
+def _next_sequences(client: pa.Table, connection: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Of each row the first sequence number of the connection's next request, -1 where there is none."""
+    asked, begins, follows = (column(client, each).ns for each in ("request_sequence", "request_ns", "next_ns"))
+    order = np.lexsort((begins, connection))
+    found = np.full(len(order), -1)
+    here, after = order[:-1], order[1:]
+    is_next = (connection[here] == connection[after]) & (connection[here] >= 0) & (begins[after] == follows[here])
+    found[here[is_next]] = asked[after[is_next]]
+    return found
+
+
+def _offsets(
+    at: Mapping[str, Mapping[str, Times]],
+    links: Mapping[str, tuple[Times, Times]],
+    hosts: Mapping[str, Host],
+    seen: Seen,
+) -> dict[str, Offset | None]:
+    """Of each host its clock less the captures'. Hosts that capture for themselves do it by their own clock."""
+    found: dict[str, Offset | None] = {}
+    for role, host in hosts.items():
+        own = [step for step, whose in WHOSE.items() if whose == role]
+        if seen is Seen.APART or not host.own_clock:
+            found[role] = NO_OFFSET
+            continue
+        incoming = [(links[step][0], at[step]["softirq"]) for step in own]
+        outgoing = [(links[step][1], at[step]["driver"]) for step in own]
+        found[role] = stations.offset(incoming, outgoing)
+    return found
+
+
+def hosts_of(rows: pa.Table, connections: pa.Table, probes: pa.Table) -> dict[str, dict[str, Host]]:
+    """Run -> host -> its records. Tables as the instrument ``stations`` gives them, of all runs."""
+    if not rows.num_rows:
+        return {}
+    own = {(each["run"], each["host"]): each["clock"] == "own" for each in probes.to_pylist()}
+    of_rows, of_connections = _by_host(rows), _by_host(connections)
+    found: dict[str, dict[str, Host]] = {}
+    for (run, host), own_clock in own.items():
+        if (run, host) in of_rows and (run, host) in of_connections:
+            tables = of_rows[run, host], of_connections[run, host]
+            found.setdefault(run, {})[host] = Host(*tables, own_clock=own_clock)
+    return found
+
+
+def _by_host(table: pa.Table) -> dict[tuple[str, str], pa.Table]:
+    keys = [table[each].cast("string").combine_chunks().dictionary_encode() for each in ("run", "host")]
+    values = [key.dictionary.to_pylist() for key in keys]
+    first, second = (np.asarray(key.indices, dtype=np.int64) for key in keys)
+    codes = first * len(values[1]) + second
+    order = np.argsort(codes, kind="stable")
+    unique, starts = np.unique(codes[order], return_index=True)
+    bounds = [*starts.tolist(), len(codes)]
+    ordered = table.take(order)
+    return {
+        (values[0][code // len(values[1])], values[1][code % len(values[1])]): ordered.slice(start, end - start)
+        for code, start, end in zip(unique.tolist(), bounds[:-1], bounds[1:], strict=True)
+    }

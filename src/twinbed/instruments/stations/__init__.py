@@ -1,0 +1,116 @@
+"""Instrument ``stations``: when each packet of the workload passed the kernels of both hosts, and when programs read and wrote.
+
+Runs ``twinbed-probe stations`` on every client and server: eBPF programs on tracepoints, which record the time of each TCP
+packet between them at
+
+* ``qdisc`` (net_dev_queue) and ``driver`` (net_dev_start_xmit) on its way out,
+* ``softirq`` (netif_receive_skb) and ``socket`` (tcp_probe; for the SYN-ACK inet_sock_set_state) on its way in,
+
+and of each call that read, wrote, connected or closed their sockets, or waited (raw_syscalls), with where the socket's stream
+stood after it.  So a request's bytes are known in both by connection and sequence number: ``twinbed anatomy`` splits the steps
+of the hosts by them.  Linux 6.1 and 6.18 have all of these; where one is refused, the run fails and says which.
+
+Tables: ``stations`` (host, station, connection, time_ns, end_ns, sequence, bytes, flags, thread, process: a row a packet and
+station, or a call), ``station_connections`` (host, connection, own_address, own_port, other_address, other_port),
+``station_probes`` (a row a host: clock, kernel, share, records, lost, missed, beyond).  Times are those of the host's
+real-time clock.
+
+Limits: it costs more than any other instrument, up to a third of the requests of a workload that does little else
+(docs/performance.md), and parts and steps hold that: compare testbeds that all have it.  A packet is what the kernel handles as
+one; acknowledgments alone are not recorded.  Calls by io_uring and splice are not seen.  Every container has its programs, and
+each sees the others' packets before it puts them aside.  Connections of SSH, of the instrument ``latency`` and of background
+loads are left out, by their ports.  Needs Linux 5.11 with BTF, and root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import Field
+
+from twinbed.contracts.command import Command, Ready
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.instrument import Instrument
+from twinbed.contracts.params import InstrumentParams
+from twinbed.contracts.place import BACKGROUND_PORTS, PROBE_PORT, Target
+from twinbed.metrics.stations import METRICS
+from twinbed.model.units import Size
+from twinbed.readers.stations import read_place
+
+ARTIFACT = "kernel.stations"
+WITHOUT = ("22", "861", f"{PROBE_PORT}", f"{BACKGROUND_PORTS[0]}-{BACKGROUND_PORTS[-1]}")
+"""SSH, the control connections of OWAMP (RFC 4656), the probes' port, background loads."""
+RING_BYTES = 8 * 2**20
+PROGRAM_BYTES = 4 * 2**20
+"""Of the kernel, for the programs and what they note of threads."""
+REQUEST_BYTES = 16 * 40
+"""A request has about so many records on one host."""
+TYPICAL_REQUESTS_PER_S = 5000
+
+
+class StationsParams(InstrumentParams):
+    """How much is recorded."""
+
+    share: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        description="share of the connections that are recorded, the same ones on both hosts, chosen by a hash of their ends",
+    )
+    limit: Size = Field(
+        64 * 2**20, ge=2**16, le=2**34, description="most bytes that a host's records may take; what comes later is counted"
+    )
+
+    def estimate_seconds(self) -> float:
+        return 0.3
+
+    def estimate_bytes(self, link_rate: int) -> float:
+        return TYPICAL_REQUESTS_PER_S * REQUEST_BYTES * self.share
+
+
+class Stations(Instrument[StationsParams]):
+    """The instrument."""
+
+    name = "stations"
+    params = StationsParams
+    summary = "when each packet passed the stations of both kernels, and when programs read and wrote it (eBPF)"
+    metrics = METRICS
+
+    def plan(self, params: StationsParams, target: Target) -> Sequence[Command]:
+        peers = sorted({*target.servers.values(), *target.clients.values()})
+        if not peers:
+            return ()
+        argv = (
+            *("twinbed-probe", "stations"),
+            *("--out", f"{{artifacts}}/{ARTIFACT}"),
+            *("--bytes", str(params.limit)),
+            *("--ring", str(RING_BYTES)),
+            *("--share", f"{params.share:.9g}"),
+            *(("--own-clock",) if target.own_kernel else ()),
+            *(word for peer in peers for word in ("--peer", peer)),
+            *(word for ports in WITHOUT for word in ("--without", ports)),
+        )
+        return [Command(target.name, argv, ready=Ready(says=b"ready"), memory_bytes=RING_BYTES + PROGRAM_BYTES)]
+
+    def extract(self, params: StationsParams, artifacts: Path) -> Extracted:
+        files = sorted(artifacts.glob(f"*/{ARTIFACT}"))
+        if not files:
+            raise FileNotFoundError(f"no {ARTIFACT} in {artifacts}")
+        import pyarrow as pa
+
+        places = [read_place(file) for file in files]
+        return Extracted(
+            [place.value() for place in places],
+            {
+                "stations": pa.concat_tables([place.rows for place in places]),
+                "station_connections": pa.concat_tables([place.connections for place in places]),
+                "station_probes": pa.concat_tables([place.probe() for place in places]),
+            },
+            [caution for place in places for caution in place.cautions()],
+        )
+
+
+stations = Stations()
+
+__all__ = ["Stations", "StationsParams", "stations"]

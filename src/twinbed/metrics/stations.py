@@ -1,0 +1,14 @@
+"""The metric of the instrument ``stations``: how much it saw."""
+
+from __future__ import annotations
+
+from twinbed.metrics.metric import Layer, Metric
+
+RECORDS = Metric(
+    "station_records",
+    "1",
+    Layer.OS,
+    "records of packets at stations of the host's kernel, and of calls that moved their bytes",
+    extensive=True,
+)
+METRICS = (RECORDS,)

@@ -1,0 +1,81 @@
+"""What hosts may do to the folders and names of this machine: nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from twinbed.hosts import files
+from twinbed.hosts.agent import AgentHost, FileThere
+from twinbed.hosts.error import HostError
+
+PLAIN = ["ab.out", "trunk-1.pcap", "a", "iperf3.json.err", "x" * 200]
+STRANGE = ["", ".", "..", "../x", "/etc/passwd", "a/b", ".hidden", "-rf", "a\nb", "a\0b", "x" * 201, "ä", "a b", "a\\b"]
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_plain_names_are_taken(name: str) -> None:
+    assert files.plain_name(name, "client1") == name
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_other_names_are_refused_with_their_host(name: str) -> None:
+    with pytest.raises(HostError, match=r"client1: .* is no name of an artifact"):
+        files.plain_name(name, "client1")
+
+
+class Liar(AgentHost):
+    """Says that it has a file of any name."""
+
+    def listdir(self, path: str, *, limit_s: float = 10.0) -> list[FileThere]:
+        return [FileThere("ab.out", "file"), FileThere(self.bin, "file")]
+
+    def fetch(self, path: str, to: Path, *, limit_s: float = 120.0) -> int:
+        raise AssertionError(f"{path} was to be written to {to}")
+
+
+@pytest.mark.parametrize("name", ["../../escaped", "/tmp/escaped"])
+def test_nothing_is_fetched_from_a_host_that_gives_a_path_for_a_name(name: str, tmp_path: Path) -> None:
+    liar = Liar("client1", None, "/artifacts", bin=name)  # type: ignore[arg-type]
+    with pytest.raises(HostError, match="no name of an artifact"):
+        liar.collect(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MOST_FILES", 1)
+    with pytest.raises(HostError, match="2 artifacts are more than 1"):
+        Liar("client1", None, "/artifacts").collect(tmp_path)  # type: ignore[arg-type]
+
+
+def test_links_are_not_written_through(tmp_path: Path) -> None:
+    (victim := tmp_path / "victim").write_text("kept")
+    (shared := tmp_path / "shared").mkdir()
+    (shared / "ab.out").symlink_to(victim)
+    with files.create(shared / "ab.out") as sink:
+        sink.write(b"new")
+    assert victim.read_text() == "kept"
+    assert not (shared / "ab.out").is_symlink()
+    assert (shared / "ab.out").read_bytes() == b"new"
+    (tmp_path / "linked").symlink_to(shared)
+    with pytest.raises(OSError):
+        files.create(tmp_path / "linked" / "ab.out")
+
+
+def test_what_is_no_file_is_removed_and_named(tmp_path: Path) -> None:
+    (victim := tmp_path / "victim").mkdir()
+    (victim / "kept").write_text("")
+    (inner := tmp_path / "artifacts" / "client1").mkdir(parents=True)
+    (inner / "ab.out").write_text("")
+    (inner / "to-a-file").symlink_to("/etc/passwd")
+    (inner / "to-a-folder").symlink_to(victim)
+    os.mkfifo(inner / "pipe")
+    assert files.remove_what_is_no_file(tmp_path / "artifacts") == [
+        "client1/pipe (a named pipe)",
+        "client1/to-a-file (a symbolic link)",
+        "client1/to-a-folder (a symbolic link)",
+    ]
+    assert [path.name for path in inner.iterdir()] == ["ab.out"]
+    assert (victim / "kept").is_file()
