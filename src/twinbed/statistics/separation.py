@@ -67,12 +67,11 @@ def _interval(area: float, dealt: Floats, level: float) -> Bounds:
     return Bounds(start, end, level)
 
 
-def alone(values: Sequence[float | str | None], dealt: Labels) -> tuple[float, float]:
-    """Of one feature with one value for each run: the area that it alone gives, and the chance of one as large among equals, by
-    dealings of which the first is the labels as they are.
+def alone(values: Sequence[float | str | None], dealt: Labels) -> Floats:
+    """The area that one feature alone gives, for each dealing; ``values`` has one for each run.
 
     Numbers are taken in the order that is better, up or down, texts in the best order of all; both orders are chosen anew for
-    each dealing, so that choosing makes the area optimistic but leaves the chance true.  Missing numbers are in the middle.
+    each dealing, so that choosing makes the area optimistic but leaves p-values true.  Missing numbers are in the middle.
     """
     if any(isinstance(value, str) for value in values):
         codes = np.unique([str(value) for value in values], return_inverse=True)[1]
@@ -89,7 +88,26 @@ def alone(values: Sequence[float | str | None], dealt: Labels) -> tuple[float, f
         count = dealt.sum(axis=1)
         areas = (dealt @ ranks - count * (count + 1) / 2) / (count * (len(known) - count))
         areas = np.maximum(areas, 1 - areas)
-    return float(areas[0]), float(np.mean(areas >= areas[0] - SLACK))
+    return np.asarray(areas, dtype=np.float64)
+
+
+def any_as_large(areas: Floats) -> Floats:
+    """For each feature (a line of ``areas``, whose first column is of the labels as they are) the chance that any of them has
+    an area as large among equals: the p-value corrected for all of them, whatever their dependence (Westfall and Young 1993,
+    Resampling-Based Multiple Testing, single-step maximum)."""
+    largest = areas.max(axis=0)
+    p_values: Floats = (largest[None] >= areas[:, :1] - SLACK).mean(axis=1)
+    return p_values
+
+
+def apart(values: Sequence[float | str | None], labels: Labels) -> float:
+    """How many standard deviations within the kinds numbers' means are apart; infinite where they do not vary, 0 for texts."""
+    if any(value is None or isinstance(value, str) for value in values):
+        return 0.0
+    numbers = np.array([float(value) for value in values if value is not None])
+    one, other = numbers[labels], numbers[~labels]
+    distance, spread = abs(float(one.mean() - other.mean())), math.sqrt((float(one.var()) + float(other.var())) / 2)
+    return distance / spread if spread > SLACK * distance else math.inf if distance else 0.0
 
 
 def _ranks(values: Floats) -> Floats:

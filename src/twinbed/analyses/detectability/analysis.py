@@ -44,7 +44,7 @@ from twinbed.render.words import cell_title
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.pairs_out import PairsOut
 from twinbed.statistics.permutations import dealings
-from twinbed.statistics.separation import MOST_DEALINGS, alone, least_p, runs_needed, separation
+from twinbed.statistics.separation import MOST_DEALINGS, alone, any_as_large, apart, least_p, runs_needed, separation
 
 INSTRUMENT = "fingerprint"
 """Reports show the analysis of studies that asked for it."""
@@ -193,13 +193,17 @@ def _ranked(of: _Comparison, rows: Sequence[Sequence[Observation]], whole: Matri
     blocks = of.blocks if of.blocks is not None else [0] * len(of.seen)
     dealt, _ = dealings(of.labels, blocks, MOST_DEALINGS)
     settings = _settings(of.records[0][0]), _settings(of.records[1][0])
-    found = [(feature, *alone(of_runs(rows, feature), dealt)) for feature in whole.columns]
-    corrected = holm([p for _, _, p in found])
-    ranked = []
-    for (feature, area, _), p in zip(found, corrected, strict=True):
+    if not whole.columns:
+        return ()
+    areas = np.array([alone(of_runs(rows, feature), dealt) for feature in whole.columns])
+    found = []
+    for feature, area, p in zip(whole.columns, areas[:, 0].tolist(), any_as_large(areas).tolist(), strict=True):
         remedy = remedy_of(feature)
-        ranked.append(Ranked(feature, area, p, remedy, remedy is not None and is_applied(remedy, settings)))
-    return tuple(sorted(ranked, key=lambda each: (-each.area, each.p, each.feature)))
+        one = Ranked(feature, area, p, remedy, remedy is not None and is_applied(remedy, settings))
+        # Of equal areas the one that is seen sooner, then the one that is wider apart.
+        order = (-area, min(seen.takes(feature) for seen in of.seen), -apart(of_runs(rows, feature), of.labels), feature)
+        found.append((order, one))
+    return tuple(one for _, one in sorted(found, key=lambda each: each[0]))
 
 
 def _settings(record: Record) -> Document:

@@ -8,6 +8,7 @@ day are in no table that is read.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,8 @@ OF_A_SYN = frozenset(
     ]
 )
 """What any one SYN says, however many the table's value rests on."""
+SHORTEST_S = 1e-9
+"""Captures tell no shorter times."""
 KEYS = ("run", "link", "direction", "packets", "block", "seconds")
 CLIENT = "client"
 """How the names of clients begin, and of their links."""
@@ -50,6 +53,10 @@ class Seen:
     """Packets -> blocks of so many."""
     seconds: dict[int, float] = field(default_factory=dict)
     """Packets -> how long so many take, as the mean over blocks."""
+
+    def takes(self, feature: str) -> int:
+        """Packets or probes."""
+        return self.needs.get(feature, min(self.blocks, default=1))
 
     def at(self, packets: int | None, *, whole: bool) -> list[Observation]:
         """Rows of an observation of so many packets; ``whole`` has all that there is once, whatever it took."""
@@ -80,7 +87,7 @@ def seen_by(source: Tables) -> dict[str, dict[str, Seen]]:
         seen = found[row["observer"]][row["run"]]
         # Of several hosts of a role the first one stands for all.
         if name not in seen.once:
-            seen.once[name] = row["value"] if row["value"] is not None else row["text"]
+            seen.once[name] = row["text"] if row["value"] is None else _number(name, row["value"])
             seen.needs[name] = 1 if row["feature"] in OF_A_SYN else row["seen"] or 1
     for run, seen in _windows(source):
         found[PASSIVE][run].blocks, found[PASSIVE][run].seconds = seen.blocks, seen.seconds
@@ -107,13 +114,21 @@ def _windows(source: Tables) -> Iterator[tuple[str, Seen]]:
         yield run, seen
 
 
+def _number(name: str, value: float) -> float:
+    """Times by their logarithm: one run that is a hundred times as slow as another would hide all other differences."""
+    return math.log(max(value, SHORTEST_S)) if name.endswith("_s") else value
+
+
 def _evenly(count: int) -> list[int]:
     return sorted({round(at) for at in np.linspace(0, count - 1, min(count, BLOCKS))})
 
 
 def _block(directions: Mapping[str, Mapping[str, Value]]) -> Observation:
     return {
-        f"{direction}.{name}": value for direction, row in directions.items() for name, value in row.items() if name not in KEYS
+        f"{direction}.{name}": value if value is None or isinstance(value, str) else _number(name, value)
+        for direction, row in directions.items()
+        for name, value in row.items()
+        if name not in KEYS
     }
 
 

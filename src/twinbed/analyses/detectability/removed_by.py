@@ -29,7 +29,9 @@ BUFFERS = Remedy("buffers", "alike")
 OFFLOAD = Remedy("offload", "off")
 NIC = Remedy("nic")
 REMEDIES: Mapping[str, Remedy] = {
-    **dict.fromkeys(("window_scale", "syn_window", "window_mean", "tcp_signature", "nmap_win", "nmap_ops"), BUFFERS),
+    **dict.fromkeys(
+        ("window_scale", "syn_window", "window_mean", "tcp_signature", "nmap_win", "nmap_ops", "nmap_ecn"), BUFFERS
+    ),
     **dict.fromkeys(("bytes_mean", "bytes_sd", "full_share"), OFFLOAD),
     "mss": Remedy("topology.link.mtu"),
     "ttl": Remedy("topology.routers"),

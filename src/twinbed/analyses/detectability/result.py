@@ -56,7 +56,7 @@ class Ranked:
     feature: str
     area: float
     p: float
-    """After Holm's correction over the observer's features."""
+    """Corrected for all of the observer's features."""
     remedy: Remedy | None
     applied: bool
     """Whether both testbeds had the remedy already."""

@@ -21,7 +21,7 @@ CAPTION = (
 )
 FEATURES_CAPTION = (
     "What each feature tells alone at the longest observation, and the setting that removes it. AUC alone: in the better of "
-    "its orders, so at least 0.5; p by dealing labels anew, Holm's correction over an observer's features."
+    "its orders, so at least 0.5; p by dealing labels anew: that any of an observer's features tells as much among equals."
 )
 COSTS_CAPTION = "Named best: no other testbed of the cell is as hard to tell and as fast."
 
@@ -68,7 +68,7 @@ def feature_rows(result: Detectability) -> list[Row]:
             "rank": rank,
             "feature": one.feature,
             "auc_alone": one.area,
-            "p_holm": one.p,
+            "p": one.p,
             "removed_by": str(one.remedy) if one.remedy else None,
             "applied": one.applied if one.remedy else None,
         }
