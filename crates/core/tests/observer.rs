@@ -125,7 +125,8 @@ fn starts_of_one_clock_are_told_from_others() {
 /// 250 ticks a second for four seconds, and identifications of every kind.
 #[test]
 fn timestamps_and_identifications_have_a_rule() {
-    let ids: [(&str, fn(u16) -> u16); 4] = [
+    type Rule = (&'static str, fn(u16) -> u16);
+    let ids: [Rule; 4] = [
         ("zero", |_| 0),
         ("increasing", |at| 65_000u16.wrapping_add(3 * at)),
         ("same", |_| 77),

@@ -46,6 +46,8 @@ LATER = "interrupts"
 """A table that there was not: what the table of counters has by CPU, by line."""
 STEPS = {"steps", "step_packets"}
 """Tables that captures did not have: `tests/unit/core/test_steps.py` holds them against tshark."""
+OBSERVED = {"fingerprints", "windows"}
+"""The same: `crates/core/tests/observer.rs` and `tests/unit/core/test_observer_peers.py`."""
 WEAKER = ("exact", "unseen", "counts")
 
 
@@ -117,7 +119,7 @@ def test_extraction_gives_the_tables_of_the_archive(tmp_path: Path) -> None:
     assert run(["compare", FOLDER]) == 5, "extracts them, where no test has yet"
     old, new = Store.open(tmp_path / "unpacked"), Store.open(Path(FOLDER))
     names = {path.name for path in (tmp_path / "unpacked" / "tables").iterdir()}
-    assert {path.name for path in Path(FOLDER, "tables").iterdir() if path.is_dir()} == names | {LATER} | STEPS
+    assert {path.name for path in Path(FOLDER, "tables").iterdir() if path.is_dir()} == names | {LATER} | STEPS | OBSERVED
     by_cpu = pc.and_(
         pc.equal(old.table("counters")["source"], "/proc/interrupts"), pc.is_valid(old.table("counters")["difference"])
     )
