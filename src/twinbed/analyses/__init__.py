@@ -31,6 +31,7 @@ ANALYSES: Mapping[str, Entry] = {
     "stalls": Entry("When connections stood still, for how long, and what the kernels said."),
     "sockets": Entry("What holds TCP senders up, and their congestion windows over time."),
     "monitor": Entry("What a security monitor sees that is not the workload's, and which alerts differ."),
+    "detectability": Entry("Can an observer tell a testbed from the reference, and from how much."),
     "multifidelity": Entry("Few dear runs and many cheap ones: what the dear testbed gives."),
     "anomaly": Entry("Are several faster than one, and what moves with it."),
 }

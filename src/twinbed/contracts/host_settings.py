@@ -101,6 +101,16 @@ class HostSettings(DriverParams):
         return asked
 
 
+class LabHostSettings(HostSettings):
+    """Those of drivers that make the hosts' NICs themselves."""
+
+    mac_prefix: str | None = Field(
+        None,
+        pattern="^[0-9a-f][02468ace](:[0-9a-f]{2}){2}$",
+        description="first three bytes of the NICs' hardware addresses, such as 52:54:00; null: 02:00:0a, locally administered",
+    )
+
+
 def share_cpus(wanted: Sequence[int], available: Sequence[int]) -> list[tuple[int, ...]]:
     """As many CPUs for each host as it wants, in turn; CPUs are shared only when there are fewer than are wanted.
 

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 from twinbed.contracts.bed import Applied, Bed, Facts
 from twinbed.contracts.driver import Driver
-from twinbed.contracts.host_settings import HostSettings, share_cpus
+from twinbed.contracts.host_settings import HostSettings, LabHostSettings, share_cpus
 from twinbed.contracts.params import ROLES, DriverParams
 from twinbed.contracts.place import MACHINE, Target
 from twinbed.contracts.site import Site
@@ -104,7 +104,8 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
         every: dict[str, Made] = {}
 
         def bring_up(name: str) -> tuple[AgentHost, list[Applied], Facts]:
-            maker, nics = maker_of[name], plan.nics[name]
+            maker = maker_of[name]
+            nics = _with_prefix(plan.nics[name], maker.settings)
             settings = fabric.host_settings(maker.settings)
             made = maker.start(ground, name, nics, cpus.get(name))
             every[name] = made
@@ -163,6 +164,11 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             troubles=lambda: [trouble for name in plan.nics if (trouble := every[name].trouble()) is not None],
             at_end=lambda: [caution for name in plan.nics for caution in every[name].at_end()],
         )
+
+
+def _with_prefix(nics: Sequence[Nic], settings: HostSettings) -> Sequence[Nic]:
+    prefix = settings.mac_prefix if isinstance(settings, LabHostSettings) else None
+    return nics if prefix is None else [replace(nic, mac_prefix=prefix) for nic in nics]
 
 
 def _configured(host: AgentHost, nics: Sequence[Nic], link: Link, settings: HostSettings) -> list[Applied]:

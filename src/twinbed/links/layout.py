@@ -40,11 +40,14 @@ class Nic:
     machine: str
     address: str
     """IPv4, with the length of the prefix."""
+    mac_prefix: str | None = None
+    """The first three bytes of the hardware address; None is locally administered."""
 
     @property
     def mac(self) -> str:
-        """A locally administered hardware address that follows from the IPv4 address."""
-        return "02:00:" + ":".join(f"{int(part):02x}" for part in self.address.partition("/")[0].split("."))
+        """The hardware address, which follows from the IPv4 address: its last three bytes are no other NIC's of a lab."""
+        ipv4 = [f"{int(part):02x}" for part in self.address.partition("/")[0].split(".")]
+        return ":".join([self.mac_prefix, *ipv4[1:]] if self.mac_prefix else ["02", "00", *ipv4])
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from twinbed.contracts.bed import Applied, Facts
 from twinbed.contracts.check import Check
-from twinbed.contracts.host_settings import HostSettings
+from twinbed.contracts.host_settings import LabHostSettings
 from twinbed.contracts.params import HostNeed
 from twinbed.contracts.site import Installed, Site
 from twinbed.hosts import cgroups
@@ -35,7 +35,7 @@ _ALLOWED = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
 """Lists what everybody may use. There is no such file in a network namespace other than the first."""
 
 
-class ContainerSettings(HostSettings):
+class ContainerSettings(LabHostSettings):
     """``cpus: auto`` of all hosts is held by a cpuset where the machine has them, else by affinity alone."""
 
     cpu_quota: float | None = Field(

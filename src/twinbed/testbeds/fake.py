@@ -1,7 +1,8 @@
 """Driver ``fake``: no hosts at all, but a planted response, so that analyses can be held against what was planted.
 
-Its hosts answer ``planted-response`` with ``ratio`` times the rate that the workload asks for and lognormal noise.  The noise
-follows from ``seed`` and the run, or is fresh every time where seed is null.
+Its hosts answer ``planted-response`` with ``ratio`` times the rate that the workload asks for and lognormal noise, and with as
+many standard normal features as it asks for, the first shifted by ``shift``.  The noise follows from
+``seed`` and the run, or is fresh every time where seed is null.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from twinbed.model.topology import Topology
 class FakeSettings(DriverParams):
     ratio: float = Field(1.0, gt=0, description="what the planted response is multiplied by on this testbed")
     spread: float | None = Field(None, ge=0, description="standard deviation of the log of the response; null: the workload's")
+    shift: float = Field(
+        0.0, description="what the first planted feature is shifted by on this testbed, in standard deviations between runs"
+    )
     seed: int | None = Field(None, description="makes the noise repeatable; null: fresh noise every time")
 
     def estimate_seconds(self) -> float:
@@ -54,7 +58,15 @@ class FakeHost(InProcessHost):
         rate = float(_option(arguments, "--rate", "1000")) * self.settings.ratio * math.exp(self.noise.gauss(0.0, spread))
         requests = round(rate * 10)
         packets = round(requests * 10 * math.exp(self.noise.gauss(0.0, spread / 10)))
-        answer = {"requests": requests, "requests_per_second": rate, "packets": packets, "bytes": packets * 120}
+        answer: dict[str, float | list[float]] = {
+            "requests": requests,
+            "requests_per_second": rate,
+            "packets": packets,
+            "bytes": packets * 120,
+        }
+        if count := int(_option(arguments, "--features", "0")):
+            first, *others = (self.noise.gauss(0.0, 1.0) for _ in range(count))
+            answer["features"] = [first + self.settings.shift, *others]
         return json.dumps(answer).encode()
 
 

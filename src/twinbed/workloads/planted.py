@@ -1,15 +1,17 @@
 """The workload ``planted``: asks the ``fake`` testbed for a response of known size, to show that analyses recover it.
 
 Runs ``planted-response`` once on each client; no real host has that program.  Its standard output is one JSON object:
-``requests`` (1), ``requests_per_second`` (1/s), ``packets`` (1), ``bytes`` (bytes), each a number or null.
+``requests`` (1), ``requests_per_second`` (1/s), ``packets`` (1), ``bytes`` (bytes), each a number or null; and ``features``,
+numbers without a unit, where the workload asks for some. They become the table ``fingerprints``, as of a passive observer.
 With several clients the values are each client's, and their sum of the run; where one lacks a number, the sum is missing.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -21,6 +23,9 @@ from twinbed.metrics.planted import METRICS, UNITS
 from twinbed.model.units import Duration
 from twinbed.readers.clients import Numbers, total, values
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 ARTIFACT = "planted.json"
 
 
@@ -30,6 +35,7 @@ class PlantedParams(WorkloadParams):
     rate: float = Field(1000.0, gt=0, description="mean requests per second before the testbed's own factor")
     spread: float = Field(0.02, ge=0, description="standard deviation of the natural logarithm of the rate; 0.02 is about 2 %")
     seconds: Duration = Field(0.0, description="how long the program takes")
+    features: int = Field(0, ge=0, le=1000, description="planted features of each client, for an observer to tell testbeds by")
 
 
 def parse_response(text: bytes) -> dict[str, float | None]:
@@ -44,6 +50,31 @@ def parse_response(text: bytes) -> dict[str, float | None]:
             raise ValueError(f"{metric.name} is {number!r}, a number or null is wanted")
         numbers[metric.name] = number
     return numbers
+
+
+def parse_features(text: bytes) -> list[float]:
+    """The planted features of one client's answer. Raises ValueError where they are no list of numbers."""
+    features = json.loads(text).get("features", [])
+    if not isinstance(features, list) or any(isinstance(each, bool) or not isinstance(each, int | float) for each in features):
+        raise ValueError(f"features is {features!r:.60}, a list of numbers is wanted")
+    return [float(each) for each in features]
+
+
+def _fingerprints(features: Mapping[str, Sequence[float]]) -> pa.Table:
+    import pyarrow as pa
+
+    rows = [(host, f"planted_{number}", value) for host, each in features.items() for number, value in enumerate(each, 1)]
+    hosts, names, numbers = (list(column) for column in zip(*rows, strict=True))
+    return pa.table(
+        {
+            "observer": ["passive"] * len(rows),
+            "host": hosts,
+            "feature": names,
+            "text": [repr(value) for value in numbers],
+            "value": pa.array(numbers, pa.float64()),
+            "seen": [1] * len(rows),
+        }
+    )
 
 
 def _together(clients: Sequence[Numbers]) -> Numbers:
@@ -61,7 +92,8 @@ class Planted(Workload[PlantedParams]):
     rate = "requests_per_second"
 
     def plan(self, params: PlantedParams, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
-        options = ("--rate", str(params.rate), "--spread", str(params.spread), "--seconds", str(params.seconds))
+        options = ["--rate", str(params.rate), "--spread", str(params.spread), "--seconds", str(params.seconds)]
+        options += ["--features", str(params.features)] if params.features else []
         limit_s = params.seconds + 30.0
         return WorkloadPlan(
             clients=[
@@ -75,12 +107,15 @@ class Planted(Workload[PlantedParams]):
         if not files:
             raise FileNotFoundError(f"no {ARTIFACT} in {artifacts}")
         answers: dict[str, dict[str, float | None]] = {}
+        features: dict[str, list[float]] = {}
         for file in files:
             try:
                 answers[file.parent.name] = parse_response(file.read_bytes())
+                features[file.parent.name] = parse_features(file.read_bytes())
             except ValueError as error:
                 raise ValueError(f"{file}: {error}") from error
-        return Extracted(list(values(list(answers.items()), UNITS, _together)))
+        tables = {"fingerprints": _fingerprints(features)} if any(features.values()) else {}
+        return Extracted(list(values(list(answers.items()), UNITS, _together)), tables)
 
 
 planted = Planted()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
+from dataclasses import replace
 
 import pytest
 
+from twinbed.contracts.host_settings import LabHostSettings
 from twinbed.hosts.error import HostError
 from twinbed.links import bridge, network
 from twinbed.links.device import Device
@@ -31,6 +33,20 @@ def test_a_container_gets_a_veth_pair() -> None:
     assert bridge.veth(CLIENT, 1400, 4711) == (
         "link add p.client mtu 1400 type veth peer name eth0 mtu 1400 netns 4711\nlink set p.client up\n"
     )
+
+
+def test_a_vendor_changes_the_first_three_bytes_of_hardware_addresses() -> None:
+    """10.77.0.1: the last three bytes are those of the address, 0a 4d 00 01 without the first."""
+    assert CLIENT.mac == "02:00:0a:4d:00:01"
+    assert replace(CLIENT, mac_prefix="52:54:00").mac == "52:54:00:4d:00:01"
+    assert replace(SERVER, mac_prefix="52:54:00").mac == "52:54:00:4d:00:02"
+
+
+@pytest.mark.parametrize("prefix", ["52:54", "53:54:00", "52:54:0G", "52:54:00:01", "52-54-00"])
+def test_what_is_no_vendor_is_refused(prefix: str) -> None:
+    """53 is odd: addresses of groups (IEEE 802)."""
+    with pytest.raises(ValueError, match="mac_prefix"):
+        LabHostSettings(mac_prefix=prefix)
 
 
 def test_a_guest_gets_a_tap() -> None:

@@ -63,3 +63,14 @@ def test_hosts_of_several_pairs_are_apart(tmp_path: Path) -> None:
 def test_settings_that_mean_nothing(settings: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(settings))):
         FakeSettings(**settings)
+
+
+def test_planted_features_are_shifted_alone(tmp_path: Path) -> None:
+    """Means of 400 standard normal values within four standard errors; the shift is of the first feature alone."""
+    site = Site("r", tmp_path, Image("0", tmp_path, tmp_path, "erofs", tmp_path, tmp_path, "6.1", {}), tmp_path / "r", (0,))
+    with fake.up(FakeSettings(shift=3.0, seed=5), Topology(), site) as bed:
+        command = ["planted-response", "--features", "2"]
+        found = [json.loads(bed.hosts["client"].run(command).stdout)["features"] for _ in range(400)]
+    for planted, values in zip((3.0, 0.0), zip(*found, strict=True), strict=True):
+        assert abs(statistics.mean(values) - planted) < 4 / math.sqrt(400)
+        assert abs(statistics.stdev(values) - 1) < 4 / math.sqrt(800)

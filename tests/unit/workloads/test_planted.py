@@ -68,3 +68,20 @@ def test_settings_are_checked() -> None:
         PlantedParams(rate=0)
     with pytest.raises(ValidationError):
         PlantedParams.model_validate({"speed": 1})
+
+
+def test_planted_features_become_fingerprints(tmp_path: Path) -> None:
+    params = PlantedParams(features=2)
+    (command,) = planted.plan(params, [("client", "server", "10.0.0.2")]).clients
+    assert command.argv[-2:] == ("--features", "2")
+    (tmp_path / "client").mkdir()
+    (tmp_path / "client" / "planted.json").write_text('{"requests": 1, "features": [0.5, -2]}')
+    rows = planted.parse(params, tmp_path).tables["fingerprints"].to_pylist()
+    about = {"observer": "passive", "host": "client", "seen": 1}
+    assert rows == [
+        {**about, "feature": "planted_1", "text": "0.5", "value": 0.5},
+        {**about, "feature": "planted_2", "text": "-2.0", "value": -2.0},
+    ]
+    (tmp_path / "client" / "planted.json").write_text('{"requests": 1, "features": [true]}')
+    with pytest.raises(ValueError, match="a list of numbers is wanted"):
+        planted.parse(params, tmp_path)

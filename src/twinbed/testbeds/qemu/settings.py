@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
-from twinbed.contracts.host_settings import HostSettings, OnOff
+from twinbed.contracts.host_settings import LabHostSettings, OnOff
 from twinbed.contracts.params import HostNeed
 from twinbed.model.nic import NIC_MODELS, VIRTIO
 from twinbed.model.units import Size, format_size
@@ -45,7 +45,7 @@ _QEMU_TASKS = 9
 """Threads without vCPUs, 5 to 7; the agent's and the controller's."""
 
 
-class QemuSettings(HostSettings):
+class QemuSettings(LabHostSettings):
     nic: NicName = Field(VIRTIO, description="QEMU's model of the guests' network card")
     queues: int = Field(
         1, ge=1, le=64, description="queue pairs of a virtio-net-pci, each with interrupts of its own; no more than vcpus"

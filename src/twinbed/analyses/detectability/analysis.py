@@ -1,0 +1,308 @@
+"""The analysis ``detectability``: can an observer tell a testbed from the reference, how well, and from how much?
+
+In: the tables ``fingerprints`` and ``windows``.  Out, for each observer, cell and testbed: a classifier two-sample test
+(Lopez-Paz and Oquab 2017) with pairs of runs left out; the accuracy over the length of the observation; features by what each
+tells alone, with the setting that removes it; and what is left without these.  Runs are the unit throughout: blocks of one run
+are never on both sides.  Method, sources and error rates: docs/detectability.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from twinbed.analyses.detectability.costs import costs
+from twinbed.analyses.detectability.features import (
+    OBSERVERS,
+    PASSIVE,
+    Matrix,
+    Observation,
+    Seen,
+    lengths,
+    matrix,
+    of_runs,
+    seen_by,
+)
+from twinbed.analyses.detectability.needed import needed
+from twinbed.analyses.detectability.removed_by import is_applied, remedy_of
+from twinbed.analyses.detectability.result import Detectability, Detection, Length, Ranked, Told
+from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.error import TwinbedError
+from twinbed.model.json import Document
+from twinbed.model.record import Record
+from twinbed.model.result import Interval, Pairing
+from twinbed.model.run import Level, Status
+from twinbed.model.tables import Tables
+from twinbed.render.words import cell_title
+from twinbed.statistics.multiplicity import holm
+from twinbed.statistics.pairs_out import PairsOut
+from twinbed.statistics.permutations import dealings
+from twinbed.statistics.separation import MOST_DEALINGS, alone, any_as_large, apart, least_p, runs_needed, separation
+
+INSTRUMENT = "fingerprint"
+"""Reports show the analysis of studies that asked for it."""
+Labels = NDArray[np.bool_]
+
+
+class DetectabilityParams(BaseModel):
+    """The settings of ``detectability``; null takes what the study file says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    observer: str | None = Field(default=None, pattern=f"^({'|'.join(OBSERVERS)})$", description="passive, active or host; all")
+    confidence: float | None = Field(default=None, gt=0.5, lt=1, description="1 - alpha")
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """Runs of two testbeds as one observer has them, those of the testbed first."""
+
+    cell: Mapping[str, Level]
+    testbed: str
+    observer: str
+    records: tuple[Sequence[Record], Sequence[Record]]
+    seen: Sequence[Seen]
+    blocks: Sequence[Hashable] | None
+
+    @property
+    def labels(self) -> Labels:
+        return np.array([True] * len(self.records[0]) + [False] * len(self.records[1]))
+
+    def least_p(self) -> float:
+        return least_p(self.labels, self.blocks) if min(map(len, self.records)) > 1 else 1.0
+
+
+class DetectabilityAnalysis(Analysis[DetectabilityParams, Detectability]):
+    """Can it be told?"""
+
+    name = "detectability"
+    params = DetectabilityParams
+    summary = "can an observer tell a testbed from the reference, how well, and from how much"
+
+    def run(self, source: Tables, params: DetectabilityParams | None = None) -> Detectability:
+        params = params or DetectabilityParams()
+        outline = source.outline
+        alpha = round(1 - (params.confidence if params.confidence is not None else outline.confidence), 12)
+        reference = outline.reference
+        if reference is None or len(outline.testbeds) < 2:
+            raise TwinbedError(
+                f"{source.shown} has one testbed, and nothing to tell it from", advice="measure another, or merge its results"
+            )
+        seen = {name: of for name, of in seen_by(source).items() if params.observer in (None, name)}
+        if not seen:
+            raise TwinbedError(
+                f"{source.shown} has nothing that {'an' if params.observer is None else f'the {params.observer}'} observer saw",
+                advice=f"instruments: [packets, {INSTRUMENT}] record it; docs/detectability.md says which observer needs which",
+            )
+        every = list(_comparisons(source, seen, reference))
+        able = [each for each in every if each.least_p() <= alpha]
+        cautions = [*_too_few(every, alpha), *_carried(able, reference), *_unseen(able)]
+        if not able:
+            raise _refusal(every, alpha, source)
+        detections = _holm([_detection(each, reference, alpha) for each in able])
+        metric, of_costs = costs(source, detections)
+        refused = len(every) - len(able)
+        left_out = {f"runs without anything that the {name} observer sees": _without(source, of) for name, of in seen.items()}
+        left_out["comparisons of too few runs"] = refused
+        return Detectability(
+            reference=reference,
+            alpha=alpha,
+            detections=tuple(detections),
+            metric=metric,
+            costs=of_costs,
+            cautions=tuple(dict.fromkeys(cautions)),
+            left_out={reason: count for reason, count in left_out.items() if count},
+        )
+
+    def tables(self, result: Detectability) -> Mapping[str, Sequence[Row]]:
+        from twinbed.analyses.detectability.tables import cost_rows, feature_rows, length_rows, rows
+
+        return {
+            "detectability": rows(result),
+            "features": feature_rows(result),
+            "lengths": length_rows(result),
+            "costs": cost_rows(result),
+        }
+
+    def sections(self, source: Tables) -> Sequence[Section]:
+        if not any(INSTRUMENT in record.settings["instruments"] for record in source.records):
+            return ()
+        try:
+            result = self.run(source)
+        except TwinbedError:  # too few runs, or nothing seen: the command says which
+            return ()
+        from twinbed.analyses.detectability.section import section
+
+        return (section(result),)
+
+
+def _complete(source: Tables) -> list[Record]:
+    return [record for record in source.records if record.status is Status.COMPLETE]
+
+
+def _without(source: Tables, seen: Mapping[str, Seen]) -> int:
+    return sum(record.id not in seen for record in _complete(source))
+
+
+def _comparisons(source: Tables, seen: Mapping[str, Mapping[str, Seen]], reference: str) -> Iterator[_Comparison]:
+    groups: dict[str, dict[str, list[Record]]] = {}
+    for record in _complete(source):
+        cell = json.dumps({name: level for name, level in record.levels.items() if name != "testbed"}, sort_keys=True)
+        groups.setdefault(cell, {}).setdefault(str(record.settings["testbed"]["name"]), []).append(record)
+    paired = source.outline.data.get("comparison") == Pairing.PAIRED
+    for observer, of in seen.items():
+        for cell, testbeds in groups.items():
+            there = [record for record in testbeds.get(reference, ()) if record.id in of]
+            for testbed in source.outline.testbeds:
+                here = [record for record in testbeds.get(testbed, ()) if record.id in of]
+                if testbed == reference or not here or not there:
+                    continue
+                runs = [*here, *there]
+                alike = sorted(record.block for record in here) == sorted(record.block for record in there)
+                blocks = [record.block for record in runs] if paired and alike else None
+                yield _Comparison(json.loads(cell), testbed, observer, (here, there), [of[run.id] for run in runs], blocks)
+
+
+def _detection(of: _Comparison, reference: str, alpha: float) -> Detection:
+    every = lengths(of.seen)
+    rows = {packets: [seen.at(packets, whole=packets == every[-1]) for seen in of.seen] for packets in every}
+    whole = {packets: matrix(each) for packets, each in rows.items()}
+    ranked = _ranked(of, rows[every[-1]], whole[every[-1]])
+    removable = [each.feature for each in ranked if each.removable]
+    residue = {packets: each.without(removable) for packets, each in whole.items()}
+    return Detection(
+        cell=of.cell,
+        testbed=of.testbed,
+        reference=reference,
+        observer=of.observer,
+        runs=(len(of.records[0]), len(of.records[1])),
+        as_is=_told(of, whole, alpha),
+        residue=_told(of, residue, alpha) if removable else None,
+        ranked=ranked,
+    )
+
+
+def _ranked(of: _Comparison, rows: Sequence[Sequence[Observation]], whole: Matrix) -> tuple[Ranked, ...]:
+    blocks = of.blocks if of.blocks is not None else [0] * len(of.seen)
+    dealt, _ = dealings(of.labels, blocks, MOST_DEALINGS)
+    settings = _settings(of.records[0][0]), _settings(of.records[1][0])
+    if not whole.columns:
+        return ()
+    areas = np.array([alone(of_runs(rows, feature), dealt) for feature in whole.columns])
+    found = []
+    for feature, area, p in zip(whole.columns, areas[:, 0].tolist(), any_as_large(areas).tolist(), strict=True):
+        remedy = remedy_of(feature)
+        one = Ranked(feature, area, p, remedy, remedy is not None and is_applied(remedy, settings))
+        # Of equal areas the one that is seen sooner, then the one that is wider apart.
+        order = (-area, min(seen.takes(feature) for seen in of.seen), -apart(of_runs(rows, feature), of.labels), feature)
+        found.append((order, one))
+    return tuple(one for _, one in sorted(found, key=lambda each: each[0]))
+
+
+def _settings(record: Record) -> Document:
+    return {**record.settings["testbed"], "topology": record.settings["topology"]}
+
+
+def _told(of: _Comparison, matrices: Mapping[int | None, Matrix], alpha: float) -> Told:
+    labels = of.labels
+    every = list(matrices)
+    folds = {packets: PairsOut.of(each.rows, each.runs) for packets, each in matrices.items()}
+    whole = separation(folds[every[-1]], labels, of.blocks, 1 - alpha)
+    correct = [each.correct(labels) for each in folds.values()]
+    found = [
+        Length(
+            packets,
+            _seconds(of.seen, packets),
+            whole.area if packets == every[-1] else float(folds[packets].areas(labels[None])[0]),
+            float((right[labels].mean() + right[~labels].mean()) / 2),
+        )
+        for packets, right in zip(every, correct, strict=True)
+    ]
+    return Told(
+        features=len(matrices[every[-1]].columns),
+        area=whole.area,
+        interval=Interval(*whole.interval),
+        p=whole.p_value,
+        exact=whole.exact,
+        lengths=tuple(found),
+        needed=needed(found, correct, labels, 1 - alpha) if whole.p_value <= alpha else None,
+    )
+
+
+def _seconds(runs: Sequence[Seen], packets: int | None) -> float | None:
+    """How long so many packets take, as the mean over runs."""
+    known = [seen.seconds[packets] for seen in runs if packets is not None and packets in seen.seconds]
+    return fmean(known) if known else None
+
+
+def _holm(detections: Sequence[Detection]) -> list[Detection]:
+    """Over all observers, cells and testbeds; of what is left likewise."""
+    corrected = iter(holm([each.as_is.p for each in detections]))
+    left = iter(holm([each.residue.p for each in detections if each.residue]))
+    return [
+        replace(
+            each,
+            as_is=replace(each.as_is, p=next(corrected)),
+            residue=replace(each.residue, p=next(left)) if each.residue else None,
+        )
+        for each in detections
+    ]
+
+
+def _where(of: _Comparison) -> str:
+    return f"{of.observer} observer, {cell_title(of.cell)}" if of.cell else f"{of.observer} observer"
+
+
+def _shortfall(of: _Comparison, alpha: float) -> str:
+    here, there = map(len, of.records)
+    how = " dealt within blocks" if of.blocks is not None else ""
+    wanted = runs_needed(alpha, of.blocks is not None)
+    return (
+        f"{here} runs against {there}{how} give p no smaller than {of.least_p():.2g}; {wanted} against {wanted} could show it"
+    )
+
+
+def _too_few(every: Sequence[_Comparison], alpha: float) -> Iterator[Caution]:
+    for each in every:
+        if each.least_p() > alpha:
+            yield Caution(Kind.FEW_REPLICATES, f"{_where(each)}: {_shortfall(each, alpha)}", each.testbed)
+
+
+def _refusal(every: Sequence[_Comparison], alpha: float, source: Tables) -> TwinbedError:
+    if not every:
+        return TwinbedError(
+            f"{source.shown} has no cell that was observed on both the reference and another testbed",
+            advice="measure the cell on both, with the same instruments",
+        )
+    best = min(every, key=_Comparison.least_p)
+    wanted = runs_needed(alpha, best.blocks is not None)
+    return TwinbedError(
+        f"too few runs to tell anything: {_shortfall(best, alpha)}", advice=f"replicates: {wanted}, or more, in the study file"
+    )
+
+
+def _carried(able: Sequence[_Comparison], reference: str) -> Iterator[Caution]:
+    """What the runs carried, each once for a testbed."""
+    for each in able:
+        for testbed, records in zip((each.testbed, reference), each.records, strict=True):
+            for kind in dict.fromkeys(caution.kind for record in records for caution in record.cautions):
+                count = sum(any(caution.kind is kind for caution in record.cautions) for record in records)
+                yield Caution(kind, f"{count} of {len(records)} runs", testbed)
+
+
+def _unseen(able: Sequence[_Comparison]) -> Iterator[Caution]:
+    """Captures that show no opening of a connection."""
+    for each in able:
+        if each.observer == PASSIVE and (count := sum(not seen.once for seen in each.seen)):
+            detail = f"{count} of {len(each.seen)} captures have no SYN; what SYNs give away is missing there"
+            yield Caution(Kind.INCOMPLETE_CAPTURE, detail, each.testbed)
+
+
+analysis = DetectabilityAnalysis()

@@ -1,0 +1,54 @@
+"""What being hard to tell costs in speed: each testbed's headline against the reference's, and those that nothing beats."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import fmean
+
+from twinbed.analyses.detectability.result import Cost, Detection
+from twinbed.model.tables import Tables
+from twinbed.observations.frame import headline_places
+
+
+def costs(source: Tables, detections: Sequence[Detection]) -> tuple[str, tuple[Cost, ...]]:
+    """The name of the first headline, and a point for each detection that has a mean of it on both testbeds."""
+    places = headline_places(source)
+    if not places:
+        return "", ()
+    metric = places[0][0]
+    means = _means(source, places[0])
+    points = []
+    for each in detections:
+        cell = json.dumps(dict(each.cell), sort_keys=True)
+        here, there = means.get((cell, each.testbed)), means.get((cell, each.reference))
+        if here is not None and there:
+            told = each.as_is
+            points.append(Cost(each.cell, each.testbed, each.observer, told.area, told.interval, here / there, best=False))
+    return metric, tuple(replace(point, best=not any(_beats(other, point) for other in points)) for point in points)
+
+
+def _means(source: Tables, place: tuple[str, str, str]) -> dict[tuple[str, str], float]:
+    import pyarrow.compute as pc
+
+    table = source.table("metrics")
+    metric, host, direction = place
+    wanted = pc.and_(pc.equal(table["metric"], metric), pc.and_(pc.equal(table["host"], host), pc.is_valid(table["value"])))
+    kept = table.filter(pc.and_(wanted, pc.equal(table["direction"], direction)))
+    values = dict(zip(kept["run"].to_pylist(), kept["value"].to_pylist(), strict=True))
+    groups: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for record in source.records:
+        if record.id in values:
+            cell = json.dumps({name: level for name, level in record.levels.items() if name != "testbed"}, sort_keys=True)
+            groups[cell, str(record.settings["testbed"]["name"])].append(values[record.id])
+    return {key: fmean(each) for key, each in groups.items()}
+
+
+def _beats(one: Cost, other: Cost) -> bool:
+    """As good in both, and better in one. An area below 0.5 hides no better than chance does."""
+    if (one.cell, one.observer) != (other.cell, other.observer):
+        return False
+    first, second = (max(one.area, 0.5), -one.ratio), (max(other.area, 0.5), -other.ratio)
+    return first != second and first[0] <= second[0] and first[1] <= second[1]

@@ -1,0 +1,159 @@
+"""Pictures: accuracy over the length of the observation, and how well testbeds are told against what they cost in speed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from twinbed.analyses.detectability.needed import TARGET
+from twinbed.analyses.detectability.result import Cost, Detectability, Detection
+from twinbed.analyses.detectability.words import WHO, area_text
+from twinbed.render.over_n import LEGEND
+from twinbed.render.plots import DASHES, MUTED, RULE, SERIES, WIDTH, Spec, panels
+from twinbed.render.words import cell_title, metric_name
+
+HEIGHT = 180
+ALL, LEFT = "all", "residue"
+MOST = 12
+"""Panels; the tables have the rest."""
+
+
+def over_length(result: Detectability) -> Spec:
+    """A panel a cell, of the passive observer: solid lines are of all features, dashed ones of what no setting removes."""
+    groups: dict[str, list[Detection]] = {}
+    for each in result.detections:
+        if len(each.as_is.lengths) > 1:
+            groups.setdefault(cell_title(each.cell), []).append(each)
+    testbeds = list(dict.fromkeys(each.testbed for each in result.detections))
+    return panels([_over_length(name, group, testbeds) for name, group in list(groups.items())[:MOST]])
+
+
+def _colour(testbeds: Sequence[str]) -> Spec:
+    colours = [SERIES[(at + 1) % len(SERIES)] for at in range(len(testbeds))]
+    return {
+        "field": "testbed",
+        "type": "nominal",
+        "sort": list(testbeds),
+        "scale": {"domain": list(testbeds), "range": colours},
+        "legend": LEGEND,
+    }
+
+
+def _over_length(name: str, group: Sequence[Detection], testbeds: Sequence[str]) -> Spec:
+    rows = [
+        {
+            "testbed": each.testbed,
+            "features": features,
+            "packets": length.packets,
+            "accuracy": length.accuracy,
+            "said": f"{each.testbed}, {features}: {100 * length.accuracy:.3g} % right with {length.packets} packets",
+        }
+        for each in group
+        for features, told in ((ALL, each.as_is), (LEFT, each.residue))
+        if told is not None
+        for length in told.lengths
+    ]
+    lowest = min(0.4, *(length.accuracy for each in group for length in each.as_is.lengths))
+    x: Spec = {
+        "field": "packets",
+        "type": "quantitative",
+        "scale": {"type": "log", "base": 2, "nice": False},
+        "axis": {"title": "packets observed, each way", "format": ",d", "grid": False, "tickCount": 6},
+    }
+    y: Spec = {
+        "field": "accuracy",
+        "type": "quantitative",
+        "scale": {"domain": [lowest, 1]},
+        "axis": {"title": "told right", "format": "~%", "tickCount": 5, "minExtent": 40},
+    }
+    sets = [ALL, LEFT]
+    dash: Spec = {
+        "field": "features",
+        "type": "nominal",
+        "sort": sets,
+        "scale": {"domain": sets, "range": list(DASHES[:2])},
+        "legend": {**LEGEND, "symbolType": "stroke"} if len({row["features"] for row in rows}) > 1 else None,
+    }
+    encoding = {"x": x, "y": y, "color": _colour(testbeds), "description": {"field": "said"}}
+    layer: list[Spec] = [
+        {
+            "data": {"values": [{"accuracy": TARGET}, {"accuracy": 0.5}]},
+            "mark": {"type": "rule", "color": RULE, "strokeDash": [4, 3], "aria": False},
+            "encoding": {"y": y},
+        },
+        {
+            "data": {"values": rows},
+            "mark": {"type": "line", "strokeWidth": 1.7, "aria": False},
+            "encoding": {**encoding, "strokeDash": dash},
+        },
+        {"data": {"values": rows}, "mark": {"type": "circle", "size": 30, "opacity": 1}, "encoding": encoding},
+    ]
+    return {"title": name, "width": WIDTH, "height": HEIGHT, "layer": layer}
+
+
+def pareto(result: Detectability) -> Spec:
+    """A panel a cell and observer: a line joins the testbeds that nothing beats, which have their names."""
+    groups: dict[str, list[Cost]] = {}
+    for each in result.costs:
+        name = f"{WHO[each.observer]}{f', {cell_title(each.cell)}' if each.cell else ''}"
+        groups.setdefault(name, []).append(each)
+    axis = f"{metric_name(result.metric)}, of {result.reference}'s"
+    return panels([_pareto(name, group, axis) for name, group in list(groups.items())[:MOST]])
+
+
+def _pareto(name: str, group: Sequence[Cost], axis: str) -> Spec:
+    rows = [
+        {
+            "testbed": each.testbed,
+            "ratio": each.ratio,
+            "area": each.area,
+            "low": each.interval.low,
+            "high": each.interval.high,
+            "best": each.best,
+            "said": f"{each.testbed}: AUC {area_text(each.area)}, {each.ratio:.3g} of the reference's speed",
+        }
+        for each in group
+    ]
+    best = sorted((row for row in rows if row["best"]), key=lambda row: float(str(row["ratio"])))
+    ratios = [each.ratio for each in group]
+    room = 0.15 * ((max(ratios) - min(ratios)) or 1.0)
+    x: Spec = {
+        "field": "ratio",
+        "type": "quantitative",
+        "scale": {"domain": [min(ratios) - room, max(ratios) + 2 * room], "nice": False},
+        "axis": {"title": axis, "format": "~g", "tickCount": 5, "grid": False},
+    }
+    y: Spec = {
+        "field": "area",
+        "type": "quantitative",
+        "scale": {"domain": [min(0.4, *(each.interval.low for each in group)), 1.04], "nice": False},
+        "axis": {"title": "AUC: 0.5 is hidden", "values": [0, 0.25, 0.5, 0.75, 1], "format": ".2~f", "minExtent": 40},
+    }
+    colour: Spec = {"condition": {"test": "datum.best", "value": SERIES[1]}, "value": MUTED}
+    layer: list[Spec] = [
+        {
+            "data": {"values": [{"area": 0.5}]},
+            "mark": {"type": "rule", "color": RULE, "strokeDash": [4, 3], "aria": False},
+            "encoding": {"y": y},
+        },
+        {
+            "data": {"values": best},
+            "mark": {"type": "line", "strokeWidth": 1.5, "color": SERIES[1], "interpolate": "step-before", "aria": False},
+            "encoding": {"x": x, "y": y},
+        },
+        {
+            "data": {"values": rows},
+            "mark": {"type": "rule", "strokeWidth": 1.2, "aria": False, "opacity": 0.5},
+            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour},
+        },
+        {
+            "data": {"values": rows},
+            "mark": {"type": "circle", "size": 60, "opacity": 1},
+            "encoding": {"x": x, "y": y, "color": colour, "description": {"field": "said"}},
+        },
+        {
+            "data": {"values": rows},
+            "mark": {"type": "text", "align": "left", "dx": 7, "dy": -7, "fontSize": 11, "aria": False},
+            "encoding": {"x": x, "y": y, "text": {"field": "testbed"}, "color": colour},
+        },
+    ]
+    return {"title": name, "width": WIDTH, "height": HEIGHT, "layer": layer}
