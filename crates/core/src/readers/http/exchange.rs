@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
+use super::mark::Mark;
 use super::message::{begins_request, begins_response, Event, Head, Parser};
 use super::reassembly::Chunk;
-use super::steps::{Below, Mark, Sampling, Steps};
+use super::steps::{Below, Sampling, Steps};
 use super::waits::Sides;
 
 /// Most requests without a response on one connection; one more is taken for a part of the last.

@@ -14,6 +14,7 @@
 //! Memory: 32,768 connections (see `flow::tracking`), what waits (64 MiB, see `reassembly`), and the rows.
 
 mod exchange;
+mod mark;
 mod message;
 mod reassembly;
 mod records;
@@ -24,7 +25,8 @@ mod waits;
 use std::net::IpAddr;
 
 pub use exchange::{Delimited, Exchange, Way};
-pub use steps::{Mark, Steps, MAX_PACKETS};
+pub use mark::Mark;
+pub use steps::{Steps, MAX_PACKETS};
 pub use waits::{Kind, Wait, DELAYED_NS, TIMEOUT_NS};
 
 use super::Reader;

@@ -16,7 +16,7 @@
 //! sending was lost is not sent again. Limits: with one packet in flight a probe is sent no sooner than a timeout and counts as one;
 //! a timer set to less than 200 ms counts as a probe or not at all.
 
-use super::steps::Mark;
+use super::mark::Mark;
 use crate::wire::tcp::{ACK, FIN, RST, SYN};
 
 /// Least wait of a timeout. Linux waits 200 ms or more, which its link sees to a few milliseconds.

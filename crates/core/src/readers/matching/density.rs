@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use super::direction::Matched;
+use super::packet::Matched;
 
 /// The RFC's displacement threshold, and its threshold of the buffer occupancy.
 pub const THRESHOLD: usize = 32;

@@ -4,7 +4,7 @@
 //! counts round.
 
 use super::density::Arrivals;
-use super::packet::{Identity, Range, Seen};
+use super::packet::{Identity, Matched, Range, Seen};
 use super::waiting::{Packet, Place, Waiting, MAX_WAITING};
 use crate::delays::Delays;
 
@@ -46,9 +46,6 @@ pub(super) struct PointCounts {
 /// Arrivals right before a packet, all sent after it, at which TCP takes it for lost (RFC 5681, 3.2).
 const DUPLICATE_ACKS: usize = 3;
 
-/// Most that a packet's number is above another's that was sent shortly before.
-const NEAR: u16 = 256;
-
 /// Counts reordering as if packets passed one point (`up`) before the other (RFC 4737, by the order at `up`).
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reordering {
@@ -61,25 +58,6 @@ pub(super) struct Reordering {
     /// Not among them: the capture at `up` has them in another order than their sender numbered them in.
     pub by_capture: u64,
     pub arrivals: Arrivals,
-}
-
-/// A packet's orders at both points, and the number that its sender gave it (IPv4's identification).
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Matched {
-    pub up: u64,
-    pub down: u64,
-    pub number: Option<u16>,
-}
-
-impl Matched {
-    /// By the sender's numbers, which count up and wrap; 0 stands for none (RFC 6864, 4.1). Some senders' are random: these are
-    /// rarely so near.
-    pub fn was_sent_after(&self, other: &Matched) -> bool {
-        match (self.number, other.number) {
-            (Some(own), Some(other)) if own != 0 && other != 0 => (1..=NEAR).contains(&own.wrapping_sub(other)),
-            _ => false,
-        }
-    }
 }
 
 impl Reordering {

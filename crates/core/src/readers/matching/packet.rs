@@ -96,3 +96,25 @@ fn whole(packet: &Packet, payload: &[u8], payload_bytes: u32) -> Identity {
 fn hash(value: impl Hash) -> u64 {
     foldhash::fast::FixedState::default().hash_one(value)
 }
+
+/// Most that a packet's number is above another's that was sent shortly before.
+const NEAR: u16 = 256;
+
+/// A packet's orders at both points, and the number that its sender gave it (IPv4's identification).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Matched {
+    pub up: u64,
+    pub down: u64,
+    pub number: Option<u16>,
+}
+
+impl Matched {
+    /// By the sender's numbers, which count up and wrap; 0 stands for none (RFC 6864, 4.1). Some senders' are random: these are
+    /// rarely so near.
+    pub fn was_sent_after(&self, other: &Matched) -> bool {
+        match (self.number, other.number) {
+            (Some(own), Some(other)) if own != 0 && other != 0 => (1..=NEAR).contains(&own.wrapping_sub(other)),
+            _ => false,
+        }
+    }
+}
