@@ -287,10 +287,10 @@ def capture_tables(
 ) -> tuple[dict[str, pa.Table], LogSummary]:
     """All that is read of one capture, in one pass over it: the tables of `connection_log` (`connections`), `flows`,
     `packetisation` (with `segment_sizes`), `requests` (`exchanges`) and `udp_streams` (`streams`), with default options,
-    `stalls` (docs/stalls.md lists its columns), and the summary of the log. `observer` stands for `fingerprints`, a row for each
-    feature of each host (role, address, syns, feature, text, value, seen; docs/fingerprint.md), and `windows`, a row for each
-    block of packets (docs/packets.md). `wanted` names those that are to be made; None makes all. Raises ArtifactError as those
-    functions do, ValueError for another name.
+    `stalls` (docs/stalls.md lists its columns), and the summary of the log. `observer` stands for `fingerprints`, a row for
+    each feature of each host (role, address, syns, feature, text, value, seen; docs/fingerprint.md), and `windows`, a row for
+    each block of packets (docs/packets.md). `wanted` names those that are to be made; None makes all. Raises ArtifactError as
+    those functions do, ValueError for another name.
     """
 
 @overload

@@ -28,7 +28,8 @@ use crate::steps::{packet_columns, step_columns, wait_columns};
 use crate::udp::rows as stream_rows;
 use crate::zeek::{summary_dict, Reading, Wanted};
 
-const TABLES: [&str; 8] = ["connections", "flows", "packetisation", "exchanges", "steps", "stalls", "streams", "observer"];
+const TABLES: [&str; 8] =
+    ["connections", "flows", "packetisation", "exchanges", "steps", "stalls", "streams", "observer"];
 
 #[pyfunction]
 #[pyo3(signature = (path, wanted=None, *, ignore_checksums=false))]

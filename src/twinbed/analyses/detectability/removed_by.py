@@ -39,7 +39,8 @@ REMEDIES: Mapping[str, Remedy] = {
     "push_share": Remedy("autocorking", "off"),
     "ack_share": Remedy("quickack", "on"),
     **dict.fromkeys(("mac_vendor", "mac_local", "net_mac_vendors"), Remedy("mac_prefix")),
-    **dict.fromkeys(("pci_ids", "net_drivers", "arp_reply_bytes", "burst_share"), NIC),
+    **dict.fromkeys(("pci_ids", "net_drivers", "arp_reply_bytes"), NIC),
+    "burst_share": Remedy("coalescing", "off"),
     **dict.fromkeys(("cpuid_hypervisor", "cpuid_hypervisor_vendor", "cpu_model", "cpu_vendor", "cpu_flags"), Remedy("cpu")),
     **dict.fromkeys(("timer_cost_s", "cpuid_cost_s", "rdtsc_cost_s"), Remedy("accelerator")),
 }
