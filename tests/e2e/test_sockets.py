@@ -245,7 +245,7 @@ def test_limits_are_kept_and_samples_become_rarer(limit: Mapping[str, str], tmp_
     # The last record, the end, has always room.
     assert file.stat().st_size < int(limit.get("bytes", OPTIONS["--bytes"])) + 1000
     assert max(of_each) <= int(limit.get("samples", OPTIONS["--samples"]))
-    assert samples.intervals_s[0] == 0.001 and len(samples.intervals_s) > 2
+    assert samples.intervals_s[0] == 0.001 and len(samples.intervals_s) > 1
     assert all(later == 2 * earlier for earlier, later in zip(samples.intervals_s, samples.intervals_s[1:], strict=False))
     assert samples.time_s.max() - samples.time_s.min() > 1, "to the end, not only until half of the room was taken"
 

@@ -56,9 +56,14 @@ CLIENT = b"#!/bin/sh\nexec /usr/bin/twinbed-probe agent --port cc\n"
 
 
 @pytest.fixture
-def made(base: Path, image: Image, probe: Path, tmp_path: Path) -> Iterator[StandIn]:
-    """With virtual machines of the kernel and initrd that are made for minimega."""
+def files(image: Image, tmp_path: Path) -> recipe.Made:
+    """The kernel and initrd that are made for minimega."""
+    return recipe.make(image, tmp_path / "files", CLIENT)
+
+
+@pytest.fixture
+def made(base: Path, image: Image, probe: Path, tmp_path: Path, files: recipe.Made) -> Iterator[StandIn]:
+    """With virtual machines of these files."""
     (tmp_path / "lab").mkdir()
-    files = recipe.make(image, tmp_path / "files", CLIENT)
     with open_lab(probe, tmp_path / "lab") as lab, standing_in(base, Made(lab, probe, image, files)) as server:
         yield server

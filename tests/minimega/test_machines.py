@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from minimega.standin import StandIn
 from twinbed.contracts.site import Site
+from twinbed.image import minimega as recipe
 from twinbed.model.topology import Topology
 from twinbed.registry import PLUGINS
 
@@ -36,10 +37,17 @@ def test_virtual_machines_are_hosts_through_their_port(machines: StandIn, site: 
     assert set(machines.spaces) == {"minimega"}
 
 
-def test_guests_of_the_recipe_have_all_that_a_study_starts(made: StandIn, site: Callable[..., Site]) -> None:
-    """One of each card, as the other test: what is asked for at entry is there, and packets pass."""
+def test_guests_of_the_recipe_have_all_that_a_study_starts(
+    made: StandIn, files: recipe.Made, site: Callable[..., Site]
+) -> None:
+    """One of each card, as the other test, in the memory that twinbed says they want: what is asked for at entry is there, and
+    packets pass."""
     params = DRIVER.params(
-        base=str(made.base), kernel="/opt/guest.kernel", server_nic="e1000", control="virtio-serial", memory="512MiB"
+        base=str(made.base),
+        kernel="/opt/guest.kernel",
+        server_nic="e1000",
+        control="virtio-serial",
+        memory=f"{files.megabytes}MiB",
     )
     programs = frozenset({"ab", "ethtool", "iperf3", "irtt", "nginx", "stat", "tc", "tcpdump", "wrk"})
     place = replace(site(), programs={"client": programs, "server": programs})

@@ -15,6 +15,8 @@ PROBE_PORT = 2112
 """The UDP port of an instrument's own packets, which captures leave out: they are no part of the workload."""
 BACKGROUND_PORTS = range(2120, 2123)
 """Where servers of a background load listen, TCP or UDP; captures leave them out too."""
+NOT_THE_WORKLOADS = ("22", "861", f"{PROBE_PORT}", f"{BACKGROUND_PORTS[0]}-{BACKGROUND_PORTS[-1]}")
+"""TCP ports that the probe leaves out: SSH, the control connections of OWAMP (RFC 4656), the probes' port, background loads."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,13 +23,11 @@ from twinbed.contracts.command import Command, Ready
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.params import InstrumentParams
-from twinbed.contracts.place import BACKGROUND_PORTS, PROBE_PORT, Target
+from twinbed.contracts.place import NOT_THE_WORKLOADS, Target
 from twinbed.metrics.sockets import METRICS
 from twinbed.model.units import Duration, Size
 
 ARTIFACT = "sockets.tcp"
-WITHOUT = ("22", "861", f"{PROBE_PORT}", f"{BACKGROUND_PORTS[0]}-{BACKGROUND_PORTS[-1]}")
-"""SSH, the control connections of OWAMP (RFC 4656), the probes' port, background loads."""
 MOST_SAMPLES = 1_000_000
 """Of one socket: 2.8 hours at 100 a second."""
 SAMPLE_BYTES = 284
@@ -73,7 +71,7 @@ class Sockets(Instrument[SocketsParams]):
             *("--bytes", str(params.limit)),
             *("--samples", str(MOST_SAMPLES)),
             *(word for peer in peers for word in ("--peer", peer)),
-            *(word for ports in WITHOUT for word in ("--without", ports)),
+            *(word for ports in NOT_THE_WORKLOADS for word in ("--without", ports)),
         )
         return [Command(target.name, argv, ready=Ready(says=b"ready"))]
 

@@ -33,14 +33,12 @@ from twinbed.contracts.command import Command, Ready
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.params import InstrumentParams
-from twinbed.contracts.place import BACKGROUND_PORTS, PROBE_PORT, Target
+from twinbed.contracts.place import NOT_THE_WORKLOADS, Target
 from twinbed.metrics.stations import METRICS
 from twinbed.model.units import Size
 from twinbed.readers.stations import read_place
 
 ARTIFACT = "kernel.stations"
-WITHOUT = ("22", "861", f"{PROBE_PORT}", f"{BACKGROUND_PORTS[0]}-{BACKGROUND_PORTS[-1]}")
-"""SSH, the control connections of OWAMP (RFC 4656), the probes' port, background loads."""
 RING_BYTES = 8 * 2**20
 PROGRAM_BYTES = 4 * 2**20
 """Of the kernel, for the programs and what they note of threads."""
@@ -89,7 +87,7 @@ class Stations(Instrument[StationsParams]):
             *("--share", f"{params.share:.9g}"),
             *(("--own-clock",) if target.own_kernel else ()),
             *(word for peer in peers for word in ("--peer", peer)),
-            *(word for ports in WITHOUT for word in ("--without", ports)),
+            *(word for ports in NOT_THE_WORKLOADS for word in ("--without", ports)),
         )
         return [Command(target.name, argv, ready=Ready(says=b"ready"), memory_bytes=RING_BYTES + PROGRAM_BYTES)]
 

@@ -40,7 +40,7 @@ from twinbed.testbeds.fake import FakeHost
 STUDY = """
 study: until
 testbeds: {a: {driver: fake, seed: 3}, b: {driver: fake, seed: 4}}
-workload: {kind: planted, spread: 0.06}
+workload: {kind: planted, spread: 0.08}
 replicates: {least: 5, most: 30}
 """
 
