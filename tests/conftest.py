@@ -16,8 +16,8 @@ from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 from twinbed.contracts.site import Site
-from twinbed.hosts import cgroups
-from twinbed.hosts.lab import PREFIX, labs_folder
+from twinbed.hosts import cgroups, scratch
+from twinbed.hosts.scratch import PREFIX
 from twinbed.image import Image, build, find, probe_path
 
 # Hundreds of programs are started here: without compiled modules, each would compile two seconds long.
@@ -121,8 +121,9 @@ STAYS_S = 20.0
 def lab_remains() -> set[str]:
     """Everything on this machine that a lab could leave: processes, namespaces, mounts, devices, control groups, folders."""
     others = _of_other_workers()
-    theirs = _labs_of(others)
-    folders = [path for path in labs_folder().glob("twinbed-*") if path.name not in theirs]
+    theirs, locked = _labs_of(others), _locked_by(others)
+    folders = [path for path in scratch.root().glob("twinbed-*") if path.name not in theirs]
+    folders = [path for path in folders if _inode(path / "lock") not in locked]
     groups = [path for root in cgroups.roots() for path in root.glob("twinbed-*") if path.name not in theirs]
     remains = {f"folder {path}" for path in folders} | {f"cgroup {path}" for path in groups}
     remains |= {f"device {path.name}" for path in Path("/sys/class/net").iterdir()}
@@ -167,6 +168,18 @@ def _labs_of(processes: set[int]) -> set[str]:
             if "lab" in words and "--id" in words:
                 names.add(f"{PREFIX}{words[words.index('--id') + 1]}")
     return names
+
+
+def _locked_by(processes: set[int]) -> set[int]:
+    """The inodes of files that the processes have locked."""
+    rows = [line.split() for line in Path("/proc/locks").read_text().splitlines() if "->" not in line]
+    return {int(row[5].rpartition(":")[2]) for row in rows if int(row[4]) in processes}
+
+
+def _inode(path: Path) -> int | None:
+    with contextlib.suppress(OSError):
+        return path.stat().st_ino
+    return None
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from twinbed.contracts.workload import WorkloadPlan
 from twinbed.hosts import cgroups
 from twinbed.hosts.agent import cpus_allowed
 from twinbed.hosts.cgroups import PERIOD_US, Hierarchy
-from twinbed.hosts.lab import PREFIX
+from twinbed.hosts.scratch import PREFIX
 from twinbed.lab.execution import Outcome, RunFailed, execute
 from twinbed.model.run import Phase
 from twinbed.model.topology import Topology

@@ -19,7 +19,8 @@ from qemu.qmp import QMPClient
 from tests.faults import Carried, Harm, carry, processes
 
 from twinbed.contracts.bed import Bed
-from twinbed.hosts.lab import PREFIX, labs_folder
+from twinbed.hosts import scratch
+from twinbed.hosts.scratch import PREFIX
 from twinbed.image import Image
 from twinbed.testbeds.qemu import guest
 
@@ -139,7 +140,7 @@ def test_a_nic_whose_link_goes_down(study: Study) -> None:
         await qemu.disconnect()
 
     def stall(bed: Bed) -> None:
-        monitor = labs_folder() / f"{PREFIX}{bed.lab}" / "server.qmp"
+        monitor = scratch.root() / f"{PREFIX}{bed.lab}" / "server.qmp"
         asyncio.run(set_link(monitor, False))
         deadline = time.monotonic() + 10.0
         while bed.hosts["server"].read("/sys/class/net/eth0/carrier") == b"1\n" and time.monotonic() < deadline:

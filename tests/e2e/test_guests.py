@@ -15,7 +15,7 @@ from twinbed import design
 from twinbed.contracts.bed import Bed
 from twinbed.contracts.site import Site
 from twinbed.hosts.agent import AgentHost, cpus_allowed
-from twinbed.hosts.lab import PREFIX
+from twinbed.hosts.scratch import PREFIX
 from twinbed.image import build as build_image
 from twinbed.image import find, with_kernel
 from twinbed.lab.execution import Outcome, RunFailed, execute

@@ -13,7 +13,7 @@ import pytest
 from tests.faults import Harm, carry, processes
 
 from twinbed.contracts.bed import Bed
-from twinbed.hosts.lab import PREFIX
+from twinbed.hosts.scratch import PREFIX
 from twinbed.image import Image
 from twinbed.lab import timed_phases
 from twinbed.model.run import Phase

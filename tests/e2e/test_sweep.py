@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from twinbed.hosts import cgroups
+from twinbed.hosts import cgroups, scratch
 from twinbed.hosts import lab as labs
 from twinbed.hosts.cgroups import hierarchies
-from twinbed.hosts.lab import PREFIX, labs_folder, leftovers, open_lab
+from twinbed.hosts.lab import leftovers, open_lab
+from twinbed.hosts.scratch import PREFIX
 
 HOLD = """
 import sys
@@ -71,15 +72,15 @@ def dead(tmp_path: Path) -> Iterator[str]:
     while keepers(lab) and time.monotonic() < deadline:
         time.sleep(0.01)
     yield lab
-    for scratch, groups in leftovers():
-        if scratch.name == f"{PREFIX}{lab}":
-            labs.remove(scratch, groups)
+    for folder, groups in leftovers():
+        if folder.name == f"{PREFIX}{lab}":
+            labs.remove(folder, groups)
 
 
 def test_leftovers_are_named_then_removed_and_a_living_lab_stays(dead: str, probe: Path, tmp_path: Path) -> None:
     name = f"{PREFIX}{dead}"
     there = hierarchies()
-    remains = [labs_folder() / name, *([there["memory"].root / name / "client"] if "memory" in there else [])]
+    remains = [scratch.root() / name, *([there["memory"].root / name / "client"] if "memory" in there else [])]
     assert all(path.exists() for path in remains), "its keeper could not remove them"
     with open_lab(probe, tmp_path) as living:
         told = sweep("--dry-run")
@@ -111,17 +112,15 @@ def test_a_lab_that_is_just_starting_is_no_leftover(
                 looking[0].wait(0.7)
         original(file, how)
 
-    monkeypatch.setattr(labs.fcntl, "flock", flock)
+    monkeypatch.setattr(scratch.fcntl, "flock", flock)
     with open_lab(probe, tmp_path) as lab:
         assert lab.id not in looking[0].communicate(timeout=30)[0]
 
 
 def test_what_carries_no_id_is_never_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(labs, "labs_folder", lambda: tmp_path)
+    monkeypatch.setattr(scratch, "root", lambda: tmp_path)
     monkeypatch.setattr(cgroups, "roots", list)
     assert leftovers() == []
     (tmp_path / "mine").mkdir()
     (tmp_path / "twinbed-0123456789").mkdir()
     assert leftovers() == [(tmp_path / "twinbed-0123456789", ())]
-    monkeypatch.setattr(labs, "labs_folder", lambda: tmp_path / "none")
-    assert leftovers() == []

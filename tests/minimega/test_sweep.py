@@ -87,7 +87,7 @@ def test_a_namespace_that_cannot_be_cleared_is_left_for_the_sweep(server: StandI
 
 def test_a_minimega_that_has_ended_is_no_reason_to_stop(base: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Its namespaces went with it; and one that cannot be cleared is named after the others were."""
-    monkeypatch.setattr(space, "labs_folder", lambda: tmp_path)
+    monkeypatch.setattr(space.scratch, "root", lambda: tmp_path)
     note = '{"base": "%s", "destination": %s, "name": "twinbed_%s"}'
     (tmp_path / "1.minimega").write_text(note % (base / "never", "null", "1"))
     (tmp_path / "2.minimega").write_text(note % (base, '"no-such-host.invalid"', "2"))
@@ -103,7 +103,7 @@ def test_a_minimega_that_has_ended_is_no_reason_to_stop(base: Path, monkeypatch:
 
 def test_a_check_names_what_a_dead_run_left(server: StandIn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It is no reason to stop, and the sweep removes it."""
-    monkeypatch.setattr(space, "labs_folder", lambda: tmp_path)
+    monkeypatch.setattr(space.scratch, "root", lambda: tmp_path)
     driver = PLUGINS.drivers["minimega"]
     beds = [("bed", driver, driver.params(base=str(server.base), kernel="/opt/k"))]
     assert not [check for check in preflight.study(beds) if check.what.startswith("leftovers")]

@@ -1,10 +1,14 @@
-//! A library that is preloaded into tcpdump (`LD_PRELOAD`). It shortens the time after which the kernel hands over a block of
-//! captured packets that is not full. tcpdump asks for 1 s and has no option for less, and the packets in a block that has not
-//! been handed over are lost when tcpdump ends. Without this library a capture is the same, but the end of a run waits up to a
-//! second for it.
+//! A library that is preloaded into tcpdump (`LD_PRELOAD`).
+//!
+//! It shortens the time after which the kernel hands over a block of captured packets that is not full. tcpdump asks for 1 s and
+//! has no option for less, and the packets in a block that has not been handed over are lost when tcpdump ends. Without this
+//! library a capture is the same, but the end of a run waits up to a second for it.
+//!
+//! And it lets tcpdump begin where a lab was made without root. There tcpdump is root of a user namespace that may not set groups
+//! (user_namespaces(7)), but sets them all the same, and gives up where it cannot. It has no option to let that be.
 
-use std::ffi::{c_int, c_void};
-use std::mem;
+use std::ffi::{c_char, c_int, c_void};
+use std::{fs, mem};
 
 /// Often enough that the end of a run does not wait; 50 wake-ups a second are lost in the noise.
 const TIMEOUT_MS: c_int = 20;
@@ -24,4 +28,22 @@ pub unsafe extern "C" fn pcap_set_timeout(capture: *mut c_void, _asked_ms: c_int
     // The signature that libpcap documents in pcap_set_timeout(3PCAP).
     let real: unsafe extern "C" fn(*mut c_void, c_int) -> c_int = mem::transmute(real);
     real(capture, TIMEOUT_MS)
+}
+
+/// Stands in for libc's function of this name. Nothing is done where the user namespace denies setting groups.
+///
+/// # Safety
+/// `user` must be what libc's own function takes; it is only passed on.
+#[no_mangle]
+pub unsafe extern "C" fn initgroups(user: *const c_char, group: libc::gid_t) -> c_int {
+    if fs::read_to_string("/proc/self/setgroups").is_ok_and(|allowed| allowed.trim_end() == "deny") {
+        return 0;
+    }
+    let real = libc::dlsym(libc::RTLD_NEXT, c"initgroups".as_ptr());
+    if real.is_null() {
+        return -1;
+    }
+    // initgroups(3).
+    let real: unsafe extern "C" fn(*const c_char, libc::gid_t) -> c_int = mem::transmute(real);
+    real(user, group)
 }

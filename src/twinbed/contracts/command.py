@@ -9,6 +9,8 @@ PROGRAM_BYTES = 3 * 2**20
 """Of a program whose plan says nothing else: on 80 hosts nginx took 2.8 MB, ab 1.3, iperf3 2.4, irtt 2.5, counters 0.2."""
 PROGRAM_TASKS = 2
 """A program, and the thread of the agent that waits for it."""
+PRELOAD = "libtwinbed_preload.so"
+"""In ``{bin}``: what is preloaded into tcpdump (crates/preload)."""
 
 
 @dataclass(frozen=True, slots=True)

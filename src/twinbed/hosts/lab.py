@@ -8,24 +8,20 @@ folder and control groups.  The lab's keeper removes them; ``sweep`` removes tho
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import os
-import secrets
 import shutil
 import socket
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from twinbed.contracts.place import MACHINE
-from twinbed.hosts import cgroups, process
+from twinbed.hosts import cgroups, process, scratch
 from twinbed.hosts.agent import PROBE, AgentHost, accept, listen
 from twinbed.hosts.cgroups import LabGroups
 from twinbed.hosts.connection import Connection
 from twinbed.hosts.error import HostError
+from twinbed.hosts.scratch import PREFIX
 
-PREFIX = "twinbed-"
 _START_LIMIT_S = 10.0
 
 
@@ -45,35 +41,21 @@ class Lab:
         return int(Path(f"/proc/{self.keeper}/task/{self.keeper}/children").read_text().split()[0])
 
 
-def labs_folder() -> Path:
-    """Where labs keep their scratch folders: short, because socket paths are at most 107 bytes."""
-    base = Path("/run") if os.geteuid() == 0 else Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
-    return base / f"twinbed-{os.geteuid()}"
-
-
 @contextlib.contextmanager
 def open_lab(probe: Path, artifacts: Path) -> Iterator[Lab]:
     """Hold a lab while the block runs. ``artifacts`` is where programs on the machine leave what is to be kept."""
-    identity = secrets.token_hex(5)
-    scratch = labs_folder() / f"{PREFIX}{identity}"
-    groups = LabGroups.of(scratch.name)
-    with contextlib.ExitStack() as stack:
-        labs_folder().mkdir(parents=True, exist_ok=True)
-        with _folder_held(fcntl.LOCK_SH):
-            scratch.mkdir(mode=0o700)
-            stack.callback(remove, scratch, groups.folders)
-            lock = os.open(scratch / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-            stack.callback(os.close, lock)
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    with scratch.folder() as folder, contextlib.ExitStack() as stack:
+        identity, groups = folder.name.removeprefix(PREFIX), LabGroups.of(folder.name)
+        stack.callback(remove, folder, groups.folders)
         if groups.unified:
             groups.unified.mkdir()
-        log = scratch / "lab.log"
+        log = folder / "lab.log"
         ours, theirs = socket.socketpair()
         with theirs:
             keeper = process.start(
                 [
-                    *(str(probe), "lab", "--fd", str(theirs.fileno()), "--id", identity, "--scratch", str(scratch)),
-                    *(word for folder in groups.folders for word in ("--cgroup", str(folder))),
+                    *(str(probe), "lab", "--fd", str(theirs.fileno()), "--id", identity, "--scratch", str(folder)),
+                    *(word for group in groups.folders for word in ("--cgroup", str(group))),
                 ],
                 keep_open=[theirs.fileno()],
                 log=log,
@@ -87,7 +69,7 @@ def open_lab(probe: Path, artifacts: Path) -> Iterator[Lab]:
             log_text = log.read_text(errors="replace").strip() if log.exists() else ""
             raise HostError(f"the lab did not start: {error}{': ' if log_text else ''}{log_text}") from None
         machine = AgentHost(MACHINE, connection, str(artifacts), artifacts, str(probe.parent))
-        yield Lab(identity, machine, scratch, groups, keeper.pid)
+        yield Lab(identity, machine, folder, groups, keeper.pid)
 
 
 @contextlib.contextmanager
@@ -114,51 +96,19 @@ def _end(control: socket.socket, wait: Callable[[], object]) -> None:
     wait()
 
 
-def remove(scratch: Path, groups: Sequence[Path], *, limit_s: float = 5.0) -> None:
+def remove(folder: Path, groups: Sequence[Path], *, limit_s: float = 5.0) -> None:
     """Remove what a dead lab left. Control groups that it never made are no matter."""
-    shutil.rmtree(scratch, ignore_errors=True)
-    for folder in groups:
-        cgroups.remove(folder, limit_s=limit_s)
+    shutil.rmtree(folder, ignore_errors=True)
+    for group in groups:
+        cgroups.remove(group, limit_s=limit_s)
 
 
 def leftovers() -> Sequence[tuple[Path, tuple[Path, ...]]]:
-    """(scratch folder, control groups) of labs that no living process holds."""
-    left_behind: dict[str, tuple[Path, ...]] = {}
-    with _folder_held(fcntl.LOCK_EX):
-        for scratch in labs_folder().glob(f"{PREFIX}*"):
-            if not _held(scratch / "lock"):
-                left_behind[scratch.name] = ()
-        for root in cgroups.roots():
-            for group in root.glob(f"{PREFIX}*"):
-                if group.name in left_behind or not (labs_folder() / group.name).exists():
-                    left_behind[group.name] = (*left_behind.get(group.name, ()), group)
-    return [(labs_folder() / name, groups) for name, groups in left_behind.items()]
-
-
-@contextlib.contextmanager
-def _folder_held(how: int) -> Iterator[None]:
-    """Keeps those who look for dead labs from those whose lab has a folder but not yet its lock."""
-    try:
-        folder = os.open(labs_folder(), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        yield
-        return
-    try:
-        fcntl.flock(folder, how)
-        yield
-    finally:
-        os.close(folder)
-
-
-def _held(lock: Path) -> bool:
-    try:
-        file = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(file)
-    return False
+    """(scratch folder, control groups) of labs, and scratch folders of commands, that no living process holds."""
+    left_behind: dict[Path, tuple[Path, ...]] = dict.fromkeys(scratch.left_behind(), ())
+    for root in cgroups.roots():
+        for group in root.glob(f"{PREFIX}*"):
+            folder = scratch.root() / group.name
+            if folder in left_behind or not folder.exists():
+                left_behind[folder] = (*left_behind.get(folder, ()), group)
+    return list(left_behind.items())

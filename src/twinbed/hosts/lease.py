@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+from twinbed.contracts.command import PRELOAD
 from twinbed.hosts import connection as wire
 from twinbed.hosts import install, ssh
 from twinbed.hosts.agent import AgentHost
@@ -132,7 +133,7 @@ def sweep(address: Address, folder: str = FOLDER, *, only_list: bool = False) ->
 
 
 def _open(wanted: Wanted, probe: Path) -> Lease:
-    programs = [probe, *probe.parent.glob("libtwinbed_preload.so")]
+    programs = [probe, *probe.parent.glob(PRELOAD)]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in programs)).hexdigest()[:16]
     for _ in ("probe", "image", "neither is missing"):
         session = Session(wanted, digest)

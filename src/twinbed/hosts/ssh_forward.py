@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from twinbed.hosts import process
+from twinbed.hosts import process, scratch
 from twinbed.hosts.error import HostError
 
 SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
@@ -25,8 +24,8 @@ _ACCEPTS = 0x10000
 @contextlib.contextmanager
 def forwarded(destination: str, remote: str) -> Iterator[Path]:
     """A socket on this machine that is ``remote`` on the other, while the block runs. Raises HostError with what ssh said."""
-    with tempfile.TemporaryDirectory(prefix="twinbed-ssh-") as folder:
-        local, log = Path(folder) / "socket", Path(folder) / "log"
+    with scratch.folder() as folder:
+        local, log = folder / "socket", folder / "log"
         options = ("-N", "-o", "ExitOnForwardFailure=yes", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
         client = process.start([*SSH, *options, "-L", f"{local}:{remote}", destination], log=log)
         try:

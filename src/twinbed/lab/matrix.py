@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -25,6 +24,7 @@ from twinbed.contracts.place import MACHINE, Places
 from twinbed.contracts.plugins import AnyBackground, AnyDriver, AnyInstrument, AnyWorkload, Plugins
 from twinbed.contracts.site import Installed, Site
 from twinbed.contracts.workload import WorkloadPlan
+from twinbed.hosts import scratch
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import open_lab
 from twinbed.hosts.stage import Stage, all_at_once, placed, still_there, to_its_end
@@ -98,9 +98,9 @@ def _installed() -> Installed | None:
 
 def _settings(installed: Installed) -> list[Check]:
     """Settings of hosts, each made on a NIC in a lab of their own."""
-    with tempfile.TemporaryDirectory(prefix="twinbed-check-") as folder:
+    with scratch.folder() as folder:
         try:
-            with open_lab(installed.probe, Path(folder)) as lab:
+            with open_lab(installed.probe, folder) as lab:
                 return settings.trials(lab.machine)
         except TwinbedError as error:
             return [Check("settings of hosts", False, _one_line(error), required=False, group="parameter")]
@@ -141,8 +141,8 @@ def _on_hosts(
     driver = next((each for each in drivers if each.name == _WITHOUT_A_BOOT), None)
     if driver is None or any(not check.works for check in driver.check(driver.params())):
         return []
-    with tempfile.TemporaryDirectory(prefix="twinbed-check-") as folder:
-        site = Site("check", installed.probe, installed.image, Path(folder), tuple(sorted(os.sched_getaffinity(0))))
+    with scratch.folder() as folder:
+        site = Site("check", installed.probe, installed.image, folder, tuple(sorted(os.sched_getaffinity(0))))
         try:
             with driver.up(driver.params(), Topology(), site) as bed:
                 wrong = [item for item in bed.applied if not item.agrees]

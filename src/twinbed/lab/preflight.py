@@ -10,16 +10,16 @@ import os
 import platform
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from twinbed.contracts.check import Check
+from twinbed.contracts.command import PRELOAD
 from twinbed.contracts.host_settings import HostSettings
 from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams
 from twinbed.contracts.plugins import AnyDriver
 from twinbed.design.time import UNSHAPED_RATE
-from twinbed.hosts import process
+from twinbed.hosts import process, scratch
 from twinbed.hosts.cache import cache_root
 from twinbed.hosts.cgroups import cgroup_root
 from twinbed.hosts.error import HostError
@@ -225,9 +225,9 @@ def _lab(captures: bool, system_calls: bool) -> list[Check]:
         probe = probe_path()
     except TwinbedError as error:
         return [Check("lab", False, str(error), error.advice)]
-    with tempfile.TemporaryDirectory(prefix="twinbed-check-") as folder, contextlib.ExitStack() as stack:
+    with scratch.folder() as folder, contextlib.ExitStack() as stack:
         try:
-            lab = stack.enter_context(open_lab(probe, Path(folder)))
+            lab = stack.enter_context(open_lab(probe, folder))
         except TwinbedError as error:
             return [Check("lab", False, f"namespaces cannot be made: {error}", _mend_namespaces())]
         except OSError as error:
@@ -260,7 +260,7 @@ def _try(lab: Lab, what: str, argv: list[str], stdin: str, module: str) -> Check
 def _capture(lab: Lab, required: bool) -> Check:
     """Only a capture that really begins shows whether tcpdump may change its user, as it does before it writes a file."""
     argv = ["tcpdump", "-i", "lo", "-Z", "root", "-w", f"{lab.machine.artifacts}/trial.pcap"]
-    program = lab.machine.start(argv)
+    program = lab.machine.start(argv, env={"LD_PRELOAD": f"{lab.machine.bin}/{PRELOAD}"})
     try:
         program.says(b"listening on", 5.0)
     except HostError as error:

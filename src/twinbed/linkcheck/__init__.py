@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 
 from twinbed.contracts.bed import Bed
+from twinbed.contracts.host import Host
 from twinbed.contracts.site import Site
 from twinbed.hosts.stage import Stage
 from twinbed.linkcheck.ends import Ends, find_ends
@@ -28,6 +29,8 @@ from twinbed.study.run import Run
 LIMIT_S = 60.0
 OTHERS_S = 5.0
 """Until how long after the start another pair is begun: five pairs or so; more on fast machines, fewer on slow ones."""
+_FLUSH = ("ip", "tcp_metrics", "flush", "all")
+_NOT_KEPT = "/proc/sys/net/ipv4/tcp_no_metrics_save"
 
 
 def asks(link: Link) -> bool:
@@ -58,10 +61,12 @@ def measure(run: Run, bed: Bed, site: Site) -> LinkCheck | None:
     done: list[Ends] = []
     stage = Stage(bed, site)
     begun = time.monotonic()
+    forgetful: dict[str, _Forgetful] = {}
     try:
         for ends in ends_of_pairs:
             if ends is None or (figures and time.monotonic() - begun > OTHERS_S):
                 break
+            forgetful |= {name: _Forgetful(bed.hosts[name]) for name in (ends.client, ends.server) if name not in forgetful}
             of_pair = train_figures(ends, run.topology, bed, stage) if link.emulates else []
             if link.rate is not None:
                 of_pair += flow_figures(ends, run.topology, bed, stage)
@@ -71,11 +76,29 @@ def measure(run: Run, bed: Bed, site: Site) -> LinkCheck | None:
             done.append(ends)
     finally:
         stage.kill()
-    for host in {host for ends in done for host in (ends.client, ends.server)}:
-        # The kernel remembers peers (their congestion windows), which would make the first run unlike the others.
-        bed.hosts[host].run(["ip", "tcp_metrics", "flush", "all"])
+    for host in forgetful.values():
+        host.forget()
     names = [f"{ends.client} and {ends.server}" for ends in done]
     return LinkCheck(run.cell, run.id, depends_on(run), figures, _cautions(figures), _reason(figures), names, len(pairs))
+
+
+class _Forgetful:
+    """A host whose kernel does not keep what the check's connections taught it of their peers (their congestion windows), which
+    would make the first run of a cell unlike the others. Where only real root may delete that, as in a lab made without root,
+    nothing is kept in the first place."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.kept: bytes | None = None
+        if host.run(_FLUSH, check=False).code:
+            self.kept = host.read(_NOT_KEPT)
+            host.write(_NOT_KEPT, b"1")
+
+    def forget(self) -> None:
+        if self.kept is None:
+            self.host.run(_FLUSH)
+        else:
+            self.host.write(_NOT_KEPT, self.kept)
 
 
 def _reason(figures: Sequence[Figure]) -> str | None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import get_args
 from twinbed.contracts.bed import Applied
 from twinbed.contracts.check import Check
 from twinbed.contracts.place import MACHINE
+from twinbed.hosts import scratch
 from twinbed.hosts.lab import open_lab
 from twinbed.links.fabric import open_fabric
 from twinbed.links.layout import layout
@@ -134,10 +134,10 @@ def _try(probe: Path, ability: Ability, required: bool) -> Check:
 def trial(probe: Path, topology: Topology) -> list[Applied]:
     """A topology in a lab that is gone afterwards, with links whose other ends are on no host. Raises TwinbedError."""
     plan = layout(topology)
-    with tempfile.TemporaryDirectory(prefix="twinbed-check-") as folder:
+    with scratch.folder() as folder:
 
         def place(name: str) -> Path:
-            artifacts = Path(folder, name)
+            artifacts = folder / name
             artifacts.mkdir(exist_ok=True)
             return artifacts
 

@@ -2,7 +2,8 @@
 
 Ending: tcpdump 4.99 asks the kernel for blocks that are handed over when full or after 1 s, and what is still in one when it is
 interrupted would be lost.  So it is first asked with SIGUSR1 until it has captured what it had received when first asked.  A
-preloaded library (crates/preload) has blocks handed over every 20 ms; without it the same takes up to 1 s.
+preloaded library (crates/preload) has blocks handed over every 20 ms; without it the same takes up to 1 s. By it tcpdump also
+begins where it is root of a user namespace alone.
 Packets that come between the opening of the interface and the setting of the filter count as received, and are left out later
 where the filter does not want them: on a busy link some never come, and tcpdump is asked until nothing has come for longer than
 the kernel holds a block.
@@ -16,7 +17,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from twinbed.contracts.command import Command, Ready
+from twinbed.contracts.command import PRELOAD, Command, Ready
 
 SIGINT = 2
 QUIET_ANSWERS = 60
@@ -83,7 +84,7 @@ def command(
         *(on, argv, f"{file.rpartition('.')[0]}.tcpdump", Ready(says=b"listening on")),
         stop=SIGINT,
         drained=has_drained,
-        env={"LD_PRELOAD": "{bin}/libtwinbed_preload.so"},
+        env={"LD_PRELOAD": f"{{bin}}/{PRELOAD}"},
         # It maps its buffer whole as it starts.
         memory_bytes=buffer_bytes + 2 * 2**20,
     )

@@ -5,7 +5,6 @@ The root file system is the image, read-only, with a private writable layer in m
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from twinbed.contracts.check import Check
 from twinbed.contracts.host_settings import LabHostSettings
 from twinbed.contracts.params import HostNeed
 from twinbed.contracts.site import Installed, Site
-from twinbed.hosts import cgroups
+from twinbed.hosts import cgroups, scratch
 from twinbed.hosts.agent import AgentHost, accept, cpus_allowed, listen
 from twinbed.hosts.cgroups import Limits
 from twinbed.hosts.error import HostError
@@ -83,7 +82,7 @@ class Container(LabDriver[ContainerSettings]):
             "memory": Limits(memory_bytes=64 * 2**20),
             "cpus: auto": Limits(cpus=cpus),
         }
-        with tempfile.TemporaryDirectory(prefix="twinbed-check-") as folder, open_lab(installed.probe, Path(folder)) as lab:
+        with scratch.folder() as folder, open_lab(installed.probe, folder) as lab:
             return [_limited(lab, f"container {setting}", limits) for setting, limits in trials.items()]
 
     def maker(self, params: ContainerSettings, site: Site) -> ContainerMaker:
@@ -112,14 +111,14 @@ class ContainerMaker:
 
     def start(self, ground: Ground, name: str, nics: Sequence[Nic], cpus: tuple[int, ...] | None) -> Made:
         lab, site = ground.lab, ground.site
-        scratch = lab.scratch / name
-        scratch.mkdir()
+        layer = lab.scratch / name
+        layer.mkdir()
         artifacts = site.place(name)
         limits = _limits(self.settings, cpus if "cpuset" in lab.cgroups.by_controller else None)
         groups = lab.cgroups.host(name, limits)
         with listen(lab.scratch / f"{name}.sock") as server:
             command = [
-                *("twinbed-probe", "container", "--root", str(site.image.rootfs), "--scratch", str(scratch)),
+                *("twinbed-probe", "container", "--root", str(site.image.rootfs), "--scratch", str(layer)),
                 *("--hostname", name, "--connect", str(lab.scratch / f"{name}.sock")),
                 *("--bind", f"{artifacts}:{_ARTIFACTS}", "--bind", f"{site.probe}:/usr/bin/twinbed-probe:ro"),
             ]

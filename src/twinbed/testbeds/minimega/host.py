@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from twinbed.contracts.command import PRELOAD
 from twinbed.hosts.agent import PROBE, AgentHost
 from twinbed.hosts.connection import Connection
 from twinbed.hosts.error import HostError, HostLost, LimitExceeded
@@ -27,7 +28,6 @@ from twinbed.testbeds.minimega.machine import Machine
 from twinbed.testbeds.minimega.space import Space
 
 PORT = "twinbed.minimega"
-PRELOAD = "libtwinbed_preload.so"
 ARTIFACTS = "/run/twinbed"
 PROGRAMS = "/run/twinbed-programs"
 _PORT_LIMIT_S = 30.0

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from twinbed.hosts import scratch
 from twinbed.hosts.error import HostError
-from twinbed.hosts.lab import labs_folder
 from twinbed.testbeds.minimega.head import Head, open_head
 from twinbed.testbeds.minimega.socket import CommandSocket, MinimegaError
 
@@ -127,8 +127,7 @@ def nodes(socket: CommandSocket) -> int:
 
 @contextlib.contextmanager
 def _noted(head: Head, identity: str, name: str) -> Iterator[Path]:
-    labs_folder().mkdir(parents=True, exist_ok=True)
-    note = labs_folder() / f"{identity}{_SUFFIX}"
+    note = scratch.root() / f"{identity}{_SUFFIX}"
     partial = note.with_suffix(".new")
     file = os.open(partial, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
@@ -143,7 +142,7 @@ def _noted(head: Head, identity: str, name: str) -> Iterator[Path]:
 def leftovers() -> Sequence[Leftover]:
     """Namespaces that no living process holds."""
     leftovers = []
-    for note in sorted(labs_folder().glob(f"*{_SUFFIX}")):
+    for note in sorted(scratch.root().glob(f"*{_SUFFIX}")):
         with contextlib.suppress(FileNotFoundError), note.open("r+") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from twinbed.hosts import scratch
 from twinbed.hosts.cache import cache_root
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import open_lab
@@ -52,8 +52,7 @@ def prove(image: Image, probe: Path) -> Proof:
 
 
 def _try(image: Image, probe: Path) -> Proof:
-    with tempfile.TemporaryDirectory(prefix="twinbed-proof-") as folder:
-        evidence = Path(folder)
+    with scratch.folder() as evidence:
         try:
             with open_lab(probe, evidence) as lab, contextlib.ExitStack() as stack:
                 settings = QemuSettings(accelerator="kvm")

@@ -6,13 +6,12 @@ Booting takes seconds, so it is done only when asked for, and remembered.
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 from twinbed.contracts.check import Check
 from twinbed.contracts.site import Installed, Site
+from twinbed.hosts import scratch
 from twinbed.hosts.cache import cache_root
 from twinbed.hosts.error import HostError
 from twinbed.links.lab_bed import LabDriver
@@ -57,8 +56,8 @@ def _nic(driver: LabDriver[QemuSettings], model: str, installed: Installed, boot
 
 def _boot(driver: LabDriver[QemuSettings], settings: QemuSettings, installed: Installed) -> Document:
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="twinbed-check-") as folder:
-        site = Site("check", installed.probe, installed.image, Path(folder), tuple(sorted(os.sched_getaffinity(0))))
+    with scratch.folder() as folder:
+        site = Site("check", installed.probe, installed.image, folder, tuple(sorted(os.sched_getaffinity(0))))
         try:
             with driver.up(settings, Topology(), site) as bed:
                 wrong = [item for item in bed.applied if not item.agrees]

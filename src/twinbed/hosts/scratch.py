@@ -1,0 +1,89 @@
+"""One folder of this user's for all that lasts no longer than a command.
+
+Folders in it are locked by who made them. A lock ends with its process, so that ``sweep`` finds those of a killed command.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from twinbed.hosts.error import HostError
+
+PREFIX = "twinbed-"
+_LOCK = "lock"
+_LONGEST = 40
+"""Bytes of the path above: that of a socket has at most 107 (unix(7)), of which a host's name takes its share."""
+
+
+def root() -> Path:
+    """The folder, which is made. It may be in one where everybody may write: raises HostError where it is a link, or somebody
+    else's."""
+    path = _path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=0o700)
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        raise HostError(f"{path} is not a folder of user {os.geteuid()}'s own: whoever made it can change what runs in it")
+    if stat.S_IMODE(found.st_mode) != 0o700:
+        path.chmod(0o700)
+    return path
+
+
+def _path() -> Path:
+    user = os.geteuid()
+    bases = ["/run"] if user == 0 else [os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir(), "/tmp"]
+    return Path(next(base for base in bases if len(os.fsencode(base)) <= _LONGEST), f"twinbed-{user}")
+
+
+@contextlib.contextmanager
+def folder() -> Iterator[Path]:
+    """A private folder that is gone afterwards."""
+    path = root() / f"{PREFIX}{secrets.token_hex(5)}"
+    with contextlib.ExitStack() as stack:
+        with _root_held(fcntl.LOCK_SH):
+            path.mkdir(mode=0o700)
+            stack.callback(shutil.rmtree, path, ignore_errors=True)
+            lock = os.open(path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            stack.callback(os.close, lock)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield path
+
+
+def left_behind() -> Sequence[Path]:
+    """Folders that no living process holds."""
+    with _root_held(fcntl.LOCK_EX):
+        return [path for path in sorted(root().glob(f"{PREFIX}*")) if not _held(path / _LOCK)]
+
+
+@contextlib.contextmanager
+def _root_held(how: int) -> Iterator[None]:
+    """Keeps those who look for dead folders from those who have made one but not yet its lock."""
+    descriptor = os.open(root(), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, how)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _held(lock: Path) -> bool:
+    try:
+        file = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False

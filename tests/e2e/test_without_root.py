@@ -1,0 +1,96 @@
+"""A study by a user who has no rights but to make user namespaces: containers, a shaped link, packets, counters, latency."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from twinbed.hosts.cache import cache_root
+from twinbed.image import Image
+
+pytestmark = pytest.mark.privileged
+
+RUNTIME = "/run/user"
+USER = 61234
+"""No account has it: a user needs none."""
+STUDY = """
+study: without-root
+testbeds: {joined: {driver: container}, apart: {driver: container, tso: off}}
+topology: {link: {rate: 100mbit}}
+workload: {kind: http, duration: 1s, max_requests: 500}
+instruments: [packets, counters, latency]
+replicates: 1
+"""
+
+
+def opened(needed: Iterable[Path]) -> list[str]:
+    """Shell commands that let everybody come to the folders, in a mount namespace of its own. Folders above them that only root
+    may enter are covered by new ones with nothing else in them."""
+    covered: dict[Path, list[Path]] = {}
+    for folder in needed:
+        for above in reversed(folder.parents):
+            if not above.stat().st_mode & 0o001:
+                covered.setdefault(above, []).append(folder)
+                break
+    lines = []
+    for number, (above, folders) in enumerate(covered.items()):
+        new = f"/run/opened-{number}"
+        lines += [f"mkdir {new}", f"mount -t tmpfs -o mode=755 opened {new}"]
+        for folder in folders:
+            there = shlex.quote(f"{new}/{folder.relative_to(above)}")
+            lines += [f"mkdir -p {there}", f"mount --rbind {shlex.quote(str(folder))} {there}"]
+        lines.append(f"mount --rbind {new} {shlex.quote(str(above))}")
+    return lines
+
+
+@pytest.fixture
+def home(tmp_path: Path, image: Image) -> Path:
+    """The user's, with a cache that has the image."""
+    home = tmp_path / "home"
+    (home / "cache").mkdir(parents=True)
+    for name in ("images", "current", "bases"):
+        (home / "cache" / name).symlink_to(cache_root() / name)
+    (home / "study.yaml").write_text(STUDY)
+    for path in (home, home / "cache", home / "study.yaml"):
+        os.chown(path, USER, USER)
+    return home
+
+
+def as_user(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    code = Path(__file__).parents[2]
+    folders = [home, code, cache_root().resolve(), Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()]
+    variables = {"HOME": home, "TWINBED_CACHE": home / "cache", "TMPDIR": home, "XDG_RUNTIME_DIR": RUNTIME}
+    variables |= {"PYTHONPATH": code / "src", "PATH": os.environ["PATH"]}
+    program = "import sys; from twinbed.cli.main import main; sys.exit(main())"
+    command = [
+        *("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--bounding-set=-all", "--no-new-privs"),
+        *("env", "-i", *(f"{name}={value}" for name, value in variables.items()), sys.executable, "-c", program, *words),
+    ]
+    script = [
+        *("mount -t tmpfs run /run", f"install -d -o {USER} {RUNTIME}", *opened(folders)),
+        *(f"cd {shlex.quote(str(home))}", f"exec {shlex.join(command)}"),
+    ]
+    outer = ["unshare", "--mount", "--propagation", "private", "sh", "-ec", "\n".join(script)]
+    return subprocess.run(outer, capture_output=True, text=True, check=False, timeout=200)
+
+
+def test_a_study_of_containers_needs_no_root(home: Path, leaves_nothing: None) -> None:
+    checked = as_user(home, "check", "study.yaml")
+    assert f"user {USER}, without root: a lab gets a user namespace of its own" in checked.stdout, checked.stderr
+    assert "FAILS" not in checked.stdout and checked.returncode == 0
+
+    ran = as_user(home, "run", "study.yaml", "-o", "results", "--no-report")
+    assert ran.returncode in (0, 5), ran.stdout + ran.stderr
+    records = [json.loads(path.read_text()) for path in sorted((home / "results" / "runs").glob("*/run.json"))]
+    assert [record["status"] for record in records] == ["complete"] * 2
+    assert {path.stat().st_uid for path in (home / "results").rglob("*")} == {USER}
+    for record in records:
+        kept = {Path(artifact["path"]).name for artifact in record["artifacts"] if artifact["bytes"]}
+        assert {"client.pcap", "server.pcap", "counters.snap"} <= kept

@@ -1,0 +1,96 @@
+"""Folders that last no longer than a command, and the one folder that they are in."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from twinbed.hosts import scratch
+from twinbed.hosts.error import HostError
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "twinbed-7"
+    monkeypatch.setattr(scratch, "_path", lambda: path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("runtime", "temporary", "expected"),
+    [
+        ("/run/user/7", "/var/tmp", "/run/user/7/twinbed-7"),
+        (None, "/var/tmp", "/var/tmp/twinbed-7"),
+        ("/run/" + "x" * 40, "/var/tmp", "/tmp/twinbed-7"),
+        (None, "/var/tmp/" + "x" * 40, "/tmp/twinbed-7"),
+    ],
+)
+def test_the_path_is_short_enough_for_sockets(
+    runtime: str | None, temporary: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 7)
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: temporary)
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    if runtime:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+    assert str(scratch._path()) == expected
+
+
+def test_a_folder_is_private_and_gone_afterwards(root: Path) -> None:
+    with scratch.folder() as folder:
+        (folder / "below").mkdir()
+        (folder / "below" / "file").write_text("x")
+        assert [path.stat().st_mode & 0o777 for path in (folder, root)] == [0o700, 0o700]
+        assert scratch.left_behind() == []
+    assert list(root.iterdir()) == []
+
+
+def test_a_killed_commands_folder_is_found(root: Path) -> None:
+    program = f"""
+import sys, time
+from pathlib import Path
+from twinbed.hosts import scratch
+scratch._path = lambda: Path({str(root)!r})
+with scratch.folder() as folder:
+    print(folder, flush=True)
+    sys.stdin.read()
+"""
+    with (
+        scratch.folder(),
+        subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder,
+    ):
+        assert holder.stdout
+        folder = Path(holder.stdout.readline().strip())
+        assert scratch.left_behind() == []
+        holder.kill()
+        holder.wait()
+        assert scratch.left_behind() == [folder]
+
+
+def test_a_folder_that_others_may_enter_is_closed(root: Path) -> None:
+    root.mkdir()
+    root.chmod(0o777)
+    scratch.root()
+    assert root.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_link_in_its_place_is_refused(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    root.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(HostError, match=f"^{root} is not a folder of user {os.geteuid()}'s own"):
+        scratch.root()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+@pytest.mark.privileged
+def test_a_folder_that_somebody_else_made_is_refused(root: Path) -> None:
+    root.mkdir()
+    os.chown(root, 12345, 12345)
+    with pytest.raises(HostError, match="whoever made it can change what runs in it"), scratch.folder():
+        pass
+    assert list(root.iterdir()) == []
