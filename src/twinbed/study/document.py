@@ -2,6 +2,7 @@
 
 Scalars follow the core schema of YAML 1.2: ``on``, ``off``, ``yes`` and dates are text.  Keys are text as written.
 Syntax errors, duplicate keys and tags outside the core schema become problems with their place, not exceptions.
+A text of more than MOST_VALUES keys and values, or whose aliases stand for more, is refused as soon as that is seen.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer, ComposerError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from ruamel.yaml.nodes import Node as YamlNode
@@ -20,6 +22,10 @@ from twinbed.model.json import Json
 from twinbed.model.run import Level
 from twinbed.study.problem import Position, Problem
 
+MOST_VALUES = 10_000
+"""The longest study of twinbed's own has 300."""
+
+_DEEPEST = 50
 _CORE = "tag:yaml.org,2002:"
 _MERGE = _CORE + "merge"
 _PLAIN_TEXT = {_CORE + "str", _CORE + "timestamp"}
@@ -93,10 +99,18 @@ def parse(text: str, file: str, problems: list[Problem], *, line: int = 1, colum
     ``line`` and ``column`` say where the text begins in what the user sees.
     """
     yaml = YAML(typ="safe", pure=True)
+    yaml.Composer = _Limited
     start = Position(file, line, column)
     try:
         root = yaml.compose(text)
-        return None if root is None else _Reader(yaml, start, problems).read(root, "")
+        if root is None:
+            return None
+        reader = _Reader(yaml, start, problems)
+        tree = reader.read(root, "")
+        count = _values(tree, {})
+        if count <= MOST_VALUES:
+            return tree
+        problems.append(Problem.at(start, "", f"its aliases stand for {count:,} values", f"at most {MOST_VALUES:,}"))
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = start if mark is None else _shifted(start, mark.line, mark.column)
@@ -110,6 +124,33 @@ def parse(text: str, file: str, problems: list[Problem], *, line: int = 1, colum
     except RecursionError:
         problems.append(Problem.at(start, "", "nested too deeply"))
     return None
+
+
+class _Limited(Composer):
+    """Gives up at the node that is one too many, or too deep."""
+
+    composed = 0
+
+    def compose_node(self, parent: object, index: object) -> YamlNode:
+        self.composed += 1
+        wrong = f"more than {MOST_VALUES:,} keys and values" if self.composed > MOST_VALUES else ""
+        wrong = "nested too deeply" if self.depth > _DEEPEST else wrong
+        if wrong:
+            raise ComposerError(None, None, wrong, self.parser.peek_event().start_mark)
+        node: YamlNode = super().compose_node(parent, index)
+        return node
+
+
+def _values(node: Node, known: dict[int, int]) -> int:
+    """How many values a tree has, where what several aliases stand for counts for each. ``known``: by the node's id."""
+    below: Sequence[Node] = ()
+    if isinstance(node, Items):
+        below = node.items
+    elif isinstance(node, Entries):
+        below = list(node.entries.values())
+    if id(node) not in known:
+        known[id(node)] = 1 + sum(_values(each, known) for each in below)
+    return known[id(node)]
 
 
 def _shifted(start: Position, line: int, column: int) -> Position:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from twinbed import registry
+from twinbed.cli.studyfile import read_study
+from twinbed.model.error import TwinbedError
 from twinbed.study.catalogue import Catalogue
 from twinbed.study.loading import load
 from twinbed.study.problem import Problem, StudyError
@@ -283,7 +285,28 @@ def test_aliases_do_not_multiply_the_work(catalogue: Catalogue) -> None:
     lines = ["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30))]
     with pytest.raises(StudyError) as caught:
         load("\n".join(lines), "x.yaml", catalogue)
-    assert len(caught.value.problems) == 30 + 3
+    (problem,) = caught.value.problems
+    # a0 is 2 values, a1 1 + 9 of that, and so on: with the mapping itself 1 + the sum of a(n) for n from 0 to 29.
+    sizes = [2]
+    for _ in range(29):
+        sizes.append(1 + 9 * sizes[-1])
+    assert str(problem).startswith(f"x.yaml:1:1: its aliases stand for {1 + sum(sizes):,} values; allowed: at most 10,000")
+
+
+def test_a_text_with_too_many_values_is_refused_where_it_has_them(catalogue: Catalogue) -> None:
+    with pytest.raises(StudyError, match=r"^x.yaml:5000:\d+: not YAML: more than 10,000 keys and values"):
+        load("".join(f"k{number}: 1\n" for number in range(300_000)), "x.yaml", catalogue)
+
+
+@pytest.mark.parametrize("size", [2**18 + 1, 52 * 2**20, None], ids=["one byte more", "52 MiB", "without an end"])
+def test_a_file_that_is_no_study_is_not_read_to_its_end(size: int | None, tmp_path: Path) -> None:
+    path = Path("/dev/zero")
+    if size:
+        path = tmp_path / "large.yaml"
+        with path.open("wb") as file:
+            file.truncate(size)
+    with pytest.raises(TwinbedError, match=f"^{path}: more than 256KiB: no study file$"):
+        read_study(path)
 
 
 def test_studies_are_frozen(catalogue: Catalogue) -> None:
