@@ -15,6 +15,7 @@ import click
 from twinbed.contracts import exit_codes as codes
 from twinbed.model.error import TwinbedError
 from twinbed.render.output import opened
+from twinbed.render.spreadsheet import harmless_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,7 +114,7 @@ def write(table: pa.Table, style: str, output: Path | None) -> None:
         if style == "csv":
             from pyarrow import csv
 
-            csv.write_csv(table, file)
+            csv.write_csv(harmless_table(table), file)
         elif style == "json":
             _write_json(table, file)
         else:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
+from types import FrameType
 
 import click
 
@@ -63,11 +66,22 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line; the exit code. A command returns its exit code, or None for 0."""
     try:
         code = cli.main(args=list(arguments), prog_name="twinbed", standalone_mode=False)
+        sys.stdout.flush()
     except TwinbedError as error:
         _explain(error)
         return error.exit_code
     except click.ClickException as error:
         error.show()
+        return codes.USAGE
+    except SystemExit:  # click ends so, and only so, where nobody reads the output
+        return codes.OUTPUT_GONE
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        _nowhere(1)
+        if isinstance(error, BrokenPipeError):
+            return codes.OUTPUT_GONE
+        click.echo(f"twinbed: standard output: {error.strerror}", err=True)
         return codes.USAGE
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
@@ -89,7 +103,30 @@ def _explain(error: TwinbedError) -> None:
 
 
 def main() -> None:
+    _ensure_streams()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP
+            signal.signal(number, _as_interrupt)
     sys.exit(run(sys.argv[1:]))
+
+
+def _as_interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _ensure_streams() -> None:
+    """Standard streams that were closed (`>&-`) go nowhere. Otherwise the next file that is opened would be in their place."""
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            _nowhere(descriptor)
+            setattr(sys, name, os.fdopen(descriptor, "w" if descriptor else "r"))
+
+
+def _nowhere(descriptor: int) -> None:
+    null = os.open(os.devnull, os.O_RDWR)
+    if null != descriptor:
+        os.dup2(null, descriptor)
+        os.close(null)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from pathlib import Path
-from types import FrameType
 
 import click
 
@@ -53,7 +51,6 @@ def command(
     """
     from twinbed.cli.studyfile import read_study
 
-    signal.signal(signal.SIGTERM, _as_interrupt)
     try:
         study = read_study(study_file, overrides, profile)
         # Only now, so that what is wrong in the file is said before libraries are loaded that only a run needs.
@@ -64,7 +61,3 @@ def command(
         again = " ".join(["twinbed", *sys.argv[1:]])
         click.echo(f"\nInterrupted: everything is cleaned up, complete runs are kept. Go on with: {again}", err=True)
         return codes.INTERRUPTED
-
-
-def _as_interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

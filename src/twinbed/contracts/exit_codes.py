@@ -16,9 +16,11 @@ DIFFERENT = 4
 INCONCLUSIVE = 5
 """Compared, and the data do not settle it."""
 INTERRUPTED = 130
-"""Stopped by the user (Ctrl-C); the same command goes on."""
+"""Stopped by the user (Ctrl-C), SIGTERM or SIGHUP; the same command goes on."""
+OUTPUT_GONE = 141
+"""Whoever read the output has gone, as after ``| head``: as of a program that SIGPIPE ended."""
 
 TEXT = (
     "Exit codes: 0 done, 1 some runs failed or a file is cut off, 2 usage or study error, 3 preflight, "
-    "4 compared and different, 5 compared and inconclusive, 130 interrupted."
+    "4 compared and different, 5 compared and inconclusive, 130 interrupted, 141 nobody reads the output."
 )

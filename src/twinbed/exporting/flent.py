@@ -27,6 +27,7 @@ from twinbed.api import Results
 from twinbed.model.json import Document
 from twinbed.model.run import level_text
 from twinbed.render.file_names import Names
+from twinbed.render.spreadsheet import harmless
 from twinbed.render.words import cell_title
 
 VERSION = 4
@@ -71,7 +72,8 @@ def write(results: Results, folder: Path, on_progress: Callable[[int, int], None
     for number, run in enumerate(runs, start=1):
         levels = {factor: run[results.column_of(factor)] for factor in results.factors}
         name = names.of(" ".join([run["testbed"], cell_title(levels), f"#{run['replicate'] + 1}"]))
-        rows.append((f"{name}.flent.gz", run["run"], run["testbed"], *map(level_text, levels.values()), run["replicate"]))
+        texts = [harmless(level_text(level)) for level in levels.values()]
+        rows.append((f"{name}.flent.gz", run["run"], run["testbed"], *texts, run["replicate"]))
         data = document(run, results.factors, of_run[run["run"]], f"{name}.flent.gz")
         content = json.dumps(data, allow_nan=False).encode()
         (folder / f"{name}.flent.gz").write_bytes(gzip.compress(content, mtime=0))

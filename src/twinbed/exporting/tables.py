@@ -1,7 +1,8 @@
 """Tables as CSV and Parquet, with a dictionary of their columns.
 
 CSV is RFC 4180 with LF, UTF-8, a header; texts are in quotes, so that an empty text (``""``) is told from a missing value
-(nothing).  Structures become columns ``name.inner``, lists JSON.  Parquet keeps every type.
+(nothing); a text that a spreadsheet would take for a formula has an apostrophe before it.  Structures become columns
+``name.inner``, lists JSON.  Parquet keeps every type.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from twinbed.api import Results
 from twinbed.exporting.dictionary import described, dictionary, readme
+from twinbed.render.spreadsheet import harmless_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,10 +38,10 @@ def write(results: Results, folder: Path, styles: Sequence[str], on_progress: Ca
         if "parquet" in styles:
             pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
         if "csv" in styles:
-            pc.write_csv(flat(table), folder / f"{name}.csv")
+            pc.write_csv(harmless_table(flat(table)), folder / f"{name}.csv")
         columns += dictionary(name, table, results.factors)
         on_progress(number, len(names))
-    pc.write_csv(_rows(columns), folder / "dictionary.csv")
+    pc.write_csv(harmless_table(_rows(columns)), folder / "dictionary.csv")
     (folder / "README.md").write_text(readme(results, rows, described(results)), encoding="utf-8")
     return rows
 

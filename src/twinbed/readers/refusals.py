@@ -18,4 +18,6 @@ def refusals() -> Iterator[None]:
     except _core.ArtifactError as error:
         raise TwinbedError(str(error)) from error
     except OSError as error:
+        if error.filename is None:  # of the output
+            raise
         raise TwinbedError(f"{error.filename}: {error.strerror}") from error

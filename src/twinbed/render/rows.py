@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import click
 
+from twinbed.render.spreadsheet import harmless
+
 STYLES = ("text", "json", "csv")
 
 Row = Mapping[str, object]
@@ -41,7 +43,7 @@ def as_csv(rows: Sequence[Row]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(rows[0])
-    writer.writerows([_cell(value) for value in row.values()] for row in rows)
+    writer.writerows([harmless(_cell(value)) for value in row.values()] for row in rows)
     return text.getvalue()
 
 

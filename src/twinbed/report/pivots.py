@@ -17,6 +17,7 @@ from twinbed.model.caution import Kind
 from twinbed.model.run import Level, level_text
 from twinbed.model.tables import Outline, Tables
 from twinbed.render.quantities import UnitScale, plus_minus, share, unit_scale
+from twinbed.render.spreadsheet import harmless
 from twinbed.render.tabular import Tabular
 from twinbed.render.words import heading, metric_title
 from twinbed.study.pivot import UNITS, Pivot
@@ -275,5 +276,5 @@ def as_csv(tables: Sequence[Table]) -> str:
                     " ".join(kind.name.lower() for kind in entry.cautions),
                     entry.printed,
                 )
-                writer.writerow("" if value is None else value for value in row)
+                writer.writerow("" if value is None else harmless(value) if isinstance(value, str) else value for value in row)
     return text.getvalue()

@@ -1,0 +1,43 @@
+"""Texts in CSV that a spreadsheet would take for a formula get an apostrophe before them, as OWASP advises ("CSV Injection").
+
+Such texts may come from hosts and files of strangers. Numbers stay as they are, negative ones and those written as text too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def harmless(text: str) -> str:
+    """The text as a spreadsheet shows it."""
+    return f"'{text}" if text.startswith(STARTS) and not _is_number(text) else text
+
+
+def harmless_table(table: pa.Table) -> pa.Table:
+    """The table with such texts in all columns of texts."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for at, field in enumerate(table.schema):
+        texts = table[at]
+        if pa.types.is_dictionary(field.type):
+            texts = texts.cast(field.type.value_type)
+        if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)):
+            continue
+        if pc.any(pc.match_substring_regex(texts, r"\A[=+\-@\t\r]")).as_py():
+            mended = [None if text is None else harmless(text) for text in texts.to_pylist()]
+            table = table.set_column(at, field.name, pa.array(mended, texts.type))
+    return table
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
