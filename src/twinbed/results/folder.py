@@ -14,13 +14,14 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from twinbed.model.error import TwinbedError
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
 
+_LOCK = ".lock"
 _UNFINISHED = ".unfinished-"
 
 
@@ -62,11 +63,13 @@ class Folder:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the lock. Raises ResultsBusy with the holder's process id when another process has it."""
+        """Hold the lock. Raises ResultsBusy with the holder's process id when another process has it. What was made for it goes
+        again where nothing came to be in it, as when preflight refused the study."""
+        made = [folder for folder in (self.runs, *self.runs.parents) if not folder.exists()]
         try:
             with disk_full_is_clear(self.path):
                 self.runs.mkdir(parents=True, exist_ok=True)
-                lock = os.open(self.path / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+                lock = os.open(self.path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise ResultsUnusable(f"{error.filename}: {error.strerror}", advice="name another folder with --output") from None
         try:
@@ -78,14 +81,27 @@ class Folder:
                     f"{self.path}: another twinbed (process {holder}) is writing these results",
                     advice="wait for it, or give this one a folder of its own with --output",
                 ) from None
+            if not os.fstat(lock).st_nlink:
+                raise ResultsBusy(f"{self.path}: another twinbed has just given these results up", advice="try again")
             with disk_full_is_clear(self.path):
                 os.ftruncate(lock, 0)
                 os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
             for unfinished in self.runs.glob(f"{_UNFINISHED}*"):
                 shutil.rmtree(unfinished)
-            yield
+            try:
+                yield
+            finally:
+                if made and {entry.name for entry in self.path.iterdir()} == {_LOCK, self.runs.name}:
+                    self._give_up(made)
         finally:
             os.close(lock)
+
+    def _give_up(self, made: Sequence[Path]) -> None:
+        with contextlib.suppress(OSError):  # one that is not empty stays, with those above it
+            self.runs.rmdir()
+            (self.path / _LOCK).unlink()
+            for folder in made[1:]:
+                folder.rmdir()
 
     def status(self, run: str) -> str | None:
         """``complete``, ``failed``, or None where there is no such run."""

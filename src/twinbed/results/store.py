@@ -72,9 +72,9 @@ class Store:
             raise StoreError(f"{path} is no archive, or not all of one", advice="get it again, or give a results folder")
         if not path.is_dir():
             raise StoreError(f"{path}: no such folder", advice="give the results folder that `twinbed run` named")
-        if not runs.is_dir() and not (path / "study.json").is_file():
+        if not any(runs.glob("*")) and not (path / "study.json").is_file():
             raise StoreError(
-                f"{shown} is not a results folder: it holds neither study.json nor runs/",
+                f"{shown} is not a results folder: it holds neither study.json nor a run",
                 advice="give the results folder that `twinbed run` named",
             )
         study = _study(path, shown)

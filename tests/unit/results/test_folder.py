@@ -16,6 +16,7 @@ from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.registry import catalogue
 from twinbed.results.folder import DiskFull, Folder, ResultsBusy, ResultsUnusable
+from twinbed.results.store import Store, StoreError
 from twinbed.study.loading import load
 from twinbed.study.run import Run
 
@@ -146,3 +147,30 @@ def test_a_record_that_cannot_be_read_is_not_taken_for_none(text: str, folder: F
     (folder.runs / "abc" / "run.json").write_text(text, errors="surrogateescape")
     with pytest.raises(ResultsUnusable, match=r"abc/run\.json cannot be read"):
         folder.status("abc")
+
+
+def test_what_was_made_for_nothing_goes_again(tmp_path: Path) -> None:
+    results = tmp_path / "results" / "study"
+    with pytest.raises(KeyboardInterrupt), Folder(results).locked():
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_there_or_came_to_be_stays(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    with Folder(tmp_path / "results").locked():
+        pass
+    with Folder(tmp_path / "other").locked():
+        (tmp_path / "other" / "study.json").write_text("{}")
+    assert sorted(path.name for path in (tmp_path / "other").iterdir()) == [".lock", "runs", "study.json"]
+    (tmp_path / "mine").mkdir()
+    with Folder(tmp_path / "mine" / "study").locked():
+        (tmp_path / "mine" / "notes").write_text("x")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes"]
+    assert (tmp_path / "results").is_dir()
+
+
+def test_a_folder_without_a_run_is_no_results(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    with pytest.raises(StoreError, match="it holds neither study.json nor a run"):
+        Store.open(tmp_path)
