@@ -65,6 +65,34 @@ def test_the_window_scale_tells_hosts_apart_unless_buffers_are_alike(
     assert packets.extract(PacketsParams(), place.artifacts).tables["connections"].num_rows == 2 * 20
 
 
+HELLOS = """
+study: hellos
+testbeds: {{bed: {{driver: container}}}}
+workload: {{kind: http, https: on, duration: 5s, max_requests: 5}}
+instruments: {{packets: {{snaplen: {snaplen}}}}}
+replicates: 1
+"""
+
+
+@pytest.mark.parametrize("snaplen", [96, 2048])
+def test_hellos_are_those_of_both_programs_where_packets_are_whole(
+    snaplen: int, site: Callable[..., Site], leaves_nothing: None
+) -> None:
+    run = design.runs(load(HELLOS.format(snaplen=snaplen), "hellos.yaml", catalogue()))[0]
+    place = site()
+    execute(run, PLUGINS, place, Outcome(), list[Phase]().append)
+    rows = packets.extract(PacketsParams(), place.artifacts).tables["fingerprints"].to_pylist()
+    hashes = {(row["host"], row["feature"]): (row["text"], row["seen"]) for row in rows if row["feature"].startswith("ja")}
+    assert hashes.keys() == {("client", "ja3"), ("client", "ja4"), ("server", "ja3s")}
+    if snaplen == 96:
+        assert set(hashes.values()) == {(None, 0)}
+    else:
+        # tests/golden/tls: ab with the same library, by tshark; it asks an address, and offers no protocol.
+        assert hashes["client", "ja3"] == ("c12b4ccd5320bbb380ca1a9df90f771d", 5)
+        assert (hashes["client", "ja4"][0] or "").startswith("t13i3")
+        assert hashes["server", "ja3s"][1] == 5
+
+
 STUDY = """
 study: inside
 testbeds: {bed: {driver: container}}

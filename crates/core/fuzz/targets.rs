@@ -8,6 +8,7 @@ use twinbed_core::syscall::Architecture;
 use twinbed_core::capture::{read_merged, read_slice, read_stream, Decompressed};
 use twinbed_core::proc::{kernel_log, Counters};
 use twinbed_core::readers::matching::{match_captures, Options as PairOptions};
+use twinbed_core::readers::observer::tls::hello;
 use twinbed_core::readers::tcptrace::{Engine, Options, Row};
 use twinbed_core::readers::udp::{streams, Headers, Options as UdpOptions, Width};
 use twinbed_core::readers::{self, http, observer, packetisation, stalls, zeek};
@@ -155,6 +156,21 @@ pub fn packets(data: &[u8]) {
             }
             assert!(seen.hosts.iter().all(|host| host.syns > 0));
         }
+    }
+}
+
+/// The hello of a client or server as the first bytes that they send: fingerprints have their form.
+pub fn hello(data: &[u8]) {
+    let is_hash = |text: &str, digits: usize| {
+        text.len() == digits && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    if let Some(hello::Client { ja3, ja4 }) = hello::client(data) {
+        let parts: Vec<&str> = ja4.split('_').collect();
+        assert!(is_hash(&ja3, 32) && parts.len() == 3 && parts[0].len() == 10, "{ja3} {ja4}");
+        assert!(is_hash(parts[1], 12) && is_hash(parts[2], 12), "{ja4}");
+    }
+    if let Some(ja3s) = hello::server(data) {
+        assert!(is_hash(&ja3s, 32), "{ja3s}");
     }
 }
 

@@ -114,6 +114,31 @@ fn packets() {
 }
 
 #[test]
+fn packets_of_tls() {
+    run(&capture_seeds("../../tests/golden/tls"), 1000, targets::packets);
+}
+
+/// Any bytes, and real hellos: each begins after its record's header and its own.
+#[test]
+fn hello() {
+    let captures = seeds("../../tests/golden/tls", |name| name.ends_with(".pcap"));
+    let hellos: Vec<Vec<u8>> = captures
+        .iter()
+        .flat_map(|capture| {
+            let begins = |at: &usize| matches!(capture[*at..], [22, 3, _, _, _, 1 | 2, 0, ..]);
+            let places: Vec<usize> = (0..capture.len()).filter(begins).collect();
+            places.into_iter().map(|at| {
+                let hello = &capture[(at + 9).min(capture.len())..];
+                let bytes = usize::from(u16::from_be_bytes([capture[at + 7], capture[at + 8]]));
+                hello[..bytes.min(hello.len())].to_vec()
+            })
+        })
+        .collect();
+    assert!(hellos.len() > 2);
+    run(&hellos, 4000, targets::hello);
+}
+
+#[test]
 fn pcapng() {
     run(&seeds(CAPTURES, |name| name.ends_with(".pcapng")), 3000, targets::pcapng);
 }

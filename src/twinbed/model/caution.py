@@ -48,6 +48,10 @@ class Kind(Enum):
         "checksums in the capture are unfinished: they are offloaded",
         "as on NICs with offload; for packets as a wire has them, switch tx checksum offload off on the hosts",
     )
+    HELLOS_CUT = (
+        "hellos of TLS were not captured as a whole: JA3, JA3S and JA4 are missing",
+        "the instrument packets keeps 96 bytes of a packet unless its snaplen says otherwise; 2048 keeps hellos whole",
+    )
     REPLAYED_OTHERWISE = (
         "some packets of the capture were not replayed, or not as they were",
         "the detail says which and why; what does not depend on them holds",

@@ -6,6 +6,8 @@ import re
 import shutil
 import subprocess
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -79,3 +81,72 @@ def test_fields_are_tshark_s(name: str) -> None:
         (row,) = rows
         for feature, text in zip(_FIELDS, row, strict=True):
             assert every[feature][of] == float({"True": "1", "False": "0"}.get(text, text)), (feature, of)
+
+
+# --- TLS: tests/golden/tls/tls.sh made the captures, and fields.tsv from them with tshark 4.0.17.
+
+TLS = GOLDEN / "tls"
+CLIENT_HELLO, SERVER_HELLO = "1", "2"
+_VERSIONS = {"0x0304": "13", "0x0303": "12", "0x0302": "11", "0x0301": "10"}
+
+
+def hellos() -> Iterator[tuple[str, dict[str, str]]]:
+    """File, and the first hello of each direction of a connection."""
+    hashes = ("source", "destination", "type", "ja3", "ja3s")
+    names = (*hashes, "version", "ciphers", "extensions", "versions", "algorithms", "alpn")
+    seen = set()
+    for line in (TLS / "fields.tsv").read_text().splitlines():
+        file, *values = line.split("\t")
+        fields = dict(zip(names, values, strict=True))
+        if (file, fields["source"], fields["destination"]) not in seen:
+            seen.add((file, fields["source"], fields["destination"]))
+            yield file, fields
+
+
+def hash_of(parts: Sequence[str]) -> str:
+    return sha256("_".join(part for part in parts if part).encode()).hexdigest()[:12] if parts[0] else "0" * 12
+
+
+def ja4(fields: dict[str, str]) -> str:
+    """As FoxIO's technical details say, of what tshark read; these clients send no GREASE."""
+    ciphers = [code.removeprefix("0x") for code in fields["ciphers"].split(",")]
+    kinds = [f"{int(kind):04x}" for kind in fields["extensions"].split(",")]
+    versions = fields["versions"].split(",") if fields["versions"] else [fields["version"]]
+    first = fields["alpn"].split(",")[0].encode().decode("unicode_escape") if fields["alpn"] else ""
+    alpn = "00" if not first else first[0] + first[-1]
+    if not alpn.isalnum():
+        digits = first.encode("latin-1").hex()
+        alpn = digits[0] + digits[-1]
+    algorithms = ",".join(code.removeprefix("0x") for code in fields["algorithms"].split(",") if code)
+    offered = ",".join(sorted(kind for kind in kinds if kind not in ("0000", "0010")))
+    name = "d" if "0000" in kinds else "i"
+    shown = f"t{_VERSIONS[max(versions)]}{name}{len(ciphers):02}{len(kinds):02}{alpn}"
+    return f"{shown}_{hash_of([','.join(sorted(ciphers))])}_{hash_of([offered, algorithms])}"
+
+
+def test_hashes_of_hellos_are_tshark_s() -> None:
+    """Clients of OpenSSL, curl, ab and wrk; with and without a name, TLS 1.2 and 1.3, a hello of three segments, a retry."""
+    expected: dict[tuple[str, str, str], set[str]] = {}
+    for file, fields in hellos():
+        of = {"ja3": fields["ja3"], "ja4": ja4(fields)} if fields["type"] == CLIENT_HELLO else {"ja3s": fields["ja3s"]}
+        for feature, text in of.items():
+            role = "responder" if feature == "ja3s" else "originator"
+            expected.setdefault((file, role, feature), set()).add(text)
+    found = {
+        (capture.stem, role, feature): {text}
+        for capture in sorted(TLS.glob("*.pcap"))
+        for feature in ("ja3", "ja4", "ja3s")
+        for (role, _), text in ours(capture, feature).items()
+    }
+    assert found == expected
+    assert len({min(texts) for (_, _, feature), texts in expected.items() if feature == "ja4"}) > 6
+
+
+@pytest.mark.skipif(not shutil.which("editcap"), reason="needs editcap (./setup.sh test)")
+def test_hashes_are_missing_where_packets_are_cut(tmp_path: Path) -> None:
+    cut = tmp_path / "cut.pcap"
+    subprocess.run(["editcap", "-s", "96", TLS / "curl.pcap", cut], check=True, timeout=60, capture_output=True)
+    assert set(ours(cut, "ja3").values()) == set(ours(cut, "ja4").values()) == {None}
+    assert set(ours(cut, "ja3s").values()) == {None}
+    # A client that speaks no TLS has no such rows.
+    assert ours(GOLDEN / "captures/http-short.pcap", "ja3") == {}

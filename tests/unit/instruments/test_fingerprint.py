@@ -199,13 +199,17 @@ def test_a_broken_file_costs_its_own_features(tmp_path: Path) -> None:
 
 MANUAL = (Path(__file__).parents[3] / "docs/fingerprint.md").read_text()
 CAPTURE = Path(__file__).parents[2] / "golden/captures/http-short.pcap"
+TLS = Path(__file__).parents[2] / "golden/tls/curl.pcap"
 
 
-def test_the_manual_s_study_is_one_and_its_list_of_passive_features_is_whole() -> None:
-    (text,) = re.findall(r"```yaml\n(.*?)```", MANUAL, re.DOTALL)
-    assert load(text, "manual.yaml", catalogue()).name == "fingerprint"
-    tables, _ = _core.capture_tables(CAPTURE, ["observer"])
-    names = set(tables["fingerprints"]["feature"].to_pylist())
+def test_the_manual_s_studies_are_some_and_its_list_of_passive_features_is_whole() -> None:
+    texts = re.findall(r"```yaml\n(.*?)```", MANUAL, re.DOTALL)
+    assert [load(text, "manual.yaml", catalogue()).name for text in texts] == ["fingerprint", "hellos"]
+    names: set[str] = set()
+    for capture in (CAPTURE, TLS):
+        tables, _ = _core.capture_tables(capture, ["observer"])
+        names |= set(tables["fingerprints"]["feature"].to_pylist())
+    assert {"ja3", "ja3s", "ja4"} < names
     passive = MANUAL.partition("### Passive")[2].partition("### Active")[0]
     listed = set(re.findall(r"`([a-z0-9_]+)`", passive))
     assert {name for name in names if not name.startswith("syn_ack_delay_")} <= listed

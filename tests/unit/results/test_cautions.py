@@ -1,13 +1,18 @@
-"""Goodput held against what Ethernet can carry: 941.5 Mbit/s on 1 Gbit/s with an MTU of 1500, the field's known figure."""
+"""Cautions of settings and values together.
+
+Goodput is held against what Ethernet can carry: 941.5 Mbit/s on 1 Gbit/s with an MTU of 1500, the field's known figure.
+"""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
 from twinbed.metrics.metric import Value
-from twinbed.results.extract.cautions import above_link_rate
+from twinbed.model.caution import Kind
+from twinbed.results.extract.cautions import above_link_rate, hellos_cut
 
 
 def record(kind: str = "container", **topology: object) -> SimpleNamespace:
@@ -41,3 +46,22 @@ def test_nothing_is_said_of_a_shaper_where_there_is_none() -> None:
     [caution] = above_link_rate(record("imported"), [Value("goodput", 951.6e6, "bit/s")])
     assert caution.detail == "951.6 Mbit/s over links that carry 941.5"
     assert "shaper" not in caution.kind.meaning + caution.kind.advice
+
+
+@pytest.mark.parametrize(
+    ("instruments", "ja3", "details"),
+    [
+        ({"packets": {"kind": "packets"}, "looks": {"kind": "fingerprint"}}, None, ["ja3 of client"]),
+        ({"packets": {"kind": "packets"}, "looks": {"kind": "fingerprint"}}, "c12b4ccd5320bbb380ca1a9df90f771d", []),
+        # Nobody asked what gives hosts away.
+        ({"packets": {"kind": "packets"}}, None, []),
+    ],
+)
+def test_hellos_that_were_cut_are_a_caution_where_fingerprints_are_wanted(
+    instruments: dict, ja3: str | None, details: list[str]
+) -> None:
+    texts = pa.array([ja3, None], pa.string())
+    table = pa.table({"host": ["client", "client"], "feature": ["ja3", "clock_skew_ppm"], "text": texts})
+    of = SimpleNamespace(id="r", settings={"instruments": instruments})
+    found = list(hellos_cut(of, [("flows", pa.table({})), ("fingerprints", table)]))
+    assert [(caution.kind, caution.detail) for caution in found] == [(Kind.HELLOS_CUT, detail) for detail in details]

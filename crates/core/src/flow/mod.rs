@@ -5,6 +5,7 @@ mod index;
 mod key;
 mod pair;
 pub mod protocol;
+pub(crate) mod reassembly;
 mod span;
 mod summary;
 pub(crate) mod table;

@@ -24,13 +24,13 @@ OBSERVERS = ("passive", "active", "host")
 PASSIVE = OBSERVERS[0]
 BLOCKS = 4
 """Of one length that are taken of each run, evenly from all that there are."""
-OF_A_SYN = frozenset(
+OF_ONE_PACKET = frozenset(
     [
         *("tcp_signature", "tcp_options", "tcp_quirks", "syn_window", "window_scale", "mss"),
-        *("ttl", "df", "ecn", "ip_ecn", "mac_vendor", "mac_local"),
+        *("ttl", "df", "ecn", "ip_ecn", "mac_vendor", "mac_local", "ja3", "ja3s", "ja4"),
     ]
 )
-"""What any one SYN says, however many the table's value rests on."""
+"""What any one SYN or hello says, however many the table's value rests on."""
 SHORTEST_S = 1e-9
 """Captures tell no shorter times."""
 KEYS = ("run", "link", "direction", "packets", "block", "seconds")
@@ -88,7 +88,7 @@ def seen_by(source: Tables) -> dict[str, dict[str, Seen]]:
         # Of several hosts of a role the first one stands for all.
         if name not in seen.once:
             seen.once[name] = row["text"] if row["value"] is None else _number(name, row["value"])
-            seen.needs[name] = 1 if row["feature"] in OF_A_SYN else row["seen"] or 1
+            seen.needs[name] = 1 if row["feature"] in OF_ONE_PACKET else row["seen"] or 1
     for run, seen in _windows(source):
         found[PASSIVE][run].blocks, found[PASSIVE][run].seconds = seen.blocks, seen.seconds
     return {observer: dict(found[observer]) for observer in OBSERVERS if observer in found}

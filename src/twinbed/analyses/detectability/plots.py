@@ -8,7 +8,7 @@ from twinbed.analyses.detectability.needed import TARGET
 from twinbed.analyses.detectability.result import Cost, Detectability, Detection
 from twinbed.analyses.detectability.words import WHO, area_text
 from twinbed.render.over_n import LEGEND
-from twinbed.render.plots import DASHES, MUTED, RULE, SERIES, WIDTH, Spec, panels
+from twinbed.render.plots import DASHES, MUTED, SERIES, WIDTH, Spec, panels
 from twinbed.render.words import cell_title, metric_name
 
 HEIGHT = 180
@@ -52,7 +52,7 @@ def _over_length(name: str, group: Sequence[Detection], testbeds: Sequence[str])
         if told is not None
         for length in told.lengths
     ]
-    lowest = min(0.4, *(length.accuracy for each in group for length in each.as_is.lengths))
+    lowest = min(0.4, *(float(str(row["accuracy"])) for row in rows))
     x: Spec = {
         "field": "packets",
         "type": "quantitative",
@@ -77,7 +77,7 @@ def _over_length(name: str, group: Sequence[Detection], testbeds: Sequence[str])
     layer: list[Spec] = [
         {
             "data": {"values": [{"accuracy": TARGET}, {"accuracy": 0.5}]},
-            "mark": {"type": "rule", "color": RULE, "strokeDash": [4, 3], "aria": False},
+            "mark": {"type": "rule", "color": MUTED, "strokeDash": [4, 3], "aria": False},
             "encoding": {"y": y},
         },
         {
@@ -132,7 +132,7 @@ def _pareto(name: str, group: Sequence[Cost], axis: str) -> Spec:
     layer: list[Spec] = [
         {
             "data": {"values": [{"area": 0.5}]},
-            "mark": {"type": "rule", "color": RULE, "strokeDash": [4, 3], "aria": False},
+            "mark": {"type": "rule", "color": MUTED, "strokeDash": [4, 3], "aria": False},
             "encoding": {"y": y},
         },
         {

@@ -19,7 +19,7 @@ from twinbed.render.words import caution_sentences, left_out
 KEY, TITLE = "detectability", "Can it be told"
 LINES = (
     "The share of observations that are told right over their length: solid by all features, dashed by the residue, "
-    "which no setting removes. The upper line is 95 %, the lower one guessing."
+    "which no setting removes. The thin grey lines are 95 % and guessing."
 )
 COSTS = (
     "How well each testbed is told against its speed, with intervals of the AUC: to the right is fast, below is hidden. Those "

@@ -58,6 +58,8 @@ TITLES = {
     "icmp_ttl": "TTL of ICMP answers",
     "nmap_os": "system by nmap",
     "ja3": "JA3",
+    "ja3s": "JA3S",
+    "ja4": "JA4",
     "cpuid_hypervisor": "hypervisor by CPUID",
     "dmi_vendor": "DMI vendor",
     "pci_ids": "PCI devices",

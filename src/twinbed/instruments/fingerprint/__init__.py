@@ -8,7 +8,7 @@ So nothing but hosts of the testbed is asked, and the workload is not disturbed.
 Gives the table ``fingerprints`` (observer, host, feature, text, value, seen) and, of what is a quantity, metrics of each host.
 What captures tell is in the same table, by the instrument ``packets``.  docs/fingerprint.md lists the features.
 
-Limits: nmap takes 5 to 20 s for a server, one after another.  TLS is not asked: to a port with TLS the requests are plain.
+Limits: nmap takes 5 to 20 s for a server, one after another.  To a port with TLS the requests are plain.
 """
 
 from __future__ import annotations

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from twinbed.metrics.metric import Value
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document, Json
 from twinbed.model.record import IMPORTED, Record
 from twinbed.model.topology import Topology
 from twinbed.statistics.physics import Accounting, Path, tcp_goodput
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FINGERPRINT = "fingerprint"
+"""The instrument whose user wants hosts' hellos."""
+OF_HELLOS = ("ja3", "ja3s", "ja4")
+"""Features of the table ``fingerprints``."""
 
 
 def above_link_rate(record: Record, values: Iterable[Value]) -> Iterator[Caution]:
@@ -28,3 +38,23 @@ def above_link_rate(record: Record, values: Iterable[Value]) -> Iterator[Caution
                 yield Caution(Kind.ABOVE_GIVEN_RATE, detail, record.id)  # no shaper of ours is there, and none is known of
             else:
                 yield Caution(Kind.ABOVE_LINK_RATE, f"{detail} ({shaped * links / 1e6:.1f} as the shaper counts)", record.id)
+
+
+def hellos_cut(record: Record, tables: Iterable[tuple[str, pa.Table]]) -> Iterator[Caution]:
+    """Where hosts' fingerprints are asked for and a host spoke TLS, but none of its hellos was captured whole."""
+    instruments = record.settings["instruments"]
+    if not isinstance(instruments, Mapping) or FINGERPRINT not in (each.get("kind") for each in _settings(instruments)):
+        return
+    missing = [
+        f"{row['feature']} of {row['host']}"
+        for name, table in tables
+        if name == "fingerprints"
+        for row in table.to_pylist()
+        if row["feature"] in OF_HELLOS and row["text"] is None
+    ]
+    if missing:
+        yield Caution(Kind.HELLOS_CUT, ", ".join(missing), record.id)
+
+
+def _settings(instruments: Mapping[str, Json]) -> Sequence[Document]:
+    return [each for each in instruments.values() if isinstance(each, Mapping)]

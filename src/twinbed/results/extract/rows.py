@@ -30,7 +30,7 @@ from twinbed.model.json import Document, Json, integer, text
 from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.model.services import Service
-from twinbed.results.extract.cautions import above_link_rate
+from twinbed.results.extract.cautions import above_link_rate, hellos_cut
 from twinbed.results.extract.completeness import completeness
 from twinbed.results.extract.condense import condensed
 from twinbed.results.extract.derived import derive, fairness, work_done
@@ -203,6 +203,7 @@ def read_run(
     rows.cautions.extend(cautions)
     values, rows.tables = extra(rows.tables, extractions[0].services)
     rows.values.extend(values)
+    rows.cautions.extend(hellos_cut(record, rows.tables))
     rows.tables = condensed(rows.tables)
     _without_nonsense(rows)
     rows.cautions.extend(above_link_rate(record, [value for value, _ in rows.values]))

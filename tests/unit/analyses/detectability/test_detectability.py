@@ -15,6 +15,7 @@ from twinbed.analyses.detectability.analysis import DetectabilityParams
 from twinbed.analyses.detectability.analysis import analysis as detectability
 from twinbed.analyses.detectability.features import matrix, seen_by
 from twinbed.analyses.detectability.needed import needed
+from twinbed.analyses.detectability.plots import over_length
 from twinbed.analyses.detectability.removed_by import OFFLOAD, REMEDIES, Remedy, is_applied
 from twinbed.analyses.detectability.result import Detection, Length, Needed
 from twinbed.analyses.detectability.section import page
@@ -221,6 +222,16 @@ def test_tables_are_json_and_the_page_has_all_of_it() -> None:
     shown = page(result, "made")
     assert shown.count("<svg") == 2 and "&lt;b&gt;" in shown and "<b>" not in shown
     assert "What hiding costs" in shown and "window scale (server)" in shown
+
+
+def test_the_picture_has_room_for_the_residue_s_accuracies() -> None:
+    result = detectability.run(study(Made(scale=5)))
+    (found,) = [each for each in result.detections if each.observer == "passive"]
+    assert found.residue is not None
+    low = replace(found.residue, lengths=(Length(4, 0.1, 0.5, 0.5), Length(16, 0.4, 0.1, 0.12)))
+    (panel,) = over_length(replace(result, detections=(replace(found, residue=low),)))["vconcat"]
+    (domain,) = {tuple(layer["encoding"]["y"]["scale"]["domain"]) for layer in panel["layer"]}
+    assert domain == (0.12, 1)
 
 
 def test_reports_show_it_where_the_study_asked_for_it() -> None:

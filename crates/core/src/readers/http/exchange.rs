@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use super::mark::Mark;
 use super::message::{begins_request, begins_response, Event, Head, Parser};
-use super::reassembly::Chunk;
 use super::steps::{Below, Sampling, Steps};
 use super::waits::Sides;
+use crate::flow::reassembly::Chunk;
 
 /// Most requests without a response on one connection; one more is taken for a part of the last.
 const MAX_PENDING: usize = 1024;

@@ -16,7 +16,6 @@
 mod exchange;
 mod mark;
 mod message;
-mod reassembly;
 mod records;
 mod sample;
 mod steps;
@@ -31,12 +30,12 @@ pub use waits::{Kind, Wait, DELAYED_NS, TIMEOUT_NS};
 
 use super::Reader;
 use crate::capture::{self, Counts, Ended, Frame, Origin};
+use crate::flow::reassembly::{Chunk, Stream, MAX_WAITING_BYTES};
 use crate::flow::tracking::{Followed, Tracking};
 use crate::flow::Key;
 use crate::wire::tcp::{Segment, ACK, FIN, SYN};
 use crate::wire::{self, Dissected, Packet, Transport};
 use exchange::{Exchanges, MAX_BEFORE};
-use reassembly::{Chunk, Stream, MAX_WAITING_BYTES};
 use records::{begins_handshake, Records};
 use sample::Bounds;
 use steps::hash_of;

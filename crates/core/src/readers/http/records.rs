@@ -7,7 +7,7 @@
 //! client's Finished, cannot be told from an answer. Where a head lies in bytes that were not captured, a segment that
 //! begins with one tells where records begin again, and until then all counts as application data.
 
-use super::reassembly::Chunk;
+use crate::flow::reassembly::Chunk;
 
 const HEAD_BYTES: usize = 5;
 const CHANGE_CIPHER_SPEC: u8 = 20;

@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use super::moments::Moments;
 use super::signature::{Read, Signature};
 use super::slope::Slope;
+use super::tls::{hello, Ended, CLIENT_HELLO};
 
-/// Different signatures that are kept of a host. Further ones count among its SYNs only.
+/// Different signatures that are kept of a host, and fingerprints of each kind. Further ones count among all only.
 const SIGNATURES: usize = 32;
 /// SYNs whose timestamps are held against each other.
 const STARTS: usize = 64;
@@ -80,6 +81,38 @@ impl Identifications {
     }
 }
 
+/// How often each text was said.
+#[derive(Debug, Default)]
+struct Tally {
+    texts: Vec<(String, u64)>,
+    all: u64,
+}
+
+impl Tally {
+    fn add(&mut self, text: String) {
+        self.all += 1;
+        if let Some((_, count)) = self.texts.iter_mut().find(|(one, _)| *one == text) {
+            *count += 1;
+        } else if self.texts.len() < SIGNATURES {
+            self.texts.push((text, 1));
+        }
+    }
+
+    /// The first of those that are equally frequent.
+    fn most(&self) -> Option<String> {
+        self.texts.iter().rev().max_by_key(|(_, count)| *count).map(|(text, _)| text.clone())
+    }
+}
+
+/// The hellos of TLS that a host began its side of connections with.
+#[derive(Debug, Default)]
+struct Hellos {
+    begun: u64,
+    ja3: Tally,
+    ja4: Tally,
+    ja3s: Tally,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Profile {
     syns: u64,
@@ -92,6 +125,7 @@ pub(super) struct Profile {
     mac: Option<[u8; 6]>,
     /// From a SYN to its answer.
     pub answer_s: Moments,
+    hellos: Hellos,
 }
 
 impl Profile {
@@ -112,6 +146,20 @@ impl Profile {
     pub fn timestamps(&mut self, slope: Slope, count: u64) {
         self.slope.join(slope);
         self.timestamps += count;
+    }
+
+    /// `kind` is the message's type.
+    pub fn hello(&mut self, kind: u8, ended: &Ended) {
+        self.hellos.begun += 1;
+        let Ended::Whole(message) = ended else { return };
+        if kind == CLIENT_HELLO {
+            if let Some(hello::Client { ja3, ja4 }) = hello::client(message) {
+                self.hellos.ja3.add(ja3);
+                self.hellos.ja4.add(ja4);
+            }
+        } else if let Some(ja3s) = hello::server(message) {
+            self.hellos.ja3s.add(ja3s);
+        }
     }
 
     /// `None` of a host without a SYN.
@@ -153,6 +201,14 @@ impl Profile {
             features.number("syn_ack_delay_sd_s", self.answer_s.deviation());
             features.number("syn_ack_delay_skewness", self.answer_s.skewness());
             features.number("syn_ack_delay_kurtosis", self.answer_s.kurtosis());
+        }
+        let Hellos { begun, ja3, ja4, ja3s } = &self.hellos;
+        let of_role =
+            if role == Role::Originator { [("ja3", ja3), ("ja4", ja4)].to_vec() } else { vec![("ja3s", ja3s)] };
+        // A host without TLS has no such rows; where no hello is whole, they are there and say nothing.
+        for (name, tally) in of_role.into_iter().filter(|_| *begun > 0) {
+            features.seen = tally.all;
+            features.text(name, tally.most());
         }
         Some(Host { role, address, syns: self.syns, features: features.rows })
     }

@@ -6,14 +6,17 @@
 //! | `signature` | a SYN in p0f's notation |
 //! | `host` | one host's features over all its connections |
 //! | `windows` | blocks of 4 to 16384 packets |
+//! | `tls` | the hellos of TLS as JA3, JA3S and JA4 |
 //! | `slope`, `moments` | the rate of timestamps; moments of delays |
 //!
-//! TCP alone, one pass. Memory: 32,768 connections (see `flow::tracking`), [`MAX_HOSTS`] hosts of 4 KiB at most, and the blocks.
+//! TCP alone, one pass. Memory: 32,768 connections (see `flow::tracking`), [`MAX_HOSTS`] hosts of 8 KiB at most, what waits of
+//! hellos (64 MiB, see `flow::reassembly`), and the blocks.
 
 mod host;
 mod moments;
 mod signature;
 mod slope;
+pub mod tls;
 mod windows;
 
 use std::collections::HashMap;
@@ -24,11 +27,13 @@ pub use windows::{Window, BLOCKS, LENGTHS};
 
 use super::Reader;
 use crate::capture::{self, Counts, Ended, Frame, LinkType};
+use crate::flow::reassembly::MAX_WAITING_BYTES;
 use crate::flow::tracking::{Followed, Tracking};
 use crate::wire::tcp::{captured_options, timestamp, Segment, ACK, FIN, PSH, RST, SYN};
 use crate::wire::{self, Dissected, Packet, Transport};
 use host::Profile;
 use slope::Line;
+use tls::{First, CLIENT_HELLO, SERVER_HELLO};
 use windows::{Blocks, Seen};
 
 /// Hosts that are told apart, each role for itself. SYNs of further ones are counted as skipped.
@@ -46,7 +51,7 @@ pub struct Observed {
     pub skipped: Counts,
 }
 
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default)]
 struct Side {
     max_segment_bytes: Option<u16>,
     /// Whether its SYN was seen, with the scale that it offered.
@@ -56,6 +61,7 @@ struct Side {
     end: Option<u32>,
     line: Line,
     timestamps: u64,
+    hello: First,
 }
 
 /// A connection while packets come; sides are indexed by whether they are the key's low end.
@@ -68,24 +74,41 @@ struct Live {
     sides: [Side; 2],
 }
 
+type Hosts = HashMap<(Role, u128, bool), Profile, foldhash::fast::RandomState>;
+
 /// Takes frames one by one.
-#[derive(Default)]
 pub struct Observer {
     packets: u64,
     connections: Tracking<Live>,
-    hosts: HashMap<(Role, u128, bool), Profile, foldhash::fast::RandomState>,
+    hosts: Hosts,
+    /// Bytes of hellos that may still wait.
+    spare: usize,
     /// To the client, to the server.
     blocks: [Blocks; 2],
     windows: Vec<Window>,
     skipped: Counts,
 }
 
+impl Default for Observer {
+    fn default() -> Self {
+        Observer {
+            packets: 0,
+            connections: Tracking::default(),
+            hosts: Hosts::default(),
+            spare: MAX_WAITING_BYTES,
+            blocks: Default::default(),
+            windows: Vec::new(),
+            skipped: Counts::default(),
+        }
+    }
+}
+
 impl Observer {
     #[inline]
     fn segment(&mut self, frame: &Frame, packet: &Packet, segment: &Segment) {
-        let hosts = &mut self.hosts;
+        let Observer { hosts, spare, .. } = self;
         let (followed, sender_is_low) =
-            self.connections.segment(self.packets, packet, segment, |followed| timestamps_of(followed, hosts));
+            self.connections.segment(self.packets, packet, segment, |followed| ends_of(followed, hosts, spare));
         let from_originator = sender_is_low == followed.originator_is_low;
         let connection = followed.first_packet;
         let live = &mut followed.state;
@@ -115,6 +138,12 @@ impl Observer {
             answer(live, segment, frame.time_ns, hosts.get_mut(&name));
         }
         let side = &mut live.sides[own];
+        let kind = hello_of(from_originator);
+        if let Some(ended) = side.hello.segment(kind, frame, packet, segment, spare) {
+            if let Some(profile) = hosts.get_mut(&name) {
+                profile.hello(kind, &ended);
+            }
+        }
         if let (Some(id), Some(profile)) = (packet.ip_id.filter(|_| !segment.has(SYN)), hosts.get_mut(&name)) {
             profile.identifications.add(side.last_id.replace(id), id);
         }
@@ -207,21 +236,33 @@ fn answer(live: &mut Live, segment: &Segment, time_ns: Option<i64>, responder: O
     }
 }
 
-/// Hands a connection's timestamps to its hosts.
-fn timestamps_of(
-    followed: &mut Followed<Live>,
-    hosts: &mut HashMap<(Role, u128, bool), Profile, foldhash::fast::RandomState>,
-) {
+/// The TLS message that an end begins with.
+fn hello_of(is_originator: bool) -> u8 {
+    if is_originator {
+        CLIENT_HELLO
+    } else {
+        SERVER_HELLO
+    }
+}
+
+/// Hands what is known at a connection's end to its hosts: timestamps, and hellos that are not whole.
+fn ends_of(followed: &mut Followed<Live>, hosts: &mut Hosts, spare: &mut usize) {
     let (low, high) = followed.key.ends();
     for (is_low, (address, _)) in [(true, low), (false, high)] {
-        let role = if is_low == followed.originator_is_low { Role::Originator } else { Role::Responder };
+        let is_originator = is_low == followed.originator_is_low;
+        let role = if is_originator { Role::Originator } else { Role::Responder };
         let number = match address {
             std::net::IpAddr::V4(address) => u128::from(u32::from(address)),
             std::net::IpAddr::V6(address) => u128::from(address),
         };
-        let side = &followed.state.sides[usize::from(is_low)];
+        let side = &mut followed.state.sides[usize::from(is_low)];
+        let kind = hello_of(is_originator);
+        let ended = side.hello.end(kind, spare);
         if let Some(profile) = hosts.get_mut(&(role, number, address.is_ipv6())) {
             profile.timestamps(side.line.slope(), side.timestamps);
+            if let Some(ended) = ended {
+                profile.hello(kind, &ended);
+            }
         }
     }
 }
@@ -244,8 +285,8 @@ impl Reader for Observer {
     }
 
     fn finish(mut self, ended: Ended) -> Observed {
-        let hosts = &mut self.hosts;
-        self.connections.finish(|followed| timestamps_of(followed, hosts));
+        let (hosts, spare) = (&mut self.hosts, &mut self.spare);
+        self.connections.finish(|followed| ends_of(followed, hosts, spare));
         let finished = self
             .hosts
             .iter()

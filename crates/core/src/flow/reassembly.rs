@@ -6,13 +6,13 @@
 
 use std::collections::VecDeque;
 
-pub(super) const MAX_WAITING_BYTES: usize = 1 << 26;
+pub(crate) const MAX_WAITING_BYTES: usize = 1 << 26;
 /// Memory of a waiting segment besides its bytes.
 const WAITING_COST_BYTES: usize = 96;
 
 /// Consecutive bytes of the stream.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Chunk<'a> {
+pub(crate) struct Chunk<'a> {
     pub captured: &'a [u8],
     /// Of the first byte in the direction's payload, from 0.
     pub position: i64,
@@ -35,7 +35,7 @@ struct Waiting {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(crate) struct Stream {
     /// Sequence number of position 0.
     base: Option<u32>,
     /// Position of the next byte.
