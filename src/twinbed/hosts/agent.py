@@ -5,8 +5,8 @@ Programs are argument lists.  Times are seconds; limits are given by the caller 
 
 from __future__ import annotations
 
-import json
 import re
+import shutil
 import signal as signals
 import socket
 import time
@@ -20,11 +20,15 @@ from twinbed.hosts import connection as wire
 from twinbed.hosts import files
 from twinbed.hosts.connection import Channel, Connection
 from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
-from twinbed.model.json import Document, documents, integer, number, text
+from twinbed.model.json import Document, document, documents, integer, number, text
 from twinbed.model.usage import Usage
 
 PROBE = "twinbed-probe"
 _CHUNK_BYTES = 256 * 1024
+MOST_OUTPUT_BYTES = 256 * 1024 * 1024
+"""What a program may say, and a file may hold, that is kept in memory: a host is not trusted to end."""
+_ROOM_SHARE = 0.5
+"""Of the free space here, what the artifacts of one host may take."""
 _ACCEPT_STEP_S = 0.05
 """How often to check whether a starting host has ended instead."""
 
@@ -72,14 +76,17 @@ class Running(Channel):
             self.send(wire.STDIN, b"")
 
     def receive(self, kind: int, payload: bytes) -> None:
-        if kind == wire.STDOUT:
-            self.stdout += payload
-        elif kind == wire.STDERR:
-            self.stderr += payload
+        if kind in (wire.STDOUT, wire.STDERR):
+            if len(self.stdout) + len(self.stderr) + len(payload) > MOST_OUTPUT_BYTES:
+                raise HostError(f"{self.argv[0]} said more than {MOST_OUTPUT_BYTES:,} bytes")
+            if kind == wire.STDOUT:
+                self.stdout += payload
+            else:
+                self.stderr += payload
         elif kind == wire.STARTED:
-            self.pid = json.loads(payload)["pid"]
+            self.pid = integer(wire.object_of(payload)["pid"])
         elif kind == wire.EXIT:
-            self._exit = json.loads(payload)
+            self._exit = _ended(wire.object_of(payload))
         else:
             super().receive(kind, payload)
 
@@ -148,27 +155,53 @@ class Running(Channel):
         )
 
 
+def _ended(data: Document) -> _Ended:
+    """Raises KeyError or TypeError where the agent's words are not those of an end."""
+    used = document(data["usage"])
+    return {
+        "code": None if data["code"] is None else integer(data["code"]),
+        "signal": None if data["signal"] is None else integer(data["signal"]),
+        "usage": {
+            "cpu_s": number(used["cpu_s"]),
+            "voluntary_switches": integer(used["voluntary_switches"]),
+            "involuntary_switches": integer(used["involuntary_switches"]),
+        },
+        "max_rss_bytes": integer(data["max_rss_bytes"]),
+        "started_monotonic_s": number(data["started_monotonic_s"]),
+        "ended_monotonic_s": number(data["ended_monotonic_s"]),
+    }
+
+
 class _Fetch(Channel):
-    def __init__(self, connection: Connection, path: str, sink: BinaryIO) -> None:
+    """A file of the host into ``sink``, ``most_bytes`` of it; a longer one ends the connection."""
+
+    def __init__(self, connection: Connection, path: str, sink: BinaryIO, most_bytes: int) -> None:
         super().__init__(connection, f"reading {path}")
         self._sink = sink
+        self._path = path
+        self._most_bytes = most_bytes
+        self._bytes = 0
         self._error: OSError | None = None
         self.send(wire.READ, {"path": path})
 
     def receive(self, kind: int, payload: bytes) -> None:
         if kind != wire.DATA:
             super().receive(kind, payload)
-        elif self._error is None:
+            return
+        self._bytes += len(payload)
+        if self._bytes > self._most_bytes:
+            raise HostError(f"{self._path} is longer than the {self._most_bytes:,} bytes that are taken of this host")
+        if self._error is None:
             try:
                 self._sink.write(payload)
             except OSError as error:
                 self._error = error
 
     def finish(self, limit_s: float) -> int:
-        count = integer(self.result(limit_s)["bytes"])
+        self.result(limit_s)
         if self._error:
             raise self._error
-        return count
+        return self._bytes
 
 
 @dataclass(frozen=True)
@@ -226,14 +259,16 @@ class AgentHost:
             raise ProgramFailed(self.name, argv, done.why, done.stderr or done.stdout)
         return done
 
-    def fetch(self, path: str, to: Path, *, limit_s: float = 120.0) -> int:
-        """Copy a file of the host to this machine; returns its size in bytes."""
+    def fetch(self, path: str, to: Path, *, limit_s: float = 120.0, most_bytes: int | None = None) -> int:
+        """Copy a file of the host to this machine; returns its size in bytes. ``most_bytes`` may come, by default half of what
+        is free. Raises HostLost where more comes."""
+        most = _room_bytes(to.parent) if most_bytes is None else most_bytes
         with to.open("wb") as sink:
-            return _Fetch(self.connection, path, sink).finish(limit_s)
+            return _Fetch(self.connection, path, sink, most).finish(limit_s)
 
     def read(self, path: str, *, limit_s: float = 30.0) -> bytes:
         parts = _Memory()
-        _Fetch(self.connection, path, parts).finish(limit_s)  # type: ignore[arg-type]
+        _Fetch(self.connection, path, parts, MOST_OUTPUT_BYTES).finish(limit_s)  # type: ignore[arg-type]
         return bytes(parts.content)
 
     def write(self, path: str, content: bytes, *, mode: int | None = None, limit_s: float = 30.0) -> None:
@@ -271,17 +306,24 @@ class AgentHost:
         return there - (before + time.monotonic()) / 2
 
     def collect(self, to: Path, *, limit_s: float = 120.0) -> None:
-        """Bring everything in ``artifacts`` to ``to``; nothing to do where the folder is shared."""
+        """Bring everything in ``artifacts`` to ``to``, at most half of the room there; nothing to do where the folder is
+        shared. Raises HostError."""
         if self.shared is not None:
             return
         there = self.listdir(self.artifacts, limit_s=min(limit_s, 10.0))
         if len(there) > files.MOST_FILES:
             raise HostError(f"{self.name}: {len(there):,} artifacts are more than {files.MOST_FILES:,}")
+        left_bytes = _room_bytes(to)
         for name in [files.plain_name(entry.name, self.name) for entry in there if entry.kind == "file"]:
-            self.fetch(str(PurePosixPath(self.artifacts) / name), to / name, limit_s=limit_s)
+            path = str(PurePosixPath(self.artifacts) / name)
+            left_bytes -= self.fetch(path, to / name, limit_s=limit_s, most_bytes=left_bytes)
 
     def close(self) -> None:
         self.connection.close()
+
+
+def _room_bytes(folder: Path) -> int:
+    return int(shutil.disk_usage(folder).free * _ROOM_SHARE)
 
 
 class _Memory:

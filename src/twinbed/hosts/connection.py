@@ -2,6 +2,8 @@
 
 A frame is u32 payload length, u32 channel, u8 kind, payload; little endian.  The other end is ``crates/probe``.
 One reader thread hands frames to channels; when the stream ends, every open channel gets ``HostLost``.
+An agent is not trusted: a frame that is too long, is no JSON where that is wanted, or brings more than its channel takes ends
+the stream.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import time
 from collections.abc import Callable
 
 from twinbed.hosts.error import HostError, HostLost, LimitExceeded
-from twinbed.model.json import Document
+from twinbed.model.json import Document, Json, document
 
 _HEADER = struct.Struct("<IIB")
 MAX_PAYLOAD_BYTES = 1 << 20
@@ -25,6 +27,15 @@ HELLO = 0x01
 EXEC, STDIN, SIGNAL, READ, WRITE, LIST, LISTENING, PING, POWEROFF, USAGE, RELEASE = range(0x10, 0x1B)
 STARTED, STDOUT, STDERR, EXIT, DATA, END = range(0x20, 0x26)
 ERROR = 0x2F
+
+
+def object_of(payload: bytes) -> Document:
+    """The JSON object that a frame holds. Raises ValueError or TypeError."""
+    try:
+        value: Json = json.loads(payload)
+    except RecursionError:
+        raise ValueError("JSON that is nested too deeply") from None
+    return document(value)
 
 
 class Channel:
@@ -41,9 +52,9 @@ class Channel:
     def deliver(self, kind: int, payload: bytes) -> None:
         with self.changed:
             if kind == ERROR:
-                self.failure = HostError(f"{self._connection.name}: {json.loads(payload)['message']}")
+                self.failure = HostError(f"{self._connection.name}: {object_of(payload)['message']}")
             elif kind == END:
-                self.answer = json.loads(payload)
+                self.answer = object_of(payload)
             else:
                 self.receive(kind, payload)
             self.changed.notify_all()
@@ -155,6 +166,8 @@ class Connection:
                     if len(payload) < length:
                         break
                     self._dispatch(number, kind, payload)
+        except HostError as error:
+            why = error.message
         except (OSError, ValueError, KeyError, TypeError) as error:
             why = f"the connection to its agent broke: {error!r}"
         lost = HostLost(f"{self.name}: {self._explain() or why}")
@@ -169,7 +182,7 @@ class Connection:
         if number == 0:
             with self._changed:
                 if kind == HELLO:
-                    self._hello = json.loads(payload)
+                    self._hello = object_of(payload)
                 self._changed.notify_all()
             return
         with self._changed:

@@ -108,7 +108,7 @@ class Record:
         artifacts = documents(fields["artifacts"])
         for artifact in artifacts:
             path = text(artifact["path"])
-            if path.startswith("/") or ".." in path.split("/"):
+            if not path or path.startswith("/") or ".." in path.split("/") or "\0" in path:
                 raise ValueError(f"run.json names the artifact {path!r}, outside the run's folder")
         if unknown := fields.keys() - cls.__dataclass_fields__.keys():
             raise TypeError(f"run.json has {', '.join(sorted(unknown))}, which no record has")

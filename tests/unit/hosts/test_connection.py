@@ -375,3 +375,84 @@ def test_an_agent_is_accepted_or_the_reason_given(ends: tuple[FakeAgent, AgentHo
         starter.until(lambda: starter.ended, 5)
         with pytest.raises(HostError, match="server: container ended before the host was there: mounting"):
             accept(server, "server", starter, 5)
+
+
+def test_a_program_that_says_without_end_ends_the_connection(
+    ends: tuple[FakeAgent, AgentHost], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("twinbed.hosts.agent.MOST_OUTPUT_BYTES", 8)
+    agent, host = ends
+    program = host.start(["yes"])
+    channel, _, _ = agent.hear()
+    agent.say(channel, STDOUT, b"yyyy")
+    agent.say(channel, STDERR, b"nnnn")
+    agent.say(channel, STDOUT, b"y")
+    with pytest.raises(HostLost, match="client: yes said more than 8 bytes"):
+        program.wait(5)
+    assert (bytes(program.stdout), bytes(program.stderr)) == (b"yyyy", b"nnnn")
+
+
+def test_no_more_of_a_file_is_taken_than_was_allowed(ends: tuple[FakeAgent, AgentHost], tmp_path: Path) -> None:
+    agent, host = ends
+
+    def send() -> None:
+        channel, _, _ = agent.hear()
+        agent.say(channel, DATA, b"x" * 6)
+        agent.say(channel, DATA, b"x" * 6)
+
+    sending = threading.Thread(target=send)
+    sending.start()
+    with pytest.raises(HostLost, match="client: /data is longer than the 10 bytes that are taken of this host"):
+        host.fetch("/data", tmp_path / "data", most_bytes=10)
+    sending.join(5)
+    assert (tmp_path / "data").stat().st_size == 6
+
+
+def test_all_artifacts_of_a_host_share_the_room(
+    ends: tuple[FakeAgent, AgentHost], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("twinbed.hosts.agent._room_bytes", lambda folder: 10)
+    agent, host = ends
+
+    def send() -> None:
+        channel, _, _ = agent.hear()
+        agent.say(channel, END, {"entries": [{"name": name, "kind": "file"} for name in ("a", "b")]})
+        for _ in range(2):
+            channel, _, _ = agent.hear()
+            agent.say(channel, DATA, b"x" * 6)
+            agent.say(channel, END, {"bytes": 0})
+
+    sending = threading.Thread(target=send)
+    sending.start()
+    with pytest.raises(HostLost, match="/artifacts/b is longer than the 4 bytes that are taken of this host"):
+        host.collect(tmp_path)
+    sending.join(5)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"[" * 100_000,
+        b"[]",
+        b"\xff",
+        b"{}",
+        json.dumps({**ENDED, "usage": None}).encode(),
+        json.dumps({**ENDED, "max_rss_bytes": "much"}).encode(),
+    ],
+    ids=["deep", "list", "no text", "empty", "no usage", "text for a number"],
+)
+def test_an_end_that_is_none_loses_the_host(payload: bytes, ends: tuple[FakeAgent, AgentHost]) -> None:
+    agent, host = ends
+    program = host.start(["true"])
+    agent.say(agent.hear()[0], EXIT, payload)
+    with pytest.raises(HostLost, match="the connection to its agent broke"):
+        program.wait(5)
+
+
+@pytest.mark.parametrize("payload", [b"[" * 100_000, b"[]", b'"x"'])
+def test_an_answer_that_is_no_object_loses_the_host(payload: bytes, ends: tuple[FakeAgent, AgentHost]) -> None:
+    agent, host = ends
+    channel = Channel(host.connection, "asking")
+    agent.say(channel.number, END, payload)
+    with pytest.raises(HostLost, match="the connection to its agent broke"):
+        channel.result(5)

@@ -32,7 +32,7 @@ class Liar(AgentHost):
     def listdir(self, path: str, *, limit_s: float = 10.0) -> list[FileThere]:
         return [FileThere("ab.out", "file"), FileThere(self.bin, "file")]
 
-    def fetch(self, path: str, to: Path, *, limit_s: float = 120.0) -> int:
+    def fetch(self, path: str, to: Path, *, limit_s: float = 120.0, most_bytes: int | None = None) -> int:
         raise AssertionError(f"{path} was to be written to {to}")
 
 

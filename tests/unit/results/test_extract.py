@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -384,3 +385,32 @@ def test_tables_that_are_complete_need_no_right_to_write(tmp_path: Path, monkeyp
     extract(tmp_path, {"planted": planted}, {})
     monkeypatch.setattr("twinbed.results.extract._locked", lambda tables: pytest.fail("wanted to write"))
     assert extract(tmp_path, {"planted": planted}, {}).table("runs").num_rows == 4
+
+
+@pytest.mark.parametrize("kind", ["link", "linked folder", "pipe"])
+def test_runs_of_strangers_lead_nowhere_else(kind: str, tmp_path: Path) -> None:
+    (folder := tmp_path / "results").mkdir()
+    study(folder)
+    (secret := tmp_path / "secret").mkdir()
+    planted_there = next(folder.glob("runs/*/artifacts"))
+    if kind == "pipe":
+        os.mkfifo(planted_there / "ab.out")
+    else:
+        (planted_there / "ab.out").symlink_to(secret if kind == "linked folder" else "/dev/zero")
+    with pytest.raises(TwinbedError, match=r"artifacts/ab\.out is (a link|no plain file)"):
+        extract(folder, {"planted": Counting()}, {})
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_the_record_of_a_run_is_a_plain_file(kind: str, tmp_path: Path) -> None:
+    (folder := tmp_path / "results").mkdir()
+    study(folder)
+    record = next(folder.glob("runs/*/run.json"))
+    record.rename(tmp_path / "moved.json")
+    if kind == "pipe":
+        os.mkfifo(record)
+    else:
+        record.symlink_to(tmp_path / "moved.json")
+    store = Store.open(folder)
+    assert [caution.kind for caution in store.cautions] == [Kind.UNREADABLE]
+    assert record.parent.name not in {each.id for each in store.records}

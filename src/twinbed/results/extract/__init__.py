@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -83,10 +84,25 @@ def _update(tables: Path, jobs: Mapping[str, _Job], plugins: Readers, on_progres
     todo = _todo(tables, jobs)
     done = 0
     for batch in _batches(todo):
+        for job in batch:
+            _refuse_strange(job.folder)
         write_part(tables, list(_read(batch, plugins)))
         done += len(batch)
         if on_progress is not None:
             on_progress(done, len(todo))
+
+
+def _refuse_strange(run: Path) -> None:
+    """Results may be a stranger's. A link may lead to any file of this machine, a named pipe has no end: nothing of such a run
+    is read. Raises StoreError."""
+    for root, folders, files in os.walk(run):
+        for path in (Path(root) / name for name in (*files, *folders)):
+            mode = path.lstat().st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                kind = "a link" if stat.S_ISLNK(mode) else "no plain file"
+                raise StoreError(
+                    f"{path} is {kind}", advice="a run holds files alone: move it away, and ask where the results come from"
+                )
 
 
 @contextlib.contextmanager
