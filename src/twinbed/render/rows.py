@@ -42,7 +42,7 @@ def as_csv(rows: Sequence[Row]) -> str:
         return ""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(rows[0])
+    writer.writerow([harmless(name) for name in rows[0]])
     writer.writerows([harmless(_cell(value)) for value in row.values()] for row in rows)
     return text.getvalue()
 

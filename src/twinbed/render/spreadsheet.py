@@ -13,9 +13,13 @@ if TYPE_CHECKING:
 STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
-def harmless(text: str) -> str:
-    """The text as a spreadsheet shows it."""
-    return f"'{text}" if text.startswith(STARTS) and not _is_number(text) else text
+def harmless(value: object) -> object:
+    """The value; of a text what a spreadsheet shows as that text. A carriage return becomes a line feed, which Python's writer
+    quotes."""
+    if not isinstance(value, str):
+        return value
+    text = value.replace("\r", "\n")
+    return f"'{text}" if value.startswith(STARTS) and not _is_number(value) else text
 
 
 def harmless_table(table: pa.Table) -> pa.Table:

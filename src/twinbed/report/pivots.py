@@ -276,5 +276,5 @@ def as_csv(tables: Sequence[Table]) -> str:
                     " ".join(kind.name.lower() for kind in entry.cautions),
                     entry.printed,
                 )
-                writer.writerow("" if value is None else harmless(value) if isinstance(value, str) else value for value in row)
+                writer.writerow("" if value is None else harmless(value) for value in row)
     return text.getvalue()

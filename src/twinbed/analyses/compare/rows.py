@@ -11,6 +11,7 @@ from twinbed.analyses.compare.words import explanation
 from twinbed.model.json import Json
 from twinbed.model.result import Interval
 from twinbed.model.run import level_text
+from twinbed.render.spreadsheet import harmless
 
 
 def rows(comparisons: Sequence[Comparison]) -> list[dict[str, Json]]:
@@ -151,5 +152,5 @@ def as_csv(comparisons: Sequence[Comparison]) -> str:
     flat = rows(comparisons)
     writer = csv.DictWriter(text, flat[0].keys() if flat else ("layer", "metric", "verdict"), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(flat)
+    writer.writerows({name: harmless(value) for name, value in row.items()} for row in flat)
     return text.getvalue()
