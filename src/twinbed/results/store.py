@@ -74,7 +74,7 @@ class Store:
             raise StoreError(f"{path}: no such folder", advice="give the results folder that `twinbed run` named")
         if not any(runs.glob("*")) and not (path / "study.json").is_file():
             raise StoreError(
-                f"{shown} is not a results folder: it has no runs and no study.json",
+                f"{shown} has no runs and no study.json: it is not a results folder",
                 advice="give the results folder that `twinbed run` named",
             )
         study = _study(path, shown)

@@ -289,10 +289,6 @@ def test_links_are_not_packed(results: Path, tmp_path: Path, capsys: pytest.Capt
         if link.exists():
             link.rename(secret)
         link.symlink_to(secret)
-    packed = run(["archive", str(results), "-o", str(tmp_path / "a.zip"), raw])
-    if which.startswith("artifacts") and raw == "--no-raw":
-        assert packed == 0
-        return
-    assert packed != 0
+    assert run(["archive", str(results), "-o", str(tmp_path / "a.zip"), raw]) == 2
     assert "is a link" in capsys.readouterr().err
     assert not (tmp_path / "a.zip").exists()

@@ -172,5 +172,5 @@ def test_what_was_there_or_came_to_be_stays(tmp_path: Path) -> None:
 
 def test_a_folder_without_a_run_is_no_results(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
-    with pytest.raises(StoreError, match=r"it has no runs and no study\.json"):
+    with pytest.raises(StoreError, match=r"has no runs and no study\.json"):
         Store.open(tmp_path)
