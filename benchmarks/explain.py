@@ -20,7 +20,6 @@ from benchmarks import twinbed
 from twinbed.analyses.explain.analysis import analysis as explain
 from twinbed.cli.inputs import ResultsFolders
 
-REPLICATES = 4
 _E1000 = "driver: qemu, nic: e1000"
 _ANSWERS = "kind: http, duration: 1s, max_requests: 2000, payload: 500B, keep_alive: on, nagle: on"
 """nginx writes an answer's header and its body apart: Nagle's algorithm holds the body until the header is acknowledged."""
@@ -41,6 +40,7 @@ class Planted:
     """What the last has."""
     workload: str
     link: str = ""
+    replicates: int = 4
 
     def study(self, seed: int) -> str:
         return f"""
@@ -53,7 +53,7 @@ reference: one
 workload: {{{self.workload}}}
 topology: {{link: {{{self.link}}}}}
 instruments: [packets, counters]
-replicates: {REPLICATES}
+replicates: {self.replicates}
 seed: {seed}
 """
 
@@ -62,7 +62,7 @@ PLANTED = {
     "delayed-ack-container": Planted("delayed_ack", "driver: container", "quickack: on", _ANSWERS),
     "delayed-ack-e1000": Planted("delayed_ack", _E1000, "quickack: on", _ANSWERS),
     "autocorking-e1000": Planted("autocorking", _E1000, "autocorking: off", _SMALL_WRITES),
-    "gro-e1000": Planted("gro", _E1000, "gro: off", _DOCUMENTS),
+    "gro-e1000": Planted("gro", _E1000, "gro: off", _DOCUMENTS, replicates=6),
     "initial-window-e1000": Planted(
         "initial_window",
         _E1000,

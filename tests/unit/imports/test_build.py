@@ -161,7 +161,7 @@ def test_a_file_that_changes_meanwhile_is_refused_and_nothing_is_left(folder: Pa
     (folder / "virtio_10_2.txt").write_text("rate 1000000\n")
     with pytest.raises(ImportRefused, match=r"virtio_10_2\.txt changed while it was imported"):
         build(folder, tmp_path / "out", found.plan.runs, About("mine"), {})
-    assert {path.name for path in (tmp_path / "out").rglob("*")} == {"runs", ".lock"}
+    assert not (tmp_path / "out").exists()
     (folder / "virtio_10_2.txt").unlink()
     os.mkfifo(folder / "virtio_10_2.txt")
     with pytest.raises(TwinbedError, match="is no regular file"):
