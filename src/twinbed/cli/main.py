@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -76,7 +77,7 @@ def run(arguments: Sequence[str]) -> int:
     except SystemExit:  # click ends so, and only so, where nobody reads the output
         return codes.OUTPUT_GONE
     except OSError as error:
-        if error.filename is not None:
+        if error.filename is not None or error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EPIPE):
             raise
         _nowhere(1)
         if isinstance(error, BrokenPipeError):

@@ -13,7 +13,7 @@ import click
 @click.option("--ssh-config", type=click.Path(path_type=Path), help="For --host: another ssh configuration than your own.")
 @click.option("--folder", help="For --host: twinbed's folder there, where the study gives another.")
 def command(dry_run: bool, hosts: tuple[str, ...], ssh_config: Path | None, folder: str | None) -> None:
-    """Remove scratch folders and control groups that no living process holds, and what such labs left elsewhere.
+    """Remove scratch folders and control groups that no living process holds, and what dead labs left elsewhere.
 
     A lab removes these itself, also when twinbed is killed. They stay only when the lab's keeper was killed too. What is
     elsewhere (a namespace of minimega's) outlives a killed twinbed. What does not carry a lab's id is never touched.

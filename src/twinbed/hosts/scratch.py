@@ -24,13 +24,14 @@ _LONGEST = 40
 
 
 def root() -> Path:
-    """The folder, which is made. It may be in one where everybody may write: raises HostError where it is a link, or somebody
-    else's."""
+    """The folder, which is made. It may be in one where everybody may write. Raises HostError where it is a link or somebody
+    else's, or cannot be made, as in an XDG_RUNTIME_DIR that another user left in the environment."""
     path = _path()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(FileExistsError):
-        path.mkdir(mode=0o700)
-    found = path.lstat()
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = path.lstat()
+    except OSError as error:
+        raise HostError(f"{path}: {error.strerror}") from None
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
         raise HostError(f"{path} is not a folder of user {os.geteuid()}'s own: whoever made it can change what runs in it")
     if stat.S_IMODE(found.st_mode) != 0o700:

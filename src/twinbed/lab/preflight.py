@@ -225,9 +225,9 @@ def _lab(captures: bool, system_calls: bool) -> list[Check]:
         probe = probe_path()
     except TwinbedError as error:
         return [Check("lab", False, str(error), error.advice)]
-    with scratch.folder() as folder, contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack:
         try:
-            lab = stack.enter_context(open_lab(probe, folder))
+            lab = stack.enter_context(open_lab(probe, stack.enter_context(scratch.folder())))
         except TwinbedError as error:
             return [Check("lab", False, f"namespaces cannot be made: {error}", _mend_namespaces())]
         except OSError as error:

@@ -102,14 +102,17 @@ fn without_grease(numbers: impl IntoIterator<Item = u16>) -> Vec<u16> {
     numbers.into_iter().filter(|number| !is_grease(*number)).collect()
 }
 
+/// The version, which both sides' hellos begin with; the random bytes and the session's name are passed over.
+fn begun(fields: &mut Fields) -> Option<u16> {
+    let version = fields.u16()?;
+    fields.bytes(RANDOM_BYTES)?;
+    (fields.short()?.0.len() <= MAX_SESSION_BYTES).then_some(version)
+}
+
 /// `hello` is the handshake message without its type and length. `None` of a malformed one.
 pub fn client(hello: &[u8]) -> Option<Client> {
     let mut fields = Fields(hello);
-    let version = fields.u16()?;
-    fields.bytes(RANDOM_BYTES)?;
-    if fields.short()?.0.len() > MAX_SESSION_BYTES {
-        return None;
-    }
+    let version = begun(&mut fields)?;
     let ciphers = without_grease(fields.long()?.numbers()?);
     // Compression methods.
     fields.short()?;
@@ -144,11 +147,7 @@ pub fn client(hello: &[u8]) -> Option<Client> {
 /// JA3S; `hello` as that of [`client`].
 pub fn server(hello: &[u8]) -> Option<String> {
     let mut fields = Fields(hello);
-    let version = fields.u16()?;
-    fields.bytes(RANDOM_BYTES)?;
-    if fields.short()?.0.len() > MAX_SESSION_BYTES {
-        return None;
-    }
+    let version = begun(&mut fields)?;
     let cipher = fields.u16()?;
     // The compression method.
     fields.u8()?;
