@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use serde::Deserialize;
+
 use crate::failure::{Failure, Outcome, Tried};
 use crate::mounts::{self, Detached};
 use crate::system_folders;
@@ -11,24 +13,23 @@ use crate::system_folders;
 pub const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 const OLD_ROOT: &str = "/.outside";
 
-#[derive(Debug, PartialEq)]
+/// A file or folder that is seen in the new root too; on the command line a JSON object, since a path may hold any character.
+#[derive(Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
 pub struct Bind {
     pub source: String,
     pub target: String,
+    #[serde(default)]
     pub read_only: bool,
 }
 
 impl Bind {
     pub fn parse(text: &str) -> Outcome<Bind> {
-        let (source, target, read_only) = match *text.split(':').collect::<Vec<_>>() {
-            [source, target] => (source, target, false),
-            [source, target, "ro"] => (source, target, true),
-            _ => ("", "", false),
-        };
-        if !source.starts_with('/') || !target.starts_with('/') {
-            return Err(Failure::new(format!("--bind takes /SOURCE:/TARGET or /SOURCE:/TARGET:ro, not {text:?}")));
+        let bind: Bind = serde_json::from_str(text).map_err(|error| Failure::new(format!("--bind {text}: {error}")))?;
+        if !bind.source.starts_with('/') || !bind.target.starts_with('/') {
+            return Err(Failure::new(format!("--bind takes absolute paths, not {text}")));
         }
-        Ok(Bind { source: source.into(), target: target.into(), read_only })
+        Ok(bind)
     }
 }
 
@@ -146,10 +147,18 @@ mod tests {
 
     #[test]
     fn reads_binds() {
-        let bind = |read_only| Bind { source: "/a".into(), target: "/b".into(), read_only };
-        assert_eq!(Bind::parse("/a:/b").unwrap(), bind(false));
-        assert_eq!(Bind::parse("/a:/b:ro").unwrap(), bind(true));
-        for wrong in ["", "/a", "/a:/b:rw", "a:/b", "/a:b", "/a:/b:ro:ro"] {
+        let bind = |source: &str, read_only| Bind { source: source.into(), target: "/b".into(), read_only };
+        assert_eq!(Bind::parse(r#"{"source": "/a", "target": "/b"}"#).unwrap(), bind("/a", false));
+        assert_eq!(Bind::parse(r#"{"source": "/a:1,\" x", "target": "/b", "read_only": true}"#).unwrap(), bind("/a:1,\" x", true));
+        for wrong in [
+            "",
+            "/a:/b",
+            "{}",
+            r#"{"source": "/a"}"#,
+            r#"{"source": "a", "target": "/b"}"#,
+            r#"{"source": "/a", "target": "b"}"#,
+            r#"{"source": "/a", "target": "/b", "readonly": true}"#,
+        ] {
             assert!(Bind::parse(wrong).is_err(), "{wrong}");
         }
     }

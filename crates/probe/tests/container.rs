@@ -117,10 +117,13 @@ fn a_container_joins_cgroups_and_binds() {
     fs::write(folder.path("shared/f"), "bound\n").unwrap();
     fs::write(folder.path("file"), "file\n").unwrap();
     let groups = cgroups("container");
+    let bind = |source: String, target: &str, read_only: bool| {
+        json!({"source": source, "target": target, "read_only": read_only}).to_string()
+    };
     let (rw, ro, file) = (
-        format!("{}:/data/rw", folder.path("shared")),
-        format!("{}:/conf/ro:ro", folder.path("shared")),
-        format!("{}:/etc/original:ro", folder.path("file")),
+        bind(folder.path("shared"), "/data/rw", false),
+        bind(folder.path("shared"), "/conf/ro", true),
+        bind(folder.path("file"), "/etc/original", true),
     );
     let mut more = vec!["--bind", &rw, "--bind", &ro, "--bind", &file];
     for group in &groups {

@@ -49,7 +49,7 @@ def open_lab(probe: Path, artifacts: Path) -> Iterator[Lab]:
         stack.callback(remove, folder, groups.folders)
         if groups.unified:
             groups.unified.mkdir()
-        log = folder / "lab.log"
+        log = folder / scratch.KEPT
         ours, theirs = socket.socketpair()
         with theirs:
             keeper = process.start(

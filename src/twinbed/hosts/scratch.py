@@ -1,6 +1,7 @@
 """One folder of this user's for all that lasts no longer than a command.
 
-Folders in it are locked by who made them. A lock ends with its process, so that ``sweep`` finds those of a killed command.
+Folders in it are locked by who made them. A lock ends with its process: the next command that makes a folder removes those of
+killed commands, and ``sweep`` does.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from pathlib import Path
 from twinbed.hosts.error import HostError
 
 PREFIX = "twinbed-"
+KEPT = "lab.log"
+"""In the folder of a lab from its first instant. Its keeper outlives the command and removes what the lab left."""
 _LOCK = "lock"
 _LONGEST = 40
 """Bytes of the path above: that of a socket has at most 107 (unix(7)), of which a host's name takes its share."""
@@ -47,7 +50,10 @@ def _path() -> Path:
 
 @contextlib.contextmanager
 def folder() -> Iterator[Path]:
-    """A private folder that is gone afterwards."""
+    """A private folder that is gone afterwards; where the command is killed, when the next one makes its own."""
+    for killed in left_behind():
+        if not (killed / KEPT).exists():
+            shutil.rmtree(killed, ignore_errors=True)
     path = root() / f"{PREFIX}{secrets.token_hex(5)}"
     with contextlib.ExitStack() as stack:
         with _root_held(fcntl.LOCK_SH):

@@ -27,7 +27,7 @@ def forwarded(destination: str, remote: str) -> Iterator[Path]:
     with scratch.folder() as folder:
         local, log = folder / "socket", folder / "log"
         options = ("-N", "-o", "ExitOnForwardFailure=yes", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
-        client = process.start([*SSH, *options, "-L", f"{local}:{remote}", destination], log=log)
+        client = process.start([*SSH, *options, "-L", f"{_path(str(local))}:{_path(remote)}", destination], log=log)
         try:
             deadline = time.monotonic() + _LIMIT_S
             while not _listened_on(local):
@@ -39,6 +39,12 @@ def forwarded(destination: str, remote: str) -> Iterator[Path]:
         finally:
             client.terminate()
             client.wait()
+
+
+def _path(remote: str) -> str:
+    """A socket's path as a part of ``-L``, whose parts colons divide: ssh takes a backslash before one (parse_fwd_field in
+    readconf.c). HOST:PORT stays."""
+    return remote if not remote.startswith("/") else remote.replace("\\", "\\\\").replace(":", "\\:")
 
 
 def _listened_on(path: Path) -> bool:

@@ -60,7 +60,7 @@ def build(*, force: bool = False, say: Callable[[str], None] = lambda _: None, s
 def _with_probe(folder: Path, base_folder: Path, spec: Specification, say: Callable[[str], None]) -> Image:
     probe = probe_path()
     probe_sha256 = _hash(probe)
-    built = cache.manifest(base_folder)
+    built = cache.checked(base_folder)
     digest = hashlib.sha256(f"{built['digest']} {probe_sha256}".encode()).hexdigest()[:16]
     say("putting the probe in, writing the disk")
     folder.mkdir()
@@ -88,10 +88,7 @@ def _with_probe(folder: Path, base_folder: Path, spec: Specification, say: Calla
             "kernel_package": built["kernel_package"],
             "kernel_version": built["kernel_version"],
             "disk_type": DISK_TYPE,
-            "sha256": {
-                "probe": probe_sha256,
-                **{path.name: _hash(path) for path in (disk, folder / "vmlinux", folder / "initramfs.cpio")},
-            },
+            "probe": probe_sha256,
         },
     )
     return cache.opened(final)

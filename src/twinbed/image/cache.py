@@ -2,33 +2,37 @@
 
 The cache's folder (``hosts.cache``) holds
 
-    images/<digest>/   rootfs/ disk.erofs vmlinux initramfs.cpio manifest.json
-    bases/<digest>/    the same without the probe: rootfs/ vmlinux modules/ manifest.json
+    images/<digest>/   rootfs/ disk.erofs vmlinux initramfs.cpio contents manifest.json
+    bases/<digest>/    the same without the probe: rootfs/ vmlinux modules/ contents manifest.json
     current/<key>      a link to the folder that a specification was last built to
+    checked/<digest>   the state in which a finished folder was last found to hold what its ``contents`` say
     tmp/               what is being built; swept by the next build
     lock, build.log
 
-A finished folder is never changed, as running containers and guests use it.
+A finished folder is never changed, as running containers and guests use it; that it is as it was built is checked whenever it
+is opened.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import hashlib
 import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TypedDict, cast
 
 from twinbed.hosts.cache import cache_root
 from twinbed.hosts.process import run
+from twinbed.image import contents
 from twinbed.image.failure import ImageFailed
 from twinbed.model.image import Image
 from twinbed.model.json import Document
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 MOUNTS = Path("/proc/self/mountinfo")
 
@@ -39,6 +43,8 @@ class Manifest(TypedDict):
     digest: str
     base: str
     """Of an image: the base that it was made of."""
+    contents: str
+    """The hash of the list of its files and their hashes."""
     specification: str
     packages: Mapping[str, str]
     kernel_package: str
@@ -54,8 +60,27 @@ def current(key: str) -> Path | None:
     return folder if link.is_symlink() and (folder / MANIFEST).is_file() else None
 
 
-def manifest(folder: Path) -> Manifest:
-    """A finished folder's manifest. Raises ImageFailed where it cannot be read."""
+def checked(folder: Path) -> Manifest:
+    """A finished folder's manifest. Raises ImageFailed where it cannot be read, or a file is not as it was built."""
+    data = _manifest(folder)
+    note = cache_root() / "checked" / folder.name
+    advice = f"remove {folder} and run `twinbed image build`"
+    try:
+        state = contents.state(folder)
+        if contents.recall(note) == state:
+            return data
+        listed = (folder / contents.LISTING).read_text(errors="surrogateescape")
+        if _hash(listed) != data["contents"]:
+            raise ImageFailed(f"{folder / contents.LISTING}: is not as it was built", advice=advice)
+        if (path := contents.differing(folder, listed)) is not None:
+            raise ImageFailed(f"{folder / path}: is not as it was built", advice=advice)
+    except (OSError, ValueError, KeyError) as error:
+        raise ImageFailed(f"{folder}: cannot be checked: {error}", advice=advice) from None
+    contents.remember(note, state)
+    return data
+
+
+def _manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     try:
         data = json.loads(path.read_bytes())
@@ -68,7 +93,7 @@ def manifest(folder: Path) -> Manifest:
 
 def opened(folder: Path) -> Image:
     """The image in a finished folder."""
-    data = manifest(folder)
+    data = checked(folder)
     try:
         return Image(
             digest=data["digest"],
@@ -86,7 +111,9 @@ def opened(folder: Path) -> Image:
 
 def boot_modules(image: Image) -> Sequence[tuple[str, bytes, bool]]:
     """The kernel modules that a guest loads at its start, in their order: file name, content, whether it does without."""
-    folder = cache_root() / "bases" / manifest(image.rootfs.parent)["base"] / "modules"
+    base = cache_root() / "bases" / _manifest(image.rootfs.parent)["base"]
+    checked(base)
+    folder = base / "modules"
     try:
         order = json.loads((folder / "modules.json").read_text())
         return [(item["name"], (folder / item["name"]).read_bytes(), item["optional"]) for item in order]
@@ -95,12 +122,12 @@ def boot_modules(image: Image) -> Sequence[tuple[str, bytes, bool]]:
 
 
 def images() -> Sequence[Image]:
-    """Every finished image, oldest first."""
-    folders = (cache_root() / "images").glob(f"*/{MANIFEST}")
-    return [opened(path.parent) for path in sorted(folders, key=lambda path: path.stat().st_mtime)]
+    """Every finished image, oldest first, without those of older versions of twinbed, which are of no use to this one."""
+    found = sorted((cache_root() / "images").glob(f"*/{MANIFEST}"), key=lambda path: path.stat().st_mtime)
+    return [opened(path.parent) for path in found if not _is_older(path)]
 
 
-@contextmanager
+@contextlib.contextmanager
 def building(say: Callable[[str], None]) -> Iterator[Path]:
     """An empty folder to build in, on the cache's file system, while nobody else builds. It is removed in any case."""
     top = cache_root()
@@ -128,8 +155,12 @@ def building(say: Callable[[str], None]) -> Iterator[Path]:
 
 
 def publish(folder: Path, kind: str, key: str, data: Document) -> Path:
-    """Write the manifest, make the folder durable, give it its final name, and let the key lead to it."""
-    (folder / MANIFEST).write_text(json.dumps({"format": FORMAT, **data}, indent=1, sort_keys=True) + "\n")
+    """Write what the folder holds and the manifest, make the folder durable, give it its final name, and let the key lead to
+    it."""
+    listed = contents.listing(folder)
+    (folder / contents.LISTING).write_text(listed, errors="surrogateescape")
+    complete = {"format": FORMAT, "contents": _hash(listed), **data}
+    (folder / MANIFEST).write_text(json.dumps(complete, indent=1, sort_keys=True) + "\n")
     run(["sync", "--file-system", str(folder)], limit_s=120)
     final = cache_root() / kind / str(data["digest"])
     if not (final / MANIFEST).is_file():
@@ -140,6 +171,16 @@ def publish(folder: Path, kind: str, key: str, data: Document) -> Path:
     link.symlink_to(Path("..") / kind / final.name)
     link.rename(link.with_name(key))
     return final
+
+
+def _is_older(path: Path) -> bool:
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        return int(json.loads(path.read_bytes()).get("format", FORMAT)) < FORMAT
+    return False
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
 def _remove(folder: Path) -> None:

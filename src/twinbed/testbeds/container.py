@@ -5,6 +5,7 @@ The root file system is the image, read-only, with a private writable layer in m
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -103,6 +104,11 @@ def _congestion_control(name: str) -> Check:
     return Check(f"congestion_control: {name}", name in there and name in allowed, status, mend)
 
 
+def _bind(source: Path, target: str, *, read_only: bool = False) -> str:
+    """A path may hold any character, so it comes as JSON."""
+    return json.dumps({"source": str(source), "target": target, "read_only": read_only})
+
+
 class ContainerMaker:
     cpus_each = 1
 
@@ -120,7 +126,8 @@ class ContainerMaker:
             command = [
                 *("twinbed-probe", "container", "--root", str(site.image.rootfs), "--scratch", str(layer)),
                 *("--hostname", name, "--connect", str(lab.scratch / f"{name}.sock")),
-                *("--bind", f"{artifacts}:{_ARTIFACTS}", "--bind", f"{site.probe}:/usr/bin/twinbed-probe:ro"),
+                *("--bind", _bind(artifacts, _ARTIFACTS)),
+                *("--bind", _bind(site.probe, "/usr/bin/twinbed-probe", read_only=True)),
             ]
             command += [word for group in groups.join for word in ("--cgroup", str(group))]
             running = lab.machine.start(command, cpus=cpus)

@@ -50,7 +50,9 @@ def test_a_folder_is_private_and_gone_afterwards(root: Path) -> None:
     assert list(root.iterdir()) == []
 
 
-def test_a_killed_commands_folder_is_found(root: Path) -> None:
+@pytest.fixture
+def killed(root: Path) -> Path:
+    """The folder of a command that was killed."""
     program = f"""
 import sys, time
 from pathlib import Path
@@ -60,16 +62,25 @@ with scratch.folder() as folder:
     print(folder, flush=True)
     sys.stdin.read()
 """
-    with (
-        scratch.folder(),
-        subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder,
-    ):
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout
         folder = Path(holder.stdout.readline().strip())
         assert scratch.left_behind() == []
         holder.kill()
         holder.wait()
-        assert scratch.left_behind() == [folder]
+    assert scratch.left_behind() == [folder]
+    return folder
+
+
+def test_the_folder_of_a_killed_command_goes_when_the_next_one_makes_its_own(killed: Path) -> None:
+    with scratch.folder() as first, scratch.folder() as second:
+        assert sorted(killed.parent.iterdir()) == sorted([first, second])
+
+
+def test_the_folder_of_a_lab_is_left_to_its_keeper_and_to_sweep(killed: Path) -> None:
+    (killed / scratch.KEPT).touch()
+    with scratch.folder():
+        assert scratch.left_behind() == [killed]
 
 
 def test_a_folder_that_others_may_enter_is_closed(root: Path) -> None:

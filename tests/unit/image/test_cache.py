@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import subprocess
+import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from twinbed.hosts.cache import cache_root
-from twinbed.image import base, cache
+from twinbed.image import base, cache, contents
 from twinbed.image.failure import ImageFailed
 from twinbed.image.specification import TWINBED, Specification
 
@@ -44,7 +48,7 @@ def test_a_published_folder_is_found_by_its_key() -> None:
         final = cache.publish(built, "bases", "key", {"digest": "d1"})
     assert cache.current("key") == final
     assert (final / "file").read_text() == "content"
-    assert cache.manifest(final)["digest"] == "d1"
+    assert cache.checked(final)["digest"] == "d1"
     assert list((cache_root() / "tmp").iterdir()) == []
 
 
@@ -108,7 +112,7 @@ def test_a_second_builder_waits_for_the_first() -> None:
     assert said == ["another build is under way; waiting for it"]
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 99}', '{"format": 1}'])
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 99}'])
 def test_a_manifest_that_cannot_be_read_is_named(folder: Path, content: str) -> None:
     image = folder / "images/d1"
     image.mkdir(parents=True)
@@ -116,6 +120,92 @@ def test_a_manifest_that_cannot_be_read_is_named(folder: Path, content: str) -> 
     with pytest.raises(ImageFailed, match=r"manifest\.json") as failure:
         cache.images()
     assert str(image) in failure.value.advice
+
+
+def test_an_image_of_an_older_version_is_none(folder: Path) -> None:
+    (folder / "images/d1").mkdir(parents=True)
+    (folder / "images/d1/manifest.json").write_text('{"format": 1}')
+    assert cache.images() == []
+
+
+@pytest.fixture
+def finished() -> Path:
+    with cache.building(silent) as work:
+        built = work / "base"
+        (built / "etc").mkdir(parents=True)
+        for name in ("etc/a", "etc/b"):
+            (built / name).write_text(name)
+        (built / "link").symlink_to("etc/a")
+        return cache.publish(built, "bases", "key", {"digest": "d1"})
+
+
+def test_contents_are_listed_with_their_hashes(finished: Path) -> None:
+    a, b, link = (hashlib.sha256(text).hexdigest() for text in (b"etc/a", b"etc/b", b"etc/a"))
+    lines = (finished / "contents").read_text().splitlines()
+    assert lines[1:] == [f"100644 {a} etc/a", f"100644 {b} etc/b", f"120777 {link} link"]
+    assert lines[0].startswith("040755 ") and lines[0].endswith(" etc")
+
+
+def rewritten(path: Path) -> None:
+    """Another content of the same length, with the old one's times."""
+    about = path.stat()
+    path.write_text("etc/x")
+    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
+
+
+@pytest.mark.parametrize(
+    ("named", "change"),
+    [
+        ("etc/b", lambda folder: rewritten(folder / "etc/b")),
+        ("etc/b", lambda folder: (folder / "etc/b").unlink()),
+        ("etc/b", lambda folder: (folder / "etc/b").chmod(0o4755)),
+        ("etc/c", lambda folder: (folder / "etc/c").write_text("")),
+        ("link", lambda folder: ((folder / "link").unlink(), (folder / "link").symlink_to("etc/b"))),
+        ("contents", lambda folder: (folder / "contents").write_text("")),
+    ],
+    ids=["content", "missing", "mode", "one more", "link", "the list itself"],
+)
+def test_a_changed_file_is_found_and_named(finished: Path, named: str, change: Callable[[Path], object]) -> None:
+    cache.checked(finished)
+    change(finished)
+    if named == "contents":
+        (finished / "etc/a").touch()  # the list is looked at when a file may have changed
+    for _ in range(2):
+        with pytest.raises(ImageFailed, match=f"/{named}: is not as it was built") as failure:
+            cache.checked(finished)
+        assert f"remove {finished}" in failure.value.advice
+
+
+def test_files_are_read_again_only_when_one_may_have_changed(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.checked(finished)
+    listing, read = contents.listing, []
+    monkeypatch.setattr(contents, "listing", lambda folder: read.append(folder) or listing(folder))
+    cache.checked(finished)
+    assert read == []
+    (finished / "etc/a").touch()
+    cache.checked(finished)
+    cache.checked(finished)
+    assert read == [finished]
+
+
+@pytest.mark.privileged
+def test_a_user_who_may_not_read_a_file_checks_the_others(finished: Path) -> None:
+    (finished / "etc/b").chmod(0o600)
+    listed = contents.listing(finished)
+    for path in (finished, *finished.parents):
+        path.chmod(0o755)
+        if path.name.startswith("pytest-of"):
+            break
+    program = f"""
+import os, sys
+from pathlib import Path
+from twinbed.image import contents
+os.setuid(61234)
+folder = Path({str(finished)!r})
+print(contents.differing(folder, {listed!r}), contents.differing(folder, {listed!r}.replace("100644", "100755")))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "None etc/a\n"
 
 
 def test_a_folder_without_manifest_is_not_an_image(folder: Path) -> None:

@@ -12,8 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from twinbed.cli.image import image as command
-from twinbed.hosts.cache import cache_root
-from twinbed.image import minimega
+from twinbed.image import cache, minimega
 from twinbed.image.failure import ImageFailed
 from twinbed.image.probe import MOUNTED_AT
 from twinbed.model.image import Image
@@ -25,24 +24,25 @@ ELF = b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\x00\x3e\x00" + bytes(44)
 def image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Image:
     """A root file system with a file of each kind, and two modules."""
     monkeypatch.setenv("TWINBED_CACHE", str(tmp_path / "cache"))
-    folder = cache_root() / "images" / "abc"
-    rootfs = folder / "rootfs"
-    probe = rootfs / MOUNTED_AT.lstrip("/")
-    probe.parent.mkdir(parents=True)
-    probe.write_bytes(b"the probe")
-    (rootfs / "etc").mkdir()
-    (rootfs / "etc" / "x").write_text("y")
-    (rootfs / "bin").symlink_to("usr/bin")
-    modules = cache_root() / "bases" / "b" / "modules"
-    modules.mkdir(parents=True)
-    (modules / "modules.json").write_text(
-        json.dumps([{"name": "virtio.ko", "optional": False}, {"name": "e1000.ko", "optional": True}])
-    )
-    for name in ("virtio.ko", "e1000.ko"):
-        (modules / name).write_bytes(name.encode())
-    (folder / "manifest.json").write_text(json.dumps({"format": 1, "base": "b"}))
-    (folder / "vmlinux").write_bytes(b"a kernel")
-    return Image("abc", rootfs, folder / "disk", "erofs", folder / "vmlinux", folder / "initramfs.cpio", "6.1", {})
+    with cache.building(lambda _: None) as work:
+        modules = work / "base" / "modules"
+        modules.mkdir(parents=True)
+        order = [{"name": "virtio.ko", "optional": False}, {"name": "e1000.ko", "optional": True}]
+        (modules / "modules.json").write_text(json.dumps(order))
+        for item in order:
+            (modules / str(item["name"])).write_bytes(str(item["name"]).encode())
+        cache.publish(modules.parent, "bases", "base", {"digest": "b"})
+
+        rootfs = work / "image" / "rootfs"
+        probe = rootfs / MOUNTED_AT.lstrip("/")
+        probe.parent.mkdir(parents=True)
+        probe.write_bytes(b"the probe")
+        (rootfs / "etc").mkdir()
+        (rootfs / "etc" / "x").write_text("y")
+        (rootfs / "bin").symlink_to("usr/bin")
+        (rootfs.parent / "vmlinux").write_bytes(b"a kernel")
+        folder = cache.publish(rootfs.parent, "images", "image", {"digest": "abc", "base": "b"})
+    return Image("abc", folder / "rootfs", folder / "disk", "erofs", folder / "vmlinux", folder / "initramfs.cpio", "6.1", {})
 
 
 def unpacked(initrd: Path, folder: Path) -> Path:

@@ -68,14 +68,19 @@ def command_line(
         *("-smp", str(settings.vcpus), "-m", f"{settings.megabytes()}M"),
         *("-kernel", str(image.kernel), "-initrd", str(image.initramfs)),
         *("-append", f"{arguments} twinbed.port={AGENT_PORT} twinbed.host={name}"),
-        *("-drive", f"file={image.disk},format=raw,if=none,id=disk0,readonly=on,file.locking=off"),
+        *("-drive", f"file={_value(image.disk)},format=raw,if=none,id=disk0,readonly=on,file.locking=off"),
         *("-device", "virtio-blk-pci,drive=disk0"),
-        *("-chardev", f"socket,id=agent,path={sockets.agent},server=off"),
+        *("-chardev", f"socket,id=agent,path={_value(sockets.agent)},server=off"),
         *("-device", "virtio-serial-pci", "-device", f"virtserialport,chardev=agent,name={AGENT_PORT}"),
         *("-serial", f"file:{sockets.console}"),
-        *("-qmp", f"unix:{sockets.monitor},server=on,wait=off"),
+        *("-qmp", f"unix:{_value(sockets.monitor)},server=on,wait=off"),
         *(word for number, nic in enumerate(nics) for word in _nic(number, nic, settings, vhost)),
     )
+
+
+def _value(path: Path) -> str:
+    """A path among options that commas part: "commas in a value are doubled" (qemu-system-x86_64(1))."""
+    return str(path).replace(",", ",,")
 
 
 def device_id(number: int) -> str:
