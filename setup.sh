@@ -80,8 +80,9 @@ install_python() {
     interpreter=$(python) || { echo "no Python of 3.11 or newer that can make an environment"; return 1; }
     "$interpreter" -m venv .venv || return 1
   fi
-  [[ -x .venv/bin/uv ]] || .venv/bin/python -m pip install -q -c constraints.txt uv || return 1
-  .venv/bin/uv pip install -q -c constraints.txt -r pyproject.toml --group dev 'maturin>=1.7,<2' && finish python
+  sed -n '/^uv==/,/[^\\]$/p' constraints.txt >$stamps/uv.txt
+  [[ -x .venv/bin/uv ]] || .venv/bin/python -m pip install -q -r $stamps/uv.txt || return 1
+  .venv/bin/uv pip install -q --require-hashes -r constraints.txt && finish python
 }
 
 build_probe() {

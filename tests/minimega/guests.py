@@ -67,7 +67,7 @@ class Guests(ABC):
         with listen(self._lab.scratch / f"{folder.name}.sock") as server:
             running = self._start(name, data, folder, self._lab.scratch / f"{folder.name}.sock")
             running.started()
-            connection: Connection = accept(server, name, running, _LIMIT_S)
+            connection: Connection = accept(server, name, running, _LIMIT_S, key="")
         connection.hello(_LIMIT_S)
         self._joined(folder, data, running)
         with self._lock:

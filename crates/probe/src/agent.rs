@@ -28,28 +28,30 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
     let path = arguments.value("--connect")?;
     let name = arguments.value("--port")?;
     let loopback = arguments.value("--loopback")?;
-    let key = arguments.value("--key")?;
+    let mut key = arguments.value("--key")?;
     let stdio = arguments.flag("--stdio");
     let mut detached = arguments.flag("--detached");
     arguments.finish()?;
-    let (input, output) = match (fd, path, name, (loopback, key), stdio) {
-        (Some(fd), None, None, (None, None), false) => both(adopt(&fd)?)?,
-        (None, Some(path), None, (None, None), false) => both(connect(&path)?)?,
-        (None, None, Some(name), (None, None), false) => {
+    let (input, output) = match (fd, path, name, loopback, stdio) {
+        (Some(fd), None, None, None, false) => both(adopt(&fd)?)?,
+        (None, Some(path), None, None, false) => both(connect(&path)?)?,
+        (None, None, Some(name), None, false) => {
             let port = port::found(&name)?;
             if std::mem::take(&mut detached) {
                 detach()?;
             }
             both(port::await_host(port)?)?
         }
-        (None, None, None, (Some(port), Some(key)), false) => {
+        (None, None, None, Some(port), false) if key.is_some() => {
+            // Here the controller shows the key: anybody may connect to the port.
+            let key = key.take().unwrap_or_default();
             let listener = loopback::listen(number("--loopback", &port)?)?;
             if std::mem::take(&mut detached) {
                 detach()?;
             }
             both(loopback::accept(&listener, key.as_bytes())?)?
         }
-        (None, None, None, (None, None), true) => (
+        (None, None, None, None, true) => (
             sys::take_standard(0).tried(|| "take standard input")?,
             sys::take_standard(1).tried(|| "take standard output")?,
         ),
@@ -60,7 +62,7 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
     if detached {
         detach()?;
     }
-    let Err(failure) = serve(input, output, Ending::Exit);
+    let Err(failure) = serve(input, output, Ending::Exit, key);
     Err(failure)
 }
 
@@ -99,19 +101,20 @@ pub fn report(stream: File, failure: &Failure) {
 }
 
 /// Serves on a stream that goes both ways.
-pub fn serve_both(stream: File, ending: Ending) -> Outcome<Infallible> {
+pub fn serve_both(stream: File, ending: Ending, key: Option<String>) -> Outcome<Infallible> {
     let (input, output) = both(stream)?;
-    serve(input, output, ending)
+    serve(input, output, ending, key)
 }
 
-pub fn serve(input: impl Read, output: File, ending: Ending) -> Outcome<Infallible> {
+/// `key` is what the greeting says, so that nobody else is taken for this agent.
+pub fn serve(input: impl Read, output: File, ending: Ending, key: Option<String>) -> Outcome<Infallible> {
     let session = Arc::new(Session::new(output, ending));
     if process::id() != 1 {
         sys::become_subreaper().tried(|| "become the reaper of orphans")?;
     }
     let reaping = Arc::clone(&session);
     in_thread(move || reaping.children.reap_forever())?;
-    session.send(0, Kind::Hello, &hello());
+    session.send(0, Kind::Hello, &hello(key));
     let mut input = BufReader::with_capacity(64 * 1024, input);
     loop {
         match read_frame(&mut input) {
@@ -125,9 +128,10 @@ pub fn serve(input: impl Read, output: File, ending: Ending) -> Outcome<Infallib
     }
 }
 
-fn hello() -> Hello {
+fn hello(key: Option<String>) -> Hello {
     let (hostname, kernel) = sys::identity();
     Hello {
+        key,
         version: env!("CARGO_PKG_VERSION"),
         pid: process::id(),
         hostname,

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::failure::{Failure, Outcome, Tried};
 use crate::request::Exec;
-use crate::{held, sys};
+use crate::{boundary, held, sys};
 
 const DEFAULT_ENVIRONMENT: [(&str, &str); 3] =
     [("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"), ("LANG", "C"), ("HOME", "/root")];
@@ -24,13 +24,18 @@ enum Step {
     Cpus = 3,
     Cwd = 4,
     Hold = 5,
+    Boundary = 6,
 }
 
 const STEP_SHIFT: i32 = 16;
 
 impl Step {
     fn check(self, result: libc::c_int) -> io::Result<()> {
-        sys::check(result).map(drop).map_err(|error| {
+        self.result(sys::check(result).map(drop))
+    }
+
+    fn result(self, result: io::Result<()>) -> io::Result<()> {
+        result.map_err(|error| {
             let errno = error.raw_os_error().unwrap_or(libc::EIO);
             io::Error::from_raw_os_error(errno | (self as i32) << STEP_SHIFT)
         })
@@ -65,15 +70,20 @@ pub fn build(request: &Exec) -> Outcome<Command> {
         .map(|dir| sys::c_string(dir.as_str()).tried(|| format!("change to {dir:?}")))
         .transpose()?;
 
-    let mut command = Command::new(name);
-    command.args(rest).env_clear().envs(DEFAULT_ENVIRONMENT);
+    let (path, filter) = boundary::of(name);
+    let mut command = Command::new(path);
+    command.arg0(name).args(rest).env_clear().envs(DEFAULT_ENVIRONMENT);
     command.envs(request.env.iter().flatten());
     command.process_group(0);
     let held = request.held;
+    let mut filter = filter;
     let prepare = move || {
         prepare(&cgroups, netns.as_ref(), cpus.as_ref(), cwd.as_ref())?;
         if held {
             Step::Hold.check(held::hold() as libc::c_int)?;
+        }
+        if let Some(filter) = &mut filter {
+            Step::Boundary.result(boundary::cross(filter))?;
         }
         Ok(())
     };
@@ -139,6 +149,8 @@ pub fn failure(request: &Exec, error: &io::Error) -> Failure {
         format!("change to {:?}", request.cwd)
     } else if is(Step::Hold) {
         "be held by ptrace (is kernel.yama.ptrace_scope 3?)".to_owned()
+    } else if is(Step::Boundary) {
+        "be kept within the container".to_owned()
     } else {
         return Failure::because(format!("run {:?}", request.argv), error);
     };

@@ -9,6 +9,7 @@ use std::os::fd::OwnedFd;
 
 use crate::agent;
 use crate::arguments::Arguments;
+use crate::boundary;
 use crate::failure::{complain, Outcome, Tried};
 use crate::root::{Bind, Root, DEVICES};
 use crate::session::Ending;
@@ -19,6 +20,7 @@ struct Container {
     scratch: String,
     hostname: String,
     binds: Vec<Bind>,
+    key: Option<String>,
 }
 
 pub fn main(mut arguments: Arguments) -> Outcome<()> {
@@ -27,6 +29,7 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
         scratch: arguments.required("--scratch")?,
         hostname: arguments.required("--hostname")?,
         binds: arguments.values("--bind")?.iter().map(|text| Bind::parse(text)).collect::<Outcome<_>>()?,
+        key: arguments.value("--key")?,
     };
     let path = arguments.required("--connect")?;
     let cgroups = arguments.values("--cgroup")?;
@@ -73,6 +76,7 @@ impl Container {
         root.enter()?;
         sys::set_hostname(&self.hostname).tried(|| "set the hostname")?;
         sys::bring_up_loopback().tried(|| "bring up lo")?;
-        agent::serve_both(control, Ending::Exit)
+        boundary::draw()?;
+        agent::serve_both(control, Ending::Exit, self.key.clone())
     }
 }

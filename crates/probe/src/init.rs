@@ -47,7 +47,8 @@ fn boot() -> Outcome<std::convert::Infallible> {
     let host = parameter(&line, "twinbed.host").unwrap_or("guest");
     sys::set_hostname(host).tried(|| format!("set the hostname {host}"))?;
     sys::bring_up_loopback().tried(|| "bring up lo")?;
-    agent::serve_both(port::open(port_name)?, Ending::PowerOff)
+    let key = parameter(&line, "twinbed.key").map(String::from);
+    agent::serve_both(port::open(port_name)?, Ending::PowerOff, key)
 }
 
 /// A guest whose initramfs is its root file system, and that somebody else's client starts programs in.

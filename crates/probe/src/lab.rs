@@ -98,7 +98,7 @@ fn inside(control: fs::File, id: &str, lifeline: &OwnedFd) -> Outcome<Infallible
     fresh_sys()?;
     sys::bring_up_loopback().tried(|| "bring up lo")?;
     sys::set_hostname(&format!("lab-{id}")).tried(|| "set the hostname")?;
-    agent::serve_both(control, Ending::Exit)
+    agent::serve_both(control, Ending::Exit, None)
 }
 
 /// Removes what the lab leaves outside of its namespaces. All of it is tried before the first failure is reported.

@@ -160,7 +160,7 @@ impl Lease {
             None => root::keep_own(&scratch, &binds)?,
         }
         let watched = Watched { stream: input, keeper: beats, last_beat: None, pause: self.time / BEATS };
-        agent::serve(watched, output, Ending::Exit)
+        agent::serve(watched, output, Ending::Exit, None)
     }
 
     /// Waits until the agent has ended. Kills it when nothing was sent to it for the time of the lease.

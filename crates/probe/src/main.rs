@@ -2,6 +2,7 @@
 
 mod agent;
 mod arguments;
+mod boundary;
 mod bpf;
 mod clock;
 mod command;

@@ -12,6 +12,9 @@ pub fn parse<'a, T: Deserialize<'a>>(what: &str, payload: &'a [u8]) -> Outcome<T
 
 #[derive(Serialize)]
 pub struct Hello {
+    /// What the controller gave this agent to show that it is the one it started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     pub version: &'static str,
     pub pid: u32,
     pub hostname: String,

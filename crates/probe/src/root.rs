@@ -149,7 +149,10 @@ mod tests {
     fn reads_binds() {
         let bind = |source: &str, read_only| Bind { source: source.into(), target: "/b".into(), read_only };
         assert_eq!(Bind::parse(r#"{"source": "/a", "target": "/b"}"#).unwrap(), bind("/a", false));
-        assert_eq!(Bind::parse(r#"{"source": "/a:1,\" x", "target": "/b", "read_only": true}"#).unwrap(), bind("/a:1,\" x", true));
+        assert_eq!(
+            Bind::parse(r#"{"source": "/a:1,\" x", "target": "/b", "read_only": true}"#).unwrap(),
+            bind("/a:1,\" x", true)
+        );
         for wrong in [
             "",
             "/a:/b",

@@ -6,6 +6,7 @@ Programs are argument lists.  Times are seconds; limits are given by the caller 
 from __future__ import annotations
 
 import re
+import secrets
 import shutil
 import signal as signals
 import socket
@@ -360,8 +361,13 @@ def listen(path: Path) -> socket.socket:
     return server
 
 
-def accept(server: socket.socket, name: str, starter: Running, limit_s: float) -> Connection:
-    """The connection of the agent that ``starter`` (a container's or a guest's process) brings up.
+def new_key() -> str:
+    """What one agent is given to say in its greeting, and no other knows."""
+    return secrets.token_hex(16)
+
+
+def accept(server: socket.socket, name: str, starter: Running, limit_s: float, key: str) -> Connection:
+    """The connection of the agent that ``starter`` (a container's or a guest's process) brings up, and that was given ``key``.
 
     Raises HostError as soon as that process has ended without, LimitExceeded after the limit; both with what it said.
     """
@@ -378,4 +384,4 @@ def accept(server: socket.socket, name: str, starter: Running, limit_s: float) -
                 raise LimitExceeded(f"{name}: no agent after {limit_s:g} s{': ' if stderr else ''}{stderr}") from None
         else:
             stream.settimeout(None)
-            return Connection(name, stream)
+            return Connection(name, stream, key=key)

@@ -1,7 +1,7 @@
 """Control groups: where this machine lets labs make them, what they limit hosts to, and what they counted.
 
-Each controller (cpu, memory, cpuset) is in the unified hierarchy (version 2) or in one of its own (version 1); a machine may
-have both.  A lab's groups carry its name in every hierarchy, and are removed with it.
+Each controller (cpu, memory, cpuset, pids) is in the unified hierarchy (version 2) or in one of its own (version 1); a machine
+may have both.  A lab's groups carry its name in every hierarchy, and are removed with it.
 Source of the files: the kernel's Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/.
 """
 
@@ -20,7 +20,7 @@ from twinbed.contracts.check import Check
 from twinbed.hosts.agent import parse_cpus
 from twinbed.hosts.error import HostError
 
-CONTROLLERS = ("cpu", "memory", "cpuset")
+CONTROLLERS = ("cpu", "memory", "cpuset", "pids")
 PERIOD_US = 100_000
 """Over which a CPU quota holds: the kernel's default."""
 _MOUNTS = Path("/proc/self/mounts")
@@ -39,15 +39,16 @@ class Hierarchy:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a host may use at most: CPUs' worth of time, bytes, which CPUs; None where nothing is asked."""
+    """What a host may use at most: CPUs' worth of time, bytes, which CPUs, processes; None where nothing is asked."""
 
     cpu_quota: float | None = None
     memory_bytes: int | None = None
     cpus: tuple[int, ...] | None = None
+    processes: int | None = None
 
     @property
     def controllers(self) -> tuple[str, ...]:
-        asked = {"cpu": self.cpu_quota, "memory": self.memory_bytes, "cpuset": self.cpus}
+        asked = {"cpu": self.cpu_quota, "memory": self.memory_bytes, "cpuset": self.cpus, "pids": self.processes}
         return tuple(name for name, value in asked.items() if value is not None)
 
 
@@ -141,6 +142,8 @@ class HostGroups:
             items.append(Applied(host, "memory", limits.memory_bytes, *_memory(*self.groups["memory"]), tolerance=pages))
         if "cpuset" in self.groups:
             items.append(Applied(host, "cpuset", limits.cpus, *_cpuset(*self.groups["cpuset"])))
+        if "pids" in self.groups:
+            items.append(Applied(host, "processes", limits.processes, *_processes(*self.groups["pids"])))
         return items
 
     def kinds(self) -> str | None:
@@ -216,6 +219,8 @@ def _files(controller: str, group: Path, limits: Limits, *, unified: bool) -> Se
         if unified:
             return [("memory.max", size), ("memory.swap.max", "0")]
         return [("memory.limit_in_bytes", size), ("memory.memsw.limit_in_bytes", size)]
+    if controller == "pids":
+        return [("pids.max", str(limits.processes))]
     cpus = ",".join(map(str, limits.cpus or ()))
     if unified:
         return [("cpuset.cpus", cpus)]
@@ -230,6 +235,12 @@ def _quota(group: Path, unified: bool) -> tuple[float | None, str]:
     us = int((group / "cpu.cfs_quota_us").read_text())
     period_us = int((group / "cpu.cfs_period_us").read_text())
     return (None if us == _UNLIMITED else us / period_us), f"{group}/cpu.cfs_quota_us"
+
+
+def _processes(group: Path, _unified: bool) -> tuple[int | None, str]:
+    """Threads count too; None is no limit."""
+    most = (group / "pids.max").read_text().strip()
+    return (None if most == "max" else int(most)), f"{group}/pids.max"
 
 
 def _memory(group: Path, unified: bool) -> tuple[int | None, str]:

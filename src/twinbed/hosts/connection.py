@@ -9,6 +9,7 @@ the stream.
 from __future__ import annotations
 
 import contextlib
+import hmac
 import itertools
 import json
 import socket
@@ -96,10 +97,13 @@ class Channel:
 
 
 class Connection:
-    """A control stream over a connected socket. ``explain`` is asked for the reason when the stream has ended."""
+    """A control stream over a connected socket. ``explain`` is asked for the reason when the stream has ended; ``key`` is what
+    the agent was given to say in its greeting: a stream whose first frame lacks it is lost, as another host's agent may be
+    behind it."""
 
-    def __init__(self, name: str, stream: socket.socket, explain: Callable[[], str] = str) -> None:
+    def __init__(self, name: str, stream: socket.socket, explain: Callable[[], str] = str, key: str = "") -> None:
         self.name = name
+        self._key = key
         self._explain = explain
         self._stream = stream
         self._sending = threading.Lock()
@@ -178,14 +182,23 @@ class Connection:
         for channel in channels:
             channel.fail(lost)
 
+    def _greeted(self, hello: Document) -> None:
+        if self._hello is not None:
+            raise HostError("its agent greeted twice")
+        if not hmac.compare_digest(str(hello.get("key", "")).encode(), self._key.encode()):
+            raise HostError("what answered is not its agent: it does not know the key that the agent was given")
+        self._hello = hello
+
     def _dispatch(self, number: int, kind: int, payload: bytes) -> None:
         if number == 0:
             with self._changed:
                 if kind == HELLO:
-                    self._hello = object_of(payload)
+                    self._greeted(object_of(payload))
                 self._changed.notify_all()
             return
         with self._changed:
+            if self._key and self._hello is None:
+                raise HostError("what answered is not its agent: it did not greet first")
             channel = self._channels.get(number)
         if channel is not None:
             channel.deliver(kind, payload)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from twinbed.contracts.place import MACHINE
 from twinbed.hosts import cgroups, process, scratch
-from twinbed.hosts.agent import PROBE, AgentHost, accept, listen
+from twinbed.hosts.agent import PROBE, AgentHost, accept, listen, new_key
 from twinbed.hosts.cgroups import LabGroups
 from twinbed.hosts.connection import Connection
 from twinbed.hosts.error import HostError
@@ -75,11 +75,11 @@ def open_lab(probe: Path, artifacts: Path) -> Iterator[Lab]:
 @contextlib.contextmanager
 def another_machine(lab: Lab, name: str, artifacts: Path) -> Iterator[AgentHost]:
     """A machine beside the lab's own: a network namespace with an agent, which ends with the lab at the latest."""
-    path = lab.scratch / f"{name}.sock"
+    path, key = lab.scratch / f"{name}.sock", new_key()
     with listen(path) as server:
-        command = ["unshare", "--net", f"{lab.machine.bin}/{PROBE}", "agent", "--connect", str(path)]
+        command = ["unshare", "--net", f"{lab.machine.bin}/{PROBE}", "agent", "--connect", str(path), "--key", key]
         running = lab.machine.start(command)
-        connection = accept(server, name, running, _START_LIMIT_S)
+        connection = accept(server, name, running, _START_LIMIT_S, key)
     try:
         connection.hello(_START_LIMIT_S)
         machine = AgentHost(name, connection, str(artifacts), artifacts, lab.machine.bin)

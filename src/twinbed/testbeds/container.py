@@ -6,7 +6,7 @@ The root file system is the image, read-only, with a private writable layer in m
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from twinbed.contracts.host_settings import LabHostSettings
 from twinbed.contracts.params import HostNeed
 from twinbed.contracts.site import Installed, Site
 from twinbed.hosts import cgroups, scratch
-from twinbed.hosts.agent import AgentHost, accept, cpus_allowed, listen
+from twinbed.hosts.agent import AgentHost, accept, cpus_allowed, listen, new_key
 from twinbed.hosts.cgroups import Limits
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, open_lab
@@ -31,6 +31,15 @@ from twinbed.model.units import Size, format_size
 
 _ARTIFACTS = "/run/twinbed"
 _START_LIMIT_S = 10.0
+_MOST_PROCESSES = 4096
+"""Of a container, threads too: more than any workload here has, and less than the machine."""
+_BOUNDARY = {
+    "CapBnd": "00000000000434fb",
+    "CapEff": "00000000000434fb",
+    "NoNewPrivs": "1",
+    "Seccomp": "2",
+}
+"""What proc_pid_status(5) has of a program that is kept within its container (crates/probe/src/boundary.rs)."""
 _ALLOWED = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
 """Lists what everybody may use. There is no such file in a network namespace other than the first."""
 
@@ -71,7 +80,7 @@ class Container(LabDriver[ContainerSettings]):
             Check(
                 "overlay file system", overlay, "in the kernel" if overlay else "not in /proc/filesystems", "modprobe overlay"
             ),
-            *(cgroups.check(controller) for controller in _limits(params, None).controllers),
+            *(cgroups.check(controller) for controller in _limits(params, None, ()).controllers),
             *([_congestion_control(params.congestion_control)] if params.congestion_control else []),
         ]
 
@@ -120,19 +129,19 @@ class ContainerMaker:
         layer = lab.scratch / name
         layer.mkdir()
         artifacts = site.place(name)
-        limits = _limits(self.settings, cpus if "cpuset" in lab.cgroups.by_controller else None)
-        groups = lab.cgroups.host(name, limits)
+        limits = _limits(self.settings, cpus, lab.cgroups.by_controller)
+        groups, key = lab.cgroups.host(name, limits), new_key()
         with listen(lab.scratch / f"{name}.sock") as server:
             command = [
                 *("twinbed-probe", "container", "--root", str(site.image.rootfs), "--scratch", str(layer)),
-                *("--hostname", name, "--connect", str(lab.scratch / f"{name}.sock")),
+                *("--hostname", name, "--connect", str(lab.scratch / f"{name}.sock"), "--key", key),
                 *("--bind", _bind(artifacts, _ARTIFACTS)),
                 *("--bind", _bind(site.probe, "/usr/bin/twinbed-probe", read_only=True)),
             ]
             command += [word for group in groups.join for word in ("--cgroup", str(group))]
             running = lab.machine.start(command, cpus=cpus)
             pid = running.started()
-            connection = accept(server, name, running, _START_LIMIT_S)
+            connection = accept(server, name, running, _START_LIMIT_S, key)
         ground.stack.callback(connection.close)
         try:
             connection.hello(_START_LIMIT_S)
@@ -146,7 +155,7 @@ class ContainerMaker:
         def read_back(facts: Facts) -> tuple[list[Applied], Facts]:
             allowed = cpus_allowed(host.read("/proc/self/status").decode())
             pinned = Applied(name, "cpus", cpus, allowed, "/proc/self/status")
-            return [pinned, *groups.applied(name, limits)], {"control groups": groups.kinds()}
+            return [pinned, *groups.applied(name, limits), *_boundary(host)], {"control groups": groups.kinds()}
 
         def trouble() -> str | None:
             killed = groups.out_of_memory()
@@ -161,8 +170,16 @@ class ContainerMaker:
         return []
 
 
-def _limits(settings: ContainerSettings, cpus: tuple[int, ...] | None) -> Limits:
-    return Limits(settings.cpu_quota, settings.memory, cpus)
+def _limits(settings: ContainerSettings, cpus: tuple[int, ...] | None, controllers: Collection[str]) -> Limits:
+    """CPUs and processes are limited where this machine has a control group for it."""
+    processes = _MOST_PROCESSES if "pids" in controllers else None
+    return Limits(settings.cpu_quota, settings.memory, cpus if "cpuset" in controllers else None, processes)
+
+
+def _boundary(host: AgentHost) -> list[Applied]:
+    """What keeps the container's programs from this machine, as one of them finds it."""
+    status = dict(line.split(":\t", 1) for line in host.run(["cat", "/proc/self/status"]).text.splitlines())
+    return [Applied(host.name, name, asked, status[name], "cat /proc/self/status") for name, asked in _BOUNDARY.items()]
 
 
 def _limited(lab: Lab, what: str, limits: Limits) -> Check:

@@ -364,17 +364,42 @@ def test_an_agent_is_accepted_or_the_reason_given(ends: tuple[FakeAgent, AgentHo
     starter.says(b"mounting", 5)
     with listen(tmp_path / "sock") as server:
         with pytest.raises(LimitExceeded, match=r"server: no agent after 0\.01 s: mounting"):
-            accept(server, "server", starter, 0.01)
+            accept(server, "server", starter, 0.01, "k")
         with socket.socket(socket.AF_UNIX) as coming:
             coming.connect(str(tmp_path / "sock"))
-            connection = accept(server, "server", starter, 5)
-            FakeAgent(coming).say(0, HELLO, {"pid": 1})
-            assert connection.hello(5) == {"pid": 1}
+            connection = accept(server, "server", starter, 5, "k")
+            FakeAgent(coming).say(0, HELLO, {"pid": 1, "key": "k"})
+            assert connection.hello(5) == {"pid": 1, "key": "k"}
             connection.close()
         agent.say(channel, EXIT, {**ENDED, "code": 1})
         starter.until(lambda: starter.ended, 5)
         with pytest.raises(HostError, match="server: container ended before the host was there: mounting"):
-            accept(server, "server", starter, 5)
+            accept(server, "server", starter, 5, "k")
+
+
+IMPOSTOR = "server: what answered is not its agent: it "
+
+
+@pytest.mark.parametrize(
+    ("frames", "why"),
+    [
+        ([(0, HELLO, {"pid": 1})], f"{IMPOSTOR}does not know the key"),
+        ([(0, HELLO, {"pid": 1, "key": ""})], f"{IMPOSTOR}does not know the key"),
+        ([(0, HELLO, {"pid": 1, "key": "the key of another host"})], f"{IMPOSTOR}does not know the key"),
+        ([(0, HELLO, {"pid": 1, "key": ["k"]})], f"{IMPOSTOR}does not know the key"),
+        ([(1, STARTED, {"pid": 2}), (0, HELLO, {"pid": 1, "key": "k"})], f"{IMPOSTOR}did not greet first"),
+        ([(0, HELLO, {"key": "k"}), (0, HELLO, {"key": "k"}), (1, STARTED, {"pid": 2})], "server: its agent greeted twice"),
+    ],
+    ids=["without", "empty", "of another", "no text", "before the greeting", "twice"],
+)
+def test_nobody_speaks_for_another_host(frames: list[tuple[int, int, dict[str, Any]]], why: str) -> None:
+    theirs, ours = socket.socketpair()
+    with contextlib.closing(Connection("server", ours, key="k")) as connection, theirs:
+        host = AgentHost("server", connection, "/artifacts")
+        for frame in frames:
+            FakeAgent(theirs).say(*frame)
+        with pytest.raises(HostLost, match=why):
+            host.run(["id"], limit_s=5)
 
 
 def test_a_program_that_says_without_end_ends_the_connection(

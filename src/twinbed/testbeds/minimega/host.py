@@ -8,7 +8,6 @@ byte.
 from __future__ import annotations
 
 import contextlib
-import secrets
 import shlex
 import socket
 import stat
@@ -18,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from twinbed.contracts.command import PRELOAD
-from twinbed.hosts.agent import PROBE, AgentHost
+from twinbed.hosts.agent import PROBE, AgentHost, new_key
 from twinbed.hosts.connection import Connection
 from twinbed.hosts.error import HostError, HostLost, LimitExceeded
 from twinbed.testbeds.minimega import tunnel
@@ -95,15 +94,16 @@ class _Agent:
             except OSError as error:
                 stream.close()
                 raise HostError(f"{name}: {folder}: the socket of port {PORT}: {error.strerror}") from None
-            connection = Connection(name, stream)
+            key = new_key()
+            connection = Connection(name, stream, key=key)
             stack.callback(connection.close)
-            with self._started("--port", PORT) as failure:
+            with self._started("--port", PORT, "--key", key) as failure:
                 self._greeted(connection, failure, time.monotonic() + _PORT_LIMIT_S)
             yield connection
 
     @contextlib.contextmanager
     def over_tunnel(self) -> Iterator[Connection]:
-        key = secrets.token_hex(16)
+        key = new_key()
         port = tunnel.opened(self.space.socket, self.guest)
         with tunnel.reached(self.space.head, self.guest, port) as (family, address):
             deadline = time.monotonic() + _TUNNEL_LIMIT_S

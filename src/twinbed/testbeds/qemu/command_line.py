@@ -53,8 +53,9 @@ def command_line(
     vhost: bool = False,
     *,
     tsc_khz: int,
+    key: str,
 ) -> tuple[str, ...]:
-    """``tsc_khz``: how often this machine's time stamp counter counts in a millisecond.
+    """``tsc_khz``: how often this machine's time stamp counter counts in a millisecond. ``key``: what the guest's agent says.
 
     A guest may be without NICs, as for a proof that it boots. They are eth0, eth1 in the order given: on PCI slots from 16 on,
     above all others and in turn."""
@@ -67,7 +68,7 @@ def command_line(
         *("-cpu", settings.cpu or ("host" if hardware else EMULATED_CPU)),
         *("-smp", str(settings.vcpus), "-m", f"{settings.megabytes()}M"),
         *("-kernel", str(image.kernel), "-initrd", str(image.initramfs)),
-        *("-append", f"{arguments} twinbed.port={AGENT_PORT} twinbed.host={name}"),
+        *("-append", f"{arguments} twinbed.port={AGENT_PORT} twinbed.host={name} twinbed.key={key}"),
         *("-drive", f"file={_value(image.disk)},format=raw,if=none,id=disk0,readonly=on,file.locking=off"),
         *("-device", "virtio-blk-pci,drive=disk0"),
         *("-chardev", f"socket,id=agent,path={_value(sockets.agent)},server=off"),

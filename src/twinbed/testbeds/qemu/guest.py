@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from twinbed import _core
-from twinbed.hosts.agent import AgentHost, Running, accept, listen
+from twinbed.hosts.agent import AgentHost, Running, accept, listen, new_key
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab
 from twinbed.image import Image
@@ -68,12 +68,13 @@ def boot(
     Its console and QEMU's words are in ``evidence``. Raises HostError with both."""
     started = time.monotonic()
     sockets = Sockets(lab.scratch / f"{name}.sock", lab.scratch / f"{name}.qmp", evidence / CONSOLE)
+    key = new_key()
     with listen(sockets.agent) as server:
-        line = command_line(name, settings, accelerator, image, sockets, nics, vhost, tsc_khz=tsc_khz())
+        line = command_line(name, settings, accelerator, image, sockets, nics, vhost, tsc_khz=tsc_khz(), key=key)
         process = machine.start(line, cpus=cpus)
         stack.callback(_end, process)
         pid = process.started()
-        connection = accept(server, name, process, limit_s)
+        connection = accept(server, name, process, limit_s, key)
     stack.callback(connection.close)
     try:
         connection.hello(limit_s)

@@ -35,7 +35,7 @@ SPARED = (
     "tsc=reliable no_timer_check mitigations=off nokaslr random.trust_cpu=on cryptomgr.notests raid=noautodetect"
     " rcupdate.rcu_expedited=1 nowatchdog tsc_early_khz=2594906"
 )
-OWN = "twinbed.port=twinbed.agent twinbed.host=client"
+OWN = "twinbed.port=twinbed.agent twinbed.host=client twinbed.key=k1"
 TAIL = [
     "-drive",
     "file=/i/disk,format=raw,if=none,id=disk0,readonly=on,file.locking=off",
@@ -61,7 +61,7 @@ ROUTER = layout(Topology(routers=1)).nics["router"]
 
 
 def planned(settings: QemuSettings, chosen: str, nics: Sequence[Nic] = NIC) -> list[str]:
-    return list(command_line("client", settings, chosen, IMAGE, SOCKETS, nics, tsc_khz=2_594_906))
+    return list(command_line("client", settings, chosen, IMAGE, SOCKETS, nics, tsc_khz=2_594_906, key="k1"))
 
 
 @pytest.mark.parametrize("nic", ["e1000", "e1000e", "virtio-net-pci", "vmxnet3", "rtl8139"])

@@ -53,7 +53,8 @@ def test_queues_vhost_and_features_reach_qemu() -> None:
     image = Image("0", Path("/r"), Path("/d"), "erofs", Path("/k"), Path("/i"), "6.1", {})
     sockets = Sockets(Path("/a"), Path("/m"), Path("/c"))
     settings = QemuSettings(vcpus=4, queues=4, nic_features="mrg_rxbuf=off", machine="pc", cpu="Haswell")
-    line = command_line("client", settings, "kvm", image, sockets, layout(Topology()).nics["client"], True, tsc_khz=2_594_906)
+    nics = layout(Topology()).nics["client"]
+    line = command_line("client", settings, "kvm", image, sockets, nics, True, tsc_khz=2_594_906, key="k1")
     # qemu-system-x86_64(1): -netdev tap,...,queues=,vhost=; an interrupt a queue and direction, and two more.
     assert line[-4:] == (
         "-netdev",

@@ -1,0 +1,150 @@
+"""What a container's programs, which are root's, are kept from on the machine: each attack is tried, and would do no harm."""
+
+from __future__ import annotations
+
+import socket
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from twinbed.contracts.host import Host
+from twinbed.contracts.site import Site
+from twinbed.hosts import cgroups
+from twinbed.hosts.error import HostError
+from twinbed.model.topology import Topology
+from twinbed.testbeds.container import container
+
+KEPT = sum(1 << number for number in (0, 1, 3, 4, 5, 6, 7, 10, 12, 13, 18))
+"""CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID, NET_BIND_SERVICE, NET_ADMIN, NET_RAW, SYS_CHROOT of
+linux/capability.h."""
+SHELL = {
+    "core_pattern": 'old=$(cat /proc/sys/kernel/core_pattern) && echo "$old" > /proc/sys/kernel/core_pattern',
+    "another file of the kernel's": "cat /proc/sys/vm/swappiness > /tmp/x && cat /tmp/x > /proc/sys/vm/swappiness",
+    "sysrq": "echo h > /proc/sysrq-trigger",
+    "sysfs": "cat /sys/kernel/mm/transparent_hugepage/defrag | sed 's/.*\\[\\(.*\\)\\].*/\\1/' > /tmp/x"
+    " && cat /tmp/x > /sys/kernel/mm/transparent_hugepage/defrag",
+    "a disk": "mknod /tmp/disk b 8 0",
+    "the kernel's memory": 'test -n "$(head -c 16 /proc/kcore | od -An -tx1)"',
+    "namespaces": "unshare --mount true",
+    "namespaces of a user": "unshare --user --map-root-user true",
+    "the network of another process": "nsenter --net=/proc/1/ns/net true",
+    "the agent's environment": "cat /proc/1/environ",
+    "the agent's root": "ls /proc/1/root/",
+    "the clock": "date -s @$(date +%s)",
+    "what the agent's program is": "cat /bin/sh > /usr/bin/twinbed-probe",
+    "kernel messages": "dmesg",
+}
+CALLS = {
+    "a file system": "syscall(165, my $a = 'none', my $b = '/mnt', my $c = 'tmpfs', 0, 0)",
+    "a new proc": "syscall(165, my $a = 'proc', my $b = '/mnt', my $c = 'proc', 0, 0)",
+    "remounting": "syscall(165, my $a = 'none', my $b = '/proc', my $c = '', 32, 0)",
+    "uncovering": "syscall(166, my $a = '/usr/bin/twinbed-probe', 2)",
+    "a module": "syscall(313, 0, 0, 0)",
+    "BPF": "syscall(321, 0, 0, 0)",
+    "events": "syscall(298, 0, 0, -1, -1, 0)",
+    "keys": "syscall(250, 0, -3, 0)",
+    "a handle": "syscall(304, -1, 0, 0)",
+    "userfaultfd": "syscall(323, 0)",
+    "io_uring": "syscall(425, 1, 0)",
+    "a mount by descriptor": "syscall(428, -100, 0, 0)",
+    "clone with a namespace": "syscall(56, 0x10000000 | 17, 0, 0, 0, 0)",
+    "kexec": "syscall(246, 0, 0, 0, 0)",
+}
+"""Numbers of asm/unistd_64.h. Their arguments are none that could be right: without a filter the error is another."""
+
+
+@pytest.fixture(scope="module")
+def within(tmp_path_factory: pytest.TempPathFactory, image, probe) -> Iterator[Host]:
+    from tests.conftest import site_in
+
+    site: Site = site_in(tmp_path_factory.mktemp("boundary"), "boundary", image, probe)
+    with container.up(container.params(), Topology(), site) as bed:
+        yield bed.hosts["client"]
+
+
+def said(host: Host, *argv: str) -> str:
+    return host.run(list(argv)).text
+
+
+def refused(host: Host, *argv: str) -> str:
+    with pytest.raises(HostError) as failure:
+        host.run(list(argv))
+    return str(failure.value)
+
+
+@pytest.mark.parametrize("attack", SHELL)
+def test_a_shell(attack: str, within: Host) -> None:
+    refused(within, "sh", "-c", SHELL[attack])
+
+
+@pytest.mark.parametrize("attack", CALLS)
+def test_a_system_call_is_not_permitted(attack: str, within: Host) -> None:
+    assert said(within, "perl", "-e", f"my $r = {CALLS[attack]}; print $r == -1 ? $!+0 : 'done'") == "1"
+
+
+def test_capabilities_and_filter(within: Host) -> None:
+    status = dict(line.split(":\t", 1) for line in said(within, "cat", "/proc/self/status").splitlines())
+    assert [int(status[name], 16) for name in ("CapEff", "CapPrm", "CapBnd")] == [KEPT] * 3
+    assert [int(status[name], 16) for name in ("CapInh", "CapAmb")] == [0, 0]
+    assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
+
+
+@pytest.mark.parametrize("name", ["twinbed-probe", "/usr/bin/twinbed-probe"])
+def test_nothing_runs_in_the_place_of_the_agents_own_program(name: str, within: Host) -> None:
+    said(within, "sh", "-c", "cp /bin/sh /usr/local/sbin/twinbed-probe && cp /bin/sh /usr/local/bin/twinbed-probe")
+    assert "id" not in refused(within, name, "-c", "id").partition("uid=")[1]
+    assert "twinbed-probe" in refused(within, name, "-c", "id")
+
+
+def test_no_service_of_the_machine_is_reached(within: Host) -> None:
+    name = f"twinbed-test-{uuid.uuid4().hex}"
+    with socket.create_server(("0.0.0.0", 0)) as listening, socket.socket(socket.AF_UNIX) as abstract:
+        abstract.bind(f"\0{name}")
+        abstract.listen()
+        port = listening.getsockname()[1]
+        own = {
+            "127.0.0.1",
+            "127.0.0.2",
+            *(info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)),
+        }
+        for address in sorted(own):
+            socket.create_connection((address, port), 5).close()
+            reach = f"use IO::Socket::INET; exit !IO::Socket::INET->new(PeerAddr => '{address}:{port}', Timeout => 2)"
+            refused(within, "perl", "-e", reach)
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(f"\0{name}")
+        reach = f"use Socket; socket(S, AF_UNIX, SOCK_STREAM, 0); exit !connect(S, pack_sockaddr_un(qq(\\0{name})))"
+        refused(within, "perl", "-e", reach)
+
+
+def test_only_its_own_processes_are_seen(within: Host) -> None:
+    seen = said(within, "sh", "-c", "for each in /proc/[0-9]*; do cat $each/comm; done 2>/dev/null").split()
+    assert sorted(set(seen)) == ["cat", "sh", "twinbed-probe"] or set(seen) <= {"cat", "sh", "twinbed-probe"}
+
+
+def test_what_studies_need_works(within: Host) -> None:
+    for command in (
+        "tc qdisc add dev eth0 root handle 5: pfifo limit 20 && tc qdisc del dev eth0 root",
+        "ethtool -K eth0 gro off && ethtool -K eth0 gro on",
+        "echo 1 > /proc/sys/net/ipv4/tcp_autocorking",
+        "ip link add v0 type veth peer name v1 && ip link del v0",
+        "chroot / true",
+        "su -s /bin/sh www-data -c 'id -un'",
+        "perl -e 'use Socket; socket(S, AF_INET, SOCK_RAW, 1) or die'",
+    ):
+        said(within, "sh", "-c", command)
+
+
+def test_it_is_read_back_and_processes_are_limited(site: Callable[..., Site], leaves_nothing: None) -> None:
+    with container.up(container.params(), Topology(), site()) as bed:
+        found = {item.setting: item.found for item in bed.applied if item.subject == "client"}
+        assert all(item.agrees for item in bed.applied)
+        assert (int(found["CapEff"], 16), found["Seccomp"], found["NoNewPrivs"]) == (KEPT, "2", "1")
+        if "pids" not in cgroups.hierarchies():
+            assert "processes" not in found
+            return
+        most = found["processes"]
+        bomb = "my $n = 0; while ($n < 9999) { my $p = fork; last unless defined $p; sleep 60 unless $p; $n++ } print $n"
+        made = int(said(bed.hosts["client"], "perl", "-e", bomb))
+        assert most - 50 < made < most
