@@ -25,6 +25,8 @@ SHELL = {
     "sysfs": "cat /sys/kernel/mm/transparent_hugepage/defrag | sed 's/.*\\[\\(.*\\)\\].*/\\1/' > /tmp/x"
     " && cat /tmp/x > /sys/kernel/mm/transparent_hugepage/defrag",
     "a disk": "mknod /tmp/disk b 8 0",
+    "a device's mode": "chmod 666 /dev/null",
+    "a device's owner": "chown 0 /dev/zero",
     "the kernel's memory": 'test -n "$(head -c 16 /proc/kcore | od -An -tx1)"',
     "namespaces": "unshare --mount true",
     "namespaces of a user": "unshare --user --map-root-user true",
@@ -130,6 +132,7 @@ def test_what_studies_need_works(within: Host) -> None:
         "echo 1 > /proc/sys/net/ipv4/tcp_autocorking",
         "ip link add v0 type veth peer name v1 && ip link del v0",
         "chroot / true",
+        "echo lost > /dev/null && head -c 1 /dev/zero > /dev/null && ! echo > /dev/full",
         "su -s /bin/sh www-data -c 'id -un'",
         "perl -e 'use Socket; socket(S, AF_INET, SOCK_RAW, 1) or die'",
     ):

@@ -137,7 +137,7 @@ CONTAINER: dict[str, tuple[Sabotage, str]] = {
     "bridge": (replace_in(bridge, "switch", "stp_state 0", "stp_state 1"), "spanning_tree"),
     "snooping": (replace_in(bridge, "switch", "mcast_snooping 0", "mcast_snooping 1"), "multicast_snooping"),
     "port-mtu": (replace_in(bridge, "veth", "mtu 1500 type veth", "mtu 1400 type veth"), "mtu"),
-    "port-master": (lambda patch: patch.setattr(bridge, "join", lambda *_: ""), "master"),
+    "port-master": (lambda patch: patch.setattr(bridge, "join", lambda port, _: f"link set {port} up\n"), "master"),
     "port-down": (soon(replace_in(bridge, "veth", " up\n", " down\n")), "up"),
     "host-address": (replace_in(bridge, "address", "addr add 10.77", "addr add 10.78"), "address"),
     "host-mac": (replace_in(bridge, "address", "02:00:0a:4d", "02:00:0a:4e"), "mac"),

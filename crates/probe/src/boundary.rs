@@ -112,7 +112,9 @@ pub fn draw() -> Outcome<()> {
     }
     network.attach_existing(WRITABLE).tried(|| format!("bind on {WRITABLE}"))?;
     for path in HIDDEN.into_iter().filter(|path| Path::new(path).exists()) {
-        Detached::of("/dev/null")?.attach_existing(path).tried(|| format!("hide {path}"))?;
+        let nothing = Detached::of("/dev/null")?;
+        nothing.make_read_only().tried(|| format!("hide {path}"))?;
+        nothing.attach_existing(path).tried(|| format!("hide {path}"))?;
     }
     DRAWN.store(true, Ordering::Relaxed);
     Ok(())

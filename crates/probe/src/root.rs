@@ -62,6 +62,8 @@ impl Root<'_> {
         mounts::mount("sysfs", "sysfs", "/sys", mounts::NO_DEVICES, "")?;
         mounts::mount("tmpfs", "tmpfs", "/dev", libc::MS_NOSUID, "mode=755")?;
         for (device, name) in devices {
+            // It can be written to all the same, but its mode and owner are the machine's.
+            device.make_read_only().tried(|| format!("make /dev/{name} read-only"))?;
             device.attach(&format!("/dev/{name}"))?;
         }
         system_folders::complete_dev()?;

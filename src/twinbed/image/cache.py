@@ -5,7 +5,7 @@ The cache's folder (``hosts.cache``) holds
     images/<digest>/   rootfs/ disk.erofs vmlinux initramfs.cpio contents manifest.json
     bases/<digest>/    the same without the probe: rootfs/ vmlinux modules/ contents manifest.json
     current/<key>      a link to the folder that a specification was last built to
-    checked/<digest>   the state in which a finished folder was last found to hold what its ``contents`` say
+    checked/<digest>-<user>   the state in which a finished folder was last found to hold what its ``contents`` say
     tmp/               what is being built; swept by the next build
     lock, build.log
 
@@ -19,6 +19,7 @@ import contextlib
 import fcntl
 import hashlib
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -63,7 +64,7 @@ def current(key: str) -> Path | None:
 def checked(folder: Path) -> Manifest:
     """A finished folder's manifest. Raises ImageFailed where it cannot be read, or a file is not as it was built."""
     data = _manifest(folder)
-    note = cache_root() / "checked" / folder.name
+    note = cache_root() / "checked" / f"{folder.name}-{os.geteuid()}"
     advice = f"remove {folder} and run `twinbed image build`"
     try:
         state = contents.state(folder)

@@ -12,7 +12,7 @@ import os
 import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 LISTING = "contents"
 _UNREAD = "-"
@@ -21,8 +21,8 @@ _TOP = frozenset({LISTING, "manifest.json"})
 
 def listing(folder: Path) -> str:
     """A line ``MODE SHA256 PATH`` for each file below ``folder`` but the folder's own two, in the order of paths. MODE is octal
-    (stat(2)); a symbolic link's hash is of its target, a folder's or a device's of nothing, and of a file that this user may
-    not read there is none (``-``)."""
+    (stat(2)); a symbolic link's hash is of its target, a folder's or a device's of nothing, and of what this user may not
+    read there is none (``-``)."""
     found = list(_files(folder))
     with ThreadPoolExecutor() as pool:
         hashes = pool.map(lambda item: _hash(folder / item[0], item[1]), found)
@@ -32,10 +32,14 @@ def listing(folder: Path) -> str:
 def differing(folder: Path, expected: str) -> str | None:
     """The first path whose file is not as in a listing: another one, missing, or one more. None where all is as it was.
 
-    A file that this user may not read is no use to this user's labs either, and is not looked at."""
+    What this user may not read is no use to this user's labs either, and is not looked at."""
     was, now = (_by_path(text) for text in (expected, listing(folder)))
     unread = {path for path, file in now.items() if file.endswith(f" {_UNREAD}")}
-    return next((path for path in sorted((was | now).keys() - unread) if was.get(path) != now.get(path)), None)
+
+    def is_read(path: str) -> bool:
+        return path not in unread and unread.isdisjoint(str(parent) for parent in PurePosixPath(path).parents)
+
+    return next((path for path in sorted(was | now) if was.get(path) != now.get(path) and is_read(path)), None)
 
 
 def state(folder: Path) -> str:
@@ -74,7 +78,7 @@ def _below(folder: str, prefix: str) -> Iterator[tuple[str, os.stat_result]]:
             if path in _TOP:
                 continue
             yield path, entry.stat(follow_symlinks=False)
-            if entry.is_dir(follow_symlinks=False):
+            if entry.is_dir(follow_symlinks=False) and os.access(entry.path, os.R_OK | os.X_OK):
                 yield from _below(entry.path, f"{path}/")
 
 
@@ -85,6 +89,8 @@ def _hash(path: Path, about: os.stat_result) -> str:
                 return hashlib.file_digest(stream, "sha256").hexdigest()
         except PermissionError:
             return _UNREAD
+    if stat.S_ISDIR(about.st_mode) and not os.access(path, os.R_OK | os.X_OK):
+        return _UNREAD
     content = os.fsencode(path.readlink()) if stat.S_ISLNK(about.st_mode) else b""
     return hashlib.sha256(content).hexdigest()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,10 +30,22 @@ def opened(output: Path | None) -> Iterator[IO[bytes]]:
 
 
 def write(text: str, file: Path) -> None:
-    """Writes a text under a temporary name and renames it."""
+    """Writes a text under a temporary name and renames it. A device, such as /dev/null, or a pipe stays and gets the text; a
+    link is replaced, unless it is one of /dev's own, such as /dev/stdout."""
+    if _takes_text(file):
+        file.write_text(text, encoding="utf-8")
+        return
     partial = file.with_name(f".{file.name}.partial")
     try:
         partial.write_text(text, encoding="utf-8")
         partial.replace(file)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _takes_text(file: Path) -> bool:
+    try:
+        about = file.stat() if file.absolute().parent == Path("/dev") else file.lstat()
+    except OSError:
+        return False
+    return stat.S_ISCHR(about.st_mode) or stat.S_ISFIFO(about.st_mode)

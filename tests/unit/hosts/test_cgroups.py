@@ -10,7 +10,7 @@ from twinbed.hosts import cgroups
 from twinbed.hosts.cgroups import Hierarchy, LabGroups, Limits
 from twinbed.hosts.error import HostError
 
-LIMITS = Limits(cpu_quota=1.5, memory_bytes=64 * 2**20, cpus=(0, 2, 3))
+LIMITS = Limits(cpu_quota=1.5, memory_bytes=64 * 2**20, cpus=(0, 2, 3), processes=100)
 
 
 @pytest.fixture
@@ -37,12 +37,13 @@ def test_version_2(tmp_path: Path, written: dict[str, str]) -> None:
     assert host.join == (tmp_path / "twinbed-1/client",)
     # memory.swap.max is only where the kernel accounts swap.
     assert written == {
-        "cgroup.subtree_control": "+cpuset",
+        "cgroup.subtree_control": "+pids",
         "cpu.max": "150000 100000",
         "memory.max": "67108864",
         "cpuset.cpus": "0,2,3",
+        "pids.max": "100",
     }
-    assert host.kinds() == "cpu v2, memory v2, cpuset v2"
+    assert host.kinds() == "cpu v2, memory v2, cpuset v2, pids v2"
 
 
 def test_version_1(tmp_path: Path, written: dict[str, str]) -> None:
@@ -58,6 +59,7 @@ def test_version_1(tmp_path: Path, written: dict[str, str]) -> None:
         "memory.limit_in_bytes": "67108864",
         "cpuset.mems": "0\n",
         "cpuset.cpus": "0,2,3",
+        "pids.max": "100",
     }
 
 
@@ -70,16 +72,18 @@ def test_version_2_is_read_back(tmp_path: Path) -> None:
     }
     for name, content in files.items():
         (tmp_path / name).write_text(content)
+    (tmp_path / "pids.max").write_text("100\n")
     host = cgroups.HostGroups((), dict.fromkeys(cgroups.CONTROLLERS, (tmp_path, True)))
     assert [(item.setting, item.found, item.agrees) for item in host.applied("client", LIMITS)] == [
         ("cpu_quota", 1.5, True),
         ("memory", 64 * 2**20, True),
         ("cpuset", (0, 2, 3), True),
+        ("processes", 100, True),
     ]
     assert host.out_of_memory() == 2
     (tmp_path / "cpu.max").write_text("max 100000\n")
     (tmp_path / "memory.max").write_text("max\n")
-    assert [item.agrees for item in host.applied("client", LIMITS)] == [False, False, True]
+    assert [item.agrees for item in host.applied("client", LIMITS)] == [False, False, True, True]
 
 
 def test_version_1_is_read_back(tmp_path: Path) -> None:
@@ -92,11 +96,13 @@ def test_version_1_is_read_back(tmp_path: Path) -> None:
     }
     for name, content in files.items():
         (tmp_path / name).write_text(content)
+    (tmp_path / "pids.max").write_text("100\n")
     host = cgroups.HostGroups((), dict.fromkeys(cgroups.CONTROLLERS, (tmp_path, False)))
     assert [(item.found, item.agrees) for item in host.applied("client", LIMITS)] == [
         (None, False),
         (64 * 2**20, True),
         ((0, 2, 3), True),
+        (100, True),
     ]
     assert host.out_of_memory() == 1
 

@@ -191,6 +191,8 @@ def test_files_are_read_again_only_when_one_may_have_changed(finished: Path, mon
 @pytest.mark.privileged
 def test_a_user_who_may_not_read_a_file_checks_the_others(finished: Path) -> None:
     (finished / "etc/b").chmod(0o600)
+    (finished / "closed").mkdir(mode=0o700)
+    (finished / "closed" / "file").touch()
     listed = contents.listing(finished)
     for path in (finished, *finished.parents):
         path.chmod(0o755)
