@@ -1,12 +1,12 @@
 """Signals at every phase of a study: nothing is left, no run is lost or made twice, and the same command goes on.
 
-python -m benchmarks.campaign --kills 1000 --seed 1                    nine in ten of driver `fake`, where a case takes four seconds
-python -m benchmarks.campaign --kills 60 --drivers container           hosts of their own: agents, servers and clients are hit too
-python -m benchmarks.campaign --kills 1000 --seed 1 --only 17          one case again
+python -m benchmarks.campaign --kills 1000 --seed 1               nine in ten of driver `fake`, which takes the least time
+python -m benchmarks.campaign --kills 60 --drivers container      agents, servers and clients are hit too
+python -m benchmarks.campaign --kills 1000 --seed 1 --only 17     one case again
 
 A case is a driver, a victim, a signal and a phase, drawn evenly and not by how long phases last: the controller says when a phase
-begins, and then the victim gets the signal. What is left is looked for on the whole machine, so nothing else of twinbed's may run on
-it meanwhile. The page docs/campaign.md has what was seen.
+begins, and then the victim gets the signal. What is left is looked for on the whole machine, so nothing else of twinbed's may
+run on it meanwhile.
 """
 
 from __future__ import annotations
