@@ -4,7 +4,7 @@ python -m benchmarks.campaign --kills 1000 --seed 1               nine in ten of
 python -m benchmarks.campaign --kills 60 --drivers container      agents, servers and clients are hit too
 python -m benchmarks.campaign --kills 1000 --seed 1 --only 17     one case again
 
-A case is a driver, a victim, a signal and a phase, drawn evenly and not by how long phases last: the controller says when a phase
+A case is a driver, a victim, a signal and a phase, drawn evenly, not by how long phases last: the controller says when a phase
 begins, and then the victim gets the signal. What is left is looked for on the whole machine, so nothing else of twinbed's may
 run on it meanwhile.
 """
