@@ -5,13 +5,16 @@ from __future__ import annotations
 import socket
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from tests.conftest import site_in
 
 from twinbed.contracts.host import Host
 from twinbed.contracts.site import Site
 from twinbed.hosts import cgroups
 from twinbed.hosts.error import HostError
+from twinbed.image import Image
 from twinbed.model.topology import Topology
 from twinbed.testbeds.container import container
 
@@ -34,6 +37,7 @@ SHELL = {
     "the agent's environment": "cat /proc/1/environ",
     "the agent's root": "ls /proc/1/root/",
     "the clock": "date -s @$(date +%s)",
+    "what the agent's program is, by a folder above it": "perl -e 'exit !rename(qq(/usr/bin), qq(/usr/was))'",
     "what the agent's program is": "cat /bin/sh > /usr/bin/twinbed-probe",
     "kernel messages": "dmesg",
 }
@@ -57,10 +61,8 @@ CALLS = {
 
 
 @pytest.fixture(scope="module")
-def within(tmp_path_factory: pytest.TempPathFactory, image, probe) -> Iterator[Host]:
-    from tests.conftest import site_in
-
-    site: Site = site_in(tmp_path_factory.mktemp("boundary"), "boundary", image, probe)
+def within(tmp_path_factory: pytest.TempPathFactory, image: Image, probe: Path) -> Iterator[Host]:
+    site = site_in(tmp_path_factory.mktemp("boundary"), "boundary", image, probe)
     with container.up(container.params(), Topology(), site) as bed:
         yield bed.hosts["client"]
 
@@ -122,7 +124,7 @@ def test_no_service_of_the_machine_is_reached(within: Host) -> None:
 
 def test_only_its_own_processes_are_seen(within: Host) -> None:
     seen = said(within, "sh", "-c", "for each in /proc/[0-9]*; do cat $each/comm; done 2>/dev/null").split()
-    assert sorted(set(seen)) == ["cat", "sh", "twinbed-probe"] or set(seen) <= {"cat", "sh", "twinbed-probe"}
+    assert set(seen) == {"sh", "twinbed-probe"}
 
 
 def test_what_studies_need_works(within: Host) -> None:

@@ -42,9 +42,9 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
             }
             both(port::await_host(port)?)?
         }
-        (None, None, None, Some(port), false) if key.is_some() => {
+        (None, None, None, Some(port), false) => {
             // Here the controller shows the key: anybody may connect to the port.
-            let key = key.take().unwrap_or_default();
+            let key = key.take().ok_or_else(|| Failure::new("--loopback needs --key KEY"))?;
             let listener = loopback::listen(number("--loopback", &port)?)?;
             if std::mem::take(&mut detached) {
                 detach()?;
@@ -55,9 +55,11 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
             sys::take_standard(0).tried(|| "take standard input")?,
             sys::take_standard(1).tried(|| "take standard output")?,
         ),
-        _ => return Err(Failure::new(
-            "agent takes exactly one of --fd N, --connect PATH, --port NAME, --loopback PORT with --key KEY, --stdio",
-        )),
+        _ => {
+            return Err(Failure::new(
+                "agent takes exactly one of --fd N, --connect PATH, --port NAME, --loopback PORT, --stdio",
+            ))
+        }
     };
     if detached {
         detach()?;

@@ -15,7 +15,7 @@ use crate::mounts::Detached;
 use crate::sys::check;
 
 /// Where every container has this program, bound read-only.
-pub const OWN_PATH: &str = "/usr/bin/twinbed-probe";
+const OWN_PATH: &str = "/usr/bin/twinbed-probe";
 const OWN_NAME: &str = "twinbed-probe";
 
 /// As the OCI's runtimes do (opencontainers/runtime-spec, and moby's default profile); /sys whole, as no setting is in it.
@@ -25,19 +25,19 @@ const HIDDEN: [&str; 6] =
 /// Of the container's own network namespace: studies set it.
 const WRITABLE: &str = "/proc/sys/net";
 
-/// Capability numbers of linux/capability.h, and what needs them.
-const KEPT: [(u32, &str); 11] = [
-    (0, "CHOWN: servers give their folders to the user that they become"),
-    (1, "DAC_OVERRIDE: root's files of other users"),
-    (3, "FOWNER: the same"),
-    (4, "FSETID: the same"),
-    (5, "KILL: servers end workers that are other users'"),
-    (6, "SETGID: nginx, sshd and tcpdump become other users"),
-    (7, "SETUID: the same"),
-    (10, "NET_BIND_SERVICE: servers listen on port 80"),
-    (12, "NET_ADMIN: ip, tc, ethtool and sysctl on the container's own network"),
-    (13, "NET_RAW: tcpdump, ping, nmap and tcpreplay on the container's own network"),
-    (18, "SYS_CHROOT: sshd"),
+/// Capabilities by their numbers in linux/capability.h, with what needs them.
+const KEPT: [u32; 11] = [
+    0,  // CHOWN: servers give their folders to the user that they become
+    1,  // DAC_OVERRIDE: root's files of other users
+    3,  // FOWNER: the same
+    4,  // FSETID: the same
+    5,  // KILL: servers end workers that are other users'
+    6,  // SETGID: nginx, sshd and tcpdump become other users
+    7,  // SETUID: the same
+    10, // NET_BIND_SERVICE: servers listen on port 80
+    12, // NET_ADMIN: ip, tc, ethtool and sysctl on the container's own network
+    13, // NET_RAW: tcpdump, ping, nmap and tcpreplay on the container's own network
+    18, // SYS_CHROOT: sshd
 ];
 
 /// With namespaces of their own programs would have all capabilities again, over more of the kernel than they need.
@@ -120,8 +120,8 @@ pub fn draw() -> Outcome<()> {
     Ok(())
 }
 
-/// The path by which to run a program, and the filter of its system calls; none for this program itself, which no program of the
-/// container can replace.
+/// The path by which to run a program, and the filter of its system calls; none for this program itself, whose file is bound
+/// read-only in a folder that cannot be renamed (root.rs).
 pub fn of(name: &str) -> (&str, Option<Vec<sock_filter>>) {
     match name {
         _ if !DRAWN.load(Ordering::Relaxed) => (name, None),
@@ -135,7 +135,9 @@ pub fn cross(filter: &mut [sock_filter]) -> io::Result<()> {
     // SAFETY: the structs are those of linux/capability.h and linux/filter.h, and outlive the calls.
     unsafe {
         for capability in 0..64 {
-            if !is_kept(capability) && libc::prctl(libc::PR_CAPBSET_READ, c_ulong::from(capability), 0, 0, 0) == 1 {
+            if !KEPT.contains(&capability)
+                && libc::prctl(libc::PR_CAPBSET_READ, c_ulong::from(capability), 0, 0, 0) == 1
+            {
                 check(libc::prctl(libc::PR_CAPBSET_DROP, c_ulong::from(capability), 0, 0, 0))?;
             }
         }
@@ -145,7 +147,7 @@ pub fn cross(filter: &mut [sock_filter]) -> io::Result<()> {
         let mut sets = [0u32; 6];
         check(libc::syscall(libc::SYS_capget, header.as_ptr(), sets.as_mut_ptr()) as c_int)?;
         // Effective, permitted, inheritable of the lower 32; then of the upper ones.
-        let lower = KEPT.iter().fold(0, |bits, (capability, _)| bits | 1u32 << capability);
+        let lower = KEPT.iter().fold(0, |bits, capability| bits | 1u32 << capability);
         let kept = [sets[0] & lower, sets[1] & lower, 0, 0, 0, 0];
         check(libc::syscall(libc::SYS_capset, header.as_ptr(), kept.as_ptr()) as c_int)?;
         check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1 as c_ulong, 0, 0, 0))?;
@@ -153,10 +155,6 @@ pub fn cross(filter: &mut [sock_filter]) -> io::Result<()> {
         check(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER as c_ulong, &program, 0, 0))?;
     }
     Ok(())
-}
-
-fn is_kept(capability: u32) -> bool {
-    KEPT.iter().any(|(kept, _)| *kept == capability)
 }
 
 /// A program over `struct seccomp_data` (seccomp(2)): number at 0, architecture at 4, arguments from 16 on.

@@ -118,14 +118,15 @@ fn attach(binds: Binds<'_>) -> Outcome<()> {
     Ok(())
 }
 
-/// The options of an overlay whose own layer is on `scratch`, where its folders are made.
+/// The options of an overlay whose own layer is on `scratch`, where its folders are made. Its folders cannot be renamed, whatever
+/// the machine's default is: a program could else put another file at a path on which something is bound.
 fn layers(lower: &str, scratch: &str) -> Outcome<String> {
     for part in ["upper", "work"] {
         let path = format!("{scratch}/{part}");
         fs::create_dir(&path).tried(|| format!("create folder {path}"))?;
     }
     Ok(format!(
-        "lowerdir={},upperdir={},workdir={}{}",
+        "lowerdir={},upperdir={},workdir={},redirect_dir=nofollow{}",
         mounts::escape_option(lower),
         mounts::escape_option(&format!("{scratch}/upper")),
         mounts::escape_option(&format!("{scratch}/work")),

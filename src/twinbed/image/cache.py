@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict, cast
 
-from twinbed.hosts.cache import cache_root
+from twinbed.hosts.cache import cache_root, keep, recall
 from twinbed.hosts.process import run
 from twinbed.image import contents
 from twinbed.image.failure import ImageFailed
@@ -68,7 +68,7 @@ def checked(folder: Path) -> Manifest:
     advice = f"remove {folder} and run `twinbed image build`"
     try:
         state = contents.state(folder)
-        if contents.recall(note) == state:
+        if recall(note) == {"right": state}:
             return data
         listed = (folder / contents.LISTING).read_text(errors="surrogateescape")
         if _hash(listed) != data["contents"]:
@@ -77,7 +77,8 @@ def checked(folder: Path) -> Manifest:
             raise ImageFailed(f"{folder / path}: is not as it was built", advice=advice)
     except (OSError, ValueError, KeyError) as error:
         raise ImageFailed(f"{folder}: cannot be checked: {error}", advice=advice) from None
-    contents.remember(note, state)
+    with contextlib.suppress(OSError):  # who may not write here looks again each time
+        keep(note, {"right": state})
     return data
 
 

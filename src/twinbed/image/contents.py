@@ -6,7 +6,6 @@ no program can set: it is looked at again when one of them has changed.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import stat
@@ -49,22 +48,6 @@ def state(folder: Path) -> str:
         times = f"{about.st_mode} {about.st_ino} {about.st_size} {about.st_mtime_ns} {about.st_ctime_ns}"
         whole.update(f"{times} {path}\n".encode(errors="surrogateescape"))
     return whole.hexdigest()
-
-
-def recall(note: Path) -> str | None:
-    """The state in which a folder was found right, None where nothing was noted."""
-    with contextlib.suppress(OSError):
-        return note.read_text()
-    return None
-
-
-def remember(note: Path, found: str) -> None:
-    """Note the state in which a folder was found right, where this user may write: others look again each time."""
-    with contextlib.suppress(OSError):
-        note.parent.mkdir(parents=True, exist_ok=True)
-        partial = note.with_suffix(f".{os.getpid()}")
-        partial.write_text(found)
-        partial.replace(note)
 
 
 def _files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:

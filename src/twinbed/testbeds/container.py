@@ -23,6 +23,7 @@ from twinbed.hosts.cgroups import Limits
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, open_lab
 from twinbed.hosts.processors import own_cpus
+from twinbed.image.probe import MOUNTED_AT
 from twinbed.links.lab_bed import Ground, LabDriver, Made
 from twinbed.links.layout import Nic
 from twinbed.links.network import CONGESTION_CONTROLS
@@ -136,7 +137,7 @@ class ContainerMaker:
                 *("twinbed-probe", "container", "--root", str(site.image.rootfs), "--scratch", str(layer)),
                 *("--hostname", name, "--connect", str(lab.scratch / f"{name}.sock"), "--key", key),
                 *("--bind", _bind(artifacts, _ARTIFACTS)),
-                *("--bind", _bind(site.probe, "/usr/bin/twinbed-probe", read_only=True)),
+                *("--bind", _bind(site.probe, MOUNTED_AT, read_only=True)),
             ]
             command += [word for group in groups.join for word in ("--cgroup", str(group))]
             running = lab.machine.start(command, cpus=cpus)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from twinbed.hosts import scratch
-from twinbed.hosts.cache import cache_root
+from twinbed.hosts.cache import cache_root, keep, recall
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import open_lab
 from twinbed.image import Image
@@ -43,11 +43,11 @@ def prove(image: Image, probe: Path) -> Proof:
     if shutil.which(PROGRAM) is None:
         return Proof(False, f"no {PROGRAM}")
     remembered = memory.place(cache_root() / "accelerator", image)
-    known = memory.recall(remembered)
+    known = recall(remembered)
     if known is not None and known.keys() == Proof.__dataclass_fields__.keys():
         return Proof(bool(known["kvm"]), str(known["found"]))
     proof = _try(image, probe)
-    memory.keep(remembered, asdict(proof))
+    keep(remembered, asdict(proof))
     return proof
 
 

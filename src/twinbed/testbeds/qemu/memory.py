@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import json
 import os
 import shutil
 from pathlib import Path
 
 from twinbed.image import Image
-from twinbed.model.json import Document
 from twinbed.testbeds.qemu.command_line import PROGRAM
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -23,18 +20,3 @@ def place(folder: Path, image: Image, *about: str) -> Path:
         (_BOOT.read_text().strip(), image.digest, str(os.geteuid()), program, str(Path(program).stat().st_mtime_ns), *about)
     )
     return folder / f"{hashlib.sha256(tried.encode()).hexdigest()[:16]}.json"
-
-
-def recall(file: Path) -> Document | None:
-    """What was kept; None where nothing was, or nothing that can be read."""
-    with contextlib.suppress(OSError, ValueError):
-        data = json.loads(file.read_text())
-        return data if isinstance(data, dict) else None
-    return None
-
-
-def keep(file: Path, outcome: Document) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_suffix(f".{os.getpid()}")
-    partial.write_text(json.dumps(outcome))
-    partial.replace(file)

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from twinbed.contracts.check import Check
 from twinbed.contracts.site import Installed, Site
 from twinbed.hosts import scratch
-from twinbed.hosts.cache import cache_root
+from twinbed.hosts.cache import cache_root, keep, recall
 from twinbed.hosts.error import HostError
 from twinbed.links.lab_bed import LabDriver
 from twinbed.model.json import Document
@@ -38,10 +38,10 @@ def _nic(driver: LabDriver[QemuSettings], model: str, installed: Installed, boot
     if refused is not None:
         return Check(model, False, refused.found, refused.mend, required=False, group=GROUP)
     file = memory.place(cache_root() / "nics", installed.image, model)
-    known = memory.recall(file)
+    known = recall(file)
     if known is None and boot:
         known = _boot(driver, settings, installed)
-        memory.keep(file, known)
+        keep(file, known)
     if known is None:
         return Check(
             *(model, False, "no guest has booted with it since this machine did"),
