@@ -22,6 +22,7 @@ from twinbed.hosts.lab import Lab
 from twinbed.image import Image, minimega
 from twinbed.links import openvswitch
 from twinbed.links.openvswitch import OpenVSwitch
+from twinbed.testbeds.container import bind
 from twinbed.testbeds.qemu.command_line import EMULATED_ARGUMENTS, KERNEL_ARGUMENTS
 
 SWITCH = "mega_bridge"
@@ -169,7 +170,7 @@ class Containers(Guests):
         return self._lab.machine.start(
             [
                 *("twinbed-probe", "container", "--root", str(self._image.rootfs), "--scratch", str(scratch)),
-                *("--hostname", name, "--connect", str(agent), "--bind", f"{inside}:/tmp/miniccc"),
+                *("--hostname", name, "--connect", str(agent), "--bind", bind(inside, "/tmp/miniccc")),
             ]
         )
 

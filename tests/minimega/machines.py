@@ -10,6 +10,7 @@ from typing import Any
 
 from minimega import recording
 from minimega.state import Namespace, Refused, State, Vm
+from twinbed.hosts.error import HostError
 
 CARDS = ("e1000", "e1000e", "virtio-net-pci", "rtl8139", "vmxnet3", "igb")
 
@@ -85,7 +86,12 @@ class MachineCommands(State):
 
     def _boot(self, vm: Vm) -> None:
         if self.guests is not None:
-            self.guests.boot(vm.name, vm.data, self.base / str(vm.data["ID"]))
+            try:
+                self.guests.boot(vm.name, vm.data, self.base / str(vm.data["ID"]))
+            except HostError as error:
+                vm.row["state"], vm.data["State"], vm.data["Tags"] = "ERROR", 16, {"error": str(error)}
+                vm.row["tags"] = json.dumps(vm.data["Tags"])
+                return
             vm.row["pid"] = str(self.guests.pid(self.base / str(vm.data["ID"])))
         vm.connected = self.boots
 

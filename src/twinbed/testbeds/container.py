@@ -114,8 +114,8 @@ def _congestion_control(name: str) -> Check:
     return Check(f"congestion_control: {name}", name in there and name in allowed, status, mend)
 
 
-def _bind(source: Path, target: str, *, read_only: bool = False) -> str:
-    """A path may hold any character, so it comes as JSON."""
+def bind(source: Path, target: str, *, read_only: bool = False) -> str:
+    """A word of `twinbed-probe container --bind`. A path may hold any character, so it is JSON."""
     return json.dumps({"source": str(source), "target": target, "read_only": read_only})
 
 
@@ -136,8 +136,8 @@ class ContainerMaker:
             command = [
                 *("twinbed-probe", "container", "--root", str(site.image.rootfs), "--scratch", str(layer)),
                 *("--hostname", name, "--connect", str(lab.scratch / f"{name}.sock"), "--key", key),
-                *("--bind", _bind(artifacts, _ARTIFACTS)),
-                *("--bind", _bind(site.probe, MOUNTED_AT, read_only=True)),
+                *("--bind", bind(artifacts, _ARTIFACTS)),
+                *("--bind", bind(site.probe, MOUNTED_AT, read_only=True)),
             ]
             command += [word for group in groups.join for word in ("--cgroup", str(group))]
             running = lab.machine.start(command, cpus=cpus)
