@@ -32,8 +32,10 @@ settings.load_profile("any-machine")
 
 
 def pytest_configure() -> None:
-    """A shell that starts tests in the background ignores Ctrl-C for them, and so would every program that they start."""
+    """A shell that starts tests in the background ignores Ctrl-C for them, nohup SIGHUP, and so would every program that they
+    start."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 GROUPS = ("endings", "networks", "machines")

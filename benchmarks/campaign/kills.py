@@ -1,0 +1,137 @@
+"""Signals: a case is a driver, a victim, a signal and a phase, drawn evenly, not by how long phases last."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.remote.conftest import differences
+from tests.remote.machines import Machines, state
+
+from benchmarks.campaign import alone, studies
+from twinbed.model.run import Phase
+
+_OF_RUNS = tuple(
+    map(
+        str,
+        (
+            Phase.UP,
+            Phase.CONFIGURE,
+            Phase.LINK_CHECK,
+            Phase.SERVE,
+            Phase.INSTRUMENT,
+            Phase.WORKLOAD,
+            Phase.COLLECT,
+            Phase.DOWN,
+        ),
+    )
+)
+_ONCE = ("preflight", "conclude")
+PHASES = {
+    # Those that this driver has.
+    "fake": ("preflight", *(each for each in _OF_RUNS if each not in (Phase.LINK_CHECK, Phase.INSTRUMENT)), "conclude"),
+    **dict.fromkeys(("container", "qemu", "remote"), ("preflight", *_OF_RUNS, "conclude")),
+}
+_RUNS = {"fake": 8, "container": 2, "qemu": 1, "remote": 2}
+_VICTIMS: Mapping[str, Callable[[str], bool]] = {
+    "keeper": lambda line: "twinbed-probe lab " in line,
+    "agent": lambda line: "twinbed-probe container " in line,
+    "guest": lambda line: line.startswith("qemu-system"),
+    "lease": lambda line: "twinbed-probe lease " in line,
+    "remote agent": lambda line: "twinbed-probe agent" in line,
+    "ssh": lambda line: line.startswith("ssh "),
+    "sshd": lambda line: line.startswith("sshd: "),
+    "nginx": lambda line: line.startswith("nginx"),
+    "ab": lambda line: line.startswith("ab "),
+    "tcpdump": lambda line: line.startswith("tcpdump"),
+}
+VICTIMS = {
+    "fake": ("controller",),
+    "container": ("controller", "keeper", "agent", "nginx", "ab", "tcpdump"),
+    "qemu": ("controller", "keeper", "guest", "tcpdump"),
+    "remote": ("controller", "lease", "remote agent", "ssh", "sshd", "nginx", "ab", "tcpdump"),
+}
+_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_OF_OTHERS = (signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV)
+_SPREAD_S = 0.05
+"""After a phase has begun, at most."""
+KINDS = ("left behind", "lost", "twice", "changed", "not resumed", "hung")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    number: int
+    driver: str
+    victim: str
+    signal: signal.Signals
+    phase: str
+    nth: int
+    """Which time that the phase begins, of the first two."""
+    offset_s: float
+
+    def __str__(self) -> str:
+        return f"{self.number}: {self.driver}, {self.victim}, {self.signal.name}, {self.phase} #{self.nth}"
+
+
+def cases(count: int, seed: int, drivers: Sequence[str]) -> Iterator[Case]:
+    """Drivers in turn; of each, every combination of victim, phase and signal once before any comes again."""
+    draw = random.Random(seed)
+    decks: dict[str, list[tuple[str, str, signal.Signals]]] = {driver: [] for driver in drivers}
+    for number in range(count):
+        driver = drivers[number % len(drivers)]
+        if not decks[driver]:
+            decks[driver] = [
+                (victim, phase, each)
+                for victim in VICTIMS[driver]
+                for phase in PHASES[driver]
+                for each in (_SIGNALS if victim == "controller" else _OF_OTHERS)
+            ]
+            draw.shuffle(decks[driver])
+        victim, phase, each = decks[driver].pop()
+        nth = 1 if phase in _ONCE else draw.randint(1, min(2, _RUNS[driver]))
+        yield Case(number, driver, victim, each, phase, nth, draw.uniform(0, _SPREAD_S))
+
+
+def try_one(case: Case, folder: Path, undisturbed: Sequence[str], two: Machines | None) -> tuple[bool, dict[str, str]]:
+    """(whether the victim lived when the signal was sent, what was wrong: kind -> text). ``undisturbed``: the values of the
+    study of ``fake``; ``two``: the machines of ``remote``."""
+    study, results, said = folder / "study.yaml", folder / "results", folder / "said"
+    remote = json.dumps({"driver": "remote", **two.settings(lease=5)}) if two else ""
+    study.write_text(studies.STUDIES[case.driver].replace("@remote", remote))
+    before, hosts = alone.remains(), {name: state(space) for name, space in two.hosts.items()} if two else {}
+    others, sent = alone.processes(), False
+
+    def then(controller: int) -> None:
+        nonlocal sent
+        time.sleep(case.offset_s)
+        victim = controller
+        if case.victim != "controller":
+            found = {number: line for number, line in alone.processes().items() if number not in others}
+            fitting = sorted(number for number, line in found.items() if _VICTIMS[case.victim](line))
+            if not fitting:
+                return
+            victim = fitting[0]
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(victim, case.signal)
+            sent = True
+
+    report = () if case.phase == "conclude" else ("--no-report",)
+    code = studies.carry(study, results, said, (case.phase, case.nth), then, *report)
+    stays = alone.left(before)
+    if case.victim == "controller" and case.signal == signal.SIGKILL:
+        # Nobody is there to remove its scratch folder until the next command.
+        stays = {each for each in stays if not each.startswith("folder")}
+    wrong = studies.judged(study, results, said, studies.complete(results), undisturbed if case.driver == "fake" else None)
+    if code is None:
+        wrong["hung"] = f"did not end in {studies.LIMIT_S:g} s"
+    changed = differences(hosts, two) if two else {}
+    if stays := stays | alone.left(before) | {f"of {each}" for each in changed}:
+        wrong["left behind"] = "; ".join(sorted(stays))
+    return sent, wrong
