@@ -32,7 +32,7 @@ from twinbed.links.layout import port
 _STUDY = """
 study: faults
 testbeds: {{bed: {testbed}}}
-workload: {{kind: http, duration: 4s, payload: 20kB, keep_alive: on}}
+workload: {{kind: http, duration: 6s, payload: 20kB, keep_alive: on}}
 topology: {{link: {{rate: 200mbit}}}}
 instruments: {{packets: {{buffer: 1MiB}}, counters: {{}}}}
 replicates: {replicates}
@@ -74,7 +74,7 @@ def _capture_stands_still(bed: Bed) -> None:
     found = [each for each, line in alone.processes().items() if line.startswith("tcpdump -i p.")]
     for each in found:
         os.kill(each, signal.SIGSTOP)
-    time.sleep(1.5)
+    time.sleep(3.5)
     for each in found:
         os.kill(each, signal.SIGCONT)
 
@@ -121,7 +121,7 @@ FAULTS: Mapping[str, Mapping[str, Fault]] = {
     "container, memory: 256MiB": {
         "a port of the switch goes down for 1.5 s": Fault(_port_down, "stall"),
         "5 % of the packets are corrupted for 1 s": Fault(_corrupt, "bad_checksums"),
-        "the captures stand still for 1.5 s": Fault(_capture_stands_still, "capture_drops"),
+        "the captures stand still for 3.5 s": Fault(_capture_stands_still, "capture_drops"),
         "the documents are gone": Fault(_no_documents, "non_2xx"),
         "the server is killed": Fault(_end("nginx: master"), reason="nginx"),
         "the client is killed": Fault(_end("ab "), reason="ab "),

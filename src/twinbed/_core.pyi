@@ -282,15 +282,20 @@ class LogSummary(TypedDict):
     """Packets that are in a row, but odd."""
     truncated: list[Truncated]
 
+@overload
 def capture_tables(
-    path: str | os.PathLike[str], wanted: Sequence[str] | None = None, *, ignore_checksums: bool = False
-) -> tuple[dict[str, pa.Table], LogSummary]:
+    path: str | os.PathLike[str], wanted: None = None, *, ignore_checksums: bool = False
+) -> tuple[dict[str, pa.Table], LogSummary]: ...
+@overload
+def capture_tables(
+    path: str | os.PathLike[str], wanted: Sequence[str], *, ignore_checksums: bool = False
+) -> tuple[dict[str, pa.Table], LogSummary | None]:
     """All that is read of one capture, in one pass over it: the tables of `connection_log` (`connections`), `flows`,
     `packetisation` (with `segment_sizes`), `requests` (`exchanges`) and `udp_streams` (`streams`), with default options,
     `stalls` (docs/stalls.md lists its columns), and the summary of the log. `observer` stands for `fingerprints`, a row for
     each feature of each host (role, address, syns, feature, text, value, seen; docs/fingerprint.md), and `windows`, a row for
-    each block of packets (docs/packets.md). `wanted` names those that are to be made; None makes all. Raises ArtifactError as
-    those functions do, ValueError for another name.
+    each block of packets (docs/packets.md). `wanted` names those that are to be made; None makes all. The summary comes with
+    `connections` alone. Raises ArtifactError as those functions do, ValueError for another name.
     """
 
 @overload

@@ -54,6 +54,7 @@ CALLS = {
     "userfaultfd": "syscall(323, 0)",
     "io_uring": "syscall(425, 1, 0)",
     "a mount by descriptor": "syscall(428, -100, 0, 0)",
+    "the same with attributes": "syscall(467, -100, 0, 0, 0, 0)",
     "clone with a namespace": "syscall(56, 0x10000000 | 17, 0, 0, 0, 0)",
     "kexec": "syscall(246, 0, 0, 0, 0)",
 }
@@ -85,6 +86,16 @@ def test_a_shell(attack: str, within: Host) -> None:
 @pytest.mark.parametrize("attack", CALLS)
 def test_a_system_call_is_not_permitted(attack: str, within: Host) -> None:
     assert said(within, "perl", "-e", f"my $r = {CALLS[attack]}; print $r == -1 ? $!+0 : 'done'") == "1"
+
+
+@pytest.mark.parametrize("path", ["/proc/acpi", "/proc/asound", "/proc/scsi", "/sys/devices/virtual/powercap", "/sys/firmware"])
+def test_folders_of_the_machines_hardware_are_empty(path: str, within: Host) -> None:
+    assert said(within, "sh", "-c", f"! test -e {path} || ls -A {path}") == ""
+
+
+@pytest.mark.parametrize("path", ["/proc/kcore", "/proc/keys", "/proc/kpagecount", "/proc/kpageflags", "/proc/mtrr"])
+def test_files_of_the_kernels_memory_are_empty(path: str, within: Host) -> None:
+    assert said(within, "sh", "-c", f"! test -e {path} || head -c 64 {path}") == ""
 
 
 def test_capabilities_and_filter(within: Host) -> None:

@@ -228,7 +228,7 @@ def test_check_in_every_format_changes_nothing(probe: Path, image: object, monke
     found = {(row["kind"], row["what"]): row["works"] for row in rows}
     assert found.keys() >= {("machine", "lab"), ("driver", "container"), ("NIC", "e1000"), ("parameter", "offload tso")}
     assert found.keys() >= {("background", "stress, where: machine"), ("background", "stress, where: hosts")}
-    assert found.keys() >= {("parameter", f"container {limit}") for limit in ("cpu_quota", "memory", "cpus: auto")}
+    assert found.keys() >= {("parameter", f"container {limit}") for limit in ("cpu_quota", "memory", "cpus: auto", "processes")}
     assert found["driver", "container"] and found["instrument", "packets"] and found["workload", "http, tool: ab"]
     for row in rows:
         assert row["what"] in text.output

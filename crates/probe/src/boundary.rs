@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use libc::{c_int, c_long, c_ulong, sock_filter};
 
 use crate::failure::{Outcome, Tried};
-use crate::mounts::Detached;
+use crate::mounts::{mount, Detached, NO_DEVICES};
 use crate::sys::check;
 
 /// Where every container has this program, bound read-only.
@@ -20,8 +20,20 @@ const OWN_NAME: &str = "twinbed-probe";
 
 /// As the OCI's runtimes do (opencontainers/runtime-spec, and moby's default profile); /sys whole, as no setting is in it.
 const READ_ONLY: [&str; 6] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/sys"];
-const HIDDEN: [&str; 6] =
-    ["/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug"];
+const HIDDEN: [&str; 10] = [
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/kpagecgroup",
+    "/proc/kpagecount",
+    "/proc/kpageflags",
+    "/proc/latency_stats",
+    "/proc/mtrr",
+    "/proc/sched_debug",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+];
+const HIDDEN_FOLDERS: [&str; 5] =
+    ["/proc/acpi", "/proc/asound", "/proc/scsi", "/sys/devices/virtual/powercap", "/sys/firmware"];
 /// Of the container's own network namespace: studies set it.
 const WRITABLE: &str = "/proc/sys/net";
 
@@ -49,14 +61,18 @@ const NAMESPACES: u32 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u32;
 
+/// Linux 6.15; libc has no name for it.
+const OPEN_TREE_ATTR: c_long = 467;
+
 /// Refused with EPERM, as without the capability that they ask for; some ask for none.
-const REFUSED: [c_long; 42] = [
+const REFUSED: [c_long; 43] = [
     // Mounts.
     libc::SYS_mount,
     libc::SYS_umount2,
     libc::SYS_pivot_root,
     libc::SYS_move_mount,
     libc::SYS_open_tree,
+    OPEN_TREE_ATTR,
     libc::SYS_mount_setattr,
     libc::SYS_fsopen,
     libc::SYS_fsconfig,
@@ -115,6 +131,9 @@ pub fn draw() -> Outcome<()> {
         let nothing = Detached::of("/dev/null")?;
         nothing.make_read_only().tried(|| format!("hide {path}"))?;
         nothing.attach_existing(path).tried(|| format!("hide {path}"))?;
+    }
+    for path in HIDDEN_FOLDERS.into_iter().filter(|path| Path::new(path).exists()) {
+        mount("tmpfs", "tmpfs", path, libc::MS_RDONLY | NO_DEVICES, "size=0,mode=555")?;
     }
     DRAWN.store(true, Ordering::Relaxed);
     Ok(())

@@ -38,7 +38,7 @@ pub fn capture_tables<'py>(
     path: PathBuf,
     wanted: Option<Vec<String>>,
     ignore_checksums: bool,
-) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+) -> PyResult<(Bound<'py, PyDict>, Option<Bound<'py, PyDict>>)> {
     let is_wanted = |name: &str| wanted.as_ref().is_none_or(|names| names.iter().any(|each| each == name));
     if let Some(unknown) = wanted.iter().flatten().find(|name| !TABLES.contains(&name.as_str())) {
         let message = format!("{unknown:?} is no table of a capture, expected {}", TABLES.join(", "));
@@ -46,9 +46,8 @@ pub fn capture_tables<'py>(
     }
     let options = log::Options { ignore_checksums, ..log::Options::default() };
     let http_options = || http::Options { steps: is_wanted("steps"), ..http::Options::default() };
-    // The log is always read: it has the summary.
     let mut readers = (
-        Reading::new(options, Wanted::all(is_wanted("connections"))),
+        is_wanted("connections").then(|| Reading::new(options, Wanted::all(true))),
         (
             is_wanted("flows").then(|| tcptrace::Rows::new(tcptrace::Options::default())),
             (
@@ -80,10 +79,14 @@ pub fn capture_tables<'py>(
         Ok::<_, PyErr>((log, flows.map(flow_batch), packetisation, requests, streams, stalls, observed, stops))
     })?;
     let (log, flows, packetisation, requests, streams, stalls, observed, stops) = read;
-    let (batches, summary) = log.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
     let tables = PyDict::new(py);
-    if is_wanted("connections") {
+    let mut about = None;
+    if let Some(log) = log {
+        let (batches, summary) = log.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         tables.set_item("connections", table_of(py, Ok(batches))?)?;
+        let dict = summary_dict(py, &summary)?;
+        dict.set_item("truncated", truncated(py, &stops)?)?;
+        about = Some(dict);
     }
     if let Some(flows) = flows {
         tables.set_item("flows", table(py, flows)?)?;
@@ -112,9 +115,7 @@ pub fn capture_tables<'py>(
         tables.set_item("fingerprints", table(py, host_columns(&done).batch())?)?;
         tables.set_item("windows", table(py, window_columns(&done.windows).batch())?)?;
     }
-    let dict = summary_dict(py, &summary)?;
-    dict.set_item("truncated", truncated(py, &stops)?)?;
-    Ok((tables, dict))
+    Ok((tables, about))
 }
 
 fn flow_batch((rows, _): (Vec<Row>, Summary)) -> Result<RecordBatch, ArrowError> {

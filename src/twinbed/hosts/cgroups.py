@@ -26,6 +26,7 @@ PERIOD_US = 100_000
 _MOUNTS = Path("/proc/self/mounts")
 _UNIFIED = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
 _UNLIMITED = -1
+_KERNEL = Path("/proc/sys/kernel")
 _WHERE_SWAP_IS_COUNTED = ("memory.swap.max", "memory.memsw.limit_in_bytes")
 
 
@@ -115,6 +116,8 @@ class LabGroups:
             with _explained(host, controller):
                 lab.mkdir(exist_ok=True)
                 _let_children_have(controller, lab, where)
+                if controller == "pids":
+                    (lab / "pids.max").write_text(str(most_of_a_lab()))
                 group.mkdir(exist_ok=True)
                 _limit(controller, group, limits, unified=where.unified)
             groups[controller] = (group, where.unified)
@@ -143,7 +146,9 @@ class HostGroups:
         if "cpuset" in self.groups:
             items.append(Applied(host, "cpuset", limits.cpus, *_cpuset(*self.groups["cpuset"])))
         if "pids" in self.groups:
-            items.append(Applied(host, "processes", limits.processes, *_processes(*self.groups["pids"])))
+            group, unified = self.groups["pids"]
+            items.append(Applied(host, "processes", limits.processes, *_processes(group, unified)))
+            items.append(Applied(host, "processes of the lab", most_of_a_lab(), *_processes(group.parent, unified)))
         return items
 
     def kinds(self) -> str | None:
@@ -156,6 +161,11 @@ class HostGroups:
             return 0
         folder, unified = self.groups["memory"]
         return _number(r"^oom_kill (\d+)$", folder / ("memory.events" if unified else "memory.oom_control"))
+
+
+def most_of_a_lab() -> int:
+    """Processes and threads of all limited hosts of a lab together: half of what the kernel has numbers and room for."""
+    return min(int((_KERNEL / name).read_text()) for name in ("pid_max", "threads-max")) // 2
 
 
 def check(controller: str) -> Check:

@@ -34,13 +34,8 @@ _ARTIFACTS = "/run/twinbed"
 _START_LIMIT_S = 10.0
 _MOST_PROCESSES = 4096
 """Of a container, threads too: more than any workload here has, and less than the machine."""
-_BOUNDARY = {
-    "CapBnd": "00000000000434fb",
-    "CapEff": "00000000000434fb",
-    "NoNewPrivs": "1",
-    "Seccomp": "2",
-}
-"""What proc_pid_status(5) has of a program that is kept within its container (crates/probe/src/boundary.rs)."""
+_KEPT = 0x434FB
+"""Capabilities of a program that is kept within its container (crates/probe/src/boundary.rs)."""
 _ALLOWED = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
 """Lists what everybody may use. There is no such file in a network namespace other than the first."""
 
@@ -92,6 +87,7 @@ class Container(LabDriver[ContainerSettings]):
             "cpu_quota": Limits(cpu_quota=0.5),
             "memory": Limits(memory_bytes=64 * 2**20),
             "cpus: auto": Limits(cpus=cpus),
+            "processes": Limits(processes=_MOST_PROCESSES),
         }
         with scratch.folder() as folder, open_lab(installed.probe, folder) as lab:
             return [_limited(lab, f"container {setting}", limits) for setting, limits in trials.items()]
@@ -178,9 +174,15 @@ def _limits(settings: ContainerSettings, cpus: tuple[int, ...] | None, controlle
 
 
 def _boundary(host: AgentHost) -> list[Applied]:
-    """What keeps the container's programs from this machine, as one of them finds it."""
-    status = dict(line.split(":\t", 1) for line in host.run(["cat", "/proc/self/status"]).text.splitlines())
-    return [Applied(host.name, name, asked, status[name], "cat /proc/self/status") for name, asked in _BOUNDARY.items()]
+    """What keeps the container's programs from this machine, as one of them finds it (proc_pid_status(5)). A root who lacks
+    some of the capabilities cannot keep them."""
+    there, found = (
+        dict(line.split(":\t", 1) for line in text.splitlines())
+        for text in (host.read("/proc/self/status").decode(), host.run(["cat", "/proc/self/status"]).text)
+    )
+    kept = f"{_KEPT & int(there['CapBnd'], 16):016x}"
+    asked = {"CapBnd": kept, "CapEff": kept, "NoNewPrivs": "1", "Seccomp": "2"}
+    return [Applied(host.name, name, value, found[name], "cat /proc/self/status") for name, value in asked.items()]
 
 
 def _limited(lab: Lab, what: str, limits: Limits) -> Check:

@@ -59,6 +59,6 @@ def test_captures_that_are_cut_or_damaged(tmp_path: Path, kept: int) -> None:
 def test_only_what_is_wanted_is_made() -> None:
     tables, summary = _core.capture_tables(CAPTURES[0], ["flows", "packetisation"])
     assert tables.keys() == {"flows", "packetisation", "segment_sizes"}
-    assert summary["packets"] > 0
+    assert summary is None, "it is the log's"
     with pytest.raises(ValueError, match="no table of a capture"):
         _core.capture_tables(CAPTURES[0], ["flow"])

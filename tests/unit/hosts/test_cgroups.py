@@ -63,6 +63,15 @@ def test_version_1(tmp_path: Path, written: dict[str, str]) -> None:
     }
 
 
+def of_a_host(lab: Path, files: dict[str, str]) -> Path:
+    group = lab / "client"
+    group.mkdir()
+    for name, content in {**files, "pids.max": "100\n"}.items():
+        (group / name).write_text(content)
+    (lab / "pids.max").write_text(f"{cgroups.most_of_a_lab()}\n")
+    return group
+
+
 def test_version_2_is_read_back(tmp_path: Path) -> None:
     files = {
         "cpu.max": "150000 100000\n",
@@ -70,20 +79,20 @@ def test_version_2_is_read_back(tmp_path: Path) -> None:
         "cpuset.cpus.effective": "0,2-3\n",
         "memory.events": "low 0\nhigh 0\nmax 12\noom 3\noom_kill 2\noom_group_kill 0\n",
     }
-    for name, content in files.items():
-        (tmp_path / name).write_text(content)
-    (tmp_path / "pids.max").write_text("100\n")
-    host = cgroups.HostGroups((), dict.fromkeys(cgroups.CONTROLLERS, (tmp_path, True)))
+    group = of_a_host(tmp_path, files)
+    host = cgroups.HostGroups((), dict.fromkeys(cgroups.CONTROLLERS, (group, True)))
     assert [(item.setting, item.found, item.agrees) for item in host.applied("client", LIMITS)] == [
         ("cpu_quota", 1.5, True),
         ("memory", 64 * 2**20, True),
         ("cpuset", (0, 2, 3), True),
         ("processes", 100, True),
+        ("processes of the lab", cgroups.most_of_a_lab(), True),
     ]
     assert host.out_of_memory() == 2
-    (tmp_path / "cpu.max").write_text("max 100000\n")
-    (tmp_path / "memory.max").write_text("max\n")
-    assert [item.agrees for item in host.applied("client", LIMITS)] == [False, False, True, True]
+    (group / "cpu.max").write_text("max 100000\n")
+    (group / "memory.max").write_text("max\n")
+    (tmp_path / "pids.max").write_text("max\n")
+    assert [item.agrees for item in host.applied("client", LIMITS)] == [False, False, True, True, False]
 
 
 def test_version_1_is_read_back(tmp_path: Path) -> None:
@@ -94,15 +103,14 @@ def test_version_1_is_read_back(tmp_path: Path) -> None:
         "cpuset.effective_cpus": "0,2-3\n",
         "memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n",
     }
-    for name, content in files.items():
-        (tmp_path / name).write_text(content)
-    (tmp_path / "pids.max").write_text("100\n")
-    host = cgroups.HostGroups((), dict.fromkeys(cgroups.CONTROLLERS, (tmp_path, False)))
+    group = of_a_host(tmp_path, files)
+    host = cgroups.HostGroups((), dict.fromkeys(cgroups.CONTROLLERS, (group, False)))
     assert [(item.found, item.agrees) for item in host.applied("client", LIMITS)] == [
         (None, False),
         (64 * 2**20, True),
         ((0, 2, 3), True),
         (100, True),
+        (cgroups.most_of_a_lab(), True),
     ]
     assert host.out_of_memory() == 1
 

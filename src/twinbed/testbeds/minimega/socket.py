@@ -129,7 +129,7 @@ class Decoder:
             elif byte in b"}]":
                 self._depth -= 1
                 if self._depth == 0:
-                    values.append(json.loads(bytes(self._bytes[: self._at])))
+                    values.append(_value(bytes(self._bytes[: self._at])))
                     del self._bytes[: self._at]
                     self._at = 0
         return values
@@ -147,6 +147,14 @@ class Decoder:
         """On to the next byte that means something inside a string."""
         ends = [at for mark in (b'"', b"\\") if (at := self._bytes.find(mark, self._at)) >= 0]
         self._at = min(ends, default=len(self._bytes))
+
+
+def _value(text: bytes) -> Part:
+    try:
+        value: Part = json.loads(text)
+    except RecursionError:
+        raise ValueError("JSON that is nested too deeply") from None
+    return value
 
 
 def quote(argument: str) -> str:

@@ -63,6 +63,8 @@ def command_line(
     arguments = KERNEL_ARGUMENTS if hardware else f"{KERNEL_ARGUMENTS} {EMULATED_ARGUMENTS.format(tsc_khz=tsc_khz)}"
     return (
         *(PROGRAM, "-name", name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
+        # As libvirt runs it: who breaks out of a guest starts nothing and wins no privilege.
+        *("-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"),
         # q35 boots quicker than pc: its interrupts need no ACPI links. Nehalem spares TCG what it emulates slowly.
         *("-machine", settings.machine, "-accel", "kvm" if hardware else "tcg,thread=multi"),
         *("-cpu", settings.cpu or ("host" if hardware else EMULATED_CPU)),

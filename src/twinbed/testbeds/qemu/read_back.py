@@ -50,6 +50,7 @@ def read_back(
             Applied(name, "coalescing", settings.coalescing, "on" if on else "off", f"QMP qom-get {device} {what}")
             for (device, what), on in monitored.devices.items()
         ),
+        _sandbox(machine, name, guest.pid),
         *pinned,
     ]
     about: dict[str, Fact] = {}
@@ -127,3 +128,9 @@ def _vhost(machine: AgentHost, guest: Guest, nics: Sequence[Nic], settings: Qemu
     descriptors = machine.run(["find", f"/proc/{guest.pid}/fd", "-lname", str(vhost.DEVICE)]).text.splitlines()
     asked = len(nics) * settings.queues if used else 0
     return Applied(guest.host.name, "vhost", asked, len(descriptors), f"/proc/PID/fd: times that {vhost.DEVICE} is open")
+
+
+def _sandbox(machine: AgentHost, name: str, pid: int) -> Applied:
+    """QEMU was built without it where it is not there."""
+    status = dict(line.split(":\t", 1) for line in machine.read(f"/proc/{pid}/status").decode().splitlines())
+    return Applied(name, "sandbox", "2", status["Seccomp"], "/proc/PID/status of QEMU: Seccomp")

@@ -26,6 +26,8 @@ HEAD = [
     "-display",
     "none",
     "-no-reboot",
+    "-sandbox",
+    "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
     "-machine",
     "q35",
 ]
