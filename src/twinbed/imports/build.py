@@ -18,7 +18,7 @@ from twinbed.imports.scan import ScannedFile, opened
 from twinbed.imports.study import KIND, About, artifact, order, passport, record, study
 from twinbed.model.json import Document
 from twinbed.model.record import Record
-from twinbed.results.folder import Folder, disk_full_is_clear
+from twinbed.results.folder import Folder, failed_writes_are_clear
 
 BATCH = 1000
 """Runs that are written before the disk is told to keep them."""
@@ -131,7 +131,7 @@ def _batch(
     unfinished: list[Path] = []
     made: list[Record] = []
     try:
-        with disk_full_is_clear(target.path):
+        with failed_writes_are_clear(target.path):
             for run in runs:
                 unfinished.append(target.begin(run.id))
                 made.append(_run(folder, unfinished[-1], run, about, places[run.id], link))

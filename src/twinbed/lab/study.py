@@ -23,7 +23,7 @@ from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Artifact
 from twinbed.model.run import Level, Phase, Status
 from twinbed.model.tables import PlannedDocument
-from twinbed.results.folder import Folder, disk_full_is_clear
+from twinbed.results.folder import Folder, failed_writes_are_clear
 from twinbed.study.run import Run
 from twinbed.study.study import Study
 
@@ -127,7 +127,7 @@ def _one(run: Run, plugins: Plugins, folder: Folder, installed: Installed, liste
 
     try:
         try:
-            with disk_full_is_clear(folder.path):
+            with failed_writes_are_clear(folder.path):
                 execute(run, plugins, site, outcome, on_phase, _LinkChecks(folder))
         except RunFailed as failure:
             failed_phase, reason = failure.phase, failure.reason

@@ -39,18 +39,33 @@ class DiskFull(TwinbedError):
     exit_code = 3
 
 
+class NotWritable(TwinbedError):
+    """The folder cannot be written to any more, as when its file system becomes read-only: nothing that is complete is lost."""
+
+    exit_code = 3
+
+
 @contextlib.contextmanager
-def disk_full_is_clear(folder: Path) -> Iterator[None]:
-    """Turn ENOSPC and EDQUOT into DiskFull."""
+def failed_writes_are_clear(folder: Path) -> Iterator[None]:
+    """Turn ENOSPC and EDQUOT into DiskFull; what else keeps a file of the folder from being written, into NotWritable."""
     try:
         yield
     except OSError as error:
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO) and _is_in(folder, error):
+            raise NotWritable(
+                f"{error.filename}: {error.strerror}; complete runs are safe, the run in flight is not kept",
+                advice="make the folder writable, then run the same command again: it goes on where it stopped",
+            ) from None
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         raise DiskFull(
             f"{folder}: {error.strerror}; complete runs are safe, the run in flight is not kept",
             advice="free some space, then run the same command again: it goes on where it stopped",
         ) from None
+
+
+def _is_in(folder: Path, error: OSError) -> bool:
+    return isinstance(error.filename, str | os.PathLike) and Path(error.filename).absolute().is_relative_to(folder.absolute())
 
 
 class Folder:
@@ -67,7 +82,7 @@ class Folder:
         again where nothing came to be in it, as when preflight refused the study."""
         made = [folder for folder in (self.runs, *self.runs.parents) if not folder.exists()]
         try:
-            with disk_full_is_clear(self.path):
+            with failed_writes_are_clear(self.path):
                 self.runs.mkdir(parents=True, exist_ok=True)
                 lock = os.open(self.path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
         except OSError as error:
@@ -83,7 +98,7 @@ class Folder:
                 ) from None
             if not os.fstat(lock).st_nlink:
                 raise ResultsBusy(f"{self.path}: another twinbed has just given these results up", advice="try again")
-            with disk_full_is_clear(self.path):
+            with failed_writes_are_clear(self.path):
                 os.ftruncate(lock, 0)
                 os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
             for unfinished in self.runs.glob(f"{_UNFINISHED}*"):
@@ -122,13 +137,13 @@ class Folder:
     def begin(self, run: str) -> Path:
         """A fresh temporary folder for a run."""
         folder = self.runs / f"{_UNFINISHED}{run}"
-        with disk_full_is_clear(self.path):
+        with failed_writes_are_clear(self.path):
             (folder / "artifacts").mkdir(parents=True)
         return folder
 
     def finish(self, folder: Path, record: Record, applied: object, passport: object) -> Path:
         """Write what belongs beside the artifacts, sync everything, and give the folder its name."""
-        with disk_full_is_clear(self.path):
+        with failed_writes_are_clear(self.path):
             for name, content in (("applied.json", applied), ("passport.json", passport), ("run.json", record.to_json())):
                 (folder / name).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
             _sync(folder)
@@ -163,7 +178,7 @@ class Folder:
             ) from None
 
     def keep_link_check(self, check: LinkCheck) -> None:
-        with disk_full_is_clear(self.path):
+        with failed_writes_are_clear(self.path):
             self.links.mkdir(exist_ok=True)
         self.write(f"links/{check.cell}.json", json.dumps(check.to_json(), indent=1) + "\n")
 
@@ -175,14 +190,14 @@ class Folder:
 
     def write(self, name: str, text: str) -> None:
         """Write a file at once or not at all."""
-        with disk_full_is_clear(self.path):
+        with failed_writes_are_clear(self.path):
             final = self.path / name
             partial = final.with_name(f".{final.name}.partial")
             partial.write_text(text)
             partial.replace(final)
 
     def log(self, event: Mapping[str, object]) -> None:
-        with disk_full_is_clear(self.path), (self.path / "events.jsonl").open("a") as log:
+        with failed_writes_are_clear(self.path), (self.path / "events.jsonl").open("a") as log:
             log.write(json.dumps({"time_s": round(time.time(), 3), **event}) + "\n")
 
 

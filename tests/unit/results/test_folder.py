@@ -15,7 +15,7 @@ from twinbed import design
 from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.registry import catalogue
-from twinbed.results.folder import DiskFull, Folder, ResultsBusy, ResultsUnusable
+from twinbed.results.folder import DiskFull, Folder, NotWritable, ResultsBusy, ResultsUnusable
 from twinbed.results.store import Store, StoreError
 from twinbed.study.loading import load
 from twinbed.study.run import Run
@@ -131,6 +131,26 @@ def test_a_full_disk(number: int, folder: Folder, run: Run, monkeypatch: pytest.
         with pytest.raises(DiskFull, match="complete runs are safe") as error:
             folder.finish(unfinished, record(run), [], {})
     assert error.value.exit_code == 3
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EACCES, errno.EROFS, errno.EIO])
+@pytest.mark.parametrize("within", [True, False])
+def test_a_folder_that_cannot_be_written_any_more(
+    number: int, within: bool, folder: Folder, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is refused elsewhere is another matter."""
+    with folder.locked():
+        unfinished = folder.begin(run.id)
+
+        def refused(path: Path, *_: object) -> Path:
+            raise OSError(number, os.strerror(number), str(path if within else "/elsewhere/file"))
+
+        monkeypatch.setattr(Path, "rename", refused)
+        with pytest.raises(NotWritable if within else OSError) as error:
+            folder.finish(unfinished, record(run), [], {})
+    if isinstance(error.value, NotWritable):
+        assert error.value.exit_code == 3
+        assert f"{folder.path}" in error.value.message and "complete runs are safe" in error.value.message
 
 
 def test_what_cannot_be_a_results_folder(tmp_path: Path) -> None:
