@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import json
 import os
+import secrets
 import subprocess
 import sys
 import time
@@ -25,18 +26,40 @@ _GONE_S = 15.0
 
 
 def enter() -> None:
-    """Returns in a process with mount and PID namespaces of its own, and a scratch folder in memory."""
+    """Returns in a process with mount and PID namespaces of its own, a scratch folder in memory, and control groups below one
+    of its own, so that labs elsewhere on the machine have no part in what is found."""
     if _MARK not in os.environ:
         flags = ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
         argv = ["unshare", *flags, sys.executable, "-m", "benchmarks.campaign", *sys.argv[1:]]
         os.execvpe(argv[0], argv, {**os.environ, _MARK: "1"})
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=700", "tmpfs", str(scratch.root())], check=True)
+    own = [_own_group(root) for root in cgroups.roots()]
     # The first process of a PID namespace takes on all orphans.
     if child := os.fork():
         while True:
             ended, status = os.wait()
             if ended == child:
-                os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=700", "tmpfs", str(scratch.root())], check=True)
+                break
+        for group in own:
+            subprocess.run(["umount", str(group.parent)], check=False)
+            with contextlib.suppress(OSError):
+                group.rmdir()
+        os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+def _own_group(root: Path) -> Path:
+    """A group in the place of its hierarchy's root, in this mount namespace."""
+    group = root / f"campaign-{secrets.token_hex(4)}"
+    group.mkdir()
+    given = root / "cgroup.subtree_control"
+    if given.exists():
+        for controller in given.read_text().split():
+            (group / given.name).write_text(f"+{controller}")
+    for name in ("cpuset.mems", "cpuset.cpus"):
+        if not given.exists() and (group / name).exists():
+            (group / name).write_text((root / name).read_text())
+    subprocess.run(["mount", "--bind", str(group), str(root)], check=True)
+    return group
 
 
 def forked(call: Callable[[], object], said: Path) -> int:
@@ -117,20 +140,13 @@ def processes() -> dict[int, str]:
 
 
 def remains() -> set[str]:
-    """What a lab or a command leaves: processes, mounts, scratch folders, control groups in which nothing runs."""
+    """What a lab or a command leaves: processes, mounts, scratch folders, control groups."""
     found = {f"process {number} {line[:200]}" for number, line in processes().items()}
     found |= {f"mount {line}" for line in Path("/proc/self/mounts").read_text().splitlines()}
     found |= {f"folder {path}" for path in scratch.root().iterdir()}
     for root in cgroups.roots():
-        found |= {f"control group {path}" for path in root.glob(f"{scratch.PREFIX}*") if _empty(path)}
+        found |= {f"control group {path}" for path in root.glob(f"{scratch.PREFIX}*")}
     return found
-
-
-def _empty(group: Path) -> bool:
-    """Those of labs elsewhere on the machine have processes, whatever their numbers are called here."""
-    with contextlib.suppress(OSError):
-        return not any(path.read_text() for path in group.rglob("cgroup.procs"))
-    return False
 
 
 def left(before: set[str]) -> set[str]:
