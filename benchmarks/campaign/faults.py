@@ -123,7 +123,7 @@ FAULTS: Mapping[str, Mapping[str, Fault]] = {
         "5 % of the packets are corrupted for 1 s": Fault(_corrupt, "bad_checksums"),
         "the captures stand still for 3.5 s": Fault(_capture_stands_still, "capture_drops"),
         "the documents are gone": Fault(_no_documents, "non_2xx"),
-        "the server is killed": Fault(_end("nginx: master"), reason="nginx"),
+        "the server is killed": Fault(_end("nginx"), reason="nginx"),
         "the client is killed": Fault(_end("ab "), reason="ab "),
         "memory runs out": Fault(_memory, reason="out of memory"),
     },
