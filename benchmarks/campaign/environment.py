@@ -30,7 +30,7 @@ KINDS = ("left behind", "lost", "twice", "changed", "not resumed", "hung", "trac
 
 
 @contextlib.contextmanager
-def _disk(results: Path, draw: random.Random, options: str) -> Iterator[None]:
+def _disk(results: Path, options: str) -> Iterator[None]:
     """Results are on a disk of their own, which is made larger afterwards."""
     results.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(results)], check=True)
@@ -55,10 +55,10 @@ def _befall(kind: str, study: Path, results: Path, said: Path, draw: random.Rand
         return studies.carry(study, results, said, at, then, *(words or ("--no-report",)))
 
     if kind == "disk full":
-        with _disk(results, draw, f"size={draw.randrange(0, _ROOM_KB, 4) or 4}k"):
+        with _disk(results, f"size={draw.randrange(0, _ROOM_KB, 4) or 4}k"):
             return carry()
     if kind == "no inodes":
-        with _disk(results, draw, f"nr_inodes={draw.randint(2, _FILES)}"):
+        with _disk(results, f"nr_inodes={draw.randint(2, _FILES)}"):
             return carry()
     if kind == "read-only results":
         folder = draw.choice((results, results / "runs", results.parent))
