@@ -24,7 +24,7 @@ _E1000 = "driver: qemu, nic: e1000"
 _ANSWERS = "kind: http, duration: 1s, max_requests: 2000, payload: 500B, keep_alive: on, nagle: on"
 """nginx writes an answer's header and its body apart: Nagle's algorithm holds the body until the header is acknowledged."""
 _DOCUMENTS = "kind: http, duration: 2s, payload: 1MiB"
-_SMALL_WRITES = "kind: iperf3, duration: 8s, payload: 200B, rate: 5mbit, nagle: off"
+_SMALL_WRITES = "kind: iperf3, duration: 4s, payload: 200B, rate: 5mbit, nagle: off"
 """At a rate that is offered, so that packets for the same bytes are what differs, not what a busy machine can carry."""
 
 
@@ -61,7 +61,7 @@ seed: {seed}
 PLANTED = {
     "delayed-ack-container": Planted("delayed_ack", "driver: container", "quickack: on", _ANSWERS),
     "delayed-ack-e1000": Planted("delayed_ack", _E1000, "quickack: on", _ANSWERS),
-    "autocorking-e1000": Planted("autocorking", _E1000, "autocorking: off", _SMALL_WRITES, replicates=5),
+    "autocorking-e1000": Planted("autocorking", _E1000, "autocorking: off", _SMALL_WRITES, replicates=8),
     "gro-e1000": Planted("gro", _E1000, "gro: off", _DOCUMENTS, replicates=6),
     "initial-window-e1000": Planted(
         "initial_window",

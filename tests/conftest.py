@@ -124,7 +124,8 @@ def lab_remains() -> set[str]:
     """Everything on this machine that a lab could leave: processes, namespaces, mounts, devices, control groups, folders."""
     others = _of_other_workers()
     theirs, locked = _labs_of(others), _locked_by(others)
-    folders = [path for path in scratch.root().glob("twinbed-*") if path.name not in theirs]
+    roots = (scratch.root(), scratch.root(large=True))
+    folders = [path for root in roots for path in root.glob("twinbed-*") if path.name not in theirs]
     folders = [path for path in folders if _inode(path / "lock") not in locked]
     groups = [path for root in cgroups.roots() for path in root.glob("twinbed-*") if path.name not in theirs]
     remains = {f"folder {path}" for path in folders} | {f"cgroup {path}" for path in groups}

@@ -58,6 +58,7 @@ def main() -> int:
     until = time.monotonic() + 60 * options.minutes
     with tempfile.TemporaryDirectory(prefix="twinbed-campaign-") as name, contextlib.ExitStack() as stack:
         folder = Path(name)
+        alone.take_temporary(folder)
         failed = False
         if options.kills:
             failed |= _kills(options, folder, until, stack)
@@ -99,8 +100,8 @@ def _kills(options: argparse.Namespace, folder: Path, until: float, stack: conte
         case, of_case = cases[number], folder / f"kill-{number}"
         of_case.mkdir()
         hit, wrong = kills.try_one(case, of_case, same, two if case.driver == "remote" else None)
-        found.setdefault((case.driver, case.victim), Found()).add(str(case), hit, wrong, of_case / "said")
-        sys.stderr.write(f"[{number + 1}/{len(cases)}] {case}{'' if hit else ': not hit'}\n")
+        found.setdefault((case.driver, hit or "nobody"), Found()).add(str(case), bool(hit), wrong, of_case / "said")
+        sys.stderr.write(f"[{number + 1}/{len(cases)}] {case}{'' if hit == case.victim else f': {hit} instead'}\n")
     _tell(("driver", "victim"), found, kills.KINDS)
     return any(each.wrong for each in found.values())
 

@@ -13,6 +13,7 @@ import os
 import secrets
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable
@@ -45,6 +46,13 @@ def enter() -> None:
             with contextlib.suppress(OSError):
                 group.rmdir()
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+def take_temporary(folder: Path) -> None:
+    """Whatever is made in a temporary place is made in a folder of this campaign's, and is found there if it stays."""
+    own = folder / "temporary"
+    own.mkdir()
+    os.environ["TMPDIR"] = tempfile.tempdir = str(own)
 
 
 def _own_group(root: Path) -> Path:
@@ -143,7 +151,8 @@ def remains() -> set[str]:
     """What a lab or a command leaves: processes, mounts, scratch folders, control groups."""
     found = {f"process {number} {line[:200]}" for number, line in processes().items()}
     found |= {f"mount {line}" for line in Path("/proc/self/mounts").read_text().splitlines()}
-    found |= {f"folder {path}" for path in scratch.root().iterdir()}
+    folders = (scratch.root(), scratch.root(large=True), Path(tempfile.gettempdir()))
+    found |= {f"folder {path}" for folder in folders for path in folder.iterdir()}
     for root in cgroups.roots():
         found |= {f"control group {path}" for path in root.glob(f"{scratch.PREFIX}*")}
     return found

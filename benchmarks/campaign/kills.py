@@ -75,6 +75,8 @@ class Case:
     nth: int
     """Which time that the phase begins, of the first two."""
     offset_s: float
+    instead: tuple[str, ...]
+    """Victims in the order in which they are taken where the one that was drawn does not live in that phase."""
 
     def __str__(self) -> str:
         return f"{self.number}: {self.driver}, {self.victim}, {self.signal.name}, {self.phase} #{self.nth}"
@@ -96,36 +98,36 @@ def cases(count: int, seed: int, drivers: Sequence[str]) -> Iterator[Case]:
             draw.shuffle(decks[driver])
         victim, phase, each = decks[driver].pop()
         nth = 1 if phase in _ONCE else draw.randint(1, min(2, _RUNS[driver]))
-        yield Case(number, driver, victim, each, phase, nth, draw.uniform(0, _SPREAD_S))
+        offset, instead = draw.uniform(0, _SPREAD_S), draw.sample(VICTIMS[driver], len(VICTIMS[driver]))
+        yield Case(number, driver, victim, each, phase, nth, offset, tuple(instead))
 
 
-def try_one(case: Case, folder: Path, undisturbed: Sequence[str], two: Machines | None) -> tuple[bool, dict[str, str]]:
-    """(whether the victim lived when the signal was sent, what was wrong: kind -> text). ``undisturbed``: the values of the
-    study of ``fake``; ``two``: the machines of ``remote``."""
+def try_one(case: Case, folder: Path, undisturbed: Sequence[str], two: Machines | None) -> tuple[str, dict[str, str]]:
+    """(whom the signal was sent to, "" if the phase never began; what was wrong: kind -> text). ``undisturbed``: the values of
+    the study of ``fake``; ``two``: the machines of ``remote``."""
     study, results, said = folder / "study.yaml", folder / "results", folder / "said"
     remote = json.dumps({"driver": "remote", **two.settings(lease=5)}) if two else ""
     study.write_text(studies.STUDIES[case.driver].replace("@remote", remote))
     before, hosts = alone.remains(), {name: state(space) for name, space in two.hosts.items()} if two else {}
-    others, sent = alone.processes(), False
+    others, hit = alone.processes(), ""
 
     def then(controller: int) -> None:
-        nonlocal sent
+        nonlocal hit
         time.sleep(case.offset_s)
-        victim = controller
-        if case.victim != "controller":
+        for victim in (case.victim, *case.instead):
             found = {number: line for number, line in alone.processes().items() if number not in others}
-            fitting = sorted(number for number, line in found.items() if _VICTIMS[case.victim](line))
-            if not fitting:
-                return
-            victim = fitting[0]
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(victim, case.signal)
-            sent = True
+            fits = _VICTIMS.get(victim, lambda line: False)
+            fitting = [controller] if victim == "controller" else sorted(each for each, line in found.items() if fits(line))
+            for process in fitting[:1]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, case.signal)
+                    hit = victim
+                    return
 
     report = () if case.phase == "conclude" else ("--no-report",)
     code = studies.carry(study, results, said, (case.phase, case.nth), then, *report)
     stays = alone.left(before)
-    if case.victim == "controller" and case.signal == signal.SIGKILL:
+    if hit == "controller" and case.signal == signal.SIGKILL:
         # Nobody is there to remove its scratch folder until the next command.
         stays = {each for each in stays if not each.startswith("folder")}
     wrong = studies.judged(study, results, said, studies.complete(results), undisturbed if case.driver == "fake" else None)
@@ -134,4 +136,4 @@ def try_one(case: Case, folder: Path, undisturbed: Sequence[str], two: Machines 
     changed = differences(hosts, two) if two else {}
     if stays := stays | alone.left(before) | {f"of {each}" for each in changed}:
         wrong["left behind"] = "; ".join(sorted(stays))
-    return sent, wrong
+    return hit, wrong

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import tempfile
 from pathlib import Path
@@ -12,6 +13,7 @@ from twinbed.model.image import Image
 
 COMPLETE = ".twinbed-complete"
 """The last file in the archive: where it came out, all others did."""
+_PARTIAL = "partial-"
 _COMPRESSORS = {"zst": ("zstd", "-T0", "-q"), "gz": ("gzip", "-n"), "tar": ("cat",)}
 
 
@@ -27,7 +29,17 @@ def archive(image: Image, kind: str) -> Path:
     if final.is_file():
         return final
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as work:
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not final.is_file():
+            for killed in folder.glob(f"{_PARTIAL}*"):
+                shutil.rmtree(killed)
+            _make(image, kind, final)
+    return final
+
+
+def _make(image: Image, kind: str, final: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=final.parent, prefix=_PARTIAL) as work:
         (Path(work) / COMPLETE).touch()
         plain, packed = Path(work) / "plain", Path(work) / "packed"
         content = ("-C", str(image.rootfs), ".", "-C", work, COMPLETE)
@@ -35,4 +47,3 @@ def archive(image: Image, kind: str) -> Path:
         with plain.open("rb") as source:
             run(_COMPRESSORS[kind], stdin=source, stdout=packed, limit_s=600)
         packed.rename(final)
-    return final

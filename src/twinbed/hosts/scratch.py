@@ -1,6 +1,6 @@
-"""One folder of this user's for all that lasts no longer than a command.
+"""One folder of this user's for all that lasts no longer than a command, and one for what may not fit into memory.
 
-Folders in it are locked by who made them. A lock ends with its process: the next command that makes a folder removes those of
+Folders in them are locked by who made them. A lock ends with its process: the next command that makes a folder removes those of
 killed commands, and ``sweep`` does.
 """
 
@@ -26,10 +26,11 @@ _LONGEST = 40
 """Bytes of the path above: that of a socket has at most 107 (unix(7)), of which a host's name takes its share."""
 
 
-def root() -> Path:
-    """The folder, which is made. It may be in one where everybody may write. Raises HostError where it is a link or somebody
-    else's, or cannot be made, as in an XDG_RUNTIME_DIR that another user left in the environment."""
-    path = _path()
+def root(*, large: bool = False) -> Path:
+    """The folder, which is made. ``large``: the one for gigabytes, as the other is often memory. It may be in a folder where
+    everybody may write. Raises HostError where it is a link or somebody else's, or cannot be made, as in an XDG_RUNTIME_DIR
+    that another user left in the environment."""
+    path = _path(large=large)
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = path.lstat()
@@ -42,21 +43,23 @@ def root() -> Path:
     return path
 
 
-def _path() -> Path:
+def _path(*, large: bool) -> Path:
     user = os.geteuid()
+    if large:
+        return Path(tempfile.gettempdir(), f"twinbed-{user}")
     bases = ["/run"] if user == 0 else [os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir(), "/tmp"]
     return Path(next(base for base in bases if len(os.fsencode(base)) <= _LONGEST), f"twinbed-{user}")
 
 
 @contextlib.contextmanager
-def folder() -> Iterator[Path]:
+def folder(*, large: bool = False) -> Iterator[Path]:
     """A private folder that is gone afterwards; where the command is killed, when the next one makes its own."""
-    for killed in left_behind():
+    for killed in _left_in(root(large=large)):
         if not (killed / KEPT).exists():
             shutil.rmtree(killed, ignore_errors=True)
-    path = root() / f"{PREFIX}{secrets.token_hex(5)}"
+    path = root(large=large) / f"{PREFIX}{secrets.token_hex(5)}"
     with contextlib.ExitStack() as stack:
-        with _root_held(fcntl.LOCK_SH):
+        with _held_still(path.parent, fcntl.LOCK_SH):
             path.mkdir(mode=0o700)
             stack.callback(shutil.rmtree, path, ignore_errors=True)
             lock = os.open(path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -67,14 +70,18 @@ def folder() -> Iterator[Path]:
 
 def left_behind() -> Sequence[Path]:
     """Folders that no living process holds."""
-    with _root_held(fcntl.LOCK_EX):
-        return [path for path in sorted(root().glob(f"{PREFIX}*")) if not _held(path / _LOCK)]
+    return [path for parent in dict.fromkeys((root(), root(large=True))) for path in _left_in(parent)]
+
+
+def _left_in(parent: Path) -> Sequence[Path]:
+    with _held_still(parent, fcntl.LOCK_EX):
+        return [path for path in sorted(parent.glob(f"{PREFIX}*")) if not _held(path / _LOCK)]
 
 
 @contextlib.contextmanager
-def _root_held(how: int) -> Iterator[None]:
+def _held_still(parent: Path, how: int) -> Iterator[None]:
     """Keeps those who look for dead folders from those who have made one but not yet its lock."""
-    descriptor = os.open(root(), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    descriptor = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, how)
         yield

@@ -17,7 +17,7 @@ from twinbed.hosts.error import HostError
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "twinbed-7"
-    monkeypatch.setattr(scratch, "_path", lambda: path)
+    monkeypatch.setattr(scratch, "_path", lambda large: path.with_name("twinbed-7-large") if large else path)
     return path
 
 
@@ -38,7 +38,7 @@ def test_the_path_is_short_enough_for_sockets(
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
     if runtime:
         monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
-    assert str(scratch._path()) == expected
+    assert str(scratch._path(large=False)) == expected
 
 
 def test_a_folder_is_private_and_gone_afterwards(root: Path) -> None:
@@ -52,13 +52,17 @@ def test_a_folder_is_private_and_gone_afterwards(root: Path) -> None:
 
 @pytest.fixture
 def killed(root: Path) -> Path:
+    return _killed(root)
+
+
+def _killed(root: Path, arguments: str = "") -> Path:
     """The folder of a command that was killed."""
     program = f"""
 import sys, time
 from pathlib import Path
 from twinbed.hosts import scratch
-scratch._path = lambda: Path({str(root)!r})
-with scratch.folder() as folder:
+scratch._path = lambda large: Path({str(root)!r} + "-large" * large)
+with scratch.folder({arguments}) as folder:
     print(folder, flush=True)
     sys.stdin.read()
 """
@@ -81,6 +85,22 @@ def test_the_folder_of_a_lab_is_left_to_its_keeper_and_to_sweep(killed: Path) ->
     (killed / scratch.KEPT).touch()
     with scratch.folder():
         assert scratch.left_behind() == [killed]
+
+
+def test_large_things_are_elsewhere_and_go_as_well(root: Path) -> None:
+    killed = _killed(root, "large=True")
+    assert killed.parent == root.with_name("twinbed-7-large")
+    with scratch.folder():
+        assert scratch.left_behind() == [killed]
+    with scratch.folder(large=True) as folder:
+        assert list(killed.parent.iterdir()) == [folder]
+
+
+def test_large_things_are_never_put_into_memory_that_is_a_runtime_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 7)
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: "/var/tmp/" + "x" * 40)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/7")
+    assert str(scratch._path(large=True)) == f"/var/tmp/{'x' * 40}/twinbed-7"
 
 
 def test_a_folder_that_others_may_enter_is_closed(root: Path) -> None:

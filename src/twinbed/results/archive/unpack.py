@@ -11,9 +11,11 @@ import tempfile
 import weakref
 import zipfile
 import zlib
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path, PurePosixPath
 
+from twinbed.hosts import scratch
 from twinbed.model.error import TwinbedError
 from twinbed.results.archive.layout import CHECKSUMS, METADATA
 
@@ -71,9 +73,10 @@ def folder_of(path: Path) -> Path:
 
 @cache
 def _opened(file: Path) -> Path:
-    home = tempfile.mkdtemp(prefix="twinbed-archive-")
-    weakref.finalize(_KEPT, shutil.rmtree, home, ignore_errors=True)
-    folder = Path(home) / file.stem
+    stack = ExitStack()
+    home = stack.enter_context(scratch.folder(large=True))
+    weakref.finalize(_KEPT, stack.close)
+    folder = home / file.stem
     unpack(file, folder)
     return folder
 
