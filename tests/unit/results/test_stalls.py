@@ -170,3 +170,21 @@ def test_connections_and_requests_that_stand_still_are_one_stall() -> None:
     assert next(value.value for value, _ in values) == 2
     assert values[1][0].value == pytest.approx((13.005 + 1.5) / 16.0)
     assert "the longest 13 s" in caution.detail
+
+
+def test_silence_in_a_capture_that_lost_packets_is_no_stall_but_unknown() -> None:
+    """Where something was sent again meanwhile, the capture was there, and the stall is one."""
+    name, rows = stalled([BEGUN + 7_000_000_000, BEGUN + 30_000_000_000], [3.0, 2.0])
+    start = [0.01 * each + (13.0 if each >= 100 else 0.0) for each in range(200)]
+    for sent_again, longest in (([0, 0], None), ([0, 3], "2 s"), ([2, 3], "3 s")):
+        table = rows.append_column("retransmissions", [sent_again]).append_column("probes", [[0, 0]])
+        tables = [connections(BEGUN, 40.0), (name, table)]
+        values, cautions = pace("1", tables, lossy=True)
+        assert [longest in each.detail for each in cautions if longest] == [True] * (longest is not None)
+        assert len(cautions) == (longest is not None)
+        assert [value.value for value, _ in values][:2] == ([2, 5 / 40] if longest == "3 s" else [None, None])
+        # The pause of the requests shows nothing but silence.
+        values, cautions = pace("1", [exchanges(["client"] * 200, start, [0.005] * 200), *tables], lossy=True)
+        assert len(cautions) == (longest is not None) and values[0][0].value is None
+    values, cautions = pace("1", [ab_requests([0.001] * 3000 + [13.0] + [0.001] * 4000)], lossy=True)
+    assert values[0][0].value == 1 and len(cautions) == 1, "ab has no part in what a capture loses"

@@ -2,8 +2,9 @@
 
 Stalls are those of TCP connections on the clients' links (the table ``stalls`` of captures), and pauses far beyond the client's
 own pace: of requests in captures, or where there are none of iperf3's intervals, or of the requests that ``ab -g`` wrote.
-Those that overlap are one.  iperf3's clock is not that of the captures: of both, what stalled longer.  A run without any of
-these has none of the metrics.  Methods: ``crates/core/src/readers/stalls``, ``statistics.stalls``, ``statistics.steady``.
+Those that overlap are one.  Where captures lost packets, what shows nothing but silence may be the capture's own.  iperf3's
+clock is not that of the captures: of both, what stalled longer.  A run without any of these has none of the metrics.
+Methods: ``crates/core/src/readers/stalls``, ``statistics.stalls``, ``statistics.steady``.
 """
 
 from __future__ import annotations
@@ -39,15 +40,19 @@ class _Client:
     lasted: float
     begun_ns: int = 0
     """The moment from which stalls' starts count, where it is known."""
+    unclear: bool = False
+    """There were silences besides of which nobody knows whether they were stalls."""
 
 
-def pace(run: str, tables: Iterable[tuple[str, pa.Table]]) -> tuple[list[tuple[Value, Metric]], list[Caution]]:
-    """The metrics of a run's inside, and a caution for each client that stalled."""
+def pace(
+    run: str, tables: Iterable[tuple[str, pa.Table]], *, lossy: bool = False
+) -> tuple[list[tuple[Value, Metric]], list[Caution]]:
+    """The metrics of a run's inside, and a caution for each client that stalled. ``lossy``: captures lost packets."""
     named = {name: table for name, table in tables if name != "intervals" or set(table.column_names) >= OF_IPERF3}
     exchanges, intervals, requests = (named.get(name) for name in ("exchanges", "intervals", "requests"))
-    of_connections = _of_connections(named.get("stalls"), named.get("connections"))
+    of_connections = _of_connections(named.get("stalls"), named.get("connections"), lossy)
     if exchanges is not None and (exchanges.num_rows or not of_connections):
-        clients, drift = [*_of_exchanges(exchanges)], _drift_of_exchanges(exchanges)
+        clients, drift = [*_of_exchanges(exchanges, lossy)], _drift_of_exchanges(exchanges)
         clients = _with_connections(clients, of_connections)
     elif intervals is not None:
         clients, drift = [*_of_intervals(intervals)], _drift_of_intervals(intervals)
@@ -72,7 +77,7 @@ def _stalled_s(client: _Client) -> float:
     return math.fsum(stall.seconds for stall in client.stalls or ())
 
 
-def _of_connections(stalls: pa.Table | None, connections: pa.Table | None) -> dict[str, _Client]:
+def _of_connections(stalls: pa.Table | None, connections: pa.Table | None, lossy: bool) -> dict[str, _Client]:
     """By link: what stood still of the clients' TCP connections, from the first packet to the last."""
     import pyarrow.compute as pc
 
@@ -92,14 +97,16 @@ def _of_connections(stalls: pa.Table | None, connections: pa.Table | None) -> di
         begun = pc.min(own["start_ns"]).as_py()
         since_s = pc.divide(pc.cast(pc.subtract(own["start_ns"], begun), "float64"), 1e9)
         lasts = pc.add(since_s, pc.fill_null(own["duration_s"], 0))
-        rows = stalls.filter(pc.equal(stalls["link"], link))
+        rows = silent = stalls.filter(pc.equal(stalls["link"], link))
+        if lossy:
+            rows = rows.filter(pc.greater(pc.add(rows["retransmissions"], rows["probes"]), 0))
         found = [
             Stall((start - begun) / 1e9, seconds)
             for start, seconds in zip(rows["start_ns"].to_pylist(), rows["duration_s"].to_pylist(), strict=True)
         ]
         # Who waits until the capture ends may have sent its last packet long before.
         lasted = max([pc.max(lasts).as_py(), *(stall.end_s for stall in found)])
-        clients[link] = _Client(link, together(found), lasted, begun)
+        clients[link] = _Client(link, together(found), lasted, begun, rows.num_rows < silent.num_rows)
     return clients
 
 
@@ -118,7 +125,7 @@ def _with_connections(clients: Sequence[_Client], of_connections: Mapping[str, _
                 for stall in each.stalls or ()
             ]
             lasted = max(each.lasted + (each.begun_ns - begun) / 1e9 for each in (client, other))
-            client = _Client(client.where, together(both), lasted, begun)
+            client = _Client(client.where, together(both), lasted, begun, client.unclear or other.unclear)
         joined.append(client)
     return [*joined, *(other for link, other in of_connections.items() if link not in {each.where for each in clients})]
 
@@ -141,7 +148,7 @@ def _of_requests(table: pa.Table) -> Iterator[_Client]:
 def _values(clients: Sequence[_Client], drift: float | None) -> Iterator[tuple[Value, Metric]]:
     known = [each.stalls for each in clients if each.stalls is not None]
     lasted = math.fsum(each.lasted for each in clients)
-    whole = bool(known) and len(known) == len(clients) and lasted > 0
+    whole = bool(known) and len(known) == len(clients) and lasted > 0 and not any(each.unclear for each in clients)
     stalled = math.fsum(stall.seconds for stalls in known for stall in stalls)
     yield Value(STALLS.name, sum(map(len, known)) if whole else None, STALLS.unit), STALLS
     yield Value(STALLED.name, stalled / lasted if whole else None, STALLED.unit), STALLED
@@ -158,7 +165,7 @@ def _caution(run: str, client: _Client) -> Iterator[Caution]:
         yield Caution(Kind.STALL, detail, run)
 
 
-def _of_exchanges(table: pa.Table) -> Iterator[_Client]:
+def _of_exchanges(table: pa.Table, lossy: bool) -> Iterator[_Client]:
     import numpy as np
     import pyarrow.compute as pc
 
@@ -171,7 +178,8 @@ def _of_exchanges(table: pa.Table) -> Iterator[_Client]:
         first = int(begun.min())
         begun = (begun - first) / 1e9
         events = np.concatenate([begun, begun + own["duration_s"].to_numpy()])
-        yield _Client(link, stalls.of_events(events), float(np.ptp(events)), first)
+        found = stalls.of_events(events)
+        yield _Client(link, [] if lossy and found else found, float(np.ptp(events)), first, lossy and bool(found))
 
 
 def answered(table: pa.Table) -> pa.Table:

@@ -195,7 +195,8 @@ def read_run(
         rows.tables.extend([(KERNEL_MESSAGES, said)] if said is not None else [])
     except UNREADABLE as error:
         rows.cautions.append(Caution(Kind.UNREADABLE, f"kernel logs: {error}".replace(f"{folder}/", ""), record.id))
-    values, cautions = pace(record.id, rows.tables)
+    lossy = any(caution.kind is Kind.CAPTURE_DROPS for caution in rows.cautions)
+    values, cautions = pace(record.id, rows.tables, lossy=lossy)
     rows.values.extend(values)
     rows.cautions.extend(cautions)
     values, cautions = completeness(record.id, rows.tables, requests, of_each, pairs)
