@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import subprocess
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.conftest import site_in
 
+from twinbed.contracts.bed import Bed
 from twinbed.contracts.host import Host
 from twinbed.contracts.site import Site
 from twinbed.hosts import cgroups
@@ -40,6 +44,7 @@ SHELL = {
     "what the agent's program is, by a folder above it": "perl -e 'exit !rename(qq(/usr/bin), qq(/usr/was))'",
     "what the agent's program is": "cat /bin/sh > /usr/bin/twinbed-probe",
     "kernel messages": "dmesg",
+    "real-time priority": "chrt --fifo 1 true",
 }
 CALLS = {
     "a file system": "syscall(165, my $a = 'none', my $b = '/mnt', my $c = 'tmpfs', 0, 0)",
@@ -164,3 +169,62 @@ def test_it_is_read_back_and_processes_are_limited(site: Callable[..., Site], le
         bomb = "my $n = 0; while ($n < 9999) { my $p = fork; last unless defined $p; sleep 60 unless $p; $n++ } print $n"
         made = int(said(bed.hosts["client"], "perl", "-e", bomb))
         assert most - 50 < made < most
+
+
+def test_its_root_is_nobody_on_the_machine(site: Callable[..., Site], leaves_nothing: None) -> None:
+    """Its ids are a range of the machine's, in a user namespace of its own; files that it leaves are root's all the same, as those
+    of the image are within."""
+    here = site()
+    with container.up(container.params(), Topology(), here) as bed:
+        first = {name: _first_id(bed, name) for name in ("client", "server")}
+        client = bed.hosts["client"]
+        assert all(item.agrees for item in bed.applied)
+        assert bed.passport["client"]["user namespace"] == f"its own: ids from 0 on are the machine's from {first['client']} on"
+        said(client, "sh", "-c", "echo 1 > $0/mine && chown www-data $0/mine && echo 2 > $0/roots", client.artifacts)
+        assert said(client, "stat", "-c", "%u %a", "/etc/shadow") == "0 640\n"
+        assert said(client, "sh", "-c", "cat /etc/shadow | wc -l") != "0\n"
+        assert "twinbed-probe" in said(client, "sh", "-c", "touch /etc/x /usr/x /root/x && ls /usr/bin/twinbed-probe")
+        running = client.start(["sleep", "60"])
+        owners = _owners("sleep\x0060")
+        assert owners == {f"{first['client']}"}
+        running.signal(9)
+    folder = here.place("client")
+    assert [(folder / name).stat().st_uid for name in ("mine", "roots")] == [33, 0]
+
+
+def _first_id(bed: Bed, name: str) -> int:
+    (found,) = (item.found for item in bed.applied if (item.subject, item.setting) == (name, "uid_map"))
+    assert found[0] == 0 and found[1] >= 524_288 and found[2] == 65_536
+    return int(found[1])
+
+
+def _owners(command: str) -> set[str]:
+    """The machine's ids of those who run it."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (process / "cmdline").read_bytes() == f"{command}\0".encode():
+                found.add((process / "status").read_text().split("Uid:\t")[1].split()[0])
+    return found
+
+
+def test_what_needs_the_machines_root_gets_it_and_the_passport_says_so(site: Callable[..., Site]) -> None:
+    with container.up(container.params(), Topology(), replace(site(), real_root={"client"})) as bed:
+        why = {name: bed.passport[name]["user namespace"] for name in ("client", "server")}
+        assert why["client"] == "none: the run starts a program here that needs the machine's root"
+        assert str(why["server"]).startswith("its own: ")
+        assert said(bed.hosts["client"], "cat", "/proc/self/uid_map").split() == ["0", "0", "4294967295"]
+
+
+def test_results_where_no_mount_can_map_ids_are_kept_all_the_same(site: Callable[..., Site], tmp_path: Path) -> None:
+    """As on ramfs, which knows nothing of it."""
+    (place := tmp_path / "artifacts").mkdir()
+    subprocess.run(["mount", "-t", "ramfs", "none", str(place)], check=True)
+    try:
+        with container.up(container.params(), Topology(), replace(site(), artifacts=place)) as bed:
+            client = bed.hosts["client"]
+            assert "none: cannot map the ids of " in str(bed.passport["client"]["user namespace"])
+            said(client, "sh", "-c", "echo 1 > $0/mine", client.artifacts)
+            assert (place / "client/mine").read_text() == "1\n"
+    finally:
+        subprocess.run(["umount", str(place)], check=True)

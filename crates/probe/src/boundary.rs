@@ -12,7 +12,7 @@ use libc::{c_int, c_long, c_ulong, sock_filter};
 
 use crate::failure::{Outcome, Tried};
 use crate::mounts::{mount, Detached, NO_DEVICES};
-use crate::sys::check;
+use crate::sys::{allow_run_first, check};
 
 /// Where every container has this program, bound read-only.
 const OWN_PATH: &str = "/usr/bin/twinbed-probe";
@@ -169,6 +169,7 @@ pub fn cross(filter: &mut [sock_filter]) -> io::Result<()> {
         let lower = KEPT.iter().fold(0, |bits, capability| bits | 1u32 << capability);
         let kept = [sets[0] & lower, sets[1] & lower, 0, 0, 0, 0];
         check(libc::syscall(libc::SYS_capset, header.as_ptr(), kept.as_ptr()) as c_int)?;
+        allow_run_first(false);
         check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1 as c_ulong, 0, 0, 0))?;
         let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
         check(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER as c_ulong, &program, 0, 0))?;

@@ -155,7 +155,7 @@ impl Lease {
         match &self.root {
             Some(lower) => {
                 let devices = [&DEVICES[..], &["kmsg"]].concat();
-                Root { lower, scratch: &scratch, devices: &devices, binds: &binds }.enter()?;
+                Root { lower, scratch: &scratch, devices: &devices, binds: &binds }.prepare(None)?.enter()?;
             }
             None => root::keep_own(&scratch, &binds)?,
         }

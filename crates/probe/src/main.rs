@@ -39,6 +39,7 @@ mod syscalls;
 mod system_folders;
 mod undo;
 mod usage;
+mod user_namespace;
 mod waiting;
 
 use std::io::Write;

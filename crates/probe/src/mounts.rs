@@ -11,6 +11,7 @@ use libc::{c_int, c_long, c_ulong};
 
 use crate::failure::{Outcome, Tried};
 use crate::sys::{c_string, check};
+use crate::user_namespace::UserNamespace;
 
 const AT_RECURSIVE: c_int = 0x8000;
 
@@ -97,7 +98,17 @@ impl Detached {
 
     pub fn make_read_only(&self) -> io::Result<()> {
         const MOUNT_ATTR_RDONLY: u64 = 1;
-        let attributes: [u64; 4] = [MOUNT_ATTR_RDONLY, 0, 0, 0];
+        self.set([MOUNT_ATTR_RDONLY, 0, 0, 0])
+    }
+
+    /// Files have the owners in this mount that they have on the disk, as ids of the user namespace; also those that are made
+    /// here. Not every file system can do so.
+    pub fn map_ids(&self, namespace: &UserNamespace) -> io::Result<()> {
+        const MOUNT_ATTR_IDMAP: u64 = 0x0010_0000;
+        self.set([MOUNT_ATTR_IDMAP, 0, 0, namespace.descriptor() as u64])
+    }
+
+    fn set(&self, attributes: [u64; 4]) -> io::Result<()> {
         // SAFETY: the struct mount_attr is four 64-bit numbers: set, clear, propagation, userns.
         let set = unsafe {
             libc::syscall(

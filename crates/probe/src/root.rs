@@ -1,7 +1,7 @@
 //! A root folder of a process's own: an overlay over a shared folder, or the host's own root with private /run and /tmp.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{chown, symlink};
 use std::path::Path;
 
 use serde::Deserialize;
@@ -9,6 +9,7 @@ use serde::Deserialize;
 use crate::failure::{Failure, Outcome, Tried};
 use crate::mounts::{self, Detached};
 use crate::system_folders;
+use crate::user_namespace::UserNamespace;
 
 pub const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 const OLD_ROOT: &str = "/.outside";
@@ -41,27 +42,68 @@ pub struct Root<'a> {
     pub binds: &'a [Bind],
 }
 
-impl Root<'_> {
-    /// Makes the overlay the root of this process, which has a mount namespace of its own and is PID 1 of its PID namespace.
-    pub fn enter(&self) -> Outcome<()> {
-        mounts::make_private()?;
-        let root = self.overlay()?;
-        let devices = self
-            .devices
-            .iter()
-            .map(|name| Ok((Detached::of(&format!("/dev/{name}"))?, *name)))
-            .collect::<Outcome<Vec<_>>>()?;
-        let binds = detached(self.binds)?;
+/// A root that is made but that nobody is in yet. It is not attached anywhere, so that whoever enters it needs no way to it.
+pub struct Prepared<'a> {
+    root: Detached,
+    devices: Vec<(Detached, &'a str)>,
+    binds: Binds<'a>,
+}
 
-        // From here on paths mean the new root's, so that no link in the image leads outside.
+impl<'a> Root<'a> {
+    /// For a process that has a mount namespace of its own. `ids`: whose root will enter; this process is then the machine's.
+    pub fn prepare(&self, ids: Option<&UserNamespace>) -> Outcome<Prepared<'a>> {
+        mounts::make_private()?;
+        let root = self.overlay(ids)?;
         let old = format!("{root}{OLD_ROOT}");
         fs::create_dir_all(&old).tried(|| format!("create folder {old}"))?;
-        mounts::pivot_root(&root, &old)?;
+        let devices = self.devices.iter().map(|name| Ok((Detached::of(&format!("/dev/{name}"))?, *name)));
+        let devices = devices.collect::<Outcome<Vec<_>>>()?;
+        let binds = detached(self.binds)?;
+        if let Some(ids) = ids {
+            for (copy, bind) in binds.iter().filter(|(_, bind)| !bind.read_only) {
+                copy.map_ids(ids).tried(|| format!("map the ids of {}", bind.source))?;
+            }
+        }
+        Ok(Prepared { root: Detached::of(&root)?, devices, binds })
+    }
+
+    /// Mounts the overlay, and gives its path.
+    fn overlay(&self, ids: Option<&UserNamespace>) -> Outcome<String> {
+        let lower = real(self.lower)?;
+        fs::create_dir_all(self.scratch).tried(|| format!("create folder {}", self.scratch))?;
+        let scratch = real(self.scratch)?;
+        let flags = libc::MS_NOSUID | libc::MS_NODEV;
+        mounts::mount("tmpfs", "tmpfs", &scratch, flags, "size=50%,mode=755")?;
+        let root = format!("{scratch}/root");
+        let Some(ids) = ids else {
+            mounts::mount("overlay", "overlay", &root, 0, &layers(&lower, &scratch)?)?;
+            return Ok(root);
+        };
+        let (image, mapped) = (Detached::of(&lower)?, format!("{scratch}/lower"));
+        image.map_ids(ids).tried(|| format!("map the ids of {lower}"))?;
+        image.attach(&mapped)?;
+        let options = layers(&mapped, &scratch)?;
+        let upper = format!("{scratch}/upper");
+        chown(&upper, Some(ids.first()), Some(ids.first())).tried(|| format!("give {upper} to the user namespace"))?;
+        mounts::mount("overlay", "overlay", &root, 0, &options)?;
+        Ok(root)
+    }
+}
+
+impl Prepared<'_> {
+    /// Makes it the root of this process, which has a mount namespace of its own and is PID 1 of its PID namespace.
+    pub fn enter(self) -> Outcome<()> {
+        mounts::make_private()?;
+        // A folder that is everywhere, and to which the way is open to everybody.
+        const PLACE: &str = "/tmp";
+        self.root.attach_existing(PLACE).tried(|| format!("bind the new root on {PLACE}"))?;
+        // From here on paths mean the new root's, so that no link in the image leads outside.
+        mounts::pivot_root(PLACE, &format!("{PLACE}{OLD_ROOT}"))?;
         // The old root goes last, since without root's rights a new /proc can only be mounted while an old one is visible.
         mounts::mount("proc", "proc", "/proc", mounts::NO_DEVICES, "")?;
         mounts::mount("sysfs", "sysfs", "/sys", mounts::NO_DEVICES, "")?;
         mounts::mount("tmpfs", "tmpfs", "/dev", libc::MS_NOSUID, "mode=755")?;
-        for (device, name) in devices {
+        for (device, name) in self.devices {
             // It can be written to all the same, but its mode and owner are the machine's.
             device.make_read_only().tried(|| format!("make /dev/{name} read-only"))?;
             device.attach(&format!("/dev/{name}"))?;
@@ -69,22 +111,9 @@ impl Root<'_> {
         system_folders::complete_dev()?;
         symlink("pts/ptmx", "/dev/ptmx").tried(|| "create /dev/ptmx")?;
         system_folders::scratch_folders()?;
-        attach(binds)?;
+        attach(self.binds)?;
         mounts::detach(OLD_ROOT)?;
         fs::remove_dir(OLD_ROOT).tried(|| format!("remove {OLD_ROOT}"))
-    }
-
-    /// Mounts the overlay, and gives its path.
-    fn overlay(&self) -> Outcome<String> {
-        let lower = real(self.lower)?;
-        fs::create_dir_all(self.scratch).tried(|| format!("create folder {}", self.scratch))?;
-        let scratch = real(self.scratch)?;
-        let flags = libc::MS_NOSUID | libc::MS_NODEV;
-        mounts::mount("tmpfs", "tmpfs", &scratch, flags, "size=50%,mode=755")?;
-        let root = format!("{scratch}/root");
-        let options = layers(&lower, &scratch)?;
-        mounts::mount("overlay", "overlay", &root, 0, &options)?;
-        Ok(root)
     }
 }
 

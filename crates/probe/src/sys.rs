@@ -234,6 +234,14 @@ pub fn set_signal(signal: c_int, handler: libc::sighandler_t) {
     unsafe { libc::signal(signal, handler) };
 }
 
+/// Lets this process, and what it starts, use `run_first` without the machine's root; or never again. Not vital either: to allow
+/// it takes CAP_SYS_RESOURCE, which root may lack.
+pub fn allow_run_first(allow: bool) {
+    let limit = libc::rlimit { rlim_cur: allow.into(), rlim_max: allow.into() };
+    // SAFETY: the struct outlives the call.
+    unsafe { libc::setrlimit(libc::RLIMIT_RTPRIO, &limit) };
+}
+
 /// Has the calling thread run before all others that are not of real time, or no longer. Not vital: it may be refused.
 pub fn run_first(first: bool) {
     let (policy, priority) = if first { (libc::SCHED_FIFO, 1) } else { (libc::SCHED_OTHER, 0) };

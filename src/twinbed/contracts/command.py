@@ -51,3 +51,5 @@ class Command:
     """What it takes at most of the machine, or of the container that it is in."""
     tasks: int = PROGRAM_TASKS
     """Processes and threads, likewise."""
+    real_root: bool = False
+    """Whether it needs the machine's own root on a host that has no kernel of its own: eBPF, system-wide counts."""

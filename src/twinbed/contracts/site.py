@@ -30,6 +30,8 @@ class Site:
     seed: int = 0
     programs: Mapping[str, Collection[str]] = field(default_factory=dict)
     """What the run starts on hosts (host -> programs), for drivers whose hosts can be asked only once they are up."""
+    real_root: Collection[str] = ()
+    """Hosts on which the run starts what needs the machine's own root (``Command.real_root``)."""
 
     def place(self, name: str) -> Path:
         folder = self.artifacts / name

@@ -24,7 +24,7 @@ from twinbed.design import drawn
 from twinbed.hosts.error import HostError
 from twinbed.hosts.stage import Stage, Started, all_at_once, placed, to_its_end
 from twinbed.lab.listening import listening
-from twinbed.lab.own_programs import of_run
+from twinbed.lab.own_programs import of_run, real_root
 from twinbed.lab.timed_phases import TimedPhases
 from twinbed.lab.watch import Watch
 from twinbed.links import checksums
@@ -105,7 +105,7 @@ def execute(
     troubles: list[str] = []
     try:
         with contextlib.ExitStack() as stack:
-            told = replace(site, programs=of_run(run, plugins))
+            told = replace(site, programs=of_run(run, plugins), real_root=real_root(run, plugins))
             # Its own limits hold while it comes up; a host that hangs later is ended with its phase.
             with phases.timed(Phase.UP):
                 bed: Bed = stack.enter_context(driver.up(run.testbed.params, run.topology, told))

@@ -142,7 +142,9 @@ def _on_hosts(
     if driver is None or any(not check.works for check in driver.check(driver.params())):
         return []
     with scratch.folder() as folder:
-        site = Site("check", installed.probe, installed.image, folder, tuple(sorted(os.sched_getaffinity(0))))
+        cpus = tuple(sorted(os.sched_getaffinity(0)))
+        # Of instruments too, some of which need it.
+        site = Site("check", installed.probe, installed.image, folder, cpus, real_root=("client", "server"))
         try:
             with driver.up(driver.params(), Topology(), site) as bed:
                 wrong = [item for item in bed.applied if not item.agrees]

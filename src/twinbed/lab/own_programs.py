@@ -10,6 +10,7 @@ from itertools import chain
 
 from twinbed import linkcheck
 from twinbed.contracts.check import Check
+from twinbed.contracts.command import Command
 from twinbed.contracts.params import DriverParams
 from twinbed.contracts.place import MACHINE, Places, Target
 from twinbed.contracts.plugins import AnyDriver, Plugins
@@ -44,8 +45,21 @@ def of_run(run: Run, plugins: Plugins) -> dict[str, set[str]]:
     return hosts
 
 
+def real_root(run: Run, plugins: Plugins) -> frozenset[str]:
+    """Hosts on which a run starts what needs the machine's own root."""
+    return frozenset(command.host for command in _commands(run, plugins, captures=False) if command.real_root)
+
+
 def _started(run: Run, plugins: Plugins, *, captures: bool) -> Iterable[tuple[str, str]]:
     """Host, program. ``captures``: whether links are captured on the hosts."""
+    for command in _commands(run, plugins, captures=captures):
+        yield from ((command.host, program) for program in _programs(command.argv))
+    for client, server in run.topology.names():
+        for program in linkcheck.programs(run.topology.link):
+            yield from ((client, program), (server, program))
+
+
+def _commands(run: Run, plugins: Plugins, *, captures: bool) -> Iterable[Command]:
     topology = run.topology
     pairs, bystanders = ([(*names, _ANY) for names in of] for of in (topology.names(), topology.bystander_names()))
     plan = plugins.workloads[run.workload.kind].plan(run.workload.params, pairs)
@@ -59,12 +73,9 @@ def _started(run: Run, plugins: Plugins, *, captures: bool) -> Iterable[tuple[st
                     *plugin.plan(choice.params, target),
                     *plugin.examine(choice.params, target, listening(plan.servers)),
                 ]
-        for program in linkcheck.programs(topology.link):
-            yield from ((client, program), (server, program))
     places = Places([MACHINE], pairs, bystanders)
     loads = (plugins.backgrounds[choice.kind].plan(choice.params, places).commands for choice in run.backgrounds.values())
-    for command in chain(commands, *loads):
-        yield from ((command.host, program) for program in _programs(command.argv))
+    return chain(commands, *loads)
 
 
 def _programs(argv: Sequence[str]) -> Iterable[str]:

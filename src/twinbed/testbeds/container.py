@@ -6,6 +6,7 @@ The root file system is the image, read-only, with a private writable layer in m
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,10 +19,11 @@ from twinbed.contracts.host_settings import LabHostSettings
 from twinbed.contracts.params import HostNeed
 from twinbed.contracts.site import Installed, Site
 from twinbed.hosts import cgroups, scratch
-from twinbed.hosts.agent import AgentHost, accept, cpus_allowed, listen, new_key
+from twinbed.hosts.agent import PROBE, AgentHost, accept, cpus_allowed, listen, new_key
 from twinbed.hosts.cgroups import Limits
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, open_lab
+from twinbed.hosts.own_ids import IDS, first_id
 from twinbed.hosts.processors import own_cpus
 from twinbed.image.probe import MOUNTED_AT
 from twinbed.links.lab_bed import Ground, LabDriver, Made
@@ -90,7 +92,12 @@ class Container(LabDriver[ContainerSettings]):
             "processes": Limits(processes=_MOST_PROCESSES),
         }
         with scratch.folder() as folder, open_lab(installed.probe, folder) as lab:
-            return [_limited(lab, f"container {setting}", limits) for setting, limits in trials.items()]
+            checks = [_limited(lab, f"container {setting}", limits) for setting, limits in trials.items()]
+            command = _command(installed.image.rootfs, lab.scratch / "trial", "trial", folder, installed.probe)
+            first, whose = _ids(lab, "trial", command, real_root=False)
+            mend = "Linux 5.19 or newer, and the image and results on a file system whose mounts map ids (ext4, XFS, Btrfs)"
+            works = first is not None or os.geteuid() != 0
+            return [*checks, Check("container user namespace", works, whose, mend, required=False, group="parameter")]
 
     def maker(self, params: ContainerSettings, site: Site) -> ContainerMaker:
         return ContainerMaker(params)
@@ -129,13 +136,11 @@ class ContainerMaker:
         limits = _limits(self.settings, cpus, lab.cgroups.by_controller)
         groups, key = lab.cgroups.host(name, limits), new_key()
         with listen(lab.scratch / f"{name}.sock") as server:
-            command = [
-                *("twinbed-probe", "container", "--root", str(site.image.rootfs), "--scratch", str(layer)),
-                *("--hostname", name, "--connect", str(lab.scratch / f"{name}.sock"), "--key", key),
-                *("--bind", bind(artifacts, _ARTIFACTS)),
-                *("--bind", bind(site.probe, MOUNTED_AT, read_only=True)),
-            ]
+            command = _command(site.image.rootfs, layer, name, artifacts, site.probe)
+            first, whose = _ids(lab, name, command, real_root=name in site.real_root)
             command += [word for group in groups.join for word in ("--cgroup", str(group))]
+            command += ["--connect", str(lab.scratch / f"{name}.sock"), "--key", key]
+            command += [] if first is None else ["--first-id", str(first)]
             running = lab.machine.start(command, cpus=cpus)
             pid = running.started()
             connection = accept(server, name, running, _START_LIMIT_S, key)
@@ -152,7 +157,10 @@ class ContainerMaker:
         def read_back(facts: Facts) -> tuple[list[Applied], Facts]:
             allowed = cpus_allowed(host.read("/proc/self/status").decode())
             pinned = Applied(name, "cpus", cpus, allowed, "/proc/self/status")
-            return [pinned, *groups.applied(name, limits), *_boundary(host)], {"control groups": groups.kinds()}
+            applied = [pinned, *groups.applied(name, limits), *_boundary(host)]
+            if first is not None:
+                applied.append(Applied(name, "uid_map", [0, first, IDS], _uid_map(host), "cat /proc/self/uid_map"))
+            return applied, {"control groups": groups.kinds(), "user namespace": whose}
 
         def trouble() -> str | None:
             killed = groups.out_of_memory()
@@ -171,6 +179,34 @@ def _limits(settings: ContainerSettings, cpus: tuple[int, ...] | None, controlle
     """CPUs and processes are limited where this machine has a control group for it."""
     processes = _MOST_PROCESSES if "pids" in controllers else None
     return Limits(settings.cpu_quota, settings.memory, cpus if "cpuset" in controllers else None, processes)
+
+
+def _command(rootfs: Path, layer: Path, name: str, artifacts: Path, probe: Path) -> list[str]:
+    """What makes a container's root, and shows whether it can be made."""
+    return [
+        *(PROBE, "container", "--root", str(rootfs), "--scratch", str(layer), "--hostname", name),
+        *("--bind", bind(artifacts, _ARTIFACTS)),
+        *("--bind", bind(probe, MOUNTED_AT, read_only=True)),
+    ]
+
+
+def _ids(lab: Lab, name: str, command: Sequence[str], *, real_root: bool) -> tuple[int | None, str]:
+    """The machine's id for root of a container, None where it has no user namespace of its own; and why so.
+
+    Its root is made once to see whether it can be: file systems and kernels differ in whether a mount may map ids."""
+    first = first_id(lab.id, name)
+    if first is None:
+        return None, f"the lab's, of user {os.geteuid()}"
+    if real_root:
+        return None, "none: the run starts a program here that needs the machine's root"
+    tried = lab.machine.run([*command, "--first-id", str(first)], check=False)
+    if tried.code != 0:
+        return None, f"none: {tried.stderr.decode(errors='replace').strip().removeprefix(f'{PROBE}: ')}"
+    return first, f"its own: ids from 0 on are the machine's from {first} on"
+
+
+def _uid_map(host: AgentHost) -> list[int]:
+    return [int(word) for word in host.run(["cat", "/proc/self/uid_map"]).text.split()]
 
 
 def _boundary(host: AgentHost) -> list[Applied]:

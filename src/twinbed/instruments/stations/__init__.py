@@ -89,7 +89,7 @@ class Stations(Instrument[StationsParams]):
             *(word for peer in peers for word in ("--peer", peer)),
             *(word for ports in NOT_THE_WORKLOADS for word in ("--without", ports)),
         )
-        return [Command(target.name, argv, ready=Ready(says=b"ready"), memory_bytes=RING_BYTES + PROGRAM_BYTES)]
+        return [Command(target.name, argv, ready=Ready(says=b"ready"), memory_bytes=RING_BYTES + PROGRAM_BYTES, real_root=True)]
 
     def extract(self, params: StationsParams, artifacts: Path) -> Extracted:
         files = sorted(artifacts.glob(f"*/{ARTIFACT}"))

@@ -114,7 +114,10 @@ class Syscalls(Instrument[SyscallsParams]):
         kernel_bytes = params.states * STATE_BYTES if params.mode == "count" else params.buffer + 16 * 2**20
         return [
             Command(
-                *(target.name, argv, "system-calls.out", Ready(says=b"ready")), stop=SIGINT, memory_bytes=kernel_bytes + 2**20
+                *(target.name, argv, "system-calls.out", Ready(says=b"ready")),
+                stop=SIGINT,
+                memory_bytes=kernel_bytes + 2**20,
+                real_root=True,
             )
         ]
 

@@ -34,6 +34,9 @@ were wrong by factors of up to 250 on a busy machine, in 5 boots of 112; so they
 by 1 %."""
 
 
+_SANDBOX = "spawn=deny,resourcecontrol=deny"
+
+
 @dataclass(frozen=True, slots=True)
 class Sockets:
     """Paths of one guest's sockets and console on this machine."""
@@ -54,8 +57,10 @@ def command_line(
     *,
     tsc_khz: int,
     key: str,
+    user: int | None = None,
 ) -> tuple[str, ...]:
     """``tsc_khz``: how often this machine's time stamp counter counts in a millisecond. ``key``: what the guest's agent says.
+    ``user``: the id of who QEMU becomes once it has opened what it needs, as root alone can.
 
     A guest may be without NICs, as for a proof that it boots. They are eth0, eth1 in the order given: on PCI slots from 16 on,
     above all others and in turn."""
@@ -64,7 +69,8 @@ def command_line(
     return (
         *(PROGRAM, "-name", name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         # As libvirt runs it: who breaks out of a guest starts nothing and wins no privilege.
-        *("-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"),
+        *("-sandbox", f"on,obsolete=deny,elevateprivileges={'deny' if user is None else 'allow'},{_SANDBOX}"),
+        *(() if user is None else ("-runas", f"{user}:{user}")),
         # q35 boots quicker than pc: its interrupts need no ACPI links. Nehalem spares TCG what it emulates slowly.
         *("-machine", settings.machine, "-accel", "kvm" if hardware else "tcg,thread=multi"),
         *("-cpu", settings.cpu or ("host" if hardware else EMULATED_CPU)),

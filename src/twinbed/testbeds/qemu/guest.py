@@ -15,6 +15,7 @@ from twinbed import _core
 from twinbed.hosts.agent import AgentHost, Running, accept, listen, new_key
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab
+from twinbed.hosts.own_ids import first_id
 from twinbed.image import Image
 from twinbed.links.layout import Nic
 from twinbed.testbeds.qemu.command_line import Sockets, command_line
@@ -42,6 +43,8 @@ class Guest:
     process: Running
     pid: int
     """QEMU's process id, on its machine."""
+    user: int | None
+    """The id of who QEMU is; None where it is whoever began it."""
     monitor: Path
     console: Path
     seconds: float
@@ -67,10 +70,11 @@ def boot(
 
     Its console and QEMU's words are in ``evidence``. Raises HostError with both."""
     started = time.monotonic()
+    user = first_id(lab.id, name)
     sockets = Sockets(lab.scratch / f"{name}.sock", lab.scratch / f"{name}.qmp", evidence / CONSOLE)
     key = new_key()
     with listen(sockets.agent) as server:
-        line = command_line(name, settings, accelerator, image, sockets, nics, vhost, tsc_khz=tsc_khz(), key=key)
+        line = command_line(name, settings, accelerator, image, sockets, nics, vhost, tsc_khz=tsc_khz(), key=key, user=user)
         process = machine.start(line, cpus=cpus)
         stack.callback(_end, process)
         pid = process.started()
@@ -83,7 +87,7 @@ def boot(
     seconds = time.monotonic() - started
     host = AgentHost(name, connection, ARTIFACTS)
     host.run(["mkdir", ARTIFACTS])
-    return Guest(host, process, pid, sockets.monitor, sockets.console, seconds)
+    return Guest(host, process, pid, user, sockets.monitor, sockets.console, seconds)
 
 
 @functools.cache

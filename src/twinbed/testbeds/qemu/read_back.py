@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from twinbed.contracts.bed import Applied, Fact, Facts
 from twinbed.hosts.agent import AgentHost
@@ -50,7 +50,7 @@ def read_back(
             Applied(name, "coalescing", settings.coalescing, "on" if on else "off", f"QMP qom-get {device} {what}")
             for (device, what), on in monitored.devices.items()
         ),
-        _sandbox(machine, name, guest.pid),
+        *_confined(machine, guest),
         *pinned,
     ]
     about: dict[str, Fact] = {}
@@ -130,7 +130,13 @@ def _vhost(machine: AgentHost, guest: Guest, nics: Sequence[Nic], settings: Qemu
     return Applied(guest.host.name, "vhost", asked, len(descriptors), f"/proc/PID/fd: times that {vhost.DEVICE} is open")
 
 
-def _sandbox(machine: AgentHost, name: str, pid: int) -> Applied:
-    """QEMU was built without it where it is not there."""
-    status = dict(line.split(":\t", 1) for line in machine.read(f"/proc/{pid}/status").decode().splitlines())
-    return Applied(name, "sandbox", "2", status["Seccomp"], "/proc/PID/status of QEMU: Seccomp")
+def _confined(machine: AgentHost, guest: Guest) -> Iterator[Applied]:
+    """What QEMU itself cannot do. It was built without a sandbox where there is none."""
+    status = dict(line.split(":\t", 1) for line in machine.read(f"/proc/{guest.pid}/status").decode().splitlines())
+    yield Applied(guest.host.name, "sandbox", "2", status["Seccomp"], "/proc/PID/status of QEMU: Seccomp")
+    if guest.user is not None:
+        # Real, effective, saved, and of files.
+        of_qemu, asked = "/proc/PID/status of QEMU", "\t".join([str(guest.user)] * 4)
+        yield Applied(guest.host.name, "user", asked, status["Uid"], f"{of_qemu}: Uid")
+        yield Applied(guest.host.name, "group", asked, status["Gid"], f"{of_qemu}: Gid")
+        yield Applied(guest.host.name, "capabilities", f"{0:016x}", status["CapEff"], f"{of_qemu}: CapEff")

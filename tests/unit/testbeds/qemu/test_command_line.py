@@ -162,3 +162,13 @@ def test_a_proof_is_remembered_for_its_qemu_and_what_can_be_mended_is_not(
     monkeypatch.setattr(accelerator.shutil, "which", lambda _: str(other))
     prove(IMAGE, tmp_path)
     assert len(tried) == 2
+
+
+def test_with_a_user_of_its_own_qemu_gives_up_root() -> None:
+    """The filter is there before QEMU does so, and lets it; nobody with no capability wins none by the same calls."""
+    line = command_line("client", QemuSettings(), "kvm", IMAGE, SOCKETS, NIC, tsc_khz=2_594_906, key="k1", user=600_000)
+    at = line.index("-sandbox")
+    assert line[at + 1 : at + 4] == (
+        "on,obsolete=deny,elevateprivileges=allow,spawn=deny,resourcecontrol=deny",
+        *("-runas", "600000:600000"),
+    )
