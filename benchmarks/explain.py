@@ -60,7 +60,7 @@ seed: {seed}
 
 PLANTED = {
     "delayed-ack-container": Planted("delayed_ack", "driver: container", "quickack: on", _ANSWERS),
-    "delayed-ack-e1000": Planted("delayed_ack", _E1000, "quickack: on", _ANSWERS),
+    "delayed-ack-e1000": Planted("delayed_ack", _E1000, "quickack: on", _ANSWERS, replicates=6),
     "autocorking-e1000": Planted("autocorking", _E1000, "autocorking: off", _SMALL_WRITES, replicates=8),
     "gro-e1000": Planted("gro", _E1000, "gro: off", _DOCUMENTS, replicates=6),
     "initial-window-e1000": Planted(

@@ -97,7 +97,7 @@ def cases(count: int, seed: int, drivers: Sequence[str]) -> Iterator[Case]:
             ]
             draw.shuffle(decks[driver])
         victim, phase, each = decks[driver].pop()
-        nth = 1 if phase in _ONCE else draw.randint(1, min(2, _RUNS[driver]))
+        nth = 1 if phase in (*_ONCE, Phase.LINK_CHECK) else draw.randint(1, min(2, _RUNS[driver]))
         offset, instead = draw.uniform(0, _SPREAD_S), draw.sample(VICTIMS[driver], len(VICTIMS[driver]))
         yield Case(number, driver, victim, each, phase, nth, offset, tuple(instead))
 
@@ -107,7 +107,8 @@ def try_one(case: Case, folder: Path, undisturbed: Sequence[str], two: Machines 
     the study of ``fake``; ``two``: the machines of ``remote``."""
     study, results, said = folder / "study.yaml", folder / "results", folder / "said"
     remote = json.dumps({"driver": "remote", **two.settings(lease=5)}) if two else ""
-    study.write_text(studies.STUDIES[case.driver].replace("@remote", remote))
+    text = studies.STUDIES[case.driver].replace("@remote", remote)
+    study.write_text(text.replace("# @link", studies.LINK) if case.phase == Phase.LINK_CHECK else text)
     before, hosts = alone.remains(), {name: state(space) for name, space in two.hosts.items()} if two else {}
     others, hit = alone.processes(), ""
 

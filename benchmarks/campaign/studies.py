@@ -15,6 +15,7 @@ study: campaign
 testbeds: {{bed: {testbed}}}
 workload: {{kind: http, duration: 5s, max_requests: 60}}
 factors: {{testbed: [bed], payload: {payloads}}}
+# @link
 instruments: [packets, counters]
 replicates: 1
 seed: 5
@@ -33,6 +34,8 @@ seed: 5
     "qemu": _RUNS.format(testbed="{driver: qemu}", payloads="[500B]"),
     "remote": _RUNS.format(testbed="@remote", payloads="[500B, 20kB]"),
 }
+LINK = "topology: {link: {rate: 100mbit}}"
+"""In the place of @link: links are checked."""
 LIMIT_S = 240.0
 _ANSWER_LIMIT_S = 5
 """Of ab: at its half a minute what happens is the same."""
