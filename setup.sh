@@ -16,7 +16,7 @@ run_needs=(
 test_needs=(chromium:chromium cpio:cpio tcptrace:tcptrace tshark:tshark editcap:wireshark-common strace:strace
   ovs-vswitchd:openvswitch-switch ssh:openssh-client /usr/sbin/sshd:openssh-server
   p0f:p0f nmap:nmap stress-ng:stress-ng flent:flent nginx:nginx-light ab:apache2-utils iperf3:iperf3 irtt:irtt wrk:wrk
-  /usr/share/doc/busybox-static:busybox-static)
+  /usr/share/doc/busybox-static:busybox-static newuidmap:uidmap)
 
 stamps=.setup
 probe=src/twinbed/bin/twinbed-probe

@@ -63,22 +63,50 @@ def home(tmp_path: Path, image: Image) -> Path:
     return home
 
 
-def as_user(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def as_user(home: Path, *words: str, account: bool = False) -> subprocess.CompletedProcess[str]:
+    """``account``: one with subordinate ids, which may run programs that give them."""
     code = Path(__file__).parents[2]
     folders = [home, code, cache_root().resolve(), Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()]
     variables = {"HOME": home, "TWINBED_CACHE": home / "cache", "TMPDIR": home, "XDG_RUNTIME_DIR": RUNTIME}
     variables |= {"PYTHONPATH": code / "src", "PATH": os.environ["PATH"]}
     program = "import sys; from twinbed.cli.main import main; sys.exit(main())"
+    confined = () if account else ("--bounding-set=-all", "--no-new-privs")
     command = [
-        *("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--bounding-set=-all", "--no-new-privs"),
+        *("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", *confined),
         *("env", "-i", *(f"{name}={value}" for name, value in variables.items()), sys.executable, "-c", program, *words),
     ]
     script = [
-        *("mount -t tmpfs run /run", f"install -d -o {USER} {RUNTIME}", *opened(folders)),
+        *("mount -t tmpfs run /run", f"install -d -o {USER} {RUNTIME}", *(_account() if account else ()), *opened(folders)),
         *(f"cd {shlex.quote(str(home))}", f"exec {shlex.join(command)}"),
     ]
     outer = ["unshare", "--mount", "--propagation", "private", "sh", "-ec", "\n".join(script)]
     return subprocess.run(outer, capture_output=True, text=True, check=False, timeout=200)
+
+
+def _account() -> list[str]:
+    """Shell commands that make one in the mount namespace, as useradd does."""
+    lines = {
+        "passwd": f"somebody:x:{USER}:{USER}::/:/bin/sh",
+        "group": f"somebody:x:{USER}:",
+        **dict.fromkeys(("subuid", "subgid"), "somebody:300000:65536"),
+    }
+    return [
+        f"touch /etc/{name}; {{ cat /etc/{name}; echo {line}; }} > /run/{name}; mount --bind /run/{name} /etc/{name}"
+        for name, line in lines.items()
+    ]
+
+
+def ids(results: Path) -> set[tuple[str, int]]:
+    """Whose user namespace each container was in, and how many ids there were."""
+    passports = [json.loads(path.read_text()) for path in (results / "runs").glob("*/passport.json")]
+    return {(one[host]["user namespace"], one[host]["ids"]) for one in passports for host in ("client", "server")}
+
+
+def test_with_subordinate_ids_programs_may_be_other_users(home: Path, leaves_nothing: None) -> None:
+    """As servers do that give up root."""
+    ran = as_user(home, "run", "study.yaml", "-o", "results", "--no-report", account=True)
+    assert ran.returncode in (0, 4, 5), ran.stdout + ran.stderr
+    assert ids(home / "results") == {(f"the lab's, of user {USER}", 65_536)}
 
 
 def test_a_study_of_containers_needs_no_root(home: Path, leaves_nothing: None) -> None:
@@ -91,6 +119,7 @@ def test_a_study_of_containers_needs_no_root(home: Path, leaves_nothing: None) -
     records = [json.loads(path.read_text()) for path in sorted((home / "results" / "runs").glob("*/run.json"))]
     assert [record["status"] for record in records] == ["complete"] * 2
     assert {path.stat().st_uid for path in (home / "results").rglob("*")} == {USER}
+    assert ids(home / "results") == {(f"the lab's, of user {USER}", 1)}
     for record in records:
         kept = {Path(artifact["path"]).name for artifact in record["artifacts"] if artifact["bytes"]}
         assert {"client.pcap", "server.pcap", "counters.snap"} <= kept

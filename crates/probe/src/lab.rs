@@ -6,8 +6,10 @@
 
 use std::convert::Infallible;
 use std::fs;
+use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,6 +30,7 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
     let id = arguments.required("--id")?;
     let scratch = arguments.value("--scratch")?;
     let cgroups = arguments.values("--cgroup")?;
+    let more = [arguments.value("--uids")?, arguments.value("--gids")?];
     arguments.finish()?;
     let control = agent::adopt(&fd)?;
     // The keeper has to be there when all else is interrupted. A group leader cannot begin a session, and needs none: it
@@ -37,7 +40,7 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         sys::set_signal(signal, libc::SIG_IGN);
     }
-    let code = match begin() {
+    let code = match begin(&more) {
         Err(failure) => {
             agent::report(control, &failure);
             complain(&failure);
@@ -60,10 +63,10 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
 }
 
 /// Forks the lab's PID 1. Each side gets its end of a pipe that tells the child of its parent's death.
-fn begin() -> Outcome<(Forked, OwnedFd)> {
+fn begin(more: &[Option<String>; 2]) -> Outcome<(Forked, OwnedFd)> {
     // SAFETY: cannot fail.
     if unsafe { libc::geteuid() } != 0 {
-        enter_user_namespace()?;
+        enter_user_namespace(more)?;
     }
     let (read, write) = sys::pipe().tried(|| "make a pipe")?;
     sys::unshare(libc::CLONE_NEWPID).tried(|| "make a PID namespace")?;
@@ -73,17 +76,55 @@ fn begin() -> Outcome<(Forked, OwnedFd)> {
     })
 }
 
-fn enter_user_namespace() -> Outcome<()> {
+/// This user is root in it. `more`: the ids that others have there, of users and of groups, as `FIRST:COUNT`; only with both and
+/// with the programs that may map them (newuidmap(1)) are there any others.
+fn enter_user_namespace(more: &[Option<String>; 2]) -> Outcome<()> {
     // SAFETY: these cannot fail.
-    let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
+    let own = unsafe { [libc::geteuid(), libc::getegid()] };
+    let (begin, tell) = sys::pipe().tried(|| "make a pipe")?;
+    // It stays outside, where the maps are written.
+    let helper = match more {
+        [Some(uids), Some(gids)] => match sys::fork().tried(|| "fork")? {
+            Forked::Child => {
+                drop(tell);
+                sys::exit_now(i32::from(!map_ranges(begin, own, [uids, gids])))
+            }
+            Forked::Parent(helper) => Some(helper),
+        },
+        _ => None,
+    };
     sys::unshare(libc::CLONE_NEWUSER).tried(|| "make a user namespace")?;
+    if let Some(helper) = helper {
+        fs::File::from(tell).write_all(b"!").tried(|| "have the ids mapped")?;
+        if sys::wait_for(helper).tried(|| "wait for the ids")? == 0 {
+            return Ok(());
+        }
+    }
     let write = |file: &str, text: String| {
         let path = format!("/proc/self/{file}");
-        fs::write(&path, text).tried(|| format!("write {path}"))
+        // newuidmap may have done so where newgidmap could not.
+        if fs::read_to_string(&path).is_ok_and(|there| there.is_empty() || file == "setgroups") {
+            fs::write(&path, text).tried(|| format!("write {path}"))?;
+        }
+        Ok(())
     };
     write("setgroups", "deny".into())?;
-    write("uid_map", format!("0 {uid} 1"))?;
-    write("gid_map", format!("0 {gid} 1"))
+    write("uid_map", format!("0 {} 1", own[0]))?;
+    write("gid_map", format!("0 {} 1", own[1]))
+}
+
+/// Whether the parent's maps could be written, once it says that it is in its namespace.
+fn map_ranges(begin: OwnedFd, own: [u32; 2], more: [&str; 2]) -> bool {
+    if fs::File::from(begin).read_exact(&mut [0]).is_err() {
+        return false;
+    }
+    // SAFETY: cannot fail.
+    let parent = unsafe { libc::getppid() }.to_string();
+    ["newuidmap", "newgidmap"].into_iter().zip(own).zip(more).all(|((program, own), more)| {
+        let (first, count) = more.split_once(':').unwrap_or_default();
+        let words = [parent.as_str(), "0", &own.to_string(), "1", "1", first, count].map(str::to_owned);
+        Command::new(program).args(words).status().is_ok_and(|status| status.success())
+    })
 }
 
 fn inside(control: fs::File, id: &str, lifeline: &OwnedFd) -> Outcome<Infallible> {

@@ -20,6 +20,7 @@ from twinbed.hosts.agent import PROBE, AgentHost, accept, listen, new_key
 from twinbed.hosts.cgroups import LabGroups
 from twinbed.hosts.connection import Connection
 from twinbed.hosts.error import HostError
+from twinbed.hosts.own_ids import more_ids
 from twinbed.hosts.scratch import PREFIX
 
 _START_LIMIT_S = 10.0
@@ -56,6 +57,7 @@ def open_lab(probe: Path, artifacts: Path) -> Iterator[Lab]:
                 [
                     *(str(probe), "lab", "--fd", str(theirs.fileno()), "--id", identity, "--scratch", str(folder)),
                     *(word for group in groups.folders for word in ("--cgroup", str(group))),
+                    *more_ids(),
                 ],
                 keep_open=[theirs.fileno()],
                 log=log,

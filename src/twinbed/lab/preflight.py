@@ -24,6 +24,7 @@ from twinbed.hosts.cache import cache_root
 from twinbed.hosts.cgroups import cgroup_root
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, leftovers, open_lab
+from twinbed.hosts.own_ids import more_ids
 from twinbed.image import find, probe_path
 from twinbed.lab.execution import is_in_a_lab, not_in_a_lab
 from twinbed.links import bridge, openvswitch, shaping
@@ -189,7 +190,9 @@ def _system() -> Check:
 def _user() -> Check:
     if os.geteuid() == 0:
         return Check("user", True, "root")
-    return Check("user", True, f"user {os.geteuid()}, without root: a lab gets a user namespace of its own", required=False)
+    more = "" if more_ids() else "; its programs cannot be other users: that takes newuidmap and ids of yours in /etc/subuid"
+    status = f"user {os.geteuid()}, without root: a lab gets a user namespace of its own{more}"
+    return Check("user", True, status, required=False)
 
 
 def _tools(wanted: Mapping[str, str]) -> list[Check]:

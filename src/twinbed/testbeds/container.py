@@ -160,7 +160,7 @@ class ContainerMaker:
             applied = [pinned, *groups.applied(name, limits), *_boundary(host)]
             if first is not None:
                 applied.append(Applied(name, "uid_map", [0, first, IDS], _uid_map(host), "cat /proc/self/uid_map"))
-            return applied, {"control groups": groups.kinds(), "user namespace": whose}
+            return applied, {"control groups": groups.kinds(), "user namespace": whose, "ids": sum(_uid_map(host)[2::3])}
 
         def trouble() -> str | None:
             killed = groups.out_of_memory()
