@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -94,7 +94,7 @@ class Container(LabDriver[ContainerSettings]):
         with scratch.folder() as folder, open_lab(installed.probe, folder) as lab:
             checks = [_limited(lab, f"container {setting}", limits) for setting, limits in trials.items()]
             command = _command(installed.image.rootfs, lab.scratch / "trial", "trial", folder, installed.probe)
-            first, whose = _ids(lab, "trial", command, real_root=False)
+            first, whose = _ids(lab, "trial", command, {installed.image.rootfs: "the image"})
             mend = "Linux 5.19 or newer, and the image and results on a file system whose mounts map ids (ext4, XFS, Btrfs)"
             works = first is not None or os.geteuid() != 0
             return [*checks, Check("container user namespace", works, whose, mend, required=False, group="parameter")]
@@ -137,7 +137,7 @@ class ContainerMaker:
         groups, key = lab.cgroups.host(name, limits), new_key()
         with listen(lab.scratch / f"{name}.sock") as server:
             command = _command(site.image.rootfs, layer, name, artifacts, site.probe)
-            first, whose = _ids(lab, name, command, real_root=name in site.real_root)
+            first, whose = _ids(lab, name, command, {site.image.rootfs: "the image", artifacts: "the results"}, site.real_root)
             command += [word for group in groups.join for word in ("--cgroup", str(group))]
             command += ["--connect", str(lab.scratch / f"{name}.sock"), "--key", key]
             command += [] if first is None else ["--first-id", str(first)]
@@ -190,19 +190,25 @@ def _command(rootfs: Path, layer: Path, name: str, artifacts: Path, probe: Path)
     ]
 
 
-def _ids(lab: Lab, name: str, command: Sequence[str], *, real_root: bool) -> tuple[int | None, str]:
-    """The machine's id for root of a container, None where it has no user namespace of its own; and why so.
+def _ids(
+    lab: Lab, name: str, command: Sequence[str], places: Mapping[Path, str], real_root: Collection[str] = ()
+) -> tuple[int | None, str]:
+    """The machine's id for root of a container, None where it has no user namespace of its own; and why so, in the same words
+    in each run. ``places``: what to call folders.
 
     Its root is made once to see whether it can be: file systems and kernels differ in whether a mount may map ids."""
     first = first_id(lab.id, name)
     if first is None:
         return None, f"the lab's, of user {os.geteuid()}"
-    if real_root:
+    if name in real_root:
         return None, "none: the run starts a program here that needs the machine's root"
     tried = lab.machine.run([*command, "--first-id", str(first)], check=False)
     if tried.code != 0:
-        return None, f"none: {tried.stderr.decode(errors='replace').strip().removeprefix(f'{PROBE}: ')}"
-    return first, f"its own: ids from 0 on are the machine's from {first} on"
+        why = tried.stderr.decode(errors="replace").strip().removeprefix(f"{PROBE}: ")
+        for path, word in places.items():
+            why = why.replace(str(path.resolve()), word).replace(str(path), word)
+        return None, f"none: {why}"
+    return first, "its own"
 
 
 def _uid_map(host: AgentHost) -> list[int]:
