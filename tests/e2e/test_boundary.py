@@ -184,9 +184,9 @@ def test_its_root_is_nobody_on_the_machine(site: Callable[..., Site], leaves_not
         assert said(client, "stat", "-c", "%u %a", "/etc/shadow") == "0 640\n"
         assert said(client, "sh", "-c", "cat /etc/shadow | wc -l") != "0\n"
         assert "twinbed-probe" in said(client, "sh", "-c", "touch /etc/x /usr/x /root/x && ls /usr/bin/twinbed-probe")
-        running = client.start(["sleep", "60"])
-        owners = _owners("sleep\x0060")
-        assert owners == {f"{first['client']}"}
+        running = client.start(["sh", "-c", "echo begun; exec sleep 73"])
+        running.says(b"begun", 10.0)
+        assert _owners("sleep 73") == {f"{first['client']}"}
         running.signal(9)
     folder = here.place("client")
     assert [(folder / name).stat().st_uid for name in ("mine", "roots")] == [33, 0]
@@ -208,12 +208,12 @@ def _first_id(bed: Bed, name: str) -> int:
     return int(found[1])
 
 
-def _owners(command: str) -> set[str]:
-    """The machine's ids of those who run it."""
+def _owners(words: str) -> set[str]:
+    """The machine's ids of those whose command line has the words."""
     found = set()
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if (process / "cmdline").read_bytes() == f"{command}\0".encode():
+            if words.encode() in (process / "cmdline").read_bytes().replace(b"\0", b" "):
                 found.add((process / "status").read_text().split("Uid:\t")[1].split()[0])
     return found
 

@@ -25,7 +25,7 @@ def odd(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Scratch folders are here too; a path that is short enough for sockets."""
     with tempfile.TemporaryDirectory(prefix=ODD) as name:
         (Path(name) / "run").mkdir(mode=0o700)
-        monkeypatch.setattr(scratch, "_path", lambda: Path(name) / "run")
+        monkeypatch.setattr(scratch, "_path", lambda **_: Path(name) / "run")
         yield Path(name)
 
 

@@ -119,7 +119,7 @@ def test_a_lab_that_is_just_starting_is_no_leftover(
 
 
 def test_what_carries_no_id_is_never_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scratch, "root", lambda: tmp_path)
+    monkeypatch.setattr(scratch, "root", lambda **_: tmp_path)
     monkeypatch.setattr(cgroups, "roots", list)
     assert leftovers() == []
     (tmp_path / "mine").mkdir()

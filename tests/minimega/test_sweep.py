@@ -36,6 +36,12 @@ with open_head(sys.argv[1], None) as head, own_space(head, "twinbed") as own:
 """
 
 
+@pytest.fixture(autouse=True)
+def labs_are_no_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the place of scratch is another, labs of tests that run beside would look dead."""
+    monkeypatch.setattr("twinbed.hosts.lab.leftovers", list)
+
+
 def somebody_elses(server: StandIn) -> None:
     socket = CommandSocket(server.base / "minimega", "twinbed_of_others")
     socket.ask("vm", "config", "net", "LAN,e1000")
@@ -87,7 +93,7 @@ def test_a_namespace_that_cannot_be_cleared_is_left_for_the_sweep(server: StandI
 
 def test_a_minimega_that_has_ended_is_no_reason_to_stop(base: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Its namespaces went with it; and one that cannot be cleared is named after the others were."""
-    monkeypatch.setattr(space.scratch, "root", lambda: tmp_path)
+    monkeypatch.setattr(space.scratch, "root", lambda **_: tmp_path)
     note = '{"base": "%s", "destination": %s, "name": "twinbed_%s"}'
     (tmp_path / "1.minimega").write_text(note % (base / "never", "null", "1"))
     (tmp_path / "2.minimega").write_text(note % (base, '"no-such-host.invalid"', "2"))
@@ -103,7 +109,7 @@ def test_a_minimega_that_has_ended_is_no_reason_to_stop(base: Path, monkeypatch:
 
 def test_a_check_names_what_a_dead_run_left(server: StandIn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It is no reason to stop, and the sweep removes it."""
-    monkeypatch.setattr(space.scratch, "root", lambda: tmp_path)
+    monkeypatch.setattr(space.scratch, "root", lambda **_: tmp_path)
     driver = PLUGINS.drivers["minimega"]
     beds = [("bed", driver, driver.params(base=str(server.base), kernel="/opt/k"))]
     assert not [check for check in preflight.study(beds) if check.what.startswith("leftovers")]
