@@ -124,9 +124,16 @@ def test_a_shaper_that_lies_is_found(
     site: Callable[..., Site],
     monkeypatch: pytest.MonkeyPatch,
     leaves_nothing: None,
+    request: pytest.FixtureRequest,
 ) -> None:
     lies(monkeypatch, "", old, new)
-    check, failure = check_of(a_run(link), site())
+    for attempt in range(6):
+        check, failure = check_of(a_run(link), site(f"attempt-{attempt}"))
+        if failure is not None:
+            break
+        # The hosts of a busy machine may not fill even half of a link: that is said, and is no reason to trust it.
+        found = {(figure.quantity, figure.verdict) for figure in check.figures}
+        assert ("rate", Verdict.INCONCLUSIVE) in found and "half" in request.node.callspec.id
     assert failure is not None
     assert failure.phase == Phase.LINK_CHECK
     assert wrong(check) and wrong(check) <= quantities
