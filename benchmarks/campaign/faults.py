@@ -144,7 +144,7 @@ FAULTS: Mapping[str, Mapping[str, Fault]] = {
     "qemu, nic: e1000": {
         "a guest's clock is set": Fault(_clock, "clock_step"),
         "a guest's NIC loses its link": Fault(_link_of_a_guest, "nic_reset"),
-        "a guest's disk is full": Fault(_disk, reason="no space left"),
+        "a guest's disk is full": Fault(_disk, reason="No space left"),
         "QEMU is killed": Fault(_end("qemu-system-x86_64 -name server"), reason="QEMU ended"),
     },
 }
