@@ -158,9 +158,11 @@ class ContainerMaker:
             allowed = cpus_allowed(host.read("/proc/self/status").decode())
             pinned = Applied(name, "cpus", cpus, allowed, "/proc/self/status")
             applied = [pinned, *groups.applied(name, limits), *_boundary(host)]
+            ids = [int(word) for word in host.run(["cat", "/proc/self/uid_map"]).text.split()]
             if first is not None:
-                applied.append(Applied(name, "uid_map", [0, first, IDS], _uid_map(host), "cat /proc/self/uid_map"))
-            return applied, {"control groups": groups.kinds(), "user namespace": whose, "ids": sum(_uid_map(host)[2::3])}
+                applied.append(Applied(name, "uid_map", [0, first, IDS], ids, "cat /proc/self/uid_map"))
+            # First id within, first outside, how many; for each range.
+            return applied, {"control groups": groups.kinds(), "user namespace": whose, "ids": sum(ids[2::3])}
 
         def trouble() -> str | None:
             killed = groups.out_of_memory()
@@ -209,10 +211,6 @@ def _ids(
             why = why.replace(str(path.resolve()), word).replace(str(path), word)
         return None, f"none: {why}"
     return first, "its own"
-
-
-def _uid_map(host: AgentHost) -> list[int]:
-    return [int(word) for word in host.run(["cat", "/proc/self/uid_map"]).text.split()]
 
 
 def _boundary(host: AgentHost) -> list[Applied]:

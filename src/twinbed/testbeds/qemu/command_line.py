@@ -34,9 +34,6 @@ were wrong by factors of up to 250 on a busy machine, in 5 boots of 112; so they
 by 1 %."""
 
 
-_SANDBOX = "spawn=deny,resourcecontrol=deny"
-
-
 @dataclass(frozen=True, slots=True)
 class Sockets:
     """Paths of one guest's sockets and console on this machine."""
@@ -64,12 +61,12 @@ def command_line(
 
     A guest may be without NICs, as for a proof that it boots. They are eth0, eth1 in the order given: on PCI slots from 16 on,
     above all others and in turn."""
-    hardware = accelerator == "kvm"
+    hardware, elevated = accelerator == "kvm", "deny" if user is None else "allow"
     arguments = KERNEL_ARGUMENTS if hardware else f"{KERNEL_ARGUMENTS} {EMULATED_ARGUMENTS.format(tsc_khz=tsc_khz)}"
     return (
         *(PROGRAM, "-name", name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         # As libvirt runs it: who breaks out of a guest starts nothing and wins no privilege.
-        *("-sandbox", f"on,obsolete=deny,elevateprivileges={'deny' if user is None else 'allow'},{_SANDBOX}"),
+        *("-sandbox", f"on,obsolete=deny,elevateprivileges={elevated},spawn=deny,resourcecontrol=deny"),
         *(() if user is None else ("-runas", f"{user}:{user}")),
         # q35 boots quicker than pc: its interrupts need no ACPI links. Nehalem spares TCG what it emulates slowly.
         *("-machine", settings.machine, "-accel", "kvm" if hardware else "tcg,thread=multi"),
