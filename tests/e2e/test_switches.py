@@ -328,7 +328,7 @@ replicates: 1
         ("bridge", ", trunk: vlan", "switch: bridge, trunk: vlan"),
         ("bridge", ", trunk: gre", "switch: bridge, trunk: gre"),
         ("openvswitch", "", "switch: openvswitch"),
-        ("bridge", ", link: {delay: 10ms}", "netem"),
+        ("bridge", ", link: {delay: 10ms, emulator: netem}", "netem"),
     ],
 )
 def test_what_the_kernel_lacks_is_refused_before_anything_runs(

@@ -8,6 +8,7 @@ mod clock;
 mod command;
 mod container;
 mod counters;
+mod delay;
 mod events;
 mod exec;
 mod failure;
@@ -49,7 +50,7 @@ use arguments::Arguments;
 use failure::{complain, Failure, Outcome, Tried};
 
 const USAGE: &str =
-    "usage: twinbed-probe agent|lab|container|lease|init|reach|clock|counters|events|fingerprint|sockets|stations|syscalls|version [arguments]";
+    "usage: twinbed-probe agent|lab|container|lease|init|reach|clock|counters|delay|events|fingerprint|sockets|stations|syscalls|version [arguments]";
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
@@ -78,6 +79,7 @@ fn run(subcommand: &str, arguments: Arguments) -> Outcome<()> {
         "clock" => clock::main(arguments),
         "reach" => reach::main(arguments),
         "counters" => counters::main(arguments),
+        "delay" => delay::main(arguments),
         "events" => events::main(arguments),
         "fingerprint" => fingerprint::main(arguments),
         "sockets" => sockets::main(arguments),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from twinbed.contracts.bed import Bed
 from twinbed.contracts.host import Host
+from twinbed.links import delay_line
 from twinbed.links.layout import DEVICES
 from twinbed.links.network import understood
 from twinbed.links.shaping import Qdisc
@@ -51,3 +52,15 @@ def qdiscs(host: Host, device: str) -> list[Qdisc]:
     listing = host.run(["tc", "-j", "-s", "qdisc", "show", "dev", device]).stdout
     with understood(host):
         return list(json.loads(listing or b"[]"))
+
+
+def passed_and_dropped(host: Host, device: str) -> tuple[int, int] | None:
+    """How many packets have passed what emulates at a device, and how many it has dropped; None where nothing does."""
+    listing = host.run(["ip", "-j", "-s", "link", "show"]).stdout
+    with understood(host):
+        counts = {shown["ifname"]: shown["stats64"] for shown in json.loads(listing or b"[]")}
+        if (far := delay_line.far(device)) in counts:
+            arrived, sent = counts[far]["rx"]["packets"], counts[device]["tx"]["packets"]
+            return int(sent), int(arrived) - int(sent)
+    netem = next((entry for entry in qdiscs(host, device) if entry["kind"] == "netem"), None)
+    return None if netem is None else (int(netem["packets"]), int(netem["drops"]))

@@ -9,7 +9,7 @@ from twinbed.contracts.bed import Bed
 from twinbed.contracts.command import Command, Ready
 from twinbed.hosts.stage import Stage
 from twinbed.linkcheck import judge_delay
-from twinbed.linkcheck.ends import Ends, qdiscs
+from twinbed.linkcheck.ends import Ends, passed_and_dropped
 from twinbed.linkcheck.judge_delay import Train
 from twinbed.links.network import understood
 from twinbed.model.linkcheck import Figure
@@ -41,9 +41,9 @@ def train_figures(ends: Ends, topology: Topology, bed: Bed, stage: Stage) -> lis
         *("irtt", "client", "-Q", "-i", f"{round(interval_s * 1e6)}us", "-d", f"{round(lasts_s * 1e6)}us", "-l", "64"),
         *("--timeouts=500ms,1s,2s,4s,4s,4s", f"--wait={round(wait_s * 1e6)}us", "-o", "-", f"{ends.address}:{_PORT}"),
     ]
-    before = [_emulator(*at, bed) for at in ends.emulators]
+    before = [passed_and_dropped(bed.hosts[place], device) for place, device in ends.emulators]
     report = bed.hosts[ends.client].run(ask, limit_s=_LIMIT_S).stdout
-    after = [_emulator(*at, bed) for at in ends.emulators]
+    after = [passed_and_dropped(bed.hosts[place], device) for place, device in ends.emulators]
     stage.stop(server)
     with understood(bed.hosts[ends.client]):
         train = read_train(report, interval_s)
@@ -72,12 +72,6 @@ def pace(topology: Topology) -> tuple[int, float]:
     interval_s = 0.002 if link.loss is None else 0.001
     slowest = min((rate for rate in (link.rate, topology.uplink) if rate is not None), default=math.inf)
     return packets, max(interval_s, _FRAME_BYTES * 8 / (_SHARE * slowest))
-
-
-def _emulator(place: str, device: str, bed: Bed) -> tuple[int, int] | None:
-    """How many packets netem on a device has let pass, and how many it has dropped; None where there is no netem."""
-    netem = next((entry for entry in qdiscs(bed.hosts[place], device) if entry["kind"] == "netem"), None)
-    return None if netem is None else (int(netem["packets"]), int(netem["drops"]))
 
 
 def read_train(report: bytes, interval_s: float) -> Train:

@@ -4,6 +4,7 @@ read back, as in a run; nothing is concluded from versions.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from twinbed.contracts.check import Check
 from twinbed.contracts.place import MACHINE
 from twinbed.hosts import scratch
 from twinbed.hosts.lab import open_lab
+from twinbed.links import delay_line
 from twinbed.links.fabric import open_fabric
 from twinbed.links.layout import layout
 from twinbed.links.openvswitch import PROGRAMS
@@ -25,12 +27,16 @@ from twinbed.model.topology import Link, Place, Topology
 _VLAN = 77
 _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 _USERSPACE = "or, in the study file, switch: openvswitch-netdev"
+_OTHERWISE = "leave emulator and emulated_at out (a delay line of twinbed's at the switch), or emulated_at: hosts with guests"
 _QDISCS = {
     "HTB": Link(rate=10**9),
     "TBF": Link(rate=10**9, shaper="tbf"),
-    "netem": Link(delay=0.01, jitter=0.001, loss=0.01),
+    "netem": Link(delay=0.01, jitter=0.001, loss=0.01, emulator="netem"),
+    "delay line": Link(delay=0.01, jitter=0.001, loss=0.01, emulator="delay-line"),
+    "netem or delay line": Link(delay=0.01, jitter=0.001, loss=0.01),
     "pfifo": Link(queue=100),
 }
+_EMULATORS = {"netem": "netem", "delay-line": "delay line", "auto": "netem or delay line"}
 _BRIDGE_MENDS = {
     "none": "modprobe -a bridge veth",
     "plain": "modprobe -a bridge veth",
@@ -55,9 +61,11 @@ class Ability:
     @property
     def mend(self) -> str:
         sudo = "" if os.geteuid() == 0 else "sudo "
+        if self.what.endswith("delay line"):
+            return "a kernel with CONFIG_NET_CLS_U32 and CONFIG_NET_ACT_MIRRED, or with CONFIG_NET_SCH_NETEM"
         if self.what in _QDISCS:
             module = f"{sudo}modprobe sch_{self.what.lower()}" if self.what != "pfifo" else "a kernel with CONFIG_NET_SCHED"
-            return f"{module}; or, in the study file, emulated_at: hosts with guests" if self.what == "netem" else module
+            return f"{module}; or, in the study file, {_OTHERWISE}" if self.what == "netem" else module
         if self.topology.switch != "bridge" and not all(shutil.which(program, path=_PATH) for program in PROGRAMS):
             return f"{sudo}apt-get install openvswitch-switch"
         if self.topology.switch == "openvswitch":
@@ -95,11 +103,12 @@ def needed(topology: Topology, *, own_kernels: bool = False) -> list[Ability]:
         abilities.append(_switch(switch=kind, trunk=topology.trunk))
     places: tuple[Place, ...] = ("switch",) if own_kernels else ("switch", "hosts", "routers")
     names: dict[str, None] = {}
-    for link in map(topology.link.at, places):
+    for place in places:
+        link = topology.link.at(place)
         if link.rate is not None:
             names[link.shaper.upper()] = None
         if link.emulates:
-            names["netem"] = None
+            names[_EMULATORS[link.emulator] if place == "switch" else "netem"] = None
         elif link.queue is not None:
             names["pfifo"] = None
     return abilities + [Ability(name, Topology(link=_QDISCS[name])) for name in names]
@@ -141,10 +150,15 @@ def trial(probe: Path, topology: Topology) -> list[Applied]:
             artifacts.mkdir(exist_ok=True)
             return artifacts
 
-        with open_lab(probe, place(MACHINE)) as lab, open_fabric(lab, topology, plan, place) as fabric:
+        with contextlib.ExitStack() as stack:
+            lab = stack.enter_context(open_lab(probe, place(MACHINE)))
+            topology = delay_line.resolved(lab.machine, topology)
+            fabric = stack.enter_context(open_fabric(lab, topology, plan, place))
             for nics in plan.nics.values():
                 for nic in nics:
                     own = int(fabric.machines[nic.machine].read("/proc/self/stat").split()[0])
                     fabric.attach_container(replace(nic, device=f"e.{nic.host}"), own)
             fabric.shape()
-            return fabric.applied()
+            applied = fabric.applied()
+            fabric.at_end()
+            return applied

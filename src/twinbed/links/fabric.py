@@ -18,13 +18,14 @@ from twinbed.contracts.place import MACHINE, Target
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, another_machine
-from twinbed.links import bridge, network, openvswitch, shaping, switches, trunk
+from twinbed.links import bridge, delay_line, network, openvswitch, shaping, switches, trunk
+from twinbed.links.delay_line import DelayLine
 from twinbed.links.layout import Layout, Nic
 from twinbed.links.ports import Port
 from twinbed.links.switches import Switches
 from twinbed.links.uplink import KIND, lend
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.topology import Topology
+from twinbed.model.topology import Link, Topology
 
 
 @contextlib.contextmanager
@@ -58,6 +59,7 @@ class Fabric:
     """Machine -> what makes its switches."""
     kinds: dict[str, str] = field(default_factory=dict)
     """Port -> kind of device, as ``ip`` names it."""
+    lines: list[DelayLine] = field(default_factory=list)
 
     def join_machines(self) -> None:
         """The trunks, each from the cable up."""
@@ -104,12 +106,32 @@ class Fabric:
         self._attach(nic, f"link set {nic.port} mtu {self.topology.link.mtu} up\n", KIND)
 
     def _attach(self, nic: Nic, plan: str, kind: str) -> None:
-        self.machines[nic.machine].run(["ip", "-batch", "-"], stdin=plan.encode())
+        machine = self.machines[nic.machine]
+        machine.run(["ip", "-batch", "-"], stdin=plan.encode())
+        if self._is_delayed(nic):
+            machine.run(["ip", "-batch", "-"], stdin=delay_line.pair(nic.port, self.topology.link.mtu).encode())
+            machine.run(["tc", "-batch", "-"], stdin=delay_line.past(nic.port).encode())
         self.switches[nic.machine].join(self._port(nic))
         self.kinds[nic.port] = kind
 
     def _port(self, nic: Nic) -> Port:
-        return Port(nic.port, nic.switch, access=trunk.vlan(self.topology))
+        device = delay_line.near(nic.port) if self._is_delayed(nic) else nic.port
+        return Port(device, nic.switch, access=trunk.vlan(self.topology))
+
+    def _is_delayed(self, nic: Nic) -> bool:
+        """By a delay line, not by the port's queueing disciplines."""
+        return self._has_lines and nic.host not in self.layout.routers
+
+    @property
+    def _has_lines(self) -> bool:
+        link = self.topology.link.at("switch")
+        return link.emulates and link.emulator == "delay-line"
+
+    @property
+    def _at_ports(self) -> Link:
+        """What a port's queueing disciplines do."""
+        link = self.topology.link.at("switch")
+        return delay_line.shaped(link) if self._has_lines else link
 
     def host_settings(self, settings: HostSettings) -> HostSettings:
         """The hosts' settings, with what the switch needs of them."""
@@ -118,10 +140,14 @@ class Fabric:
     def shape(self) -> None:
         """Shape the links towards clients and servers, not routers, so that each direction of a path passes one shaper."""
         for name, machine in self.machines.items():
-            plan = "".join(shaping.plan(nic.port, self.topology.link.at("switch")) for nic in self._ends(name))
+            ends = self._ends(name)
+            plan = "".join(shaping.plan(nic.port, self._at_ports) for nic in ends)
             plan += "".join(shaping.plan(end, self.topology.shared) for end in self.layout.uplink or ())
             if plan:
                 machine.run(["tc", "-batch", "-"], stdin=plan.encode())
+            if self._has_lines and ends:
+                link, ports = self.topology.link.at("switch"), [nic.port for nic in ends]
+                self.lines.append(delay_line.start(machine, link, ports))
 
     def applied(self) -> list[Applied]:
         return [self._told_apart(name, item) for name in self.machines for item in self._applied(name)]
@@ -150,7 +176,10 @@ class Fabric:
         for nic in nics:
             result += bridge.applied_port(nic, link.mtu, self.kinds[nic.port], devices)
         for nic in self._ends(name):
-            result += network.applied_shaping(machine, nic.port, link.at("switch"))
+            result += network.applied_shaping(machine, nic.port, self._at_ports)
+        for line in self.lines:
+            if line.machine is machine:
+                result += line.applied()
         for port in self._uplink_ports():
             result += network.applied_shaping(machine, port.device, self.topology.shared)
         return result
@@ -171,6 +200,18 @@ class Fabric:
             *others, last = self.machines
             return [Caution(Kind.STAND_IN, f"{', '.join(others)} and {last} are network namespaces of one machine")]
         return []
+
+    def facts(self, machine: str) -> Mapping[str, str | None]:
+        """For the machine's passport."""
+        emulates = self.topology.link.at("switch").emulates
+        return {**self.switches[machine].facts(), **({"emulator": self.topology.link.emulator} if emulates else {})}
+
+    def troubles(self) -> list[str]:
+        return [trouble for line in self.lines if (trouble := line.trouble()) is not None]
+
+    def at_end(self) -> list[Caution]:
+        """Ends the delay lines: nothing is to be sent after that."""
+        return [caution for line in self.lines for caution in line.end()]
 
     def _ends(self, machine: str) -> list[Nic]:
         return [

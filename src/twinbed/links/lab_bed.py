@@ -18,7 +18,7 @@ from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.lab import Lab, open_lab
 from twinbed.hosts.passport import describe
 from twinbed.hosts.processors import processors
-from twinbed.links import checksums, network, routes, shaping
+from twinbed.links import checksums, delay_line, network, routes, shaping
 from twinbed.links.fabric import Fabric, open_fabric
 from twinbed.links.layout import DEVICES, Nic, layout
 from twinbed.model.caution import Caution, Kind
@@ -94,11 +94,11 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
     pinned = [host for host in plan.nics if maker_of[host].settings.cpus == "auto"]
     shares = share_cpus([maker_of[host].cpus_each for host in pinned], site.cpus)
     cpus = dict(zip(pinned, shares, strict=True))
-    with (
-        open_lab(site.probe, site.place(MACHINE)) as lab,
-        contextlib.ExitStack() as stack,
-        open_fabric(lab, topology, plan, site.place) as fabric,
-    ):
+    with contextlib.ExitStack() as opened:
+        lab = opened.enter_context(open_lab(site.probe, site.place(MACHINE)))
+        topology = delay_line.resolved(lab.machine, topology)
+        stack = opened.enter_context(contextlib.ExitStack())
+        fabric = opened.enter_context(open_fabric(lab, topology, plan, site.place))
         ground = Ground(stack, lab, fabric, site)
 
         every: dict[str, Made] = {}
@@ -154,15 +154,18 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             applied=fabric.applied() + [item for _, applied, _ in answers for item in applied],
             passport={
                 **{
-                    name: {**describe(machine, None), **processors(machine), **fabric.switches[name].facts()}
+                    name: {**describe(machine, None), **processors(machine), **fabric.facts(name)}
                     for name, machine in fabric.machines.items()
                 },
                 **{host.name: facts for host, _, facts in answers},
             },
             cautions=[*fabric.cautions(), *_cautions(maker_of, cpus, site.cpus)],
             lab=lab.id,
-            troubles=lambda: [trouble for name in plan.nics if (trouble := every[name].trouble()) is not None],
-            at_end=lambda: [caution for name in plan.nics for caution in every[name].at_end()],
+            troubles=lambda: [
+                *fabric.troubles(),
+                *(trouble for name in plan.nics if (trouble := every[name].trouble()) is not None),
+            ],
+            at_end=lambda: [*(caution for name in plan.nics for caution in every[name].at_end()), *fabric.at_end()],
         )
 
 

@@ -67,7 +67,7 @@ def plan(device: str, link: Link) -> str:
             )
         parent = "parent 1:1"
     if link.emulates:
-        delay = f" delay {_us(link.delay)} {_us(link.jitter)}" if link.jitter else f" delay {_us(link.delay)}"
+        delay = f" delay {us(link.delay)}us" + (f" {us(link.jitter)}us" if link.jitter else "")
         loss = f" loss random {link.loss * 100:.9g}%" if link.loss is not None else ""
         how = f"netem limit {link.queue_packets}{delay if link.delay is not None else ''}{loss}"
         return f"{text}qdisc add dev {device} {parent} handle 2: {how}\n"
@@ -148,9 +148,9 @@ def _cut(seconds: float | None) -> float:
     return 2e-6 / seconds + 1e-6 if seconds else 0.0
 
 
-def _us(seconds: float | None) -> str:
-    """tc knows no shorter unit for netem."""
-    return f"{(seconds or 0.0) * 1e6:.9g}us"
+def us(seconds: float | None) -> str:
+    """Microseconds: tc knows no shorter unit for netem."""
+    return f"{(seconds or 0.0) * 1e6:.9g}"
 
 
 def _as_printed(rate: int) -> int:

@@ -132,6 +132,11 @@ class Kind(Enum):
         "the numbers are a model's: nothing was measured",
         "they are as good as the model's parameters, which its passport has; docs/model.md says how far it was from containers",
     )
+    DELAY_LINE = (
+        "delays were made by a program of twinbed's, as the machine's kernel has no netem",
+        "frames are late by what the detail says, more where the machine is busy: compare delays that are long beside it, or "
+        "use a kernel with netem",
+    )
     STAND_IN = (
         "one machine stands in for several",
         "what machines do not share (CPUs, clocks, interrupts, memory bandwidth) is shared here: use a host for each",

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from twinbed.model.units import Duration, Rate, Share, Size
 
 Place = Literal["switch", "hosts", "routers"]
+Emulator = Literal["auto", "netem", "delay-line"]
 
 BYSTANDER = "other"
 """What the names of hosts begin with that take no part in the workload."""
@@ -32,9 +33,9 @@ class Link(BaseModel):
     rate: Rate | None = Field(None, gt=0, description="bits per second each way, such as 1gbit; null leaves the link unshaped")
     shaper: Literal["htb", "tbf"] = Field("htb", description="queueing discipline that enforces the rate")
     burst: Size | None = Field(None, description="bytes that may pass at once; null: 1 ms at the rate, at least 65 KiB")
-    delay: Duration | None = Field(None, ge=0, le=60, description="one-way delay added to each direction of a path (netem)")
-    jitter: Duration | None = Field(None, gt=0, le=60, description="the delay varies evenly within this much of it (netem)")
-    loss: Share | None = Field(None, gt=0, lt=1, description="share of packets lost at random in each direction (netem)")
+    delay: Duration | None = Field(None, ge=0, le=60, description="one-way delay added to each direction of a path")
+    jitter: Duration | None = Field(None, gt=0, le=60, description="the delay varies evenly within this much of it")
+    loss: Share | None = Field(None, gt=0, lt=1, description="share of packets lost at random in each direction")
     queue: int | None = Field(
         None,
         ge=1,
@@ -45,10 +46,18 @@ class Link(BaseModel):
         "switch",
         description="where delay, jitter and loss are made: at the switch's ports, in the hosts, or in the first router",
     )
+    emulator: Emulator = Field(
+        "auto",
+        description="what makes them at the switch: netem, the kernel's; delay-line, a program of twinbed's on this machine;"
+        " auto: netem, or the delay line where this kernel has none",
+        exclude_if=lambda emulator: emulator == "auto",  # runs of before keep their ids
+    )
     mtu: int = Field(1500, ge=576, le=9000, description="largest IP packet, bytes")
 
     @model_validator(mode="after")
     def _possible(self) -> Link:
+        if self.emulator == "delay-line" and self.emulated_at != "switch":
+            raise ValueError("emulator: delay-line is at the switch's ports: say emulated_at: switch, or leave it out")
         if self.jitter is not None and (self.delay is None or self.jitter > self.delay):
             raise ValueError("jitter is how far the delay varies both ways, so it needs a delay that is at least as long")
         if self.rate and self.burst and self.burst > _LONGEST_BURST_S * (self.rate // 8):
@@ -75,7 +84,7 @@ class Link(BaseModel):
 
     @property
     def emulates(self) -> bool:
-        """Whether netem is needed."""
+        """Whether netem, or a delay line, is needed."""
         return self.delay is not None or self.loss is not None
 
     @property

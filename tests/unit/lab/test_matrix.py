@@ -89,6 +89,7 @@ def test_what_the_fabric_can_do_is_sorted_by_what_it_is() -> None:
         "switch: bridge, vlan": ("switch", "bridge, vlan"),
         "switch: openvswitch-netdev, trunk: gre": ("trunk", "gre on openvswitch-netdev"),
         "netem": ("parameter", "netem"),
+        "delay line": ("parameter", "delay line"),
     }
     for what, (group, name) in named.items():
         check = matrix._of_the_network(Check(what, True, ""))

@@ -319,7 +319,9 @@ def test_what_open_vswitch_says_that_cannot_be_understood_fails_the_run(tmp_path
         ({"switch": "openvswitch", "trunk": "gre"}, False, ["switch: openvswitch", "switch: openvswitch, trunk: gre"]),
         ({"link": {"rate": "1gbit"}}, True, ["switch: bridge", "HTB"]),
         ({"link": {"rate": "1gbit", "shaper": "tbf", "queue": 9}}, True, ["switch: bridge", "TBF", "pfifo"]),
-        ({"link": {"delay": "1ms"}}, True, ["switch: bridge", "netem"]),
+        ({"link": {"delay": "1ms"}}, True, ["switch: bridge", "netem or delay line"]),
+        ({"link": {"delay": "1ms", "emulator": "netem"}}, True, ["switch: bridge", "netem"]),
+        ({"link": {"delay": "1ms", "emulator": "delay-line"}}, True, ["switch: bridge", "delay line"]),
         ({"link": {"delay": "1ms", "emulated_at": "hosts"}}, True, ["switch: bridge"]),
         ({"link": {"delay": "1ms", "emulated_at": "hosts"}}, False, ["switch: bridge", "netem"]),
     ],
@@ -330,7 +332,7 @@ def test_what_a_topology_needs(how: dict[str, Any], own_kernels: bool, what: lis
 
 def test_every_need_can_be_tried() -> None:
     names = [ability.what for ability in every()]
-    assert len(names) == len(set(names)) == 3 * 6 + 4
+    assert len(names) == len(set(names)) == 3 * 6 + 6
     for ability in every():
         assert set(needed(ability.topology)) <= set(every())
         assert ability.mend

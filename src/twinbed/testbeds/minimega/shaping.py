@@ -32,6 +32,8 @@ def refusals(topology: Topology, nodes: Sequence[str]) -> list[str]:
             reasons.append(f"link {name}: minimega's qos has none; leave it out")
     if link.emulates and link.emulated_at != "switch":
         reasons.append(f"emulated_at: {link.emulated_at}: minimega emulates at the taps only, which is emulated_at: switch")
+    if link.emulates and link.emulator == "delay-line":
+        reasons.append("emulator: delay-line: minimega emulates at the taps, by its node's netem; leave it out")
     if link.mtu > 1500:
         reasons.append(f"mtu {link.mtu}: minimega's taps and bridges carry 1500")
     if topology.routers:
