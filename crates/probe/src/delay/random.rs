@@ -61,7 +61,10 @@ mod tests {
         let drawn: Vec<i64> = (0..100_000).map(|_| random.within(3)).collect();
         for value in -3..=3 {
             let count = drawn.iter().filter(|each| **each == value).count();
-            assert!((13_700..14_900).contains(&count), "{value}: a seventh is 14,286, five standard deviations are 553");
+            assert!(
+                (13_700..14_900).contains(&count),
+                "{value}: a seventh is 14,286, five standard deviations are 553"
+            );
         }
         assert_eq!(random.within(0), 0);
         assert!(!(0..1000).any(|_| random.chance(0.0)));

@@ -73,7 +73,13 @@ impl Incoming {
             let mut counts: libc::tpacket_stats = zeroed();
             let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
             let into = (&raw mut counts).cast();
-            check(libc::getsockopt(self.0.as_raw_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS, into, &raw mut length))?;
+            check(libc::getsockopt(
+                self.0.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                into,
+                &raw mut length,
+            ))?;
             Ok(counts.tp_drops.into())
         }
     }
@@ -111,7 +117,9 @@ impl Outgoing {
             match error.raw_os_error() {
                 Some(libc::EINTR) => {}
                 // The queue below is full, which drops it as it would anybody's; or the device is down.
-                Some(libc::ENOBUFS | libc::ENETDOWN | libc::ENETUNREACH | libc::EMSGSIZE | libc::EINVAL) => return Ok(false),
+                Some(libc::ENOBUFS | libc::ENETDOWN | libc::ENETUNREACH | libc::EMSGSIZE | libc::EINVAL) => {
+                    return Ok(false)
+                }
                 _ => return Err(error),
             }
         }
@@ -120,7 +128,8 @@ impl Outgoing {
 
 fn opened() -> io::Result<OwnedFd> {
     // SAFETY: the new descriptor is ours alone. Protocol 0 receives nothing until the socket is bound.
-    let socket = unsafe { OwnedFd::from_raw_fd(check(libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0))?) };
+    let socket =
+        unsafe { OwnedFd::from_raw_fd(check(libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0))?) };
     set(&socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
     Ok(socket)
 }
@@ -128,13 +137,20 @@ fn opened() -> io::Result<OwnedFd> {
 fn set(socket: &OwnedFd, level: c_int, option: c_int, value: c_int) -> io::Result<()> {
     // SAFETY: the option's value is an int, and its size is given.
     check(unsafe {
-        libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), size_of::<c_int>() as libc::socklen_t)
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            (&raw const value).cast(),
+            size_of::<c_int>() as libc::socklen_t,
+        )
     })
     .map(drop)
 }
 
 fn enlarge(socket: &OwnedFd, by_force: c_int, politely: c_int) -> io::Result<()> {
-    set(socket, libc::SOL_SOCKET, by_force, BUFFER_BYTES).or_else(|_| set(socket, libc::SOL_SOCKET, politely, BUFFER_BYTES))
+    set(socket, libc::SOL_SOCKET, by_force, BUFFER_BYTES)
+        .or_else(|_| set(socket, libc::SOL_SOCKET, politely, BUFFER_BYTES))
 }
 
 fn address(device: &str, protocol: u16) -> io::Result<libc::sockaddr_ll> {
