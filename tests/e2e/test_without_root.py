@@ -23,7 +23,7 @@ USER = 61234
 STUDY = """
 study: without-root
 testbeds: {joined: {driver: container}, apart: {driver: container, tso: off}}
-topology: {link: {rate: 100mbit}}
+topology: {link: {rate: 100mbit, delay: 2ms}}
 workload: {kind: http, duration: 1s, max_requests: 500}
 instruments: [packets, counters, latency]
 replicates: 1
