@@ -1,4 +1,4 @@
-"""Writes docs/commands.md from what commands say of themselves: ``python docs/make_commands.py``. A test holds the two together.
+"""Writes docs/commands.md from what commands say of themselves: ``python docs/make_commands.py``. A test compares the two.
 
 ``python docs/make_commands.py --man FOLDER`` writes a man page of each command instead, from the same words.
 """
