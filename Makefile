@@ -1,5 +1,5 @@
 # Each target is one command of its own tool; setup.sh installs and builds what is missing.
-.PHONY: study test bench lint setup clean
+.PHONY: study test bench lint setup dist clean
 
 study: setup
 	@.venv/bin/twinbed run studies/quickstart.yaml
@@ -24,6 +24,11 @@ lint: setup
 
 setup:
 	@./setup.sh
+
+# A wheel for others, tried where there is neither this checkout nor a compiler; as root a study is run from it.
+dist:
+	@packaging/wheel.sh
+	@packaging/try.sh dist/*.whl
 
 # The image stays: other checkouts share it (twinbed image list says where it is).
 clean:

@@ -8,15 +8,9 @@ cd "$(dirname "$0")" || exit 1
 export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin:$HOME/.cargo/bin" LC_ALL=C.UTF-8
 export CARGO_TERM_COLOR=never UV_PYTHON=.venv/bin/python UV_LINK_MODE=copy PIP_DISABLE_PIP_VERSION_CHECK=1
 
-# What shows that it is there (a command or a file), and the Debian package it comes from.
-run_needs=(
-  mmdebstrap:mmdebstrap qemu-system-x86_64:qemu-system-x86 mkfs.erofs:erofs-utils ip:iproute2 tc:iproute2
-  tcpdump:tcpdump ethtool:ethtool ps:procps cc:gcc /usr/lib/x86_64-linux-gnu/libc.a:libc6-dev
-)
-test_needs=(chromium:chromium cpio:cpio tcptrace:tcptrace tshark:tshark editcap:wireshark-common strace:strace
-  ovs-vswitchd:openvswitch-switch ssh:openssh-client /usr/sbin/sshd:openssh-server
-  p0f:p0f nmap:nmap stress-ng:stress-ng flent:flent nginx:nginx-light ab:apache2-utils iperf3:iperf3 irtt:irtt wrk:wrk
-  /usr/share/doc/busybox-static:busybox-static newuidmap:uidmap)
+# What src/twinbed/hosts/packages.py lists for these is installed.
+purposes=(container image qemu build)
+[[ ${1:-} == test ]] && purposes+=(openvswitch remote rootless background test)
 
 stamps=.setup
 probe=src/twinbed/bin/twinbed-probe
@@ -50,21 +44,20 @@ stale() {
 begin() { touch "$stamps/$1.new"; }
 finish() { mv "$stamps/$1.new" "$stamps/$1"; }
 
-# The packages that are missing, on one line.
-missing() {
-  local need tool
-  for need in "$@"; do
-    tool=${need%%:*}
-    if [[ $tool == /* ]]; then [[ -e $tool ]]; else command -v "$tool" >/dev/null; fi || echo "${need#*:}"
-  done | sort -u | paste -sd' '
-}
-
-python() { # the interpreter to make .venv with: 3.11 or newer, able to make one
+python() { # the interpreter to make .venv with: 3.11 or newer, able to import what is named
   local candidate
   for candidate in python3.11 python3.12 python3.13 python3.14 python3; do
-    "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$candidate" && return
+    "$candidate" -c "import sys, $1; sys.exit(sys.version_info < (3, 11))" 2>/dev/null && echo "$candidate" && return
   done
   return 1
+}
+able="venv, ensurepip"
+
+# The packages that are missing, on one line.
+missing() {
+  local any
+  any=$(python platform) || { echo python3-venv; return; }
+  PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1 "$any" -m twinbed.hosts.packages "${purposes[@]}"
 }
 
 install_system() {
@@ -77,7 +70,7 @@ install_python() {
   local interpreter
   begin python
   if [[ ! -x .venv/bin/python ]]; then
-    interpreter=$(python) || { echo "no Python of 3.11 or newer that can make an environment"; return 1; }
+    interpreter=$(python "$able") || { echo "no Python of 3.11 or newer that can make an environment"; return 1; }
     "$interpreter" -m venv .venv || return 1
   fi
   sed -n '/^uv==/,/[^\\]$/p' constraints.txt >$stamps/uv.txt
@@ -121,13 +114,14 @@ image_stale() {
 }
 
 failed=()
-needs=("${run_needs[@]}")
-[[ ${1:-} == test ]] && needs+=("${test_needs[@]}")
 mkdir -p $stamps
 
 command -v cargo >/dev/null || { say "no cargo: install a Rust toolchain (https://rustup.rs), then run this again"; exit 1; }
-packages=$(missing "${needs[@]}")
-[[ -x .venv/bin/python ]] || python >/dev/null || packages="${packages:+$packages }python3-venv"
+if ! python platform >/dev/null && [[ $EUID -eq 0 ]] && command -v apt-get >/dev/null; then
+  step system install_system python3-venv # without a Python nothing tells what else is missing
+fi
+packages=$(missing) || { say "src/twinbed/hosts/packages.py cannot be asked what is missing"; exit 1; }
+[[ -x .venv/bin/python ]] || python "$able" >/dev/null || packages="${packages:+$packages }python3-venv"
 
 system=
 if [[ -n $packages ]]; then
@@ -147,7 +141,7 @@ if [[ ! -x $probe ]] || stale probe crates/probe crates/core/src/syscall/probe_f
   step probe build_probe &
   building_probe=$!
 fi
-if [[ -n $system ]] && ! { [[ -x .venv/bin/python ]] || python >/dev/null; }; then
+if [[ -n $system ]] && ! { [[ -x .venv/bin/python ]] || python "$able" >/dev/null; }; then
   wait $system || failed+=(system)
   system=
 fi

@@ -44,7 +44,7 @@ def test_tools_that_are_missing_are_named_with_their_packages(
     without(monkeypatch, "ip", "tc", "ethtool")
     for user, sudo in ((0, ""), (1000, "sudo ")):
         as_user(user)
-        (check,) = preflight._tools(preflight._TOOLS)
+        (check,) = preflight._tools(preflight.PURPOSES["container"])
         assert (check.works, check.required) == (False, True)
         assert check.found == "not installed: ip, tc, ethtool"
         assert check.mend == f"{sudo}apt-get install ethtool iproute2"

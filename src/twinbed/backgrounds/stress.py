@@ -65,9 +65,9 @@ class StressParams(BackgroundParams):
         """What hosts must have installed."""
         return (PROGRAM,) if self.workers() and self.where != "machine" else ()
 
-    def machine_programs(self) -> Mapping[str, str]:
-        """What the machine must have installed, and Debian's package of it."""
-        return {PROGRAM: PROGRAM} if self.workers() and self.where == "machine" else {}
+    def machine_programs(self) -> Sequence[str]:
+        """What the machine must have installed."""
+        return (PROGRAM,) if self.workers() and self.where == "machine" else ()
 
     def estimate_seconds(self) -> float:
         return 0.2 if self.workers() else 0.0

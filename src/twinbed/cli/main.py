@@ -39,6 +39,8 @@ COMMANDS: Mapping[str, Lazy] = {
     "chain": of_analysis("chain"),
     "published": Lazy("twinbed.cli.published", "group", "The printed tables of the papers: replayed, audited, compared."),
     "image": Lazy("twinbed.cli.image", "image", "The root file system and guest kernel that every testbed runs."),
+    "setup": Lazy("twinbed.cli.setup", "command", "The system packages that testbeds need and this machine lacks."),
+    "studies": Lazy("twinbed.cli.studies", "command", "The studies that come with twinbed."),
     "sweep": Lazy("twinbed.cli.sweep", "command", "Remove what a dead lab left behind, by its id."),
 }
 
@@ -57,9 +59,10 @@ def cli() -> None:
 
     \b
     Begin with:
-      twinbed check                          is this machine fit for it?
-      twinbed plan studies/quickstart.yaml   what would be run, and how long it takes
-      twinbed run studies/quickstart.yaml    run it; the same command again goes on
+      twinbed check             is this machine fit for it?
+      twinbed studies           the studies that come with it
+      twinbed plan quickstart   what would be run, and how long it takes
+      twinbed run quickstart    run it; the same command again goes on
     """
 
 

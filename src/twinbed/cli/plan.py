@@ -129,7 +129,7 @@ def _plan_by(study: Study, runs: Sequence[Run], results: Path, style: str) -> No
         print_table(planned.rows(), style)
     else:
         _print_head(study, runs)
-        planned.print_text(_clock, _disk)
+        planned.print_text(clock, _disk)
 
 
 def _mix_by(study: Study, runs: Sequence[Run], results: Path, style: str) -> None:
@@ -143,7 +143,7 @@ def _mix_by(study: Study, runs: Sequence[Run], results: Path, style: str) -> Non
         print_table(mix.rows(), style)
     else:
         _print_head(study, runs)
-        mix.print_text(_clock)
+        mix.print_text(clock)
 
 
 def _row(run: Run) -> dict[str, object]:
@@ -177,16 +177,16 @@ def _print_head(study: Study, runs: Sequence[Run]) -> None:
     if until is None:
         click.echo(
             f"{study.name}: {len(study.cells)} cells x {study.replicates} replicates = {len(runs)} runs, "
-            f"about {_clock(expense.seconds)}, at most {_disk(expense.bytes)}"
+            f"about {clock(expense.seconds)}, at most {_disk(expense.bytes)}"
         )
     else:
         least = design.expense(run for run in runs if run.block < until.least)
         click.echo(
             f"{study.name}: {len(study.cells)} cells x {until.least} to {until.most} replicates = "
             f"{len(study.cells) * until.least} to {len(runs)} runs, "
-            f"about {_clock(least.seconds)} to {_clock(expense.seconds)}, at most {_disk(expense.bytes)}"
+            f"about {clock(least.seconds)} to {clock(expense.seconds)}, at most {_disk(expense.bytes)}"
         )
-        budget = f", or {_clock(until.budget)} are spent" if until.budget is not None else ""
+        budget = f", or {clock(until.budget)} are spent" if until.budget is not None else ""
         blocks = ", ".join(map(str, design.interim_blocks(until)))
         click.echo(f"looks       after {blocks} replicates, until every headline verdict is reached{budget}")
     click.echo(f"reference   {study.reference} ({study.reference_reason})")
@@ -239,7 +239,7 @@ def _level(level: Level) -> Level:
     return "null" if level is None else level
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
+import click
 from rich.console import Console
 
 from twinbed import design, registry
@@ -114,7 +116,8 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
     problems = [check for check in checks if check.required and not check.works]
     if problems:
         raise PreflightFailed(study.name, problems, "`twinbed check` tries everything and changes nothing")
-    return Installed(probe_path(), (find() or build()) if used - in_process else NO_IMAGE)
+    say = partial(click.echo, err=True)
+    return Installed(probe_path(), (find() or build(say=say)) if used - in_process else NO_IMAGE)
 
 
 def _tell_failures(ending: Ending, console: Console) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from twinbed.model.error import TwinbedError
 from twinbed.model.units import format_size
+from twinbed.study import shipped
 
 if TYPE_CHECKING:
     from twinbed.study.study import Study
@@ -18,7 +19,11 @@ MOST_BYTES = 2**18
 
 
 def read_study(path: Path, overrides: Sequence[str] = (), profile: str | None = None) -> Study:
-    """Raises StudyError with every problem of the file, TwinbedError when it cannot be read."""
+    """The study in a file, or the one of this name that comes with twinbed.
+
+    Raises StudyError with every problem of the file, TwinbedError when it cannot be read."""
+    if not path.exists():
+        path = shipped.file_of(str(path)) or path
     try:
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
@@ -27,7 +32,8 @@ def read_study(path: Path, overrides: Sequence[str] = (), profile: str | None = 
         text = content.decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise TwinbedError(f"{path}: {reason}") from None
+        advice = "" if path.exists() else "`twinbed studies` lists those that come with twinbed"
+        raise TwinbedError(f"{path}: {reason}", advice=advice) from None
     # Only now, so that a wrong path is said at once.
     from twinbed import registry
     from twinbed.study.loading import load

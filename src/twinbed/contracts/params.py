@@ -128,9 +128,9 @@ class BackgroundParams(PluginParams):
         """Programs that hosts must have."""
         return ()
 
-    def machine_programs(self) -> Mapping[str, str]:
-        """Programs that the machine must have -> the Debian packages that they come from."""
-        return {}
+    def machine_programs(self) -> Sequence[str]:
+        """Programs that the machine must have; hosts/packages declares the packages that they come in."""
+        return ()
 
     def estimate_seconds(self) -> float:
         """What it adds to a run."""

@@ -1,7 +1,8 @@
 """The slow part of an image: Debian packages as a root file system, and the guest kernel with its modules.
 
-mmdebstrap installs the packages with the machine's own apt sources, keys and proxy.  It runs in a mount and a PID
-namespace that end with this process, and starts no service.
+mmdebstrap installs the packages with the machine's own apt sources, keys and proxy; where those are of another release or
+distribution, with its own choice of Debian's servers.  It runs in a mount and a PID namespace that end with this process, and
+starts no service.
 """
 
 from __future__ import annotations
@@ -16,20 +17,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from twinbed.hosts.cache import cache_root
+from twinbed.hosts.packages import PURPOSES, lacking, mend
 from twinbed.hosts.process import ProcessFailed, run
 from twinbed.image import cache, kernel, modules, other_kernel
 from twinbed.image.failure import ImageFailed
 from twinbed.image.specification import TWINBED, Specification
 from twinbed.model.json import Document
 
-TOOLS = {
-    "mmdebstrap": "mmdebstrap",
-    "mkfs.erofs": "erofs-utils",
-    "apt-get": "apt",
-    "dpkg-deb": "dpkg",
-    "unshare": "util-linux",
-    "setpriv": "util-linux",
-}
 SPACE_BYTES = 1_500_000_000
 _BORN_S = 1_700_000_000
 """The time that files made by the build carry, so that two builds of the same packages look alike."""
@@ -59,7 +53,7 @@ def build(folder: Path, spec: Specification, say: Callable[[str], None], *, forc
         other_kernel.share(common / "rootfs", rootfs)
     else:
         say(f"installing {len(spec.packages)} packages and what they need, and fetching the kernel")
-        _install(spec, rootfs, download)
+        _install(spec, rootfs, download, say)
         _strip(rootfs)
     say("taking the kernel and its modules")
     kernel_package, kernel_version = _take_kernel(spec, folder)
@@ -82,12 +76,8 @@ def require_tools() -> None:
             "building an image needs root: packages are installed under their own owners",
             advice=f"sudo env TWINBED_CACHE={top} {sys.executable} -m twinbed.image   (once; using the image needs no root)",
         )
-    missing = sorted({package for tool, package in TOOLS.items() if shutil.which(tool) is None})
-    if missing:
-        raise ImageFailed(
-            f"building an image needs {', '.join(missing)}",
-            advice=f"apt-get install --no-install-recommends {' '.join(missing)}",
-        )
+    if missing := lacking(PURPOSES["image"]):
+        raise ImageFailed(f"building an image needs {', '.join(need.shows for need in missing)}", advice=mend(missing))
     free = shutil.disk_usage(top).free
     if free < SPACE_BYTES:
         raise ImageFailed(
@@ -119,17 +109,14 @@ def source_files(targets: str, suite: str) -> list[Path]:
     return list(files)
 
 
-def _install(spec: Specification, rootfs: Path, download: Path) -> None:
+def _install(spec: Specification, rootfs: Path, download: Path, say: Callable[[str], None]) -> None:
     log = cache_root() / "build.log"
     targets = run(
         ["apt-get", "indextargets", "--format", "$(SOURCESENTRY)|$(RELEASE)|$(CODENAME)|$(COMPONENT)", "Created-By: Packages"]
     ).text
     sources = source_files(targets, spec.suite)
     if not sources:
-        raise ImageFailed(
-            f"no apt source of this machine offers {spec.suite} main",
-            advice=f"add Debian's {spec.suite} to /etc/apt/sources.list.d",
-        )
+        say(f"no apt source of this machine offers {spec.suite} main: taking Debian's own servers")
     settings = download.with_name("apt.conf")
     settings.write_text(_apt_settings())
     argv = [

@@ -24,7 +24,7 @@ from twinbed.contracts.place import MACHINE, Places
 from twinbed.contracts.plugins import AnyBackground, AnyDriver, AnyInstrument, AnyWorkload, Plugins
 from twinbed.contracts.site import Installed, Site
 from twinbed.contracts.workload import WorkloadPlan
-from twinbed.hosts import scratch
+from twinbed.hosts import packages, scratch
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import open_lab
 from twinbed.hosts.stage import Stage, all_at_once, placed, still_there, to_its_end
@@ -251,8 +251,8 @@ def _background(background: AnyBackground, bed: Bed, site: Site) -> Iterator[Che
                 stage.stop(started)
             background.extract(params, site.artifacts)
         except (HostError, ValueError) as error:
-            packages = preflight.install(" ".join(params.machine_programs().values()))
-            mend = packages if params.machine_programs() else "twinbed image build makes the image with today's packages"
+            own = packages.of_programs(*params.machine_programs())
+            mend = packages.mend(own) if own else "twinbed image build makes the image with today's packages"
             yield Check(what, False, _one_line(error), mend, required=False, group="background")
         else:
             status = f"ran for a moment on {', '.join(dict.fromkeys(command.host for command in plan.commands))}"

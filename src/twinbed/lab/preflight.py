@@ -19,12 +19,13 @@ from twinbed.contracts.host_settings import HostSettings
 from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams
 from twinbed.contracts.plugins import AnyDriver
 from twinbed.design.time import UNSHAPED_RATE
-from twinbed.hosts import process, scratch
+from twinbed.hosts import packages, process, scratch
 from twinbed.hosts.cache import cache_root
 from twinbed.hosts.cgroups import cgroup_root
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, leftovers, open_lab
 from twinbed.hosts.own_ids import more_ids
+from twinbed.hosts.packages import PURPOSES, Need
 from twinbed.image import find, probe_path
 from twinbed.lab.execution import is_in_a_lab, not_in_a_lab
 from twinbed.links import bridge, openvswitch, shaping
@@ -33,18 +34,10 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.topology import Link, Topology
 from twinbed.study.run import Run
 
-_TOOLS = {
-    "ip": "iproute2",
-    "tc": "iproute2",
-    "tcpdump": "tcpdump",
-    "ethtool": "ethtool",
-}
 _TRIAL_LIMIT_S = 30.0
 _LAB_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Where programs of a lab are looked for, as crates/probe/src/command.rs has it."""
 _PROGRAM_FOLDERS = ("usr/bin", "usr/sbin", "bin", "sbin")
-_BUILDERS = {"mmdebstrap": "mmdebstrap", "mkfs.erofs": "erofs-utils"}
-"""Only for building the image."""
 
 
 def machine(*, needs_lab: bool = True, captures: bool = True, system_calls: bool = False, builds: bool = False) -> list[Check]:
@@ -57,7 +50,7 @@ def machine(*, needs_lab: bool = True, captures: bool = True, system_calls: bool
     if not needs_lab:
         return checks
     image = _image(not builds)
-    checks += _tools(_TOOLS if image.works else _TOOLS | _BUILDERS)
+    checks += _tools([*PURPOSES["container"], *(() if image.works else PURPOSES["image"])])
     checks.append(image)
     checks += _lab(captures, system_calls)
     checks.append(_cgroups())
@@ -119,10 +112,10 @@ def backgrounds(loads: Sequence[tuple[AnyDriver, BackgroundParams]]) -> list[Che
             check = Check(f"{driver.name}: background", False, status, "for this testbed: no background load")
             checks += [] if check in checks else [check]
             continue
-        for program, package in load.machine_programs().items():
+        for need in packages.of_programs(*load.machine_programs()):
             if driver.in_lab:
-                path = shutil.which(program)
-                check = Check(f"{program}, for background", path is not None, path or "not installed", install(package))
+                what = f"{need.shows}, for background"
+                check = Check(what, need.path is not None, need.path or "not installed", packages.mend([need]))
             else:
                 status = f"the driver {driver.name} carries its hosts on no machine of its own"
                 check = Check("background: where: machine", False, status, "where: hosts, clients or servers")
@@ -195,17 +188,11 @@ def _user() -> Check:
     return Check("user", True, status, required=False)
 
 
-def _tools(wanted: Mapping[str, str]) -> list[Check]:
-    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-    missing: dict[str, str] = {tool: package for tool, package in wanted.items() if shutil.which(tool, path=path) is None}
+def _tools(wanted: Sequence[Need]) -> list[Check]:
+    missing = packages.lacking(wanted)
     if not missing:
-        return [Check("tools", True, ", ".join(wanted))]
-    packages = " ".join(sorted(set(missing.values())))
-    return [Check("tools", False, f"not installed: {', '.join(missing)}", install(packages))]
-
-
-def install(packages: str) -> str:
-    return f"{_sudo()}apt-get install {packages}"
+        return [Check("tools", True, ", ".join(need.shows for need in wanted))]
+    return [Check("tools", False, f"not installed: {', '.join(need.shows for need in missing)}", packages.mend(missing))]
 
 
 def _image(required: bool = True) -> Check:
@@ -267,7 +254,7 @@ def _capture(lab: Lab, required: bool) -> Check:
     try:
         program.says(b"listening on", 5.0)
     except HostError as error:
-        mend = "run as root" if os.geteuid() else "apt-get install tcpdump"
+        mend = "run as root" if os.geteuid() else packages.mend(packages.of_programs("tcpdump"))
         return Check("packet capture", False, str(error).replace("\n", " "), mend, required)
     program.signal(9)
     return Check("packet capture", True, f"`{' '.join(argv[:5])}` in a trial lab")

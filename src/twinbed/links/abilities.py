@@ -15,7 +15,7 @@ from typing import get_args
 from twinbed.contracts.bed import Applied
 from twinbed.contracts.check import Check
 from twinbed.contracts.place import MACHINE
-from twinbed.hosts import scratch
+from twinbed.hosts import packages, scratch
 from twinbed.hosts.lab import open_lab
 from twinbed.links import delay_line
 from twinbed.links.fabric import open_fabric
@@ -67,7 +67,7 @@ class Ability:
             module = f"{sudo}modprobe sch_{self.what.lower()}" if self.what != "pfifo" else "a kernel with CONFIG_NET_SCHED"
             return f"{module}; or, in the study file, {_OTHERWISE}" if self.what == "netem" else module
         if self.topology.switch != "bridge" and not all(shutil.which(program, path=_PATH) for program in PROGRAMS):
-            return f"{sudo}apt-get install openvswitch-switch"
+            return packages.mend(packages.PURPOSES["openvswitch"])
         if self.topology.switch == "openvswitch":
             return f"{sudo}modprobe openvswitch; {_USERSPACE}"
         if self.topology.switch == "openvswitch-netdev":

@@ -133,7 +133,7 @@ def test_a_testbed_on_two_machines_loads_both() -> None:
 def test_level_0_of_everything_runs_and_needs_nothing(tmp_path: Path) -> None:
     nothing = StressParams()
     assert stress.plan(nothing, PLACES) == BackgroundPlan()
-    assert (nothing.programs(), nothing.machine_programs()) == ((), {})
+    assert (nothing.programs(), nothing.machine_programs()) == ((), ())
     assert stress.extract(nothing, tmp_path).values == []
 
 

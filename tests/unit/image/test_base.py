@@ -97,11 +97,17 @@ def test_a_failed_mmdebstrap_is_explained_and_leaves_its_log(tools: Path, said: 
     assert list((tools.parent / "cache/tmp").iterdir()) == []
 
 
-def test_a_machine_without_debian_sources_is_told_so(tools: Path) -> None:
-    stand_in(tools, "apt-get", "echo '/etc/apt/sources.list:1|noble|noble|main'")
-    stand_in(tools, "mmdebstrap", "exit 0")
-    with pytest.raises(ImageFailed, match="no apt source of this machine offers bookworm main"):
-        build()
+@pytest.mark.parametrize("offered", ["noble|noble", "trixie|stable", "bookworm|oldstable"])
+def test_a_machine_of_another_release_leaves_the_servers_to_mmdebstrap(tools: Path, offered: str) -> None:
+    stand_in(tools, "apt-get", f"echo '/etc/apt/sources.list:1|{offered}|main'")
+    stand_in(tools, "mmdebstrap", f'printf "%s\\n" "$@" >{tools.parent}/asked; exit 1')
+    lines: list[str] = []
+    with pytest.raises(ImageFailed):
+        build(say=lines.append)
+    asked = (tools.parent / "asked").read_text().splitlines()
+    of_this_release = offered.startswith("bookworm")
+    assert asked[asked.index("bookworm") + 2 :] == (["/etc/apt/sources.list"] if of_this_release else [])
+    assert any("Debian's own servers" in line for line in lines) is not of_this_release
 
 
 def test_only_how_to_reach_servers_is_taken_from_apts_settings(tools: Path) -> None:

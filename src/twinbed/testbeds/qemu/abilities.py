@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 from twinbed.contracts.check import Check
+from twinbed.hosts import packages
 from twinbed.hosts.process import ProcessFailed, run
 from twinbed.model.nic import NIC_MODELS
 from twinbed.testbeds.qemu import vhost
@@ -22,7 +23,7 @@ def nic(model: str) -> Check:
     try:
         there = f'name "{model}"' in _output("-device", "help")
     except ProcessFailed as error:
-        return Check(what, False, str(error).replace("\n", " "), "apt-get install qemu-system-x86")
+        return Check(what, False, str(error).replace("\n", " "), packages.mend(packages.of_programs(PROGRAM)))
     if there:
         return Check(what, True, f"`{PROGRAM} -device help` lists it")
     first = NIC_MODELS[model].since

@@ -10,6 +10,7 @@ from functools import partial
 
 from twinbed.contracts.check import Check
 from twinbed.contracts.site import Installed, Site
+from twinbed.hosts import packages
 from twinbed.hosts.error import HostError
 from twinbed.image import Image, find, probe_path, with_kernel
 from twinbed.image.modules import drives
@@ -39,7 +40,7 @@ class Qemu(LabDriver[QemuSettings]):
         program = shutil.which(PROGRAM)
         sudo = "" if os.geteuid() == 0 else "sudo "
         checks = [
-            Check("QEMU", program is not None, program or f"no {PROGRAM}", f"{sudo}apt-get install qemu-system-x86"),
+            Check("QEMU", program is not None, program or f"no {PROGRAM}", packages.mend(packages.of_programs(PROGRAM))),
             _taps(sudo),
         ]
         if program is not None:

@@ -8,16 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from twinbed.contracts.check import Check
-from twinbed.hosts import ssh
+from twinbed.hosts import packages, ssh
 from twinbed.hosts.error import HostError
 from twinbed.links import device
 from twinbed.testbeds.remote import nic
 from twinbed.testbeds.remote.settings import RemoteHost, RemoteSettings
 
 _LIMIT_S = 30.0
-_NEEDED_TOOLS = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool", "tcpdump": "tcpdump"}
-_PACKAGES = {"ab": "apache2-utils", "nginx": "nginx-light", "owping": "owamp-client", "owampd": "owamp-server"}
-"""Debian's packages, where their names are not those of the programs."""
+_NEEDED_TOOLS = tuple(need.shows for need in packages.PURPOSES["container"])
 _IMAGE_BYTES = 600_000_000
 """For the packed and the unpacked image together, with space to spare."""
 _SURVEY = """
@@ -49,7 +47,7 @@ class _Host:
 def checks(params: RemoteSettings) -> Sequence[Check]:
     """All hosts are tried side by side."""
     client = ssh.there()
-    first = Check("ssh", client is not None, client or "no ssh", "apt-get install openssh-client")
+    first = Check("ssh", client is not None, client or "no ssh", packages.mend(packages.of_programs("ssh")))
     if client is None:
         return [first]
     hosts = [_Host(name, settings) for name, settings in params.hosts.items()]
@@ -75,12 +73,11 @@ def _programs(host: _Host, wanted: Sequence[str]) -> Check | None:
         return None
     missing = output.splitlines()
     status = f"without {', '.join(missing)}" if missing else ", ".join(wanted)
-    packages = " ".join(_PACKAGES.get(program, program) for program in missing)
-    return Check(f"host {host.name}: programs", not missing, status, f"apt-get install {packages} there, or image: archive")
+    return Check(f"host {host.name}: programs", not missing, status, _install_there(missing))
 
 
 def _try(host: _Host, params: RemoteSettings) -> list[Check]:
-    tools = {**_NEEDED_TOOLS, "tar": "tar"}
+    tools = (*_NEEDED_TOOLS, "tar")
     try:
         output = ssh.run(host.settings.reached(host.name), _SURVEY, [host.settings.folder, *tools], limit_s=_LIMIT_S)
     except HostError as error:
@@ -131,9 +128,13 @@ def _image(host: _Host, facts: Mapping[str, str], there: set[str]) -> Check:
 
 def _tools(host: _Host, there: set[str]) -> Check:
     missing = [tool for tool in _NEEDED_TOOLS if tool not in there]
-    packages = " ".join(sorted({_NEEDED_TOOLS[tool] for tool in missing}))
     status = f"without {', '.join(missing)}" if missing else ", ".join(_NEEDED_TOOLS)
-    return Check(f"host {host.name}: tools", not missing, status, f"apt-get install {packages} there, or image: archive")
+    return Check(f"host {host.name}: tools", not missing, status, _install_there(missing))
+
+
+def _install_there(programs: Sequence[str]) -> str:
+    """In Debian's names: what a host runs is not known before it is used."""
+    return f"apt-get install {' '.join(sorted({packages.debian(each) for each in programs}))} there, or image: archive"
 
 
 def _nic(host: _Host, facts: Mapping[str, str], params: RemoteSettings) -> Check:

@@ -1,0 +1,65 @@
+"""``twinbed setup``: the system packages that testbeds need, by this distribution's names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import click
+
+from twinbed.contracts import exit_codes as codes
+from twinbed.hosts import packages
+from twinbed.hosts.process import run
+from twinbed.model.error import TwinbedError
+
+_LIMIT_S = 1800.0
+"""QEMU and what it needs over a slow line."""
+
+
+@click.command("setup")
+@click.argument("purposes", nargs=-1, metavar="[FOR]...", type=click.Choice(list(packages.FOR_USERS)))
+@click.option("--yes", is_flag=True, help="Install what is missing, with apt-get or dnf. Needs root.")
+def command(purposes: tuple[str, ...], yes: bool) -> int:
+    """Say which system packages testbeds need and this machine lacks; with --yes, install them.
+
+    FOR is a driver, a kind of switch, or another of the names that are printed; all of them, unless said. Every study on this
+    machine needs `container` and `image`.
+
+    \b
+    Examples:
+      twinbed setup
+      twinbed setup container image --yes     what studies of containers need, and no more
+
+    Exit code 0: everything is there; 3: something is missing.
+    """
+    chosen = purposes or tuple(packages.FOR_USERS)
+    wanted: list[packages.Need] = []
+    for purpose in chosen:
+        missing = packages.lacking(packages.PURPOSES[purpose])
+        state = f"lacks {', '.join(need.shows for need in missing)}" if missing else "ok"
+        click.echo(f"{purpose:<{max(map(len, chosen))}}  {state:<5}  {packages.FOR_USERS[purpose]}")
+        wanted += missing
+    if not wanted:
+        return codes.DONE
+    whose = packages.distribution()
+    if whose is None:
+        raise packages.PackagesUnknown(
+            "this distribution's names of packages are not known", advice=f"Debian's are {' '.join(packages.names(wanted))}"
+        )
+    if not yes:
+        click.echo(f"\nmend: twinbed setup {' '.join((*purposes, '--yes'))}, or {packages.mend(wanted)}")
+        return codes.PREFLIGHT
+    if os.geteuid() != 0:
+        raise TwinbedError("only root can install packages", exit_code=codes.PREFLIGHT, advice=packages.mend(wanted))
+    return _install(whose, wanted)
+
+
+def _install(whose: packages.Distribution, wanted: Sequence[packages.Need]) -> int:
+    names = packages.names(wanted, whose)
+    click.echo(f"\ninstalling {' '.join(names)}")
+    for argv in (*whose.first, (*whose.install, *whose.unasked, *names)):
+        run(argv, env={"DEBIAN_FRONTEND": "noninteractive"}, limit_s=_LIMIT_S)
+    if still := packages.lacking(wanted):
+        raise TwinbedError(f"still missing: {', '.join(need.shows for need in still)}", exit_code=codes.PREFLIGHT)
+    click.echo("done")
+    return codes.DONE

@@ -1,0 +1,64 @@
+"""``twinbed studies``: the studies that come with twinbed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from twinbed.model.error import TwinbedError
+from twinbed.render.rows import STYLES, print_table
+
+
+@click.command("studies")
+@click.argument("name", required=False)
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Copy study NAME to FILE, to change it.")
+@click.option("--format", "style", type=click.Choice(STYLES), default="text", show_default=True, help="How to print the list.")
+def command(name: str | None, output: Path | None, style: str) -> None:
+    """List the studies that come with twinbed, or print study NAME.
+
+    Wherever a command takes a STUDY, the name of one of these does too, where no file has that name. The time is what
+    `twinbed plan` estimates for the profile `quick`, or for the whole of a study that has no such profile.
+
+    \b
+    Examples:
+      twinbed studies
+      twinbed studies quickstart -o my.yaml
+      twinbed run quickstart --profile quick
+    """
+    from twinbed.study import shipped
+    from twinbed.study.problem import nearest
+
+    if name is None:
+        if output is not None:
+            raise click.UsageError("-o copies a study: give its NAME")
+        print_table([_row(each, style) for each in shipped.names()], style)
+        return
+    file = shipped.file_of(name)
+    if file is None:
+        meant = nearest(name, shipped.names())
+        hint = f"did you mean {meant}?" if meant else "`twinbed studies` lists them"
+        raise TwinbedError(f"{name}: no study of this name comes with twinbed", advice=hint)
+    if output is None:
+        click.echo(file.read_bytes(), nl=False)
+        return
+    try:
+        with output.open("xb") as copy:
+            copy.write(file.read_bytes())
+    except OSError as error:
+        raise TwinbedError(f"{output}: {error.strerror}", advice="give the name of a new file") from None
+
+
+def _row(name: str, style: str) -> dict[str, object]:
+    from twinbed import design
+    from twinbed.cli.plan import clock
+    from twinbed.cli.studyfile import read_study
+    from twinbed.study import shipped
+
+    file = shipped.FOLDER / f"{name}.yaml"
+    text = file.read_text()
+    profile = shipped.profile(text)
+    seconds = design.expense(design.runs(read_study(file, (), profile))).seconds
+    if style == "text":
+        return {"study": name, "time": clock(seconds), "question": shipped.question(text)}
+    return {"study": name, "profile": profile, "seconds": round(seconds, 1), "question": shipped.question(text)}

@@ -1,0 +1,72 @@
+"""``twinbed studies``, and naming a study that comes with twinbed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from twinbed import registry
+from twinbed.cli import main
+from twinbed.cli.studyfile import read_study
+from twinbed.model.error import TwinbedError
+from twinbed.study import shipped
+from twinbed.study.loading import load
+
+STUDIES = Path(__file__).parents[3] / "studies"
+
+
+def test_every_study_of_the_repository_is_shipped() -> None:
+    assert shipped.names() == sorted(path.stem for path in STUDIES.iterdir())
+    assert shipped.FOLDER.resolve() == STUDIES.resolve()
+
+
+@pytest.mark.parametrize("name", shipped.names())
+def test_each_asks_a_question_and_has_the_profile_that_is_said(name: str) -> None:
+    text = (STUDIES / f"{name}.yaml").read_text()
+    question = shipped.question(text)
+    assert question.endswith("?")
+    assert question[0].islower()
+    assert "#" not in question
+    assert load(text, name, registry.catalogue(), profile=shipped.profile(text)).name.startswith(name)
+    assert (shipped.profile(text) is None) is (name == "minimega")
+
+
+def test_the_list_has_the_time_that_plan_says(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["studies", "--format", "json"]) == 0
+    listed = {row["study"]: row for row in json.loads(capsys.readouterr().out)}
+    assert list(listed) == shipped.names()
+    assert main.run(["plan", "offload", "--profile", "quick", "--format", "json"]) == 0
+    planned = json.loads(capsys.readouterr().out)["estimate"]["seconds"]
+    assert listed["offload"]["seconds"] == pytest.approx(planned, abs=0.05)
+    assert listed["minimega"]["profile"] is None
+
+
+def test_one_is_printed_or_copied_as_it_is(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main.run(["studies", "quickstart"]) == 0
+    assert capsys.readouterr().out == (STUDIES / "quickstart.yaml").read_text()
+    copy = tmp_path / "my.yaml"
+    assert main.run(["studies", "quickstart", "-o", str(copy)]) == 0
+    assert copy.read_bytes() == (STUDIES / "quickstart.yaml").read_bytes()
+    copy.write_text("mine")
+    assert main.run(["studies", "quickstart", "-o", str(copy)]) == 2
+    assert "File exists" in capsys.readouterr().err
+    assert copy.read_text() == "mine"
+
+
+def test_a_wrong_name_is_told_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["studies", "quickstat"]) == 2
+    assert "did you mean quickstart?" in capsys.readouterr().err
+    assert main.run(["studies", "-o", "x"]) == 2
+
+
+def test_a_file_comes_before_a_shipped_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert read_study(Path("offload")).name == "offload"
+    Path("offload").write_text("study: mine\ntestbeds: {a: {driver: container}}\nworkload: {kind: http}\n")
+    assert read_study(Path("offload")).name == "mine"
+    for other in ("offload.yaml", "elsewhere/offload", "none"):
+        with pytest.raises(TwinbedError, match="No such file") as missing:
+            read_study(Path(other))
+        assert "twinbed studies" in missing.value.advice
