@@ -43,9 +43,12 @@ _LONG = 300
 @click.command(name="check")
 @click.argument("study_file", metavar="[STUDY]", required=False, type=click.Path(path_type=Path))
 @click.option("--profile", metavar="NAME", help="With the changes that STUDY lists below profiles.NAME.")
+@click.option(
+    "-s", "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a setting of STUDY, such as replicates=2."
+)
 @click.option("--boot", is_flag=True, help="Also boot guests with every NIC, where none has since this machine booted.")
 @click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
-def command(study_file: Path | None, profile: str | None, boot: bool, style: str) -> int:
+def command(study_file: Path | None, profile: str | None, overrides: tuple[str, ...], boot: bool, style: str) -> int:
     """Try what this machine can do: drivers, NICs, switches, trunks, parameters, instruments, workloads, background loads.
 
     With STUDY, try only what that study asks for. Nothing is changed: what is tried happens in trial labs that are gone
@@ -66,7 +69,7 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
     from twinbed.render.rows import print_table
 
     if study_file:
-        study = read_study(study_file, (), profile)
+        study = read_study(study_file, overrides, profile)
         testbeds = [
             (name, registry.PLUGINS.drivers[choice.kind], choice.params)
             for name, choices in study.testbeds.items()
@@ -91,8 +94,8 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
             *resources.checks(runs, registry.PLUGINS, available()),
             *own_programs.checks(runs, registry.PLUGINS),
         ]
-    elif profile is not None:
-        raise click.UsageError("--profile is of a study: give STUDY too")
+    elif profile is not None or overrides:
+        raise click.UsageError(f"{'--set' if profile is None else '--profile'} is of a study: give STUDY too")
     else:
         checks = matrix.matrix(registry.PLUGINS, boot=boot)
     if style == "text":

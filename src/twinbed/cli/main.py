@@ -40,6 +40,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "published": Lazy("twinbed.cli.published", "group", "The printed tables of the papers: replayed, audited, compared."),
     "image": Lazy("twinbed.cli.image", "image", "The root file system and guest kernel that every testbed runs."),
     "sweep": Lazy("twinbed.cli.sweep", "command", "Remove what a dead lab left behind, by its id."),
+    "help": Lazy("twinbed.cli.help", "command", "What a command does, as its --help."),
 }
 
 
@@ -49,7 +50,7 @@ COMMANDS: Mapping[str, Lazy] = {
     epilog=codes.TEXT,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110, "obj": ResultsFolders()},
 )
-@click.version_option(twinbed.__version__, message="%(prog)s %(version)s")
+@click.version_option(twinbed.__version__, "-V", "--version", message="%(prog)s %(version)s")
 def cli() -> None:
     """How faithful is a virtual testbed to the real one, for your workload?
 
