@@ -63,37 +63,14 @@ def command(study_file: Path | None, profile: str | None, overrides: tuple[str, 
     Exit code 0: all that is required works; 3: something does not.
     """
     from twinbed import registry
+    from twinbed.cli import needs
     from twinbed.cli.studyfile import read_study
-    from twinbed.hosts.resources import available
-    from twinbed.lab import matrix, own_programs, preflight, resources
+    from twinbed.lab import matrix
     from twinbed.render.rows import print_table
 
     if study_file:
         study = read_study(study_file, overrides, profile)
-        testbeds = [
-            (name, registry.PLUGINS.drivers[choice.kind], choice.params)
-            for name, choices in study.testbeds.items()
-            for choice in choices
-        ]
-        beds = [(cell.topology, registry.PLUGINS.drivers[cell.testbed.kind], cell.testbed.params) for cell in study.cells]
-        plugins = dict.fromkeys((each.kind, each.params) for cell in study.cells for each in cell.accompanying())
-        loads = [
-            (registry.PLUGINS.drivers[cell.testbed.kind], choice.params)
-            for cell in study.cells
-            for choice in cell.backgrounds.values()
-        ]
-        runs = [cell.run(replicate=0, block=0, position=0) for cell in study.cells]
-        checks = [
-            *preflight.machine(needs_lab=any(driver.in_lab for _, driver, _ in testbeds)),
-            *preflight.study(testbeds),
-            *preflight.network(beds),
-            *preflight.programs(list(plugins)),
-            *preflight.trials(list(plugins)),
-            *preflight.confined(runs, registry.PLUGINS.drivers),
-            *preflight.backgrounds(loads),
-            *resources.checks(runs, registry.PLUGINS, available()),
-            *own_programs.checks(runs, registry.PLUGINS),
-        ]
+        checks = needs.checks([cell.run(replicate=0, block=0, position=0) for cell in study.cells], builds=False)
     elif profile is not None or overrides:
         raise click.UsageError(f"{'--set' if profile is None else '--profile'} is of a study: give STUDY too")
     else:
