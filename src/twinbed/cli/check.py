@@ -43,9 +43,12 @@ _LONG = 300
 @click.command(name="check")
 @click.argument("study_file", metavar="[STUDY]", required=False, type=click.Path(path_type=Path))
 @click.option("--profile", metavar="NAME", help="With the changes that STUDY lists below profiles.NAME.")
+@click.option(
+    "-s", "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a setting of STUDY, such as replicates=2."
+)
 @click.option("--boot", is_flag=True, help="Also boot guests with every NIC, where none has since this machine booted.")
 @click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
-def command(study_file: Path | None, profile: str | None, boot: bool, style: str) -> int:
+def command(study_file: Path | None, profile: str | None, overrides: tuple[str, ...], boot: bool, style: str) -> int:
     """Try what this machine can do: drivers, NICs, switches, trunks, parameters, instruments, workloads, background loads.
 
     With STUDY, try only what that study asks for. Nothing is changed: what is tried happens in trial labs that are gone
@@ -60,39 +63,16 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
     Exit code 0: all that is required works; 3: something does not.
     """
     from twinbed import registry
+    from twinbed.cli import needs
     from twinbed.cli.studyfile import read_study
-    from twinbed.hosts.resources import available
-    from twinbed.lab import matrix, own_programs, preflight, resources
+    from twinbed.lab import matrix
     from twinbed.render.rows import print_table
 
     if study_file:
-        study = read_study(study_file, (), profile)
-        testbeds = [
-            (name, registry.PLUGINS.drivers[choice.kind], choice.params)
-            for name, choices in study.testbeds.items()
-            for choice in choices
-        ]
-        beds = [(cell.topology, registry.PLUGINS.drivers[cell.testbed.kind], cell.testbed.params) for cell in study.cells]
-        plugins = dict.fromkeys((each.kind, each.params) for cell in study.cells for each in cell.accompanying())
-        loads = [
-            (registry.PLUGINS.drivers[cell.testbed.kind], choice.params)
-            for cell in study.cells
-            for choice in cell.backgrounds.values()
-        ]
-        runs = [cell.run(replicate=0, block=0, position=0) for cell in study.cells]
-        checks = [
-            *preflight.machine(needs_lab=any(driver.in_lab for _, driver, _ in testbeds)),
-            *preflight.study(testbeds),
-            *preflight.network(beds),
-            *preflight.programs(list(plugins)),
-            *preflight.trials(list(plugins)),
-            *preflight.confined(runs, registry.PLUGINS.drivers),
-            *preflight.backgrounds(loads),
-            *resources.checks(runs, registry.PLUGINS, available()),
-            *own_programs.checks(runs, registry.PLUGINS),
-        ]
-    elif profile is not None:
-        raise click.UsageError("--profile is of a study: give STUDY too")
+        study = read_study(study_file, overrides, profile)
+        checks = needs.checks([cell.run(replicate=0, block=0, position=0) for cell in study.cells], builds=False)
+    elif profile is not None or overrides:
+        raise click.UsageError(f"{'--set' if profile is None else '--profile'} is of a study: give STUDY too")
     else:
         checks = matrix.matrix(registry.PLUGINS, boot=boot)
     if style == "text":

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from twinbed.analyses import ANALYSES
+
+SUGGESTIONS = 3
+"""At most, as click has them for options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +54,17 @@ class LazyGroup(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in self.lazy:
-            import difflib
-
-            near = difflib.get_close_matches(args[0], self.lazy, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            ctx.fail(f"No such command {args[0]!r}.{hint}")
+            ctx.fail(f"No such command {args[0]!r}.{_hint(args[0], self.lazy)}")
         return super().resolve_command(ctx, args)
+
+
+def _hint(name: str, names: Iterable[str]) -> str:
+    """What was likely meant: an analysis at its place, else what is spelt alike."""
+    import difflib
+
+    if name in ANALYSES:
+        return f" It is 'twinbed {name if ANALYSES[name].own_command else f'analyse {name}'}'."
+    near = [repr(each) for each in difflib.get_close_matches(name, names, n=SUGGESTIONS)]
+    if len(near) > 1:
+        return f" Did you mean {', '.join(near[:-1])} or {near[-1]}?"
+    return f" Did you mean {near[0]}?" if near else ""

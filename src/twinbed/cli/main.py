@@ -42,6 +42,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "setup": Lazy("twinbed.cli.setup", "command", "The system packages that testbeds need and this machine lacks."),
     "studies": Lazy("twinbed.cli.studies", "command", "The studies that come with twinbed."),
     "sweep": Lazy("twinbed.cli.sweep", "command", "Remove what a dead lab left behind, by its id."),
+    "help": Lazy("twinbed.cli.help", "command", "What a command does, as its --help."),
 }
 
 
@@ -51,7 +52,7 @@ COMMANDS: Mapping[str, Lazy] = {
     epilog=codes.TEXT,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110, "obj": ResultsFolders()},
 )
-@click.version_option(twinbed.__version__, message="%(prog)s %(version)s")
+@click.version_option(twinbed.__version__, "-V", "--version", message="%(prog)s %(version)s")
 def cli() -> None:
     """How faithful is a virtual testbed to the real one, for your workload?
 

@@ -10,9 +10,10 @@ import click
 
 from twinbed.cli import captures
 from twinbed.contracts import exit_codes as codes
+from twinbed.readers.packets.unmatched import unknown_row, unknown_table
 from twinbed.readers.refusals import refusals
 from twinbed.render.output import opened
-from twinbed.render.quantities import share
+from twinbed.render.quantities import quantity, share
 
 if TYPE_CHECKING:
     from twinbed._core import PairedCapture, PairSummary
@@ -38,6 +39,8 @@ def command(first: Path, second: Path, mtu: int, tunnels: bool, style: str | Non
     Says what was lost between the two points, how the delay varied, what was reordered or duplicated, and which super-packets
     were split or merged. Clocks need not agree: only the variation of the delay is taken, and an offset is estimated as if the
     path were alike both ways. Addresses rewritten on the way (NAT) match nothing.
+
+    Exit code 1: the captures have no packet in common, so that nothing is known of the way (null, not 0), or one is cut off.
     """
     from twinbed import _core
 
@@ -48,23 +51,30 @@ def command(first: Path, second: Path, mtu: int, tunnels: bool, style: str | Non
 
         with refusals():
             rows, summary = _core.match_captures(*paths, mtu=mtu, tunnels=tunnels, as_rows=True)
+        if summary["nothing_matched"]:
+            rows = [unknown_row(row) for row in rows]
         with opened(output) as file:
             file.write(as_text([_short(row) for row in rows]).encode())
     else:
         with refusals():
             table, summary = _core.match_captures(*paths, mtu=mtu, tunnels=tunnels)
-        captures.write(table, style, output)
-    click.echo(f"{summary['matches']:,} packets found in both", err=True)
+        captures.write(unknown_table(table) if summary["nothing_matched"] else table, style, output)
     if summary["nothing_matched"]:
-        click.echo(f"  {summary['nothing_matched']}", err=True)
+        # Not among rows that a program reads.
+        click.echo(f"Nothing in common: {summary['nothing_matched']}", err=style != "text" and output is None)
+    else:
+        click.echo(f"{summary['matches']:,} packets found in both", err=True)
     offset = summary["clock_offset_if_symmetric_s"]
     if offset is not None:
-        click.echo(f"  the second clock is {offset * 1e6:+,.1f} µs of the first, if the path is alike both ways", err=True)
+        ahead = f"{quantity(abs(offset), 's')} {'behind' if offset < 0 else 'ahead of'}"
+        click.echo(f"  the second clock is {ahead} the first, if the path is alike both ways", err=True)
     for way, text in _reordered(summary).items():
         click.echo(f"  {way}: {text}", err=True)
     stops = [(capture, side["stopped"]) for capture, side in _sides(first, second, summary) if side["stopped"]]
     for capture, reason in stops:
         click.echo(f"twinbed: {capture}: {reason}", err=True)
+    if summary["nothing_matched"]:
+        return codes.NOTHING_SHARED
     return codes.INPUT_CUT if stops else codes.DONE
 
 
@@ -98,5 +108,5 @@ def _short(row: Mapping[str, Any]) -> dict[str, object]:
         ("p95", "delay_variation_p95_s"),
         ("max", "delay_variation_max_s"),
     ):
-        shown[f"{name} above least"] = None if row[column] is None else f"{row[column] * 1e6:.1f} µs"
+        shown[f"{name} above least"] = None if row[column] is None else quantity(row[column], "s")
     return shown

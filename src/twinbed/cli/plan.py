@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,11 +15,14 @@ from twinbed.model.run import Level
 from twinbed.render.rows import STYLES, print_json, print_table
 
 if TYPE_CHECKING:
+    from twinbed.cli.needs import Quick
     from twinbed.contracts.check import Check
     from twinbed.study.run import Run
     from twinbed.study.study import Study
 
 _BLOCKS_SHOWN = 3
+_REASON = 300
+"""Characters of a reason at most; JSON has all of it."""
 _RUNS_SHOWN = 20
 """Runs of a block that are shown; a longer block is cut. JSON and CSV have everything."""
 
@@ -40,6 +44,7 @@ _COMPARISONS = {
     metavar="KEY=VALUE",
     help="Override a setting of the study, such as replicates=2, workload.duration=1s or factors.payload=[500B].",
 )
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Results folder, as of run. Default: results/<study>.")
 @click.option(
     "--pilot",
     metavar="RESULTS",
@@ -57,6 +62,7 @@ def command(
     study_file: Path,
     profile: str | None,
     overrides: tuple[str, ...],
+    output: Path | None,
     pilot: Path | None,
     multifidelity: Path | None,
     style: str,
@@ -64,7 +70,8 @@ def command(
     """Show the cells of STUDY, the order of its runs, and the time and disk they will take. Nothing is run.
 
     The time is an estimate. The disk is an upper bound: captures of links that are full all the time. Below the plan is said
-    what so few replicates cannot show, whatever they measure, and how many can.
+    what so few replicates cannot show, whatever they measure, and how many can; what `twinbed check` would refuse on this
+    machine, as far as that is told in a few seconds and without asking others; and what `run` would go on with.
     With --pilot: how many replicates show each headline metric to be equivalent or different, with 80 and 90 % power, and what
     that takes; docs/planning.md says how that is worked out.
     With --multifidelity: how many draws of uncertain inputs on which testbed give the most precise mean of the reference in the
@@ -82,7 +89,9 @@ def command(
     on this machine (memory, processes, file descriptors), which is said below the plan, with how many pairs would.
     """
     from twinbed import design
+    from twinbed.cli.needs import quick
     from twinbed.cli.refusal import PreflightFailed
+    from twinbed.cli.standing import progress
     from twinbed.cli.studyfile import read_study
     from twinbed.cli.undecidable import undecidable
 
@@ -95,13 +104,18 @@ def command(
         _plan_by(study, runs, pilot, style)
     elif multifidelity is not None:
         _mix_by(study, runs, multifidelity, style)
-    elif style == "json":
-        cannot = [asdict(each) for each in undecidable(study)]
-        print_json({**_as_json(study, runs), "refused": [_refusal(check) for check in refused], "undecidable": cannot})
     elif style == "csv":
         print_table([_row(run) for run in runs], style)
     else:
-        _print_text(study, runs)
+        here, made = quick(_of_cells(study)), progress(study, runs, output)
+        if style == "json":
+            cannot = [asdict(each) for each in undecidable(study)]
+            refusals = [_refusal(check) for check in (*refused, *here.refused)]
+            about = {"refused": refusals, "untried": list(here.untried), "results": made.to_json()}
+            print_json({**_as_json(study, runs), **about, "undecidable": cannot})
+        else:
+            _print_text(study, runs)
+            click.echo("\n" + "\n".join([*_machine_lines(here), made.sentence()]))
     if refused:
         raise PreflightFailed(study.name, refused, "the plan holds for a machine with more")
 
@@ -112,7 +126,23 @@ def _refused(study: Study) -> Sequence[Check]:
     from twinbed.hosts.resources import available
     from twinbed.lab import resources
 
-    return resources.checks([cell.run(replicate=0, block=0, position=0) for cell in study.cells], registry.PLUGINS, available())
+    return resources.checks(_of_cells(study), registry.PLUGINS, available())
+
+
+def _of_cells(study: Study) -> list[Run]:
+    """A run of each cell."""
+    return [cell.run(replicate=0, block=0, position=0) for cell in study.cells]
+
+
+def _machine_lines(here: Quick) -> Iterator[str]:
+    """What would be refused on this machine, a line each, with the mend."""
+    for check in here.refused:
+        found = textwrap.shorten(check.found, _REASON, placeholder=" ...")
+        yield f"Not on this machine: {check.what}: {found}" + (f"; mend: {check.mend}" if check.mend else "")
+    for what in here.untried:
+        yield f"Not tried: {what} (`twinbed check` does)"
+    if not here.refused and not here.untried:
+        yield "This machine has all that the study needs."
 
 
 def _refusal(check: Check) -> dict[str, str]:

@@ -11,16 +11,18 @@ import click
 from rich.console import Console
 
 from twinbed import design, registry
+from twinbed.cli import needs
 from twinbed.cli.interim import Deciding
 from twinbed.cli.progress import watcher
 from twinbed.cli.refusal import PreflightFailed
+from twinbed.cli.standing import results_folder
 from twinbed.cli.undecidable import undecidable
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.site import Installed
 from twinbed.design.time import expense
-from twinbed.hosts.resources import allow_descriptors, available
+from twinbed.hosts.resources import allow_descriptors
 from twinbed.image import build, find, probe_path
-from twinbed.lab import own_programs, preflight, resources
+from twinbed.lab import preflight, resources
 from twinbed.lab.study import Ending, carry_out, chosen, due
 from twinbed.model.error import TwinbedError
 from twinbed.model.image import NO_IMAGE
@@ -40,7 +42,7 @@ def run_study(
     """Returns the exit code."""
     console = Console(stderr=True)
     runs = design.runs(study)
-    results = output or Path("results") / study.name
+    results = results_folder(study, output)
     folder = Folder(results)
     with folder.locked():
         wanted = chosen(runs, only)
@@ -87,32 +89,8 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
     """Preflight, then the image, built where it is not there yet. Raises PreflightFailed with every problem."""
     used = {run.testbed.kind for run in to_do}
     in_process = {name for name in used if registry.PLUGINS.drivers[name].in_process}
-    instruments = {choice.kind for run in to_do for choice in run.instruments.values()}
-    drivers = [(run.testbed_name, registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params) for run in to_do]
-    accompanying = list(dict.fromkeys((each.kind, each.params) for run in to_do for each in run.accompanying()))
-    checks = [
-        *preflight.machine(
-            needs_lab=any(registry.PLUGINS.drivers[name].in_lab for name in used),
-            captures=not instruments.isdisjoint(("packets", "monitor")),
-            system_calls="syscalls" in instruments and "container" in used,
-            builds=True,
-        ),
-        *preflight.study(drivers),
-        *preflight.network([(run.topology, registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params) for run in to_do]),
-        *preflight.programs(accompanying),
-        *preflight.trials(accompanying),
-        *preflight.confined(to_do, registry.PLUGINS.drivers),
-        *preflight.backgrounds(
-            [
-                (registry.PLUGINS.drivers[run.testbed.kind], choice.params)
-                for run in to_do
-                for choice in run.backgrounds.values()
-            ]
-        ),
-        preflight.disk_space(results, expense(to_do).bytes, all(run.topology.link.rate is not None for run in to_do)),
-        *resources.checks(to_do, registry.PLUGINS, available()),
-        *own_programs.checks(to_do, registry.PLUGINS),
-    ]
+    rates_known = all(run.topology.link.rate is not None for run in to_do)
+    checks = [*needs.checks(to_do, builds=True), preflight.disk_space(results, expense(to_do).bytes, rates_known)]
     problems = [check for check in checks if check.required and not check.works]
     if problems:
         raise PreflightFailed(study.name, problems, "`twinbed check` tries everything and changes nothing")

@@ -7,6 +7,8 @@ SOME_FAILED = 1
 """Some runs failed, or are left to do."""
 INPUT_CUT = 1
 """A file ended in the middle; what is before that was read."""
+NOTHING_SHARED = 1
+"""Two captures have no packet in common."""
 USAGE = 2
 """The command line or the study is wrong."""
 PREFLIGHT = 3
@@ -21,6 +23,6 @@ OUTPUT_GONE = 141
 """Whoever read the output has gone, as after ``| head``: as of a program that SIGPIPE ended."""
 
 TEXT = (
-    "Exit codes: 0 done, 1 some runs failed or a file is cut off, 2 usage or study error, 3 preflight, "
+    "Exit codes: 0 done, 1 some runs failed, a file is cut off or captures share nothing, 2 usage or study error, 3 preflight, "
     "4 compared and different, 5 compared and inconclusive, 130 interrupted, 141 nobody reads the output."
 )

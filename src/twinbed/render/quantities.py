@@ -12,6 +12,7 @@ from dataclasses import dataclass
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 _PREFIXED = {"bytes": "B", "B": "B", "bit": "bit", "bit/s": "bit/s", "bytes/s": "B/s", "s": "s", "seconds": "s", "Hz": "Hz"}
 NONE = "–"
+_LONG_S = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,18 @@ def unit_scale(unit: str, values: Sequence[float | None]) -> UnitScale:
         if largest >= factor and not (factor < 1 and symbol[0] in "Bb"):
             return UnitScale(factor, prefix + symbol)
     return UnitScale(1.0, symbol)
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """One value with its unit, to three digits: ``70.0 ms``, ``842 µs``, ``0 s``; longer times as ``duration`` has them."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    if unit == "s" and value >= _LONG_S:
+        return duration(value)
+    rounded = float(f"{value:.3g}")
+    scale = unit_scale(unit, [rounded])
+    shown = f"{rounded / scale.factor:#.3g}".removesuffix(".") if rounded else "0"
+    return f"{shown} {scale.unit}".rstrip()
 
 
 def number(value: float | None, half_width: float | None = None) -> str:

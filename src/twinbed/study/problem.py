@@ -23,7 +23,8 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake; printed as ``file:line:column: key: message; allowed: ...; did you mean 'x'?``."""
+    """One mistake; printed as ``file:line:column: key: message; allowed: ...; did you mean 'x'?``. An option that holds a
+    name, such as ``--profile``, has no line and column."""
 
     file: str
     line: int
@@ -39,7 +40,8 @@ class Problem:
         return cls(place.file, place.line, place.column, key, message, allowed, nearest)
 
     def __str__(self) -> str:
-        text = f"{self.file}:{self.line}:{self.column}: " + (f"{self.key}: " if self.key else "") + self.message
+        place = self.file if self.file.startswith("--") else f"{self.file}:{self.line}:{self.column}"
+        text = f"{place}: " + (f"{self.key}: " if self.key else "") + self.message
         if self.allowed:
             text += f"; allowed: {self.allowed}"
         if self.nearest is not None:

@@ -81,9 +81,8 @@ def read_profiles(root: Entries, problems: list[Problem]) -> Mapping[str, Profil
 def chosen(name: str | None, profiles: Mapping[str, Profile], problems: list[Problem]) -> Profile | None:
     """The profile that is asked for. An unknown one is appended to ``problems``."""
     if name is not None and name not in profiles:
-        there = listed(profiles) or "none: this study has no profiles"
-        message = f"{name!r} is not a profile of this study"
-        problems.append(Problem.at(Position(OPTION, 1, 1), "", message, there, nearest(name, profiles)))
+        message = f"{name!r} is not a profile of this study" + ("" if profiles else ", which has none: leave the option out")
+        problems.append(Problem.at(Position(OPTION, 1, 1), "", message, listed(profiles), nearest(name, profiles)))
     return None if name is None else profiles.get(name)
 
 

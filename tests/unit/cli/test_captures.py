@@ -16,6 +16,7 @@ from twinbed.cli.captures import chosen_style
 from twinbed.cli.main import run
 from twinbed.contracts import exit_codes as codes
 from twinbed.model.error import TwinbedError
+from twinbed.render.quantities import quantity
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 CAPTURES = GOLDEN / "captures"
@@ -173,6 +174,53 @@ def test_matching_says_what_was_lost_on_the_way(shown):
     rows = json.loads(text)
     assert code == codes.DONE and "packets found in both" in said
     assert sum(row["lost_packets"] for row in rows) == 5 and sum(row["duplicated_packets"] for row in rows) == 2
+
+
+STRANGERS = GOLDEN / "udp/tbf.pcap", GOLDEN / "pairs/relay-tcp/b.pcap"
+"""Other hosts at other times."""
+
+
+def test_captures_without_a_packet_in_common_say_so_and_know_of_no_loss(shown, tmp_path):
+    code, text, _ = shown("match", *STRANGERS)
+    assert code == codes.NOTHING_SHARED == 1 and "Nothing in common: " in text
+    code, text, said = shown("match", "--format", "json", *STRANGERS)
+    rows = json.loads(text)
+    assert code == 1 and "Nothing in common: " in said
+    assert sum(row["sent_packets"] for row in rows) == 158, "tcpdump's packets of tbf.pcap"
+    unknown = {name for name in rows[0] if rows[0][name] is None}
+    assert {"lost_packets", "lost_payload_bytes", "reordered_packets", "duplicated_packets", "appeared_packets"} <= unknown
+    assert all({name for name in row if row[name] is None} == unknown for row in rows)
+    code, text, _ = shown("match", *STRANGERS, "-o", tmp_path / "rows.parquet")
+    assert code == 1 and text.startswith("Nothing in common: ")
+    assert pq.read_table(tmp_path / "rows.parquet")["lost_packets"].null_count == len(rows)
+
+
+def test_delays_are_scaled_for_people_and_not_for_programs(shown):
+    files = GOLDEN / "pairs/relay-tcp/a.pcap", GOLDEN / "pairs/relay-tcp/b.pcap"
+    text = shown("match", *files)[1]
+    rows = json.loads(shown("match", "--format", "json", *files)[1])
+    for row, line in zip(rows, text.splitlines()[1:], strict=True):
+        words = line.split()
+        for column, number, unit in zip(("p50", "p95", "max"), words[-6::2], words[-5::2], strict=True):
+            value = row[f"delay_variation_{column}_s"]
+            assert float(number) / {"µs": 1e6, "ms": 1e3}[unit] == pytest.approx(value, rel=0.005)
+            assert 1 <= float(number) < 1000
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (0.07, "70.0 ms"),
+        (842e-6, "842 µs"),
+        (0.9996, "1.00 s"),
+        (0.0, "0 s"),
+        (61.25, "61.2 s"),
+        (8 * 86400.0, "192 h 0 min"),
+        (None, "–"),
+    ],
+)
+def test_a_time_is_written_to_three_digits(value: float | None, text: str):
+    assert quantity(value, "s") == text
 
 
 def test_a_full_place_to_write_is_named(shown, tmp_path):

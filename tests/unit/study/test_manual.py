@@ -72,6 +72,9 @@ def test_ready_studies_are_right(path: Path) -> None:
     study = load(path.read_text(), path.name, registry.catalogue())
     assert study.name == path.stem
     assert design.runs(study)
+    quick = load(path.read_text(), path.name, registry.catalogue(), profile="quick")
+    seconds, whole = (design.expense(design.runs(each)).seconds for each in (quick, study))
+    assert seconds < whole and seconds <= 12 * 60, "each has a profile for a first look, as README.md says"
 
 
 @pytest.mark.parametrize("name", ["transactions-2017", "icnc-2019", "nic-survey"])

@@ -12,6 +12,7 @@ from twinbed import _core
 from twinbed.metrics.metric import Value
 from twinbed.metrics.packets import PATH_COUNTS, value
 from twinbed.readers.packets.link import CLIENT, Capture
+from twinbed.readers.packets.unmatched import unknown_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,6 +38,8 @@ DENSITIES = {"reorder_density": "displacement", "reorder_buffer_occupancy_densit
 def match(client: Path, server: Path) -> dict[str, pa.Table]:
     """The table ``paths``: a row for each direction of a connection seen by both; and the tables of DENSITIES."""
     table, summary = _core.match_captures(str(client), str(server))
+    if summary["nothing_matched"]:
+        table = unknown_table(table)
     ways = {way: direction for direction, way in WAYS.items()}
     of_displacement = _density("displacement", summary["reorder_density"], ways)
     of_occupancy = _density("occupancy", summary["reorder_buffer_occupancy_density"], ways)

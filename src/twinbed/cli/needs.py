@@ -1,0 +1,95 @@
+"""What a study needs of this machine, tried: for `check`, for `run` before it begins, for `plan` as far as it is quick."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from twinbed import registry
+from twinbed.contracts.check import Check
+from twinbed.contracts.params import DriverParams
+from twinbed.contracts.plugins import AnyDriver
+from twinbed.hosts.resources import available
+from twinbed.lab import own_programs, preflight, resources
+from twinbed.study.run import Run
+
+QUICK_S = 5.0
+"""For `plan`. All that is tried on this machine took 1.3 to 2.9 s for the studies in `studies/`, with a load of 14 on two CPUs,
+and 0.4 s of CPU time: only programs of instruments that do not answer come near it."""
+
+
+def checks(runs: Sequence[Run], *, builds: bool) -> list[Check]:
+    """All that is tried. ``builds``: whether the caller builds the image next, where there is none."""
+    return [check for stage in _stages(runs, builds).values() for check in stage()]
+
+
+@dataclass(frozen=True, slots=True)
+class Quick:
+    """What is told in a short time."""
+
+    refused: tuple[Check, ...]
+    untried: tuple[str, ...]
+    """What was left to `check`, and why."""
+
+
+def quick(runs: Sequence[Run]) -> Quick:
+    """What would be refused here, but for memory, processes and files. No host elsewhere is asked."""
+    here = [run for run in runs if _is_here(run)]
+    elsewhere = dict.fromkeys(run.testbed_name for run in runs if not _is_here(run))
+    untried = [f"hosts of {name}, which are not on this machine" for name in elsewhere]
+    refused: list[Check] = []
+    until = time.monotonic() + QUICK_S
+    for name, stage in _stages(here, builds=True).items():
+        if name == _RESOURCES:
+            continue  # which the plan knows without trying
+        if time.monotonic() > until:
+            untried.append(f"{name}, for want of time")
+            continue
+        refused += [check for check in stage() if check.required and not check.works]
+    return Quick(tuple(dict.fromkeys(refused)), tuple(untried))
+
+
+_RESOURCES = "memory, processes and files"
+
+
+def _stages(runs: Sequence[Run], builds: bool) -> Mapping[str, Callable[[], Sequence[Check]]]:
+    """What is tried, in the order of the answer; nothing is before it is asked for. Foreign programs come last."""
+    plugins = registry.PLUGINS
+    drivers = {run.testbed.kind: plugins.drivers[run.testbed.kind] for run in runs}
+    instruments = {choice.kind for run in runs for choice in run.instruments.values()}
+    accompanying = list(dict.fromkeys((each.kind, each.params) for run in runs for each in run.accompanying()))
+    loads = [(drivers[run.testbed.kind], choice.params) for run in runs for choice in run.backgrounds.values()]
+    beds = [(run.topology, drivers[run.testbed.kind], run.testbed.params) for run in runs]
+    return {
+        "the machine": lambda: preflight.machine(
+            needs_lab=any(driver.in_lab for driver in drivers.values()),
+            captures=not instruments.isdisjoint(("packets", "monitor")),
+            system_calls="syscalls" in instruments and "container" in drivers,
+            builds=builds,
+        ),
+        "testbeds": lambda: preflight.study(list(_testbeds(runs, drivers))),
+        "the network": lambda: preflight.network(beds),
+        "programs of the image": lambda: preflight.programs(accompanying),
+        "workloads": lambda: preflight.confined(runs, plugins.drivers),
+        "background loads": lambda: preflight.backgrounds(loads),
+        _RESOURCES: lambda: resources.checks(runs, plugins, available()),
+        "programs of hosts": lambda: own_programs.checks(runs, plugins),
+        "programs of instruments": lambda: preflight.trials(accompanying),
+    }
+
+
+def _testbeds(runs: Sequence[Run], drivers: Mapping[str, AnyDriver]) -> Iterator[tuple[str, AnyDriver, DriverParams]]:
+    """Each once: trying one may take as long as logging in to its hosts."""
+    given: list[tuple[str, AnyDriver, DriverParams]] = []
+    for run in runs:
+        testbed = (run.testbed_name, drivers[run.testbed.kind], run.testbed.params)
+        if testbed not in given:
+            given.append(testbed)
+            yield testbed
+
+
+def _is_here(run: Run) -> bool:
+    """Whether all its hosts are on this machine."""
+    driver = registry.PLUGINS.drivers[run.testbed.kind]
+    return driver.in_process or all(kind.host_need() is not None for kind in run.testbed.params.kinds().values())

@@ -1,0 +1,118 @@
+"""What a plan says of this machine and of the results that there are. Runs are of the fake testbed, which takes no time."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from twinbed.cli import needs
+from twinbed.cli.main import run
+from twinbed.contracts import exit_codes as codes
+from twinbed.contracts.check import Check
+from twinbed.lab import preflight
+
+STUDY = """
+study: here
+testbeds: {one: {driver: fake, seed: 1}, two: {driver: fake, seed: 2}}
+workload: {kind: planted}
+instruments: []
+factors: {testbed: [one, two]}
+replicates: 3
+profiles: {quick: {replicates: 2}}
+"""
+ELSEWHERE = """
+study: there
+testbeds: {real: {driver: remote, hosts: {client: root@192.0.2.1, server: root@192.0.2.2}}, model: {driver: model}}
+workload: {kind: http, duration: 1s}
+instruments: []
+factors: {testbed: [real, model]}
+replicates: 3
+"""
+LACKING = Check("flux", False, "there is no flux", "apt-get install flux-capacitor")
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.yaml").write_text(STUDY)
+    return tmp_path
+
+
+def planned(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+    assert run(["plan", "s.yaml", *words]) == codes.DONE
+    return capsys.readouterr().out.splitlines()
+
+
+def as_json(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
+    return json.loads("\n".join(planned(capsys, "--format", "json", *words)))
+
+
+def test_the_runs_that_are_there_are_counted(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert planned(capsys)[-1] == "No runs are in results/here yet."
+    assert not (place / "results").exists(), "planning makes nothing"
+    assert run(["run", "s.yaml", "--no-report", "--only", "testbed=one"]) == codes.DONE
+    capsys.readouterr()
+    assert planned(capsys)[-1] == "3 of 6 runs are in results/here: run goes on with 3."
+    assert planned(capsys, "-s", "replicates=5")[-1] == "3 of 10 runs are in results/here: run goes on with 7."
+    assert planned(capsys, "-s", "replicates=2")[-1].endswith("run goes on with 2. 1 more are of other settings.")
+    assert planned(capsys, "--profile", "quick")[-1] == "No runs are in results/here-quick yet."
+    assert planned(capsys, "-o", "elsewhere")[-1] == "No runs are in elsewhere yet."
+    counts = {"planned": 6, "complete": 3, "failed": 0, "due": 3, "of_other_settings": 0}
+    assert as_json(capsys)["results"] == {"folder": "results/here", **counts}
+
+
+def test_what_it_counts_as_due_is_what_run_makes(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(["run", "s.yaml", "--no-report", "--only", "testbed=two"])
+    (record, *_) = sorted((place / "results/here/runs").glob("*/run.json"))
+    record.write_text(record.read_text().replace('"status": "complete"', '"status": "failed"'))
+    capsys.readouterr()
+    text = planned(capsys)[-1]
+    assert text == "3 of 6 runs are in results/here (1 failed: --retry-failed makes them again): run goes on with 3."
+    before = len(list((place / "results/here/runs").iterdir()))
+    run(["run", "s.yaml", "--no-report"])
+    assert len(list((place / "results/here/runs").iterdir())) - before == 3
+    capsys.readouterr()
+    assert planned(capsys)[-1].endswith("run has none left to make.")
+
+
+def test_what_check_refuses_is_a_line_with_its_mend(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "This machine has all that the study needs." in planned(capsys)
+    optional = Check("wings", False, "none", required=False)
+    monkeypatch.setattr(preflight, "study", lambda _: [LACKING, optional])
+    lines = planned(capsys)
+    assert "Not on this machine: flux: there is no flux; mend: apt-get install flux-capacitor" in lines
+    assert not [line for line in lines if "wings" in line or "has all that" in line]
+    assert as_json(capsys)["refused"] == [{"what": "flux", "found": "there is no flux", "mend": LACKING.mend}]
+    assert run(["check", "s.yaml"]) == codes.PREFLIGHT
+    assert run(["run", "s.yaml"]) == codes.PREFLIGHT
+
+
+def test_other_machines_are_not_asked(place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    (place / "s.yaml").write_text(ELSEWHERE)
+    asked = []
+    monkeypatch.setattr(preflight, "study", lambda testbeds: asked.append([name for name, _, _ in testbeds]) or [])
+    lines = planned(capsys)
+    assert "Not tried: hosts of real, which are not on this machine (`twinbed check` does)" in lines
+    assert asked == [["model"]]
+
+
+def test_it_takes_no_longer_than_a_few_seconds(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+
+    def slow(**_: object) -> list[Check]:
+        now[0] += needs.QUICK_S + 1
+        return [LACKING]
+
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(preflight, "machine", slow)
+    here = as_json(capsys)
+    assert [each["what"] for each in here["refused"]] == ["flux"]
+    assert here["untried"][0] == "testbeds, for want of time"
+    assert here["untried"][-1] == "programs of instruments, for want of time"
