@@ -56,7 +56,7 @@ class Head(BaseModel):
         f"{LEAST_PAIRS} replicates if not given",
     )
     seed: Annotated[StrictInt, Field(ge=0)] | None = Field(
-        None, examples=[20190221], description="of the random order; derived from the name if not given"
+        None, examples=[20190221], description="what makes the random order repeatable; derived from the name if not given"
     )
     margin: Share = Field(0.1, gt=0, lt=1, description="how far apart still counts as equivalent")
     confidence: Share = Field(0.95, ge=0.5, lt=1, description="level of the intervals")
