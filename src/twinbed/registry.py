@@ -25,6 +25,7 @@ from twinbed.instruments.syscalls import syscalls
 from twinbed.metrics import completeness, overlap, pace, usage
 from twinbed.metrics import monitor as monitor_metrics
 from twinbed.metrics.derived import FAIRNESS, declared
+from twinbed.metrics.metric import Metric
 from twinbed.published.printed import table_names
 from twinbed.study.catalogue import Catalogue
 from twinbed.testbeds.container import container
@@ -190,6 +191,11 @@ def catalogue() -> Catalogue:
         workloads={name: plugin.params for name, plugin in PLUGINS.workloads.items()},
         instruments={name: plugin.params for name, plugin in PLUGINS.instruments.items()},
         backgrounds={name: plugin.params for name, plugin in PLUGINS.backgrounds.items()},
+        summaries={
+            name: plugin.summary
+            for plugins in (PLUGINS.drivers, PLUGINS.workloads, PLUGINS.accompanying)
+            for name, plugin in plugins.items()
+        },
         metrics=metrics,
         printed=table_names(),
     )
@@ -206,3 +212,29 @@ def metrics(workload: str, others: Sequence[str]) -> Mapping[str, str]:
         FAIRNESS.name: FAIRNESS.unit,
         **{metric.name: metric.unit for metric in (*pace.METRICS, *completeness.METRICS, *monitor_metrics.EXTRA_METRICS)},
     }
+
+
+def every_metric() -> Mapping[str, tuple[Metric, tuple[str, ...]]]:
+    """Every metric by its name, those per unit of work too, and what measures it, for readers."""
+    works = dict.fromkeys(workload.work for workload in PLUGINS.workloads.values())
+    found: dict[str, tuple[Metric, tuple[str, ...]]] = {}
+
+    def add(metrics: Mapping[str, Metric], by: str) -> None:
+        for name, metric in metrics.items():
+            known, measured_by = found.get(name, (metric, ()))
+            found[name] = known, tuple(dict.fromkeys((*measured_by, by)))
+
+    for workload in PLUGINS.workloads.values():
+        add(declared(workload.metrics, workload.work), f"workload {workload.name}")
+    for kind, plugins in (("instrument", PLUGINS.instruments), ("background", PLUGINS.backgrounds)):
+        for plugin in plugins.values():
+            for work in works:
+                add(declared(plugin.metrics, work), f"{kind} {plugin.name}")
+    for work in works:
+        add(declared(usage.METRICS, work), "every run")
+    add({each.name: each for each in (FAIRNESS, overlap.OVERLAP)}, "runs of two or more pairs")
+    add({each.name: each for each in (*pace.METRICS, *completeness.METRICS)}, "instrument packets")
+    add({each.name: each for each in monitor_metrics.EXTRA_METRICS}, "instrument monitor")
+    for each in formats().values():
+        add({metric.name: metric for metric in each.metrics}, f"files in the format {each.name}")
+    return found

@@ -49,9 +49,11 @@ _MEASURED = r"^stress-ng: \w+: +\[\d+\] {stressor} +(\d+) +(\d+\.\d+) "
 class StressParams(BackgroundParams):
     """How many workers of each kind, and where."""
 
-    cpu: int = Field(0, ge=0, le=MOST_WORKERS, description="workers that compute, at each place")
-    io: int = Field(0, ge=0, le=MOST_WORKERS, description="workers that have caches written to disk, at each place")
-    memory: int = Field(0, ge=0, le=MOST_WORKERS, description="workers that write memory, at each place")
+    cpu: int = Field(0, ge=0, le=MOST_WORKERS, examples=[2], description="workers that compute, at each place")
+    io: int = Field(
+        0, ge=0, le=MOST_WORKERS, examples=[2], description="workers that have caches written to disk, at each place"
+    )
+    memory: int = Field(0, ge=0, le=MOST_WORKERS, examples=[1], description="workers that write memory, at each place")
     memory_size: Size = Field(64 * 2**20, ge=2**20, le=2**40, description="memory of each memory worker, such as 64MiB")
     where: Literal["machine", "hosts", "clients", "servers"] = Field(
         "machine", description="the machine that carries the testbed, every host, or those of one role"

@@ -18,6 +18,7 @@ from twinbed.contracts import exit_codes as codes
 from twinbed.model.error import TwinbedError
 
 COMMANDS: Mapping[str, Lazy] = {
+    "describe": Lazy("twinbed.cli.describe", "command", "What a study file may say: every setting, metric and factor."),
     "check": Lazy("twinbed.cli.check", "command", "What this machine can do, what is missing, how to get it."),
     "plan": Lazy("twinbed.cli.plan", "command", "The cells, order, time and disk of a study; nothing is run."),
     "run": Lazy("twinbed.cli.run", "command", "Run a study, or go on with it."),
@@ -100,7 +101,7 @@ def _explain(error: TwinbedError) -> None:
     if isinstance(error, StudyError):
         count = len(error.problems)
         click.echo(error.message, err=True)
-        click.echo(f"{count} problem{'s' if count > 1 else ''}; docs/study-file.md describes every key", err=True)
+        click.echo(f"{count} problem{'s' if count > 1 else ''}; `twinbed describe` tells what a study may say", err=True)
         return
     click.echo(f"twinbed: {error.message}", err=True)
     if error.advice:

@@ -44,6 +44,7 @@ class HostSettings(DriverParams):
     congestion_control: str | None = Field(
         None,
         pattern="^[a-z_0-9]+$",
+        examples=["reno"],
         description="TCP's on every host; null leaves each kernel its own; reno is the one that every host may be given",
     )
     autocorking: OnOff | None = Field(None, description="whether TCP joins small writes while packets wait to be sent")
@@ -55,6 +56,7 @@ class HostSettings(DriverParams):
         None,
         ge=1,
         le=1000,
+        examples=[10, 4],
         description="segments that TCP sends before the first acknowledgement (initcwnd of the hosts' routes); null: as it is, "
         "which is 10",
     )
@@ -64,10 +66,18 @@ class HostSettings(DriverParams):
         "kernel lets them, which depends on its version and its memory",
     )
     receive_buffer: Size | None = Field(
-        None, ge=4096, le=2**30, description="of every TCP socket, fixed: no tuning by the kernel; null: as buffers says"
+        None,
+        ge=4096,
+        le=2**30,
+        examples=["1MiB"],
+        description="of every TCP socket, fixed: no tuning by the kernel; null: as buffers says",
     )
     send_buffer: Size | None = Field(
-        None, ge=4096, le=2**30, description="of every TCP socket, fixed: no tuning by the kernel; null: as buffers says"
+        None,
+        ge=4096,
+        le=2**30,
+        examples=["1MiB"],
+        description="of every TCP socket, fixed: no tuning by the kernel; null: as buffers says",
     )
 
     @model_validator(mode="after")
@@ -107,6 +117,7 @@ class LabHostSettings(HostSettings):
     mac_prefix: str | None = Field(
         None,
         pattern="^[0-9a-f][02468ace](:[0-9a-f]{2}){2}$",
+        examples=["52:54:00"],
         description="first three bytes of the NICs' hardware addresses, such as 52:54:00; null: 02:00:0a, locally administered",
     )
 

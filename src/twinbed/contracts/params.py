@@ -25,6 +25,9 @@ class PluginParams(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    typical: ClassVar[Mapping[str, object]] = {}
+    """Settings that a first study gives, where the defaults are not enough."""
+
 
 @dataclass(frozen=True, slots=True)
 class HostNeed:

@@ -23,8 +23,10 @@ class UntilDecided(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     least: Annotated[StrictInt, Field(ge=4, le=1000)] = Field(5, description="replicates of each cell before the first look")
-    most: Annotated[StrictInt, Field(ge=5, le=1000)] = Field(description="replicates of each cell at the last look")
-    budget: Duration | None = Field(None, gt=0, description="time that all runs together may take")
+    most: Annotated[StrictInt, Field(ge=5, le=1000)] = Field(
+        examples=[30], description="replicates of each cell at the last look"
+    )
+    budget: Duration | None = Field(None, gt=0, examples=["2h"], description="time that all runs together may take")
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,16 +30,27 @@ class Link(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    rate: Rate | None = Field(None, gt=0, description="bits per second each way, such as 1gbit; null leaves the link unshaped")
+    rate: Rate | None = Field(
+        None, gt=0, examples=["100mbit"], description="bits per second each way, such as 1gbit; null leaves the link unshaped"
+    )
     shaper: Literal["htb", "tbf"] = Field("htb", description="queueing discipline that enforces the rate")
-    burst: Size | None = Field(None, description="bytes that may pass at once; null: 1 ms at the rate, at least 65 KiB")
-    delay: Duration | None = Field(None, ge=0, le=60, description="one-way delay added to each direction of a path")
-    jitter: Duration | None = Field(None, gt=0, le=60, description="the delay varies evenly within this much of it")
-    loss: Share | None = Field(None, gt=0, lt=1, description="share of packets lost at random in each direction")
+    burst: Size | None = Field(
+        None, examples=["128KiB"], description="bytes that may pass at once; null: 1 ms at the rate, at least 65 KiB"
+    )
+    delay: Duration | None = Field(
+        None, ge=0, le=60, examples=["5ms"], description="one-way delay added to each direction of a path"
+    )
+    jitter: Duration | None = Field(
+        None, gt=0, le=60, examples=["1ms"], description="the delay varies evenly within this much of it"
+    )
+    loss: Share | None = Field(
+        None, gt=0, lt=1, examples=["0.1%"], description="share of packets lost at random in each direction"
+    )
     queue: int | None = Field(
         None,
         ge=1,
         le=10_000_000,
+        examples=[1000],
         description="packets that may wait at the shaper; null: the kernel's own, or what the delay needs",
     )
     emulated_at: Place = Field(
@@ -118,28 +129,35 @@ class Topology(BaseModel):
         description="pairs: clients and servers, one to one; star: so too, with clients on one switch, servers on another,"
         " and one link that all of them share between the two",
     )
-    pairs: int = Field(1, ge=1, le=80, description="number of client/server pairs")
+    pairs: int = Field(1, ge=1, le=80, examples=[4], description="number of client/server pairs")
     switch: Literal["bridge", "openvswitch", "openvswitch-netdev"] = Field(
         "bridge",
         description="what joins the links: bridge, the Linux bridge; openvswitch, with the kernel's datapath;"
         " openvswitch-netdev, with the userspace datapath",
     )
     vlan: int | None = Field(
-        None, ge=1, le=4094, description="VLAN that the hosts' ports are in; null: the switch tags nothing"
+        None, ge=1, le=4094, examples=[7], description="VLAN that the hosts' ports are in; null: the switch tags nothing"
     )
     trunk: Literal["none", "plain", "vlan", "gre", "vxlan"] = Field(
         "none",
         description="none: one switch; else clients and servers are on two machines, and this joins their switches",
     )
     client_machines: int = Field(
-        1, ge=1, description="machines that clients are spread over, in turn, each joined by a trunk to the servers' machine"
+        1,
+        ge=1,
+        examples=[2],
+        description="machines that clients are spread over, in turn, each joined by a trunk to the servers' machine",
     )
     uplink: Rate | None = Field(
-        None, gt=0, description="rate each way of what joins the two switches of a star; null: not shaped"
+        None, gt=0, examples=["1gbit"], description="rate each way of what joins the two switches of a star; null: not shaped"
     )
-    routers: int = Field(0, ge=0, le=16, description="routers in a chain between clients and servers")
+    routers: int = Field(0, ge=0, le=16, examples=[1], description="routers in a chain between clients and servers")
     bystanders: int = Field(
-        0, ge=0, le=80, description="further client/server pairs that take no part in the workload, for a background load"
+        0,
+        ge=0,
+        le=80,
+        examples=[2],
+        description="further client/server pairs that take no part in the workload, for a background load",
     )
     link: Link = Field(Link(), description="every host's link to the switch")
 

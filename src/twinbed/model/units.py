@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import lru_cache
 from typing import Annotated, TypeAlias
@@ -116,6 +117,11 @@ def format_size(size_bytes: int) -> str:
     return _format(Decimal(size_bytes), SIZE_UNITS)
 
 
+def format_rate(rate: int) -> str:
+    """The shortest text that ``parse_rate`` reads as exactly this many bits per second."""
+    return _format(Decimal(rate), RATE_UNITS)
+
+
 def format_duration(duration_s: float) -> str:
     """The shortest text that ``parse_duration`` reads as exactly this many seconds."""
     return _format(Decimal(repr(float(duration_s))), DURATION_UNITS)
@@ -165,15 +171,70 @@ def parse_switch(value: object) -> object:
     return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
 
 
-Size: TypeAlias = Annotated[int, BeforeValidator(parse_size)]
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """How a quantity is written: beside its parser in a setting's type, for manuals and editors."""
+
+    name: str
+    unit: str
+    """The base unit, of a plain number."""
+    allowed: str
+    examples: tuple[str, ...]
+    pattern: str
+    """ECMA 262's and Python's, of every text that the parser reads."""
+    read: Callable[[object], float]
+    """Base units. Raises QuantityError."""
+    write: Callable[[float], str]
+    """A value in base units as a text."""
+
+
+def _pattern(units: str) -> str:
+    return rf"^\s*(\d+(\.\d+)?|\.\d+)\s*({units})?\s*$"
+
+
+def _any_case(units: Mapping[str, int]) -> str:
+    return "|".join("".join(f"[{letter.upper()}{letter}]" for letter in unit) for unit in units) + "|"
+
+
+SIZE = Quantity(
+    "size",
+    "bytes",
+    SIZE_ALLOWED,
+    ("64KiB", "1MiB", "1MB", "500B"),
+    _pattern("|".join(SIZE_UNITS)),
+    parse_size,
+    lambda value: format_size(int(value)),
+)
+RATE = Quantity(
+    "rate",
+    "bits per second",
+    RATE_ALLOWED,
+    ("100mbit", "10kbit", "1gbit", "1Gbit/s"),
+    _pattern(f"({_any_case(RATE_UNITS)})(/[Ss])?"),
+    parse_rate,
+    lambda value: format_rate(int(value)),
+)
+DURATION = Quantity(
+    "duration",
+    "seconds",
+    DURATION_ALLOWED,
+    ("10ms", "5us", "1s", "90s", "2m", "1h"),
+    _pattern("|".join((*DURATION_UNITS, "µs", "μs"))),
+    parse_duration,
+    format_duration,
+)
+SHARE = Quantity("share", "of one", SHARE_ALLOWED, ("10%", "0.1"), _pattern("%"), parse_share, format_share)
+QUANTITIES = (SIZE, RATE, DURATION, SHARE)
+
+Size: TypeAlias = Annotated[int, BeforeValidator(parse_size), SIZE]
 """Bytes."""
-Rate: TypeAlias = Annotated[int, BeforeValidator(parse_rate)]
+Rate: TypeAlias = Annotated[int, BeforeValidator(parse_rate), RATE]
 """Bits per second."""
-Duration: TypeAlias = Annotated[float, BeforeValidator(parse_duration)]
+Duration: TypeAlias = Annotated[float, BeforeValidator(parse_duration), DURATION]
 """Seconds."""
 Sample: TypeAlias = Annotated[str, BeforeValidator(parse_sample)]
 """Of hosts: ``all``, or ``random`` and a share."""
-Share: TypeAlias = Annotated[float, BeforeValidator(parse_share)]
+Share: TypeAlias = Annotated[float, BeforeValidator(parse_share), SHARE]
 """A fraction of one."""
 Switch: TypeAlias = Annotated[bool, BeforeValidator(parse_switch)]
 """``on`` or ``off``."""

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 
 from twinbed.study.catalogue import Catalogue
 from twinbed.study.document import Entries, parse
+from twinbed.study.keys import KEYS
 from twinbed.study.override import override
 from twinbed.study.problem import Position, Problem, StudyError, listed
 from twinbed.study.profile import FIXED, Profile, chosen, read_profiles
-from twinbed.study.reader import KEYS, StudyReader
+from twinbed.study.reader import StudyReader
 from twinbed.study.study import Study
 
 
@@ -56,5 +57,5 @@ def _read_with(
     changeable = tuple(key for key in KEYS if key not in FIXED)
     changed = root if profile is None else profile.put_in(root, changeable, problems)
     for number, item in enumerate(overrides, start=1):
-        changed = override(changed, item, number, (KEYS[0], *changeable), problems)
+        changed = override(changed, item, number, ("study", *changeable), problems)
     return StudyReader(changed, root, catalogue, problems).study(filename, text, tuple(overrides), profile)

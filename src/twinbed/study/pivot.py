@@ -39,20 +39,32 @@ class Pivot(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    title: StrictStr = Field(description="what stands above it")
-    metric: StrictStr = Field(description="whose values it holds, by its name in docs/metrics.md")
-    host: StrictStr = Field("", description="client, server or machine; without it, the value of the whole run")
-    direction: Literal["", "client_to_server", "server_to_client"] = Field("", description="of a metric that has one")
-    rows: tuple[StrictStr, ...] = Field(description="factors whose levels are the rows")
+    title: StrictStr = Field(examples=["Requests per second"], description="what stands above it")
+    metric: StrictStr = Field(
+        examples=["requests_per_second"], description="whose values it holds, by its name in docs/metrics.md"
+    )
+    host: StrictStr = Field(
+        "", examples=["client"], description="client, server or machine; without it, the value of the whole run"
+    )
+    direction: Literal["", "client_to_server", "server_to_client"] = Field(
+        "", description="which way, of a metric that is measured in both"
+    )
+    rows: tuple[StrictStr, ...] = Field(examples=[["payload"]], description="factors whose levels are the rows")
     columns: StrictStr = Field(TESTBED, description="the factor whose levels are the columns")
-    where: dict[str, Any] = Field({}, description="factor -> its level, or a list of levels: what is left out has others")
+    where: dict[str, Any] = Field(
+        {}, examples=[{"payload": "1MiB"}], description="factor -> its level, or a list of levels: what is left out has others"
+    )
     show: Literal["mean", "change"] = Field("mean", description="means, or by how much they differ from a column's")
-    against: Any = Field(None, description="the level of the columns that changes are from; null: the reference")
+    against: Any = Field(
+        None, examples=["off"], description="the level of the columns that changes are from; null: the reference"
+    )
     spread: Literal["interval", "stdev", "none"] = Field(
         "interval", description="what follows ±: half the interval of the mean, or the standard deviation"
     )
     unit: Unit | None = Field(None, description="such as ms; null: as suits the numbers")
-    published: StrictStr | None = Field(None, description="a table of `twinbed published list` whose numbers stand beside")
+    published: StrictStr | None = Field(
+        None, examples=["ICNC-II"], description="a table of `twinbed published list` whose numbers stand beside"
+    )
 
 
 class PivotReader:

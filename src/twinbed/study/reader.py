@@ -25,6 +25,7 @@ from twinbed.study.factor import (
     read_factors,
     settings,
 )
+from twinbed.study.keys import KEYS
 from twinbed.study.params import Section, shown
 from twinbed.study.pivot import TABLES, Pivot, PivotReader
 from twinbed.study.problem import Position, Problem, listed, nearest
@@ -34,28 +35,6 @@ from twinbed.study.sections import ONLY, ONLY_EXAMPLE, SectionReader
 from twinbed.study.study import Head, Order, Study, pairing, seed_of
 from twinbed.study.uncertain import DRAW, UNCERTAIN, Uncertain
 from twinbed.study.until import read_until
-
-KEYS = (
-    "study",
-    "testbeds",
-    "reference",
-    "topology",
-    "workload",
-    "background",
-    "factors",
-    "uncertain",
-    "exclude",
-    "instruments",
-    "replicates",
-    "order",
-    "comparison",
-    "seed",
-    "margin",
-    "confidence",
-    "tables",
-    "profiles",
-)
-"""The keys of a study file, in the order of the manual."""
 
 MAX_RUNS = 1_000_000
 REMOTE = "remote"

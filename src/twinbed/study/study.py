@@ -44,9 +44,11 @@ class Head(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    study: StrictStr = Field(description="the study's name, which also names its results folder")
-    reference: StrictStr | None = Field(None, description="the testbed that the others are held against")
-    replicates: Annotated[StrictInt, Field(ge=1, le=10_000)] = Field(5, description="runs of each cell")
+    study: StrictStr = Field(examples=["my-first"], description="the study's name, which also names its results folder")
+    reference: StrictStr | None = Field(
+        None, examples=["container"], description="the testbed that the others are held against"
+    )
+    replicates: Annotated[StrictInt, Field(ge=1, le=10_000)] = Field(5, examples=[10], description="runs of each cell")
     order: Order = Field(Order.RANDOMIZED_BLOCKS, description="in which order runs are made")
     comparison: Pairing | None = Field(
         None,
@@ -54,7 +56,7 @@ class Head(BaseModel):
         f"{LEAST_PAIRS} replicates if not given",
     )
     seed: Annotated[StrictInt, Field(ge=0)] | None = Field(
-        None, description="of the random order; derived from the name if not given"
+        None, examples=[20190221], description="what makes the random order repeatable; derived from the name if not given"
     )
     margin: Share = Field(0.1, gt=0, lt=1, description="how far apart still counts as equivalent")
     confidence: Share = Field(0.95, ge=0.5, lt=1, description="level of the intervals")

@@ -46,11 +46,16 @@ class ContainerSettings(LabHostSettings):
     """``cpus: auto`` of all hosts is held by a cpuset where the machine has them, else by affinity alone."""
 
     cpu_quota: float | None = Field(
-        None, ge=0.01, le=1024, description="CPUs' worth of time that each container may use, such as 0.5; null: no limit"
+        None,
+        ge=0.01,
+        le=1024,
+        examples=[0.5],
+        description="CPUs' worth of time that each container may use, such as 0.5; null: no limit",
     )
     memory: Size | None = Field(
         None,
         ge=16 * 2**20,
+        examples=["64MiB"],
         description="that each container may use, with its files in memory; beyond it programs are killed and the run fails",
     )
 

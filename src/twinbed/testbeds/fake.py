@@ -27,11 +27,13 @@ from twinbed.model.topology import Topology
 
 class FakeSettings(DriverParams):
     ratio: float = Field(1.0, gt=0, description="what the planted response is multiplied by on this testbed")
-    spread: float | None = Field(None, ge=0, description="standard deviation of the log of the response; null: the workload's")
+    spread: float | None = Field(
+        None, ge=0, examples=[0.02], description="standard deviation of the log of the response; null: the workload's"
+    )
     shift: float = Field(
         0.0, description="what the first planted feature is shifted by on this testbed, in standard deviations between runs"
     )
-    seed: int | None = Field(None, description="makes the noise repeatable; null: fresh noise every time")
+    seed: int | None = Field(None, examples=[1], description="makes the noise repeatable; null: fresh noise every time")
 
     def estimate_seconds(self) -> float:
         """What a run takes beside its workload."""

@@ -63,16 +63,20 @@ class Mixed(Driver[MixedSettings]):
         """``drivers`` are what its hosts may be made by."""
         self._drivers = drivers
         kinds: list[type[DriverParams]] = [
-            create_model(f"{name.title()}Host", __base__=(_KindOfHost, driver.params), driver=(_only(name), ...))
+            create_model(
+                f"{name.title()}Host",
+                __base__=(_KindOfHost, driver.params),
+                driver=(_only(name), Field(description="what makes these hosts")),
+            )
             for name, driver in drivers.items()
         ]
         kind: Any = Annotated[reduce(or_, kinds), Field(discriminator="driver")]
         self.params: type[MixedSettings] = create_model(
             "MixedSettings",
             __base__=MixedSettings,
-            client=(kind, Field(description="what clients are: a driver and its settings")),
-            server=(kind, Field(description="what servers are: a driver and its settings")),
-            router=(kind | None, Field(None, description="what routers are; null: as servers")),
+            client=(kind, Field(examples=[{"driver": "container"}], description="what clients are: a driver and its settings")),
+            server=(kind, Field(examples=[{"driver": "qemu"}], description="what servers are: a driver and its settings")),
+            router=(kind | None, Field(None, examples=[{"driver": "qemu"}], description="what routers are; null: as servers")),
         )
 
     def check(self, params: MixedSettings) -> Sequence[Check]:

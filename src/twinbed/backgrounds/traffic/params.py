@@ -15,10 +15,16 @@ from twinbed.model.units import Rate, Size
 class TrafficParams(BackgroundParams):
     """How much traffic of each kind every pair of hosts carries, and which pairs."""
 
-    http: int = Field(0, ge=0, le=500, description="HTTP connections of each pair, with one request after another on each")
+    http: int = Field(
+        0, ge=0, le=500, examples=[2], description="HTTP connections of each pair, with one request after another on each"
+    )
     http_payload: Size = Field(10_000, ge=1, le=2**20, description="size of the document that is asked for, such as 10kB")
-    tcp: int = Field(0, ge=0, le=128, description="TCP streams of each pair from client to server, as fast as they go")
-    udp: Rate = Field(0, ge=0, description="bits per second of UDP from client to server of each pair, without headers")
+    tcp: int = Field(
+        0, ge=0, le=128, examples=[1], description="TCP streams of each pair from client to server, as fast as they go"
+    )
+    udp: Rate = Field(
+        0, ge=0, examples=["50mbit"], description="bits per second of UDP from client to server of each pair, without headers"
+    )
     on: Literal["pairs", "bystanders"] = Field(
         "pairs", description="between the workload's own clients and servers, or between topology.bystanders"
     )

@@ -56,13 +56,21 @@ class MonitorParams(InstrumentParams):
         " zeek, for its conn.log",
     )
     program: str | None = Field(
-        None, pattern="^/", description="path of the engine's program; null: the one in /usr/bin and its like"
+        None,
+        pattern="^/",
+        examples=["/usr/local/bin/suricata"],
+        description="path of the engine's program; null: the one in /usr/bin and its like",
     )
     rules: str | None = Field(
-        None, description="file of Suricata's rules, from the current folder; null: a few on checksums and streams"
+        None,
+        examples=["my.rules"],
+        description="file of Suricata's rules, from the current folder; null: a few on checksums and streams",
     )
     rules_sha256: str | None = Field(
-        None, pattern="^[0-9a-f]{64}$", description="of the file of rules; null: that of the file as it is"
+        None,
+        pattern="^[0-9a-f]{64}$",
+        examples=["0000000000000000000000000000000000000000000000000000000000000000"],
+        description="of the file of rules; null: that of the file as it is",
     )
     limit: Duration = Field(120.0, gt=0, le=3600, description="time that an engine has for one capture")
 

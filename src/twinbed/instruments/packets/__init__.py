@@ -73,6 +73,7 @@ class PacketsParams(InstrumentParams):
 
     hosts: Sample = Field(
         "all",
+        examples=["random 10%"],
         description="all, or random and a share such as random 10 %: links of pairs that are drawn for each run, two at least;"
         " totals over all hosts are then estimated, with an interval",
     )

@@ -36,7 +36,7 @@ from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import MACHINE, Target
 from twinbed.metrics.syscalls import INSTRUMENT_CALLS, METRICS
-from twinbed.model.units import Duration, Size
+from twinbed.model.units import Duration, Size, Switch
 from twinbed.readers.syscalls import Place, read_place
 
 if TYPE_CHECKING:
@@ -63,18 +63,23 @@ class SyscallsParams(InstrumentParams):
         None,
         ge=1,
         le=2**40,
+        examples=[2_000_000],
         description="trace: how many calls of each thread, after those skipped, the chains hold (the seeds: 2000000), so that "
         "all walks are equally long; null: all",
     )
     slice: Duration | None = Field(
-        None, ge=0.01, le=86_400, description="count: also cut in time, in the artifact, such as 1s; null does not"
+        None,
+        ge=0.01,
+        le=86_400,
+        examples=["1s"],
+        description="count: also cut in time, in the artifact, such as 1s; null does not",
     )
     times: Literal["sampled", "all", "none"] = Field(
         "sampled", description="count: the calls whose time is taken; one in 16 at random costs less, time is then an estimate"
     )
     states: int = Field(131_072, ge=1, le=2**24, description="count: different transitions that the kernel has room for")
     buffer: Size = Field(8 * 2**20, ge=2**12, le=2**30, description="trace: the kernel's buffer; larger loses less in bursts")
-    system_wide: bool = Field(False, description="also all programs on the machine that carries the lab, as the seeds did")
+    system_wide: Switch = Field(False, description="also all programs on the machine that carries the lab, as the seeds did")
 
     @model_validator(mode="after")
     def _limit_of_a_trace(self) -> SyscallsParams:

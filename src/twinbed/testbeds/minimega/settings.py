@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -14,33 +14,57 @@ Name = r"^[A-Za-z][A-Za-z0-9_.-]*$"
 
 
 class MinimegaSettings(HostSettings):
+    typical: ClassVar[Mapping[str, object]] = {"kernel": "/images/vmlinuz", "initrd": "/images/initrd"}
+
     cpus: Literal["auto", "none"] = Field(
         "none", description="auto: pins each guest's QEMU to CPUs of its node; none leaves it to the scheduler"
     )
     base: str = Field("/tmp/minimega", description="minimega's base folder: its command socket and files folder are in it")
     head: str | None = Field(
-        None, pattern="^[^-]", description="head node for ssh, such as root@node1; null: minimega runs on this machine"
+        None,
+        pattern="^[^-]",
+        examples=["root@node1"],
+        description="head node for ssh, such as root@node1; null: minimega runs on this machine",
     )
     namespace: str = Field("twinbed", pattern=Name, description="how the names of the runs' own namespaces begin")
     type: Literal["kvm", "container"] = Field("kvm", description="kvm: virtual machines; container: minimega's own containers")
-    kernel: str | None = Field(None, description="path on the head node of the guests' kernel")
-    initrd: str | None = Field(None, description="path on the head node of the initial RAM file system, with miniccc in it")
-    append: str | None = Field(None, description="kernel command line")
-    disk: str | None = Field(None, description="path on the head node of a disk image to boot from, written to by nobody")
-    filesystem: str | None = Field(None, description="path on the head node of a container's root file system")
-    qemu: str | None = Field(None, description="QEMU's program; null: minimega's own choice")
-    cpu: str | None = Field(None, description="CPU model; null: minimega's own choice, the host's")
-    machine: str | None = Field(None, description="QEMU's machine type; null: QEMU's own choice")
+    kernel: str | None = Field(None, examples=["/images/vmlinuz"], description="path on the head node of the guests' kernel")
+    initrd: str | None = Field(
+        None,
+        examples=["/images/initrd"],
+        description="path on the head node of the initial RAM file system, with miniccc in it",
+    )
+    append: str | None = Field(None, examples=["console=ttyS0"], description="kernel command line")
+    disk: str | None = Field(
+        None,
+        examples=["/images/guest.qcow2"],
+        description="path on the head node of a disk image to boot from, written to by nobody",
+    )
+    filesystem: str | None = Field(
+        None, examples=["/images/rootfs"], description="path on the head node of a container's root file system"
+    )
+    qemu: str | None = Field(
+        None, examples=["/usr/bin/qemu-system-x86_64"], description="QEMU's program; null: minimega's own choice"
+    )
+    cpu: str | None = Field(None, examples=["Haswell"], description="CPU model; null: minimega's own choice, the host's")
+    machine: str | None = Field(None, examples=["q35"], description="QEMU's machine type; null: QEMU's own choice")
     vcpus: int = Field(1, ge=1, le=64, description="virtual CPUs of each guest")
     memory: Size = Field(256 * 2**20, ge=64 * 2**20, description="memory of each guest, whole MiB")
     nic: str = Field("virtio-net-pci", pattern=Name, description="QEMU's model of the guests' network card")
-    client_nic: str | None = Field(None, pattern=Name, description="the clients' network card, where it is another")
-    server_nic: str | None = Field(None, pattern=Name, description="the servers' network card, where it is another")
+    client_nic: str | None = Field(
+        None, pattern=Name, examples=["e1000"], description="the clients' network card, where it is another"
+    )
+    server_nic: str | None = Field(
+        None, pattern=Name, examples=["e1000"], description="the servers' network card, where it is another"
+    )
     network: str = Field("LAN", pattern=Name, description="name of the network; minimega gives it a VLAN")
-    vlan: int | None = Field(None, ge=1, le=4094, description="VLAN of the network; null: the next free one")
-    bridge: str | None = Field(None, pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,14}$", description="bridge; null: minimega's own")
+    vlan: int | None = Field(None, ge=1, le=4094, examples=[100], description="VLAN of the network; null: the next free one")
+    bridge: str | None = Field(
+        None, pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,14}$", examples=["mega_bridge"], description="bridge; null: minimega's own"
+    )
     nodes: Sequence[str] = Field(
         (),
+        examples=[["node1", "node2"]],
         description="nodes of the cluster: clients run on the first and, with a trunk, servers on the second; with"
         " client_machines, clients on the third and on too",
     )

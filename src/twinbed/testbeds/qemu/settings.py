@@ -48,13 +48,18 @@ _QEMU_TASKS = 9
 class QemuSettings(LabHostSettings):
     nic: NicName = Field(VIRTIO, description="QEMU's model of the guests' network card")
     queues: int = Field(
-        1, ge=1, le=64, description="queue pairs of a virtio-net-pci, each with interrupts of its own; no more than vcpus"
+        1,
+        ge=1,
+        le=64,
+        examples=[2],
+        description="queue pairs of a virtio-net-pci, each with interrupts of its own; no more than vcpus",
     )
     vhost: Literal["auto", "on", "off"] = Field(
         "auto", description="a virtio-net-pci's packets moved by this machine's kernel; auto: where it has /dev/vhost-net"
     )
     nic_features: str | None = Field(
         None,
+        examples=["mrg_rxbuf=off"],
         description="of a virtio-net-pci, such as mrg_rxbuf=off,csum=off; what is not named stays as QEMU has it; "
         f"there are {', '.join(FEATURES)}",
     )
@@ -62,13 +67,15 @@ class QemuSettings(LabHostSettings):
     cpu: str | None = Field(
         None,
         pattern=r"^[A-Za-z0-9_.-]+(,[+-][a-z0-9_.-]+)*$",
+        examples=["Haswell,-avx2"],
         description="QEMU's model of the CPU, such as Haswell,-avx2; null: this machine's under KVM, Nehalem,+rdrand under TCG",
     )
-    vcpus: int = Field(1, ge=1, le=64, description="virtual CPUs of each guest")
-    memory: Size = Field(192 * 2**20, ge=128 * 2**20, description="memory of each guest")
+    vcpus: int = Field(1, ge=1, le=64, examples=[2], description="virtual CPUs of each guest")
+    memory: Size = Field(192 * 2**20, ge=128 * 2**20, examples=["256MiB"], description="memory of each guest")
     kernel: str | None = Field(
         None,
         pattern=r"^linux-image-[a-z0-9.+-]+$",
+        examples=["linux-image-6.12-amd64"],
         description="Debian package of the guests' kernel, such as linux-image-6.12-amd64; null: the image's own",
     )
     accelerator: Literal["auto", "kvm", "tcg"] = Field(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from ipaddress import IPv4Interface
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from twinbed.contracts.host_settings import HostSettings, OnOff
 from twinbed.hosts.session import FOLDER
 from twinbed.hosts.ssh import Address
+from twinbed.model.declaration import TextAlone
 from twinbed.model.units import Duration
 
 
@@ -19,14 +20,24 @@ class RemoteHost(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    ssh: str = Field(min_length=1, description="as for ssh: USER@HOST, HOST or a Host entry of the ssh configuration")
-    nic: str | None = Field(
-        None, min_length=1, max_length=15, description="the NIC of the experiment link; null: the only one that it can be"
+    ssh: str = Field(
+        min_length=1, examples=["root@c1"], description="as for ssh: USER@HOST, HOST or a Host entry of the ssh configuration"
     )
-    port: int | None = Field(None, ge=1, le=65535, description="sshd's; null: what ssh's configuration says")
-    config: Path | None = Field(None, description="an ssh configuration file in place of the user's own")
+    nic: str | None = Field(
+        None,
+        min_length=1,
+        max_length=15,
+        examples=["eth1"],
+        description="the NIC of the experiment link; null: the only one that it can be",
+    )
+    port: int | None = Field(None, ge=1, le=65535, examples=[2222], description="sshd's; null: what ssh's configuration says")
+    config: Path | None = Field(
+        None, examples=["~/.ssh/config"], description="an ssh configuration file in place of the user's own"
+    )
     address: IPv4Interface | None = Field(
-        None, description="on the experiment link, such as 10.0.0.2/24; null: one of twinbed's own, 10.77.PAIR.1 or .2"
+        None,
+        examples=["10.0.0.2/24"],
+        description="on the experiment link, such as 10.0.0.2/24; null: one of twinbed's own, 10.77.PAIR.1 or .2",
     )
     folder: str = Field(
         FOLDER, pattern="^/[^\\s]+$", description="where the probe, the image and artifacts go; only root may write there"
@@ -51,7 +62,10 @@ class RemoteHost(BaseModel):
 class RemoteSettings(HostSettings):
     """Which hosts, and how they are used."""
 
-    hosts: dict[str, RemoteHost] = Field(description="client and server, or client1, server1 and so on: each host's way in")
+    hosts: dict[str, Annotated[RemoteHost, TextAlone("ssh")]] = Field(
+        examples=[{"client": "root@c1", "server": "root@s1"}],
+        description="client and server, or client1, server1 and so on: each host's way in",
+    )
     image: Literal["archive", "none"] = Field(
         "archive", description="archive: the hosts run twinbed's image; none: the tools that are installed on them"
     )

@@ -37,6 +37,7 @@ class UplinkedSettings(RemoteSettings):
     uplink: str = Field(
         min_length=1,
         max_length=15,
+        examples=["eth1"],
         description="this machine's NIC towards the hosts: up, without addresses, and lent to the lab",
     )
 

@@ -19,9 +19,9 @@ class HttpParams(WorkloadParams):
     """What clients ask of the web server."""
 
     tool: Literal["ab", "wrk"] = Field("ab", description="load generator: ab (ApacheBench) or wrk")
-    threads: int = Field(1, ge=1, le=500, description="requests in flight of each client: ab -c; wrk -t and -c")
-    payload: Size = Field(500, ge=1, le=2**36, description="size of the document, such as 500B or 1MiB")
-    duration: Duration = Field(10.0, ge=1, le=86400, description="how long to ask, whole seconds such as 90s")
+    threads: int = Field(1, ge=1, le=500, examples=[10], description="requests in flight of each client: ab -c; wrk -t and -c")
+    payload: Size = Field(500, ge=1, le=2**36, examples=["16KiB"], description="size of the document, such as 500B or 1MiB")
+    duration: Duration = Field(10.0, ge=1, le=86400, examples=["30s"], description="how long to ask, whole seconds such as 90s")
     max_requests: int = Field(500_000, ge=1, le=50_000_000, description="requests after which ab stops early; wrk has none")
     keep_alive: Switch = Field(False, description="on: many requests a connection; off: one (wrk: Connection: close)")
     nagle: Literal["on", "off"] | None = Field(

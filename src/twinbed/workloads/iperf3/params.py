@@ -23,18 +23,26 @@ class Iperf3Params(WorkloadParams):
 
     protocol: Literal["tcp", "udp"] = Field("tcp", description="tcp, as fast as it goes; or udp")
     duration: Duration = Field(10.0, ge=1, le=86400, description="seconds measured, whole, after those omitted")
-    omit: Duration = Field(0.0, ge=0, le=60, description="whole seconds at the start that are not counted, such as slow start")
-    streams: int = Field(1, ge=1, le=128, description="parallel streams of each client")
+    omit: Duration = Field(
+        0.0, ge=0, le=60, examples=["2s"], description="whole seconds at the start that are not counted, such as slow start"
+    )
+    streams: int = Field(1, ge=1, le=128, examples=[4], description="parallel streams of each client")
     rate: Rate | None = Field(
-        None, gt=0, description="bits per second offered by each stream, without headers; null: as fast as it goes"
+        None,
+        gt=0,
+        examples=["100mbit"],
+        description="bits per second offered by each stream, without headers; null: as fast as it goes",
     )
     payload: Size | None = Field(
-        None, ge=1, le=2**20, description="bytes of a datagram, or of each write to TCP; null: iperf3's own"
+        None, ge=1, le=2**20, examples=["1400B"], description="bytes of a datagram, or of each write to TCP; null: iperf3's own"
     )
-    mss: int | None = Field(None, ge=88, le=9216, description="TCP's maximum segment size, bytes; null: as the MTU has it")
+    mss: int | None = Field(
+        None, ge=88, le=9216, examples=[1400], description="TCP's maximum segment size, bytes; null: as the MTU has it"
+    )
     congestion: str | None = Field(
         None,
         pattern="^[a-z_0-9]+$",
+        examples=["cubic"],
         description="TCP's congestion control of iperf3's sockets, at both ends, held against what each reports; also where "
         "containers may not be given it by testbed.congestion_control, such as cubic; null: the hosts' own",
     )
@@ -44,7 +52,7 @@ class Iperf3Params(WorkloadParams):
         "iperf3's own, which is on",
     )
     socket_buffer: Size | None = Field(
-        None, ge=2048, le=2**30, description="of each socket, at both ends; null: the kernel's own"
+        None, ge=2048, le=2**30, examples=["256KiB"], description="of each socket, at both ends; null: the kernel's own"
     )
 
     @model_validator(mode="after")

@@ -27,11 +27,13 @@ class ReplayParams(WorkloadParams):
 
     capture: str | None = Field(
         None,
+        examples=["conversation.pcap"],
         description="pcap file of Ethernet, from the current folder; null: three built-in requests of HTTP, one with an attack",
     )
     capture_sha256: str | None = Field(
         None,
         pattern="^[0-9a-f]{64}$",
+        examples=["0000000000000000000000000000000000000000000000000000000000000000"],
         description="of the capture, so that a run is of this content; null: that of the file as it is",
     )
     speed: float = Field(1.0, ge=0.01, le=100, description="how many times as fast as it was captured")

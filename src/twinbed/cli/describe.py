@@ -1,0 +1,239 @@
+"""``twinbed describe``: what settings, metrics and factors are called, and what they take."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NoReturn
+
+import click
+
+from twinbed import registry
+from twinbed.model.units import QUANTITIES
+from twinbed.study.declared import Declared, Kind, declared
+from twinbed.study.problem import nearest
+from twinbed.study.subjects import KEY, TITLES, Subject, factor_paths, subjects, written
+
+WIDTH = 80
+_OWN_FACTORS: Mapping[str, str] = {
+    "testbed": "levels are names of testbeds; without this factor, every testbed is a level",
+    "instruments": "each level is an instrument, a list of them, or none, such as [none, packets, [packets, counters]]",
+}
+
+
+@click.command("describe")
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+def command(names: tuple[str, ...]) -> None:
+    """Describe what a study file may say: each setting with its type, default, allowed values and an example.
+
+    NAME is a key of a study file, a driver, workload, background load or instrument; or a setting, wherever it is. Without a
+    NAME: what there is to describe, a line each.
+
+    \b
+    Examples:
+      twinbed describe                        what there is
+      twinbed describe http                   the settings of a workload
+      twinbed describe qemu                   the settings of a driver
+      twinbed describe topology topology.link
+      twinbed describe keep_alive             one setting
+      twinbed describe metric rtt             a metric; without a name, all of them
+      twinbed describe factor payload         a setting as a factor; without a name, all of them
+      twinbed describe units                  how sizes, rates, durations and shares are written
+    """
+    catalogue = registry.catalogue()
+    every = subjects(catalogue)
+    sort = names[0] if names else ""
+    if not names:
+        lines: Iterable[str] = _contents(every)
+    elif sort == "metric":
+        lines = _each(names[1:], _metric) if names[1:] else _metrics()
+    elif sort == "factor":
+        paths = factor_paths(catalogue)
+        factors = [
+            (subject, setting)
+            for subject in every
+            for setting in subject.settings
+            if subject.path_of(setting) in paths and not setting.models
+        ]
+        lines = _each(names[1:], lambda name: _factor(name, factors)) if names[1:] else _factors(factors)
+    else:
+        lines = _each(names, lambda name: _named(name, every))
+    click.echo("\n".join(lines))
+
+
+def _contents(every: Sequence[Subject]) -> Iterator[str]:
+    for sort, title in TITLES.items():
+        yield f"{title}:"
+        yield from _listed({each.name: each.about for each in every if each.sort == sort})
+        yield ""
+    yield "More:"
+    yield from _listed(
+        {
+            "SETTING": "a setting by its name, wherever it is, such as keep_alive",
+            "metric [NAME]": "what is measured",
+            "factor [NAME]": "a setting as a factor",
+            "units": "how sizes, rates, durations and shares are written",
+        }
+    )
+
+
+def _each(names: Sequence[str], describe: Callable[[str], Iterator[str]]) -> Iterator[str]:
+    for index, name in enumerate(names):
+        if index:
+            yield ""
+        yield from describe(name)
+
+
+def _named(name: str, every: Sequence[Subject]) -> Iterator[str]:
+    """A subject, a setting, a metric, or how quantities are written."""
+    found = [each for each in every if each.name == name]
+    settings: dict[Declared, list[Subject]] = {}
+    """With all that have them alike."""
+    for subject in every:
+        for setting in subject.settings:
+            if name in (setting.name, subject.path_of(setting)) and subject not in found:
+                settings.setdefault(setting, []).append(subject)
+    metrics = () if found or settings else registry.every_metric()
+    if name == "units":
+        yield from _units()
+    elif found or settings:
+        for index, subject in enumerate(found):
+            yield from ([""] if index else []) + list(_subject(subject, every))
+        for index, (setting, having) in enumerate(settings.items()):
+            if index or found:
+                yield ""
+            yield from _wrapped("Of " + ", ".join(_with_sort(each) for each in having) + ":", "")
+            yield from _setting(setting, every)
+    elif name in metrics:
+        yield from _metric(name)
+    else:
+        known = {each.name for each in every} | {setting.name for each in every for setting in each.settings}
+        _unknown(name, "to describe", [*known, *metrics, "units"], "twinbed describe")
+
+
+def _subject(subject: Subject, every: Sequence[Subject]) -> Iterator[str]:
+    yield from _wrapped(f"{subject.name}: {subject.about}", "")
+    yield ""
+    yield from _wrapped(subject.example, "  ", "      ")
+    for setting in subject.settings:
+        yield ""
+        yield from _setting(setting, every)
+
+
+def _with_sort(subject: Subject) -> str:
+    return subject.name if subject.sort == KEY else f"{subject.sort} {subject.name}"
+
+
+def _setting(setting: Declared, every: Sequence[Subject], indent: str = "  ") -> Iterator[str]:
+    inner = indent + "    "
+    yield f"{indent}{setting.name}" + (" (required)" if setting.required else "")
+    yield from _wrapped(setting.about, inner)
+    yield from _wrapped(f"allowed: {setting.allowed()}", inner, inner + "  ")
+    if setting.default:
+        yield from _wrapped(f"default: {setting.default}", inner, inner + "  ")
+    for example in setting.examples[:1]:
+        yield from _wrapped(f"example: {setting.name}: {written(example)}", inner, inner + "  ")
+    for kind in setting.models:
+        yield from _inside(kind, every, inner)
+
+
+def _inside(kind: Kind, every: Sequence[Subject], indent: str) -> Iterator[str]:
+    """The settings of a mapping within a setting: those that no subject has, and where the others are."""
+    own: tuple[Declared, ...] = () if kind.model is None else declared(kind.model)
+    alike = max((each for each in every if set(each.settings) <= set(own)), key=lambda each: len(each.settings))
+    if alike.settings:
+        own = tuple(each for each in own if each not in alike.settings)
+        fixed = [each for each in own if len(each.kinds[0].choices) == 1]
+        own = tuple(each for each in own if each not in fixed)
+        which = "".join(f"with {each.name}: {each.kinds[0].choices[0]}, " for each in fixed)
+        yield from _wrapped(f"{which}settings as `twinbed describe {alike.name}` tells", indent, indent + "  ")
+    for setting in own:
+        yield from _setting(setting, every, indent + "  ")
+
+
+def _units() -> Iterator[str]:
+    for quantity in QUANTITIES:
+        yield from _wrapped(f"{quantity.name}: {quantity.allowed}", "", "    ")
+    yield ""
+    yield from _wrapped("The unit bps is refused: it means bytes to tc and bits to everybody else.", "")
+
+
+def _metrics() -> Iterator[str]:
+    every = registry.every_metric()
+    yield from _listed(
+        {name: f"{metric.unit}; {metric.description}" for name, (metric, _) in every.items() if "_per_" not in name}
+    )
+    yield ""
+    yield from _wrapped("What grows with the work is also measured per unit of it, such as packets_per_request.", "")
+
+
+def _metric(name: str) -> Iterator[str]:
+    every = registry.every_metric()
+    if name not in every:
+        _unknown(name, "a metric", every, "twinbed describe metric")
+    metric, measured_by = every[name]
+    yield from _wrapped(f"{name}: {metric.description}", "")
+    rows = {
+        "unit": metric.unit,
+        "layer": metric.layer.value,
+        "scale": metric.scale.value,
+        "measured by": ", ".join(measured_by),
+        "shown": "in the summary" if metric.headline else "with --all",
+    }
+    for what, text in rows.items():
+        yield from _wrapped(f"{what}: {text}", "  ", "    ")
+
+
+def _factors(factors: Sequence[tuple[Subject, Declared]]) -> Iterator[str]:
+    yield from _listed(_OWN_FACTORS)
+    yield ""
+    yield from _wrapped(", ".join(dict.fromkeys(setting.name for _, setting in factors)), "  ")
+    yield ""
+    yield from _wrapped("twinbed describe factor NAME says of what each is a setting, and its levels.", "")
+
+
+def _factor(name: str, factors: Sequence[tuple[Subject, Declared]]) -> Iterator[str]:
+    if name in _OWN_FACTORS:
+        yield from _wrapped(f"{name}: {_OWN_FACTORS[name]}", "", "    ")
+        return
+    found: dict[tuple[str, Declared], list[Subject]] = {}
+    for subject, setting in factors:
+        if name in (setting.name, subject.path_of(setting)):
+            found.setdefault((subject.path_of(setting), setting), []).append(subject)
+    if not found:
+        _unknown(name, "a factor", [*(setting.name for _, setting in factors), *_OWN_FACTORS], "twinbed describe factor")
+    for index, ((path, setting), having) in enumerate(found.items()):
+        if index:
+            yield ""
+        yield from _wrapped("Of " + ", ".join(map(_with_sort, having)) + ":", "")
+        yield from _wrapped(setting.about, "    ")
+        yield from _wrapped(f"levels: {setting.allowed()}", "    ", "      ")
+        levels = [*([setting.default] if setting.default else []), *map(written, setting.examples)]
+        few = ", ".join(list(dict.fromkeys(levels))[:2])
+        yield from _wrapped(f"example: factors: {{{setting.name}: [{few}]}}", "    ", "      ")
+        yield from _wrapped(f"its path, where another setting of the study has that name: {path}", "    ", "      ")
+
+
+def _unknown(name: str, what: str, names: Iterable[str], command: str) -> NoReturn:
+    near = nearest(name, names)
+    hint = f" Did you mean {near!r}?" if near else ""
+    raise click.UsageError(f"{name!r} is not {what}.{hint} `{command}` lists what there is.")
+
+
+def _listed(rows: Mapping[str, str]) -> Iterator[str]:
+    """A line each, cut at the end where it is too long."""
+    width = min(24, max(map(len, rows)))
+    for name, text in rows.items():
+        head = f"  {name:<{width}}  "
+        yield (head + textwrap.shorten(text, WIDTH - len(head), placeholder=" ...")).rstrip()
+
+
+def _wrapped(text: str, indent: str, then: str | None = None) -> list[str]:
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent if then is None else then,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,198 @@
+"""What the declaration of a setting says: its type, bounds, default, example and sentence.
+
+Read from the pydantic model that checks the study file, so that ``twinbed describe``, the manual's tables and the schema for
+editors say what is checked.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from twinbed.model.declaration import TextAlone
+from twinbed.model.units import Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Of a number, in base units; None where there is none."""
+
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    below: float | None = None
+
+    def hold(self, value: float) -> bool:
+        return not (
+            (self.least is not None and value < self.least)
+            or (self.most is not None and value > self.most)
+            or (self.above is not None and value <= self.above)
+            or (self.below is not None and value >= self.below)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One type of values that a setting takes."""
+
+    name: str
+    """For readers, such as ``a whole number``."""
+    json: str = "string"
+    """JSON Schema's name of it; empty for any value."""
+    choices: tuple[str, ...] = ()
+    quantity: Quantity | None = None
+    bounds: Bounds = Bounds()
+    pattern: str | None = None
+    model: type[BaseModel] | None = None
+    """Of a mapping with keys of its own."""
+    text_alone: str | None = None
+    """Of such a mapping: the key that a text alone is."""
+    of: tuple[Kind, ...] = ()
+    """What a list holds, or a mapping from names that the study gives."""
+
+    def sentence(self) -> str:
+        """What is allowed, such as ``a whole number from 1 to 80``."""
+        if self.choices:
+            return ", ".join(filter(None, self.choices))
+        if self.of:
+            return f"{self.name}, each {' or '.join(dict.fromkeys(each.sentence() for each in self.of))}"
+        if self.text_alone is not None:
+            return f"{self.name}, or its {self.text_alone} alone"
+        return self.name + self._limits()
+
+    def _limits(self) -> str:
+        at = self.bounds
+        low = at.least if at.least is not None else at.above
+        high = at.most if at.most is not None else at.below
+        parts = []
+        if low is not None:
+            parts.append(f"{'from' if at.least is not None else 'above'} {self.written(low)}")
+        if high is not None:
+            word = "to" if at.most is not None and parts else "at most" if at.most is not None else "below"
+            parts.append(f"{'and ' if word == 'below' and parts else ''}{word} {self.written(high)}")
+        return "".join(f" {part}" for part in parts)
+
+    def written(self, value: object) -> str:
+        """A value as it stands in a study file."""
+        if isinstance(value, Enum):
+            return str(value.value)
+        if isinstance(value, bool):
+            return "on" if value else "off"
+        if value == 0:
+            return "0"
+        if isinstance(value, int | float):
+            return f"{value:.15g}" if self.quantity is None else self.quantity.write(value)
+        return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A setting."""
+
+    name: str
+    about: str
+    kinds: tuple[Kind, ...]
+    null: bool
+    """Whether null is a value."""
+    required: bool
+    default: str
+    """As it would be written; empty where there is none, or where it is no text."""
+    examples: tuple[object, ...] = field(default=(), hash=False)
+    """Values as a study file has them, which are right by themselves; empty for a mapping with keys of its own."""
+
+    @property
+    def models(self) -> tuple[Kind, ...]:
+        """The mappings with keys of their own that it takes, or is a list or mapping of."""
+        return tuple(each for kind in self.kinds for each in (kind, *kind.of) if each.model is not None)
+
+    def allowed(self) -> str:
+        texts = [*dict.fromkeys(kind.sentence() for kind in self.kinds), *(["null"] if self.null else [])]
+        return ", or ".join(texts)
+
+
+def declared(model: type[BaseModel]) -> tuple[Declared, ...]:
+    """The settings of a model, its own before those of what it inherits."""
+    order = [name for base in model.__mro__ for name in vars(base).get("__annotations__", {}) if name in model.model_fields]
+    names = dict.fromkeys([*order, *model.model_fields])
+    return tuple(_declared(name, model.model_fields[name]) for name in names)
+
+
+def _declared(name: str, of: FieldInfo) -> Declared:
+    kinds, null = _kinds(of.annotation, [*of.metadata])
+    default = None if of.is_required() else of.get_default(call_default_factory=True, validated_data={})
+    plain = not isinstance(default, BaseModel | Mapping | Sequence) or isinstance(default, str)
+    written = next(iter(kinds)).written(default) if plain and default is not None else ""
+    text = "null" if null and default is None and not of.is_required() else written
+    examples = tuple(of.examples or ()) or tuple(_examples(kinds, default, written))
+    return Declared(name, of.description or "", kinds, null, of.is_required(), text, examples)
+
+
+def _kinds(annotation: object, marks: Sequence[object]) -> tuple[tuple[Kind, ...], bool]:
+    """The types that an annotation stands for, and whether null is one."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        inner = [each for mark in arguments[1:] for each in (mark.metadata if isinstance(mark, FieldInfo) else (mark,))]
+        return _kinds(arguments[0], [*marks, *inner])
+    if origin in (Union, types.UnionType):
+        found = [_kinds(each, marks) for each in arguments if each is not type(None)]
+        null = len(found) < len(arguments) or any(each for _, each in found)
+        return tuple(dict.fromkeys(kind for kinds, _ in found for kind in kinds)), null
+    return (_kind(annotation, origin, arguments, marks),), False
+
+
+def _kind(annotation: object, origin: object, arguments: tuple[object, ...], marks: Sequence[object]) -> Kind:
+    if origin is Literal:
+        return Kind("one of these", choices=tuple(str(each) for each in arguments))
+    if origin in (dict, Mapping):
+        return Kind("a mapping", "object", of=_kinds(arguments[1], ())[0])
+    if origin in (tuple, list, Sequence):
+        return Kind("a list", "array", of=_kinds(arguments[0], ())[0])
+    if annotation is Any or not isinstance(annotation, type):
+        return Kind("any value", "")
+    if issubclass(annotation, BaseModel):
+        alone = next((mark.setting for mark in marks if isinstance(mark, TextAlone)), None)
+        return Kind("a mapping", "object", model=annotation, text_alone=alone)
+    if issubclass(annotation, Enum):
+        return Kind("one of these", choices=tuple(str(each.value) for each in annotation))
+    if annotation is bool:
+        return Kind("on or off", choices=("on", "off"))
+    if annotation in (int, float):
+        quantity = next((mark for mark in marks if isinstance(mark, Quantity)), None)
+        whole = annotation is int
+        name = f"a {quantity.name}" if quantity is not None else "a whole number" if whole else "a number"
+        return Kind(name, "integer" if whole else "number", quantity=quantity, bounds=_bounds(marks))
+    pattern = next((text for mark in marks if isinstance(text := getattr(mark, "pattern", None), str)), None)
+    return Kind("a path" if issubclass(annotation, Path) else "a text", pattern=pattern)
+
+
+def _bounds(marks: Sequence[object]) -> Bounds:
+    found: dict[str, float] = {}
+    for mark in marks:
+        for name, type_, end in (("least", Ge, "ge"), ("most", Le, "le"), ("above", Gt, "gt"), ("below", Lt, "lt")):
+            if isinstance(mark, type_):
+                found[name] = getattr(mark, end)
+    return Bounds(**found)
+
+
+def _examples(kinds: Sequence[Kind], default: object, written: str) -> Iterator[object]:
+    """What follows from the type: another choice than the default, the default, or a quantity within the bounds."""
+    for kind in kinds:
+        if kind.choices:
+            yield from (choice for choice in kind.choices if choice != written)
+        elif isinstance(default, int | float):
+            more = [value for value in (default, 2 * default or 1) if kind.bounds.hold(value)]
+            yield from (value if kind.quantity is None else kind.written(value) for value in more)
+        elif written:
+            yield written
+        elif kind.quantity is not None:
+            yield from (text for text in kind.quantity.examples if kind.bounds.hold(kind.quantity.read(text)))
+        elif kind.json in ("integer", "number") and kind.bounds.least is not None:
+            yield kind.bounds.least
