@@ -127,21 +127,23 @@ class Results:
         self,
         reference: str | None = None,
         *,
+        by: str | None = None,
         margin: float | None = None,
         confidence: float | None = None,
         sessions: str | None = None,
         headlines: bool = False,
     ) -> pa.Table:
         """A row a metric, cell and testbed against the reference: means, ratio, intervals, verdict, and why
-        (docs/statistics.md). ``margin`` is a share; ``sessions`` the factor that says in which session a run was made, or
-        ``time``; what is not given is the study's. Raises TwinbedError for a testbed or a factor that there is not."""
+        (docs/statistics.md). ``by`` is a factor whose levels are compared in place of testbeds, ``reference`` a testbed or such
+        a level; ``margin`` is a share; ``sessions`` the factor that says in which session a run was made, or ``time``; what is
+        not given is the study's. Raises TwinbedError for a testbed, a factor or a level that there is not."""
         import pyarrow as pa
 
         from twinbed import registry
 
-        store = with_reference(self._store, reference)
         analysis = registry.analysis("compare")
-        result = analysis.run(store, analysis.params(margin=margin, confidence=confidence, sessions=sessions))
+        asked = analysis.params(by=by, reference=reference, margin=margin, confidence=confidence, sessions=sessions)
+        result = analysis.run(self._store, asked)
         rows = analysis.tables(result)["comparisons"]
         table = pa.Table.from_pylist([row for row in rows if row["headline"] or not headlines])
         names = {f"factor:{factor}": self.column_of(factor) for factor in self.factors if factor not in table.column_names}

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from twinbed.contracts.analysis import TwoResults
     from twinbed.model.tables import Tables
 
 
@@ -22,3 +23,11 @@ class ResultsFolders:
         from twinbed.cli import extraction
 
         return with_reference(extraction.extracted(results, all_settings=all_settings), reference)
+
+    def side_by_side(self, one: Path, other: Path, *, all_settings: bool = False) -> TwoResults:
+        from twinbed.cli import extraction
+        from twinbed.contracts.analysis import TwoResults
+        from twinbed.results.merge.side_by_side import RESULTS, side_by_side
+
+        both = side_by_side(*(extraction.extracted(each, all_settings=all_settings) for each in (one, other)))
+        return TwoResults(both, RESULTS, both.names, both.left_out)

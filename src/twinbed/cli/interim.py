@@ -16,6 +16,7 @@ from twinbed.model.as_of import AsOf
 from twinbed.model.error import TwinbedError
 from twinbed.model.interim import FILE, InterimAnalyses, InterimAnalysis
 from twinbed.model.result import Verdict
+from twinbed.model.tables import TESTBED
 from twinbed.render.words import interim_sentence
 from twinbed.results.folder import Folder
 from twinbed.results.store import Store
@@ -143,7 +144,7 @@ class Deciding:
             interim=interim,
         )
         compare = registry.analysis("compare")
-        result = compare.run(AsOf(replace(store, outline=outline), interim.blocks), compare.params())
+        result = compare.run(AsOf(replace(store, outline=outline), interim.blocks), compare.params(by=TESTBED))
         headlines = [
             each for each in result.comparisons if each.headline and each.p_equivalent is not None and each.method != "unseen"
         ]

@@ -58,7 +58,7 @@ def command(
     """
     from twinbed.render.words import other_settings
     from twinbed.results.archive.unpack import folder_of
-    from twinbed.results.merge.plan import plan
+    from twinbed.results.merge.plan import plan, refuse_without_artifacts
     from twinbed.results.merge.sources import sources
     from twinbed.results.merge.write import write
     from twinbed.results.store import Store
@@ -77,7 +77,9 @@ def command(
     options = [f"--rename={each}" for each in renames] + [f"--level={each}" for each in given]
     options += [f"--reference={reference}"] if reference else []
     command_line = shlex.join(["twinbed", "merge", *(path.name for path in results), "-o", output.name, *options])
-    made = plan(sources(stores, renamed, levels), output.resolve().name, reference, command_line)
+    of = sources(stores, renamed, levels)
+    refuse_without_artifacts(of)
+    made = plan(of, output.resolve().name, reference, command_line)
     _print(made)
     for store in stores:
         if store.other_settings:

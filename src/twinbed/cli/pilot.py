@@ -16,6 +16,7 @@ from twinbed.design.time import Expense
 from twinbed.model.caution import Caution
 from twinbed.model.error import TwinbedError
 from twinbed.model.run import Level
+from twinbed.model.tables import TESTBED
 from twinbed.render.rows import print_table
 from twinbed.render.words import cell_title, metric_title
 from twinbed.statistics.sequential import information, interim_levels
@@ -40,7 +41,7 @@ class Pilot:
         data = store.outline.data.copy()
         data["comparison"] = study.comparison.value
         outline = replace(store.outline, reference=study.reference, data=data)
-        result = compare.run(replace(store, outline=outline), compare.params())
+        result = compare.run(replace(store, outline=outline), compare.params(by=TESTBED))
         cells = [{name: level for name, level in cell.levels.items() if name != "testbed"} for cell in study.cells]
         comparisons = [
             each for each in result.comparisons if each.headline and each.cell in cells and each.testbed in study.testbeds

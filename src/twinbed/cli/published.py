@@ -208,6 +208,7 @@ def _own(results: Path, margin: float) -> list[Own]:
     from twinbed import registry
     from twinbed.cli.extraction import extracted
     from twinbed.model.run import level_text
+    from twinbed.model.tables import TESTBED
     from twinbed.model.units import QuantityError, parse_size
     from twinbed.published.printed_metrics import Own
 
@@ -215,7 +216,7 @@ def _own(results: Path, margin: float) -> list[Own]:
     tables = extracted(results)
     fixed = tables.outline.data.get("workload", {}).get("payload")
     own: list[Own] = []
-    for each in analysis.run(tables, analysis.params(margin=margin)).comparisons:
+    for each in analysis.run(tables, analysis.params(by=TESTBED, margin=margin)).comparisons:
         try:
             payload: int | None = parse_size(each.cell.get("payload", fixed))
         except QuantityError:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command(name="report")
@@ -26,8 +22,10 @@ if TYPE_CHECKING:
 )
 @click.option("--csv", "style", flag_value="csv", help="Every comparison of every metric, one a row, in base units.")
 @click.option("--tables-csv", "style", flag_value="tables-csv", help="The study's own tables, a row a number, in base units.")
+@click.option("--by", metavar="FACTOR", help="Compare the levels of this factor, as `twinbed compare --by` does.")
+@click.option("--reference", metavar="NAME", help="The testbed, or the level, that the others are held against.")
 @click.option("--all-settings", is_flag=True, help="With the runs of RESULTS that the study does not ask for any more.")
-def command(results: Path, output: Path | None, style: str, all_settings: bool) -> int:
+def command(results: Path, output: Path | None, style: str, by: str | None, reference: str | None, all_settings: bool) -> int:
     """Write what RESULTS say: the verdict first, then each layer, then why to trust it.
 
     The page opens from disk without a network.  The file's name goes to standard output.
@@ -39,7 +37,8 @@ def command(results: Path, output: Path | None, style: str, all_settings: bool) 
     from twinbed.report.styles import SUFFIXES, rendered
 
     tables = extracted(results, all_settings=all_settings)
-    text = rendered(style, tables, registry.analysis("compare").run(tables))
+    compare = registry.analysis("compare")
+    text = rendered(style, tables, compare.run(tables, compare.params(by=by, reference=reference)))
     if output is not None and str(output) == "-":
         click.echo(text, nl=False)
         return 0

@@ -106,6 +106,18 @@ class Analysis(ABC, Generic[ParamsT, ResultT]):
         return iter(())
 
 
+@dataclass(frozen=True, slots=True)
+class TwoResults:
+    """Two results as one: runs of one are at another level of the factor ``by`` than those of the other."""
+
+    tables: Tables
+    by: str
+    names: tuple[str, str]
+    """The levels, in the order in which the results were given."""
+    left_out: Sequence[str]
+    """What only one of both has, or where they do not agree; a sentence each."""
+
+
 class Inputs(Protocol):
     """What the command line hands to an analysis' command (``click.pass_obj``): it opens results."""
 
@@ -117,4 +129,8 @@ class Inputs(Protocol):
         """The tables of results, brought up to date. ``reference`` is the testbed that others are held against; None takes the
         study's. Runs that the study as it stands does not ask for are left out, but with ``all_settings``. Raises TwinbedError
         where ``results`` are none, or have no such testbed."""
+        ...
+
+    def side_by_side(self, one: Path, other: Path, *, all_settings: bool = False) -> TwoResults:
+        """The testbeds and cells that two results have in common. Raises TwinbedError where there are none."""
         ...

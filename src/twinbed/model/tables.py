@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+TESTBED = "testbed"
+"""The factor that says where a run was made."""
+
+
 @dataclass(frozen=True, slots=True)
 class Planned:
     """One run that the study asks for."""
@@ -106,6 +110,8 @@ class Outline:
     """The whole of ``study.json``."""
     interim: InterimAnalyses | None = None
     """Of a study that goes on until it is decided; None of any other."""
+    by: str = TESTBED
+    """The factor whose levels ``testbeds`` and ``reference`` are; of results as they are always the testbed."""
 
 
 class Tables(Protocol):

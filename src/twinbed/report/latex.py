@@ -14,7 +14,7 @@ from itertools import groupby
 from twinbed.analyses.compare.grid import Grid, Row, grid
 from twinbed.analyses.compare.measured import measured_tables
 from twinbed.analyses.compare.result import Comparison, Comparisons
-from twinbed.analyses.compare.words import deviation, hardly_varies
+from twinbed.analyses.compare.words import column_head, deviation, hardly_varies
 from twinbed.contracts.analysis import Section
 from twinbed.model.result import Verdict
 from twinbed.model.tables import Tables
@@ -81,7 +81,7 @@ def _spreads(comparisons: Sequence[Comparison]) -> Tabular:
         f"interval, and the p-value that both vary alike, corrected for {family} comparisons"
     )
     title = heading(metric_title(first.metric, first.host, first.direction))
-    heads = ("Cell", "Testbed", "sd", f"sd of {first.reference}", "times", "interval", "p")
+    heads = ("Cell", column_head(first.by), "sd", f"sd of {first.reference}", "times", "interval", "p")
     return Tabular(f"{title}: spread", f"{caption}.", heads, tuple(rows), texts=2)
 
 

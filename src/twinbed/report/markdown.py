@@ -33,6 +33,8 @@ def markdown(
         lines += [f"{other_settings(tables.other_settings)}.", ""]
     if banner := emulated(result):
         lines += [f"**{_plain(banner)}**", ""]
+    if result.about:
+        lines += [_plain(result.about), ""]
     for summary in summaries(result):
         lines += [f"- **{_plain(summary.testbed)}: {summary.verdict}.** {_plain(summary.sentence)}"]
         lines += [f"  - {_plain(text)}" for text in summary.advice]
@@ -88,7 +90,7 @@ def _rows(shown: Tabular) -> Iterator[str]:
 
 def _spreads(comparisons: Sequence[Comparison]) -> Iterator[str]:
     """A row a comparison."""
-    yield _row(["metric", "cell", "testbed", "spread", "p (Holm)"])
+    yield _row(["metric", "cell", comparisons[0].by, "spread", "p (Holm)"])
     yield _row(["---"] * 5)
     for each in comparisons:
         if each.spread:

@@ -13,7 +13,7 @@ from twinbed.analyses.compare.variation import variation
 from twinbed.analyses.compare.words import nothing_compared, summaries
 from twinbed.contracts.analysis import Section
 from twinbed.metrics.metric import Layer
-from twinbed.model.tables import Tables
+from twinbed.model.tables import TESTBED, Tables
 from twinbed.render import plots
 from twinbed.render.document import document
 from twinbed.render.html import html
@@ -38,7 +38,10 @@ def page(
     """The whole page. ``sections`` are what analyses give to it; ``own`` the tables that the study file asks
     for; ``over_n`` how many fit."""
     outline = tables.outline
-    title = f"{outline.name}: how faithful to {outline.reference}" if outline.reference else outline.name
+    reference = _reference(tables, result)
+    title = f"{outline.name}: how faithful to {reference}" if reference else outline.name
+    if result.by != TESTBED:
+        title = f"{outline.name}: by {result.by}"
     # Of one testbed, how many fit is the verdict.
     own_sections = [section for section in sections if not section.layer]
     beginning = [verdicts(result), scaling_section(over_n)]
@@ -53,7 +56,7 @@ def page(
 def _header(
     tables: Tables, result: Comparisons, sections: Sequence[Section], tabulates: bool, over_n: Scaling | None
 ) -> Markup:
-    outline = tables.outline
+    outline, reference = tables.outline, _reference(tables, result)
     made, planned = len(tables.records), len(tables.planned)
     runs = f"{made} of {planned} runs" if planned > made else f"{made} runs"
     if tables.other_settings:
@@ -66,7 +69,7 @@ def _header(
         f"workload {workload}" if workload else "",
         f"background {', '.join(loads)}" if loads else "",
         runs,
-        f"reference {outline.reference}" if outline.reference else "",
+        f"reference {reference}" if reference else "",
     ]
     beginning = [("verdict", "Verdict"), *([("fitting", "How many fit")] if over_n else [])]
     links = [
@@ -89,9 +92,14 @@ def _header(
         '<header><p class="kicker">{}</p><h1>{}</h1><p class="lede">{}</p><nav aria-label="Sections">{}</nav></header>',
         " · ".join(fact for fact in facts if fact),
         outline.name,
-        _lede(result, outline.reference, over_n),
+        _lede(result, reference, over_n),
         nav,
     )
+
+
+def _reference(tables: Tables, result: Comparisons) -> str | None:
+    """What is held against: the study's testbed where nothing is compared."""
+    return next((each.reference for each in result.comparisons), tables.outline.reference)
 
 
 def _lede(result: Comparisons, reference: str | None, over_n: Scaling | None) -> str:

@@ -15,14 +15,13 @@ from twinbed.analyses.compare.levels import level_ratio
 from twinbed.analyses.compare.result import Comparison, Comparisons, Estimated
 from twinbed.model.caution import Kind
 from twinbed.model.run import Level, level_text
-from twinbed.model.tables import Outline, Tables
+from twinbed.model.tables import TESTBED, Outline, Tables
 from twinbed.render.quantities import UnitScale, plus_minus, share, unit_scale
 from twinbed.render.spreadsheet import harmless
 from twinbed.render.tabular import Tabular
 from twinbed.render.words import heading, metric_title
 from twinbed.study.pivot import UNITS, Pivot
 
-TESTBED = "testbed"
 MARKS = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ"
 """The marks of footnotes: small letters, since a small number would be an exponent."""
 

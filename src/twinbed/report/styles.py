@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from twinbed.model.tables import TESTBED
+
 if TYPE_CHECKING:
     from twinbed.analyses.compare.result import Comparisons
     from twinbed.contracts.analysis import Section
@@ -57,4 +59,9 @@ def study_tables(tables: Tables, result: Comparisons) -> tuple[Table, ...]:
     def printed(name: str, levels: Levels, metric: str) -> str | None:
         return printed_at(library(), library().table(name), levels, metric)
 
+    if result.by != TESTBED:
+        from twinbed import registry
+
+        compare = registry.analysis("compare")
+        result = compare.run(tables, compare.params(by=TESTBED))
     return pivots.study_tables(tables, result, printed)

@@ -235,11 +235,11 @@ def test_a_study_of_one_testbed_shows_what_was_measured(tmp_path):
 
     write_study(folder, ["only"], {"payload": ["500B", "1MiB"]}, 2, respond)
     store = extract(folder, {"planted": planted}, {})
-    result = compare.run(store)
+    result = compare.run(store, compare.params(by="testbed"))
     console = Console(width=100, record=True, file=io.StringIO())
     verdict_table(result, console)
     said = console.export_text()
-    assert "Nothing to compare" in said
+    assert "Nothing to compare" in said and "--by FACTOR compares levels; there are: payload." in said
     assert said.count("1,010 [891, 1,145]") == 2
     text = page(store, result)
     assert text.count("1,010 [891, 1,145]") >= 2

@@ -28,9 +28,10 @@ from twinbed.model.as_of import AsOf
 from twinbed.model.caution import OF_RUNS, Caution, Kind
 from twinbed.model.result import Verdict
 from twinbed.model.run import Level
-from twinbed.model.tables import Tables
+from twinbed.model.tables import TESTBED, Tables
 from twinbed.model.without import Without
 from twinbed.observations.excluded import excluded
+from twinbed.observations.levels import compared_by, held_against
 from twinbed.observations.predictable import predictable
 from twinbed.observations.samples import CellRuns, Declared, Key, Samples, gather
 from twinbed.observations.units import TIME, Units, units
@@ -46,6 +47,10 @@ class CompareParams(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    by: str | None = Field(
+        default=None, description="the factor whose levels are compared; null: testbeds, or of one testbed the one that varies"
+    )
+    reference: str | None = Field(default=None, description="the testbed, or the level, that the others are held against")
     margin: float | None = Field(default=None, gt=0, description="how far apart still counts as equivalent: 0.1 is 10 %")
     confidence: float | None = Field(
         default=None, gt=0.5, lt=1, description="1 - alpha: 0.95 keeps each kind of wrong verdict at 5 %"
@@ -78,6 +83,7 @@ def _comparison(
     key: Key,
     about: Declared,
     pair: _Pair,
+    by: str,
     rules: Rules,
     units: Units,
     counts: tuple[Tally, Tally] | None,
@@ -112,6 +118,7 @@ def _comparison(
         intervals_overlap=intervals_overlap(one, two),
         paired=arranged.paired and about.scale in (Scale.RATIO, Scale.INTERVAL),
         sessions=arranged.sessions,
+        by=by,
     )
     shapes = tuple(doubtful_shape(each.values, about.scale, rules.margin) for each in (one, two))
     nature = Nature(about.margin, about.step, counts)
@@ -191,6 +198,14 @@ class Compare(Analysis[CompareParams, Comparisons]):
     def run(self, source: Tables, params: CompareParams | None = None) -> Comparisons:
         """Where the study leaves runs out for a caution, its result without them, and beside it that of all runs."""
         params = params or CompareParams()
+        by = params.by or compared_by(source)
+        source = held_against(source, by, params.reference)
+        about = "" if by == TESTBED else f"Levels of {by} are compared."
+        if about and params.by is None:
+            about = f"There is one testbed, and {by} alone varies: its levels are compared."
+        return replace(self._excluding(source, params), by=by, about=about)
+
+    def _excluding(self, source: Tables, params: CompareParams) -> Comparisons:
         out = excluded(source, params.exclude)
         if out is None:
             return self._of(source, params)
@@ -218,13 +233,13 @@ class Compare(Analysis[CompareParams, Comparisons]):
         if interim and interim.taken:
             tables = AsOf(tables, interim.blocks)
         sessions = params.sessions if params.sessions is not None else tables.outline.data.get("sessions")
-        samples, by = gather(tables, sessions), units(tables, sessions)
+        samples, arranged = gather(tables, sessions), units(tables, sessions)
         if without:
             _keep_places(samples, gather(source, sessions))
         carry, left = carried(tables), residue(tables, sessions)
         ordered = orderings(samples, tables.records, rules.alpha)
         of_order = order_cautions(ordered, samples.testbeds, margin, rules.alpha)
-        of_sessions = {} if by.of_run else session_cautions(samples, tables.records, margin, rules.alpha)
+        of_sessions = {} if arranged.of_run else session_cautions(samples, tables.records, margin, rules.alpha)
         cell_cautions = {
             (cell, testbed): of_group(testbed, cell, group, carry, left)
             for cell, groups in samples.groups.items()
@@ -243,12 +258,14 @@ class Compare(Analysis[CompareParams, Comparisons]):
                 for testbed in sorted(headlines, key=samples.testbeds.index):
                     of_testbed = [pair for _, pair in pairs if pair.names[0] == testbed]
                     groups = (pair.groups for pair in of_testbed)
-                    over_cells += pooled(key, (testbed, str(tables.outline.reference)), groups, by, rules.alpha)
+                    over_cells += pooled(key, (testbed, str(tables.outline.reference)), groups, arranged, rules.alpha)
             for cell, pair in pairs:
                 kept = [*cell_cautions.get((cell, pair.names[0]), ()), *cell_cautions.get((cell, pair.names[1]), ())]
                 for of_runs in (of_order, of_sessions):
                     kept += dict.fromkeys(caution for name in pair.names for caution in of_runs.get((key, name), ()))
-                comparison = _comparison(key, about, pair, rules, by, tallies(samples, key, pair.groups), tuple(kept))
+                comparison = _comparison(
+                    *(key, about, pair, tables.outline.by, rules, arranged, tallies(samples, key, pair.groups), tuple(kept))
+                )
                 measured_there = tables.outline.reference in samples.groups[cell]
                 comparisons.append(replace(comparison, headline=measured_there and pair.names[0] in headlines))
         known = predictable(source)
@@ -269,7 +286,7 @@ class Compare(Analysis[CompareParams, Comparisons]):
             orderings=ordered,
             left_out={OTHER_SETTINGS: tables.other_settings} if tables.other_settings else {},
             interim=interim.taken[-1] if interim and interim.taken else None,
-            estimates=tuple(_estimates(samples, rules.confidence, by)),
+            estimates=tuple(_estimates(samples, rules.confidence, arranged)),
             cell_cautions=tuple(
                 CellCautions(samples.cells[cell], testbed, tuple(cautions))
                 for (cell, testbed), cautions in cell_cautions.items()

@@ -133,7 +133,8 @@ def apart(tables: Tables, cells: Mapping[tuple[str, str], Sequence[Record]]) -> 
     on the reference, in what is no factor. Values say whose they are."""
     reference = str(tables.outline.reference)
     circumstances = _circumstances(tables) if _measured_apart(tables) else {}
-    of_cells = {key: _circumstances_of(records, circumstances) for key, records in cells.items()}
+    by = tables.outline.by
+    of_cells = {key: _circumstances_of(records, circumstances, by) for key, records in cells.items()}
     apart_in: dict[tuple[str, str], dict[str, frozenset[str]]] = defaultdict(dict)
     for (testbed, cell), own in of_cells.items():
         theirs = of_cells.get((reference, cell), {}) if testbed != reference else {}
@@ -144,9 +145,11 @@ def apart(tables: Tables, cells: Mapping[tuple[str, str], Sequence[Record]]) -> 
     return apart_in
 
 
-def _circumstances_of(records: Sequence[Record], circumstances: Mapping[str, Mapping[str, str]]) -> Mapping[str, set[str]]:
-    """What all runs of a cell know of how they were measured -> the values."""
-    each = [_of_measuring(record, circumstances) for record in records]
+def _circumstances_of(
+    records: Sequence[Record], circumstances: Mapping[str, Mapping[str, str]], by: str
+) -> Mapping[str, set[str]]:
+    """What all runs of a cell know of how they were measured -> the values; without the factor that is compared, ``by``."""
+    each = [_of_measuring(record, circumstances, by) for record in records]
     return {what: {one[what] for one in each} for what in each[0] if all(what in one for one in each)}
 
 
@@ -156,9 +159,10 @@ def _measured_apart(tables: Tables) -> bool:
     )
 
 
-def _of_measuring(record: Record, circumstances: Mapping[str, Mapping[str, str]]) -> Mapping[str, str]:
+def _of_measuring(record: Record, circumstances: Mapping[str, Mapping[str, str]], by: str) -> Mapping[str, str]:
     """What a run's settings say of what is measured, and with what."""
-    settings = ((name, value) for name, value in _leaves(record.settings["workload"]) if name not in OF_IMPORTS)
+    known = (*OF_IMPORTS, by.rpartition(".")[2])
+    settings = ((name, value) for name, value in _leaves(record.settings["workload"]) if name not in known)
     settings_of = {f"setting workload.{name}": value for name, value in settings}
     return settings_of | dict(circumstances.get(record.id, {}))
 

@@ -13,14 +13,25 @@ from twinbed.model.caution import OF_RUNS
 
 if TYPE_CHECKING:
     from twinbed.analyses.compare.result import Comparison, Comparisons
+    from twinbed.analyses.compare.two import Two
 
 
 @click.command(name="compare")
-@click.argument("results", type=click.Path(path_type=Path))
+@click.argument("sides", metavar="RESULTS [LATER]", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--margin", metavar="SHARE", help="How far apart still counts as equivalent, such as 10% or 0.1. Default: the study's."
 )
-@click.option("--reference", metavar="TESTBED", help="Hold the others against this one. Default: the study's reference.")
+@click.option(
+    "--by",
+    metavar="FACTOR",
+    help="Compare the levels of this factor, such as workload.keep_alive. Default: testbeds, or of one testbed the factor that "
+    "varies.",
+)
+@click.option(
+    "--reference",
+    metavar="NAME",
+    help="Hold the others against this testbed, or this level. Default: the study's reference, or the first level.",
+)
 @click.option("--metric", "metrics", multiple=True, help="Only this metric; may be given more than once.")
 @click.option("--all", "everything", is_flag=True, help="Every metric, not only the headlines.")
 @click.option("-q", "--quiet", is_flag=True, help="The verdict lines alone.")
@@ -43,8 +54,9 @@ if TYPE_CHECKING:
 def command(
     inputs: Inputs,
     /,
-    results: Path,
+    sides: tuple[Path, ...],
     margin: str | None,
+    by: str | None,
     reference: str | None,
     metrics: tuple[str, ...],
     everything: bool,
@@ -54,7 +66,9 @@ def command(
     all_settings: bool,
     style: str,
 ) -> int:
-    """Compare the testbeds of RESULTS with its reference, metric by metric and cell by cell.
+    """Compare the testbeds of RESULTS with its reference, or the levels of any factor with one of them, metric by metric and
+    cell by cell. With LATER, the same testbeds of other results are held against those of RESULTS, in the cells that both have,
+    and what differs between their passports is shown beside the verdict: is today's kernel as good as last month's?
 
     Exit code 4: some headline metric is shown to differ by more than the margin; 5: none is, but some cannot be decided; 0: all
     are shown to be within it.  Read docs/statistics.md for what the numbers mean.
@@ -64,20 +78,35 @@ def command(
     from twinbed.model.units import QuantityError, parse_share
 
     try:
-        params = CompareParams(margin=None if margin is None else parse_share(margin), sessions=sessions, exclude=exclude)
+        share = None if margin is None else parse_share(margin)
+        params = CompareParams(by=by, reference=reference, margin=share, sessions=sessions, exclude=exclude)
     except (QuantityError, ValueError) as error:
         raise TwinbedError(f"--margin: {margin!r} is not a share above 0", advice="such as 10% or 0.1") from error
-    result = analysis.run(inputs.tables(results, reference, all_settings=all_settings), params)
+    two = _two(inputs, sides, by, all_settings) if len(sides) > 1 else None
+    if two is None:
+        result = analysis.run(inputs.tables(sides[0], all_settings=all_settings), params)
+    else:
+        result = two.compared(params)
     shown = chosen(result, metrics, everything)
     if style == "text":
-        _print_text(result, shown, bool(metrics) or everything, quiet)
+        _print_text(result, shown, bool(metrics) or everything, quiet, two)
     elif style == "json":
-        _print_json(result, shown)
+        _print_json(result, shown, two)
     else:
         from twinbed.analyses.compare.rows import as_csv
 
         click.echo(as_csv(shown), nl=False)
     return exit_code(result)
+
+
+def _two(inputs: Inputs, sides: tuple[Path, ...], by: str | None, all_settings: bool) -> Two:
+    from twinbed.analyses.compare.two import Two
+
+    if len(sides) > 2:
+        raise click.UsageError("give one RESULTS, or two; `twinbed merge` puts more together")
+    if by is not None:
+        raise click.UsageError("two RESULTS are compared with each other: --by is of one")
+    return Two(inputs.side_by_side(*sides, all_settings=all_settings), sides)
 
 
 def chosen(result: Comparisons, metrics: tuple[str, ...], everything: bool) -> list[Comparison]:
@@ -104,7 +133,7 @@ def exit_code(result: Comparisons) -> int:
     return codes.DIFFERENT if verdict is Verdict.DIFFERENT else codes.INCONCLUSIVE
 
 
-def _print_text(result: Comparisons, shown: list[Comparison], asked: bool, quiet: bool) -> None:
+def _print_text(result: Comparisons, shown: list[Comparison], asked: bool, quiet: bool, two: Two | None) -> None:
     import sys
 
     from rich.console import Console
@@ -115,17 +144,20 @@ def _print_text(result: Comparisons, shown: list[Comparison], asked: bool, quiet
     if quiet:
         verdict_lines(result, console)
     else:
-        verdict_table(result, console, shown if asked else None)
+        verdict_table(result, console, shown if asked else None, two.lines() if two else ())
 
 
-def _print_json(result: Comparisons, shown: list[Comparison]) -> None:
+def _print_json(result: Comparisons, shown: list[Comparison], two: Two | None) -> None:
     import json
     from dataclasses import asdict
 
     from twinbed.analyses.compare.rows import order_rows, rows
     from twinbed.analyses.compare.words import summaries
+    from twinbed.model.tables import TESTBED
 
     data = {
+        **({} if result.by == TESTBED else {"by": result.by}),
+        **(two.document() if two else {}),
         "summary": [
             {
                 "testbed": each.testbed,

@@ -7,17 +7,20 @@ from collections.abc import Iterator
 from markupsafe import Markup
 
 from twinbed.analyses.compare.result import Comparisons
+from twinbed.analyses.compare.words import column_head
 from twinbed.model.result import Interval, Verdict
 from twinbed.render.html import html
 from twinbed.render.quantities import ratio_with_interval
 from twinbed.render.tabular import Tabular
 from twinbed.render.words import cell_title, metric_title
 
-HEADINGS = ("Metric", "Cell", "Testbed", "without them", "with all runs")
+
+def headings(result: Comparisons) -> tuple[str, ...]:
+    return "Metric", "Cell", column_head(result.by), "without them", "with all runs"
 
 
 def both(result: Comparisons) -> list[tuple[str, ...]]:
-    """A row of texts for each headline comparison, by ``HEADINGS``; none where no run is left out."""
+    """A row of texts for each headline comparison, by ``headings``; none where no run is left out."""
     if result.excluded is None or not result.excluded.ids:
         return []
     return [
@@ -58,4 +61,4 @@ def paragraphs(result: Comparisons) -> Iterator[Markup]:
         return
     yield html("<p>{}</p>", result.excluded.sentence)
     if rows := both(result):
-        yield Tabular("Both results", "Without the runs that are left out, and with all.", HEADINGS, tuple(rows), 5).as_html()
+        yield Tabular("Both results", "Without the runs left out, and with all.", headings(result), tuple(rows), 5).as_html()

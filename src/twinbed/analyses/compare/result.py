@@ -9,6 +9,7 @@ from twinbed.model.caution import Caution
 from twinbed.model.interim import InterimAnalysis
 from twinbed.model.result import Interval, Verdict
 from twinbed.model.run import Level
+from twinbed.model.tables import TESTBED
 from twinbed.observations.excluded import Excluded
 from twinbed.statistics.counts import unseen_share
 
@@ -166,6 +167,9 @@ class Comparison:
     predictable: float | None = None
     """The half-width, as a share, of the reference's mean as a calibration that was kept with the results predicts it here;
     None without one, or where it refuses."""
+    by: str = TESTBED
+    """The factor whose levels are compared: ``testbed`` and ``reference`` are such levels, named ``workload.keep_alive on``
+    where it is another than the testbed."""
 
     @property
     def place(self) -> str:
@@ -288,6 +292,10 @@ class Comparisons:
     """What ``compare`` finds of a study."""
 
     comparisons: tuple[Comparison, ...] = ()
+    by: str = TESTBED
+    """The factor whose levels are compared."""
+    about: str = ""
+    """A sentence on what is compared, where it is something else than testbeds."""
     cautions: tuple[Caution, ...] = ()
     interim: InterimAnalysis | None = None
     """The look that verdicts are of, of a study that goes on until it is decided."""

@@ -11,6 +11,8 @@ from twinbed.analyses.compare.words import explanation
 from twinbed.model.json import Json
 from twinbed.model.result import Interval
 from twinbed.model.run import level_text
+from twinbed.model.tables import TESTBED
+from twinbed.observations.levels import named
 from twinbed.render.spreadsheet import harmless
 
 
@@ -41,6 +43,7 @@ def _row(each: Comparison, factors: Sequence[str]) -> dict[str, Json]:
         "direction": each.direction or None,
         "headline": each.headline,
         **{f"factor:{factor}": level_text(each.cell[factor]) if factor in each.cell else None for factor in factors},
+        **_levels(each),
         "testbed": each.testbed,
         **_estimate("", each.estimate),
         "reference": each.reference,
@@ -76,6 +79,14 @@ def _row(each: Comparison, factors: Sequence[str]) -> dict[str, Json]:
         "unseen_share": each.unseen_share,
         "cautions": " | ".join(f"{item.kind.name.lower()}({item.subject}: {item.detail})" for item in each.cautions) or None,
     }
+
+
+def _levels(each: Comparison) -> dict[str, Json]:
+    """Only where the levels of another factor than the testbed are compared."""
+    if each.by == TESTBED:
+        return {}
+    before = len(named(each.by, ""))
+    return {"by": each.by, "level": each.testbed[before:], "reference_level": each.reference[before:]}
 
 
 def _estimate(prefix: str, estimate: Estimate) -> dict[str, Json]:

@@ -86,6 +86,8 @@ def verdicts(result: Comparisons) -> Iterator[Markup]:
     if result.cautions:
         kinds = len({each.kind for each in result.cautions})
         yield html('<p>Read it with the <a href="#cautions">{} caution{}</a>.</p>', kinds, "s" if kinds > 1 else "")
+    if result.about:
+        yield html("<p>{}</p>", result.about)
     if result.interim:
         yield html("<p>{}</p>", interim_sentence(result.interim))
     yield from exclusion.paragraphs(result)
@@ -249,7 +251,7 @@ def _compared(each: Comparison | None, mean: str, scale: UnitScale) -> Markup:
 def other_metrics(comparisons: Sequence[Comparison]) -> Iterator[Markup]:
     if not comparisons:
         return
-    head = ("metric", "where", "cell", "testbed", "mean", "reference", "ratio", "verdict")
+    head = ("metric", "where", "cell", comparisons[0].by, "mean", "reference", "ratio", "verdict")
     columns = Markup().join(html('<th scope="col">{}</th>', name) for name in head)
     yield html("<details><summary>All other metrics of this layer ({} comparisons)</summary>", len(comparisons))
     yield Markup(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -22,6 +22,7 @@ from twinbed.analyses.compare.words import (
     disagreement,
     emulated,
     explanation,
+    factors_measured,
     hardly_varies,
     held,
     nothing_compared,
@@ -55,13 +56,20 @@ class _Widths:
         return self.cell + self.testbed + self.mean + COUNT + self.of + WITHIN + 6
 
 
-def verdict_table(result: Comparisons, console: Console, comparisons: Sequence[Comparison] | None = None) -> None:
-    """Prints the headline comparisons (or those given) by layer, a sentence for each testbed, and the cautions."""
+def verdict_table(
+    result: Comparisons, console: Console, comparisons: Sequence[Comparison] | None = None, beside: Iterable[str] = ()
+) -> None:
+    """Prints the headline comparisons (or those given) by layer, a sentence for each testbed, what is to be read ``beside``
+    them, and the cautions."""
     shown = [each for each in result.comparisons if each.headline] if comparisons is None else list(comparisons)
     if count := result.left_out.get(OTHER_SETTINGS):
         _print(console, f"{other_settings(count)} (--all-settings takes them in).\n", "yellow")
+    if result.about:
+        _print(console, f"{result.about}\n")
     if not shown:
         _print(console, f"Nothing to compare: {nothing_compared(result)}.")
+        if names := factors_measured(result):
+            _print(console, f"--by FACTOR compares levels; there are: {', '.join(names)}.")
         _measured(console, result)
     if banner := emulated(result):
         _print(console, f"{banner}\n", "bold yellow")
@@ -79,6 +87,8 @@ def verdict_table(result: Comparisons, console: Console, comparisons: Sequence[C
     if any(each.spread for each in shown):
         _spreads(console, [each for each in shown if each.spread])
     verdict_lines(result, console)
+    for line in beside:
+        _print_row(console, line)
     for text in exclusion.lines(result):
         _print(console, text)
     hidden = sum(not each.headline for each in result.comparisons) if comparisons is None else 0
@@ -130,7 +140,7 @@ def _widths(console: Console, comparisons: Sequence[Comparison], pooled: Sequenc
     """Widths in which every text of a layer's table fits."""
     shown = {(each.metric, each.host, each.direction) for each in comparisons}
     of_pooled = [pooled_text(each) for each in pooled if (each.metric, each.host, each.direction) in shown]
-    testbed = max(TESTBED, *(len(name) for each in comparisons for name in (each.testbed, each.reference)))
+    testbed = max(TESTBED, *(len(name) for each in comparisons for name in (each.by, each.testbed, each.reference)))
     of = max(RATIO, *map(len, [*(held(each) for each in comparisons), *of_pooled]))
     means = MEAN
     if testbed > TESTBED or of > RATIO:
@@ -155,7 +165,8 @@ def _layer(console: Console, layer: str, comparisons: Sequence[Comparison], pool
     level = next((each.ratio_interval.level for each in comparisons if each.ratio_interval), 0.9)
     within = f"in {share(comparisons[0].margin)}".replace(" %", "%")
     _print(console, LAYERS.get(layer, layer), "bold")
-    heads = ("cell", "testbed", "mean", "n", f"ratio [{share(round(level, 4))} interval]", within[-WITHIN - 2 :], "verdict")
+    ratio = f"ratio [{share(round(level, 4))} interval]"
+    heads = ("cell", comparisons[0].by, "mean", "n", ratio, within[-WITHIN - 2 :], "verdict")
     _print_row(console, _row(width, *heads), "dim")
     for (metric, host, direction), of_metric in groupby(comparisons, key=lambda each: (each.metric, each.host, each.direction)):
         _print(console, metric_title(metric, host, direction), "underline")
@@ -173,11 +184,11 @@ def _layer(console: Console, layer: str, comparisons: Sequence[Comparison], pool
 
 def _spreads(console: Console, comparisons: Sequence[Comparison]) -> None:
     """Standard deviations as shares of the mean, how many times the reference's, and whether that is shown."""
-    testbed = max(TESTBED, *(len(each.testbed) for each in comparisons))
+    testbed = max(TESTBED, *(len(name) for each in comparisons for name in (each.by, each.testbed)))
     width = max(CELL, min(WIDEST_CELL, console.width - 82 - testbed + TESTBED))
     level = next((each.spread.interval.level for each in comparisons if each.spread and each.spread.interval), 0.95)
     _print(console, f"Spread: how many times as much as {comparisons[0].reference} it varies", "bold")
-    heads = ("cell", "testbed", "sd", "ref sd", f"times [{share(round(level, 4))} interval]", "p (Holm)")
+    heads = ("cell", comparisons[0].by, "sd", "ref sd", f"times [{share(round(level, 4))} interval]", "p (Holm)")
     _print_row(console, _spread_row(width, testbed, *heads, "shown"), "dim")
     reasons_shown: set[str] = set()
     for key, of_metric in groupby(comparisons, key=lambda each: (each.metric, each.host, each.direction)):

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from twinbed.analyses.compare.order_plot import MOST_RUNS, residuals
 from twinbed.analyses.compare.result import Comparison, Comparisons, Drift, Estimate, Ordering, Quantile
-from twinbed.analyses.compare.words import RULE, deviation, hardly_varies, varies
+from twinbed.analyses.compare.words import RULE, column_head, deviation, hardly_varies, varies
 from twinbed.model.result import Interval
 from twinbed.render import plots
 from twinbed.render.html import html
@@ -28,7 +28,7 @@ def variation(result: Comparisons) -> Iterator[Markup]:
     if spreads:
         yield from _spreads(spreads)
     if result.orderings:
-        yield from _order(result.orderings)
+        yield from _order(result.orderings, result.by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,8 @@ def _spreads(comparisons: Sequence[Comparison]) -> Iterator[Markup]:
         len(comparisons),
         reference,
     )
-    heads = ("Metric", "Cell", "Testbed", "sd", f"sd of {reference}", "It varies", "p", "p (Brown-Forsythe)")
+    by = column_head(comparisons[0].by)
+    heads = ("Metric", "Cell", by, "sd", f"sd of {reference}", "It varies", "p", "p (Brown-Forsythe)")
     family = next((each.spread.family for each in comparisons if each.spread), 1)
     caption = (
         "Standard deviations (sd) as shares of the mean; how many times as much, with the interval of that one comparison; "
@@ -126,7 +127,7 @@ def other_estimates(comparisons: Sequence[Comparison]) -> Iterator[Markup]:
     first, margin = comparisons[0], share(comparisons[0].margin)
     shares = shares if 0.5 in shares else [0.5, *shares]
     bootstrapped = any(each.bootstrap_interval for each in comparisons)
-    heads = ["Cell", "Testbed", "n", *(QUANTILES[each] for each in shares), f"Median / {first.reference}"]
+    heads = ["Cell", column_head(first.by), "n", *(QUANTILES[each] for each in shares), f"Median / {first.reference}"]
     heads += [*(["Ratio by bootstrap"] if bootstrapped else []), f"Means within {margin}", "Intervals overlap"]
     rows: list[list[_Cell]] = []
     for _cell, group in groupby(comparisons, key=lambda each: cell_title(each.cell)):
@@ -178,13 +179,13 @@ def _bounds(interval: Interval | None) -> str:
     return f"[{ratio(interval.low)}, {ratio(interval.high)}]" if interval else ""
 
 
-def _order(orderings: Sequence[Ordering]) -> Iterator[Markup]:
+def _order(orderings: Sequence[Ordering], by: str) -> Iterator[Markup]:
     yield Markup('<section id="order"><h2>Order: did anything change while it was measured?</h2>')
     yield Markup(
         "<p>Each value less the mean of its cell, in the order in which runs were made. What drifts or comes in blocks is no "
         "property of a testbed.</p>"
     )
-    heads = ("Metric", "Testbed", "Runs", "First to last run", "Run before", "Blocks")
+    heads = ("Metric", column_head(by), "Runs", "First to last run", "Run before", "Blocks")
     rows = [_order_row(each, drift) for each in orderings for drift in each.drifts]
     caption = (
         "Drift by the seasonal Kendall test, correlation with the run before by Bartels's, blocks by a permutation test; "

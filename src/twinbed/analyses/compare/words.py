@@ -9,8 +9,10 @@ from twinbed.analyses.compare.result import Comparison, Comparisons, Estimate, P
 from twinbed.metrics.metric import Scale
 from twinbed.model.caution import Kind
 from twinbed.model.result import Verdict
+from twinbed.model.run import level_text
+from twinbed.model.tables import TESTBED
 from twinbed.render.quantities import NONE, UnitScale, change, ratio, ratio_with_interval, share, unit_scale
-from twinbed.render.words import _bounds, cell_title, metric_name, metric_title, times
+from twinbed.render.words import _bounds, cell_title, heading, metric_name, metric_title, times
 from twinbed.statistics.counts import most_unseen
 
 RULE = "Crussell et al. 2019"
@@ -340,6 +342,11 @@ def emulated(result: Comparisons) -> str:
     return f"{who} ran on an emulated CPU (TCG), not on hardware virtualisation: what follows of {who} is about the emulator."
 
 
+def column_head(by: str) -> str:
+    """Over the names of what is compared; names of settings stay as they are written."""
+    return heading(by) if by == TESTBED else by
+
+
 def nothing_compared(result: Comparisons) -> str:
     """Why there is nothing to compare."""
     testbeds = {each.testbed for each in result.estimates}
@@ -348,6 +355,15 @@ def nothing_compared(result: Comparisons) -> str:
     if len(testbeds) == 1:
         return f"all values are of {testbeds.pop()}"
     return "there is no metric that the reference and another testbed both have in a cell"
+
+
+def factors_measured(result: Comparisons) -> list[str]:
+    """The factors that have values at two levels or more."""
+    levels: dict[str, set[str]] = {}
+    for each in result.estimates:
+        for name, level in each.cell.items():
+            levels.setdefault(name, set()).add(level_text(level))
+    return [name for name, of in levels.items() if len(of) > 1]
 
 
 def overall(result: Comparisons) -> Verdict | None:

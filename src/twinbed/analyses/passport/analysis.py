@@ -4,43 +4,19 @@ In: the passports, the settings that were read back, and the settings of the run
 ``differences`` has every fact that is not the same, with all its values on either side.  It says how suspicious the fact is
 (``observations.suspicion``), and whether it also varies within a side, which makes it a lesser suspect.  Facts that only one
 side has recorded come after all others of their kind, since an unknown value may be the same.
-
-Hosts with a number are pooled with those of the same role: ``client3`` is a client.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from twinbed.analyses.passport.result import Difference, Differences, Passports
+from twinbed.analyses.passport.result import Passports
 from twinbed.contracts.analysis import Analysis, Row
 from twinbed.model.tables import Tables
-from twinbed.observations.suspicion import Suspicion, suspicion
-
-Facts = Mapping[tuple[str, str], frozenset[str]]
-"""(place, fact) -> its values, without null."""
-
-_NOTHING: frozenset[str] = frozenset()
-_UNKNOWN = ("", "null", "None")
-_NUMBER = re.compile(r"\d+$")
-SETTINGS = "settings"
-"""The place of facts of a study, rather than of a host."""
-LESSER = ("package", "name")
-"""Kinds that are shown only with ``everything``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One side of the comparison. ``testbed`` None takes all of a results folder."""
-
-    tables: Tables
-    testbed: str | None
-    name: str
+from twinbed.observations.passports import Side, between
 
 
 class PassportParams(BaseModel):
@@ -60,104 +36,15 @@ class PassportAnalysis(Analysis[PassportParams, Passports]):
 
     def run(self, source: Tables, params: PassportParams | None = None) -> Passports:
         """Each testbed of one results folder against its reference."""
+        everything = (params or PassportParams()).everything
         reference = source.outline.reference
         one = Side(source, reference, str(reference))
         others = [Side(source, name, name) for name in source.outline.testbeds if name != reference]
-        return Passports(tuple(between(one, other, params) for other in others))
+        return Passports(tuple(between(one, other, everything=everything) for other in others))
 
     def tables(self, result: Passports) -> Mapping[str, Sequence[Row]]:
         rows = [{"between": pair.left, "and": pair.right, **asdict(row)} for pair in result.pairs for row in pair.differences]
         return {"differences": rows, "summary": [pair.summary for pair in result.pairs]}
-
-
-def between(one: Side, other: Side, params: PassportParams | None = None) -> Differences:
-    """The differences between two sides, which may be of different results."""
-    params = params or PassportParams()
-    left, right = facts_of(one), facts_of(other)
-    rows = list(_rows(left, right))
-    if not params.everything:
-        rows = [row for row in rows if row[0].kind not in LESSER]
-    rows.sort(key=lambda row: (row[0].rank, _unknown(row[1]), row[1].varies, row[1].place, row[1].fact))
-    return Differences(
-        one.name,
-        other.name,
-        differ=sum(not _unknown(row) for _, row in rows),
-        unknown=sum(_unknown(row) for _, row in rows),
-        same=sum(left[key] == right[key] for key in left if key in right),
-        differences=tuple(row for _, row in rows),
-    )
-
-
-def _unknown(row: Difference) -> bool:
-    return not row.left or not row.right
-
-
-def _rows(left: Facts, right: Facts) -> Iterator[tuple[Suspicion, Difference]]:
-    """The facts that differ; places where a fact differs alike share a row."""
-    places: dict[tuple[str, frozenset[str], frozenset[str], Suspicion], list[str]] = {}
-    for place, fact in sorted({*left, *right}):
-        one, other = left.get((place, fact), _NOTHING), right.get((place, fact), _NOTHING)
-        if one != other:
-            places.setdefault((fact, one, other, suspicion(place, fact)), []).append(place)
-    for (fact, one, other, about), alike in places.items():
-        yield (
-            about,
-            Difference(
-                kind=about.kind,
-                place=", ".join(alike),
-                fact=fact,
-                left=sorted(one),
-                right=sorted(other),
-                varies=len(one) > 1 or len(other) > 1,
-                why=about.why,
-            ),
-        )
-
-
-def facts_of(side: Side) -> Facts:
-    """All known facts of a side's runs."""
-    facts: dict[tuple[str, str], set[str]] = {}
-    records = [each for each in side.tables.records if side.testbed in (None, each.settings["testbed"]["name"])]
-    runs = {record.id for record in records}
-    for place, fact, value in _columns(side.tables, "facts", ("place", "fact", "value"), runs):
-        facts.setdefault((_role(place), fact), set()).add(value)
-    for (place, name), values in _applied(side.tables, runs).items():
-        if facts.get((place, name.replace(".", " "))) != values:
-            facts[place, f"{name} (set)"] = values
-    for record in records:
-        for name, value in _leaves({name: part for name, part in record.settings.items() if name != "levels"}):
-            if name != "testbed.name" and not name.startswith(("workload.files", "workload.metrics")):
-                facts.setdefault((SETTINGS, name), set()).add(value)
-    known = {key: frozenset(values) - set(_UNKNOWN) for key, values in facts.items()}
-    return {key: values for key, values in known.items() if values}
-
-
-def _applied(tables: Tables, runs: set[str]) -> Mapping[tuple[str, str], set[str]]:
-    applied: dict[tuple[str, str], set[str]] = {}
-    for subject, setting, value in _columns(tables, "applied", ("subject", "setting", "found"), runs):
-        applied.setdefault((_role(subject), setting), set()).add(value)
-    return applied
-
-
-def _role(place: str) -> str:
-    """``client3`` -> ``client``; ``p.client3`` -> ``p.client``."""
-    return _NUMBER.sub("", place) or place
-
-
-def _columns(tables: Tables, name: str, columns: tuple[str, ...], runs: set[str]) -> Iterator[tuple[str, ...]]:
-    table = tables.table(name)
-    if not table.num_rows:
-        return
-    rows = zip(*(table[column].to_pylist() for column in ("run", *columns)), strict=True)
-    yield from dict.fromkeys(tuple(rest) for run, *rest in rows if run in runs)
-
-
-def _leaves(data: object, name: str = "") -> Iterator[tuple[str, str]]:
-    if isinstance(data, Mapping):
-        for key, value in data.items():
-            yield from _leaves(value, f"{name}.{key}" if name else str(key))
-    else:
-        yield name, data if isinstance(data, str) else json.dumps(data, sort_keys=True)
 
 
 analysis = PassportAnalysis()

@@ -16,11 +16,8 @@ from twinbed.render.rows import STYLES
 
 if TYPE_CHECKING:
     from twinbed.analyses.passport.analysis import PassportParams
-    from twinbed.analyses.passport.result import Differences
     from twinbed.model.tables import Tables
-
-_LONGEST, _MOST = 44, 3
-"""A line shows at most so many characters of a value, and so many values; JSON and CSV have all."""
+    from twinbed.observations.passports import Differences
 
 
 @click.command(name="passport")
@@ -43,6 +40,7 @@ def command(inputs: Inputs, sides: tuple[str, ...], everything: bool, style: str
 
     Exit code 0, whatever differs.
     """
+    from twinbed.observations.passports_text import lines
     from twinbed.render.rows import as_csv, print_json
 
     if len(sides) > 2:
@@ -56,18 +54,19 @@ def command(inputs: Inputs, sides: tuple[str, ...], everything: bool, style: str
         click.echo(as_csv([row for each in pairs for row in _flat(each)]), nl=False)
     else:
         for number, each in enumerate(pairs):
-            click.echo("\n" * bool(number) + "\n".join(_text(each)))
+            click.echo("\n" * bool(number) + "\n".join(lines(each)))
     return codes.DONE
 
 
 def _pairs(inputs: Inputs, sides: tuple[str, ...], params: PassportParams) -> Sequence[Differences]:
-    from twinbed.analyses.passport.analysis import Side, analysis, between
+    from twinbed.analyses.passport.analysis import analysis
+    from twinbed.observations.passports import Side, between
 
     opened = [_opened(inputs, side) for side in sides]
     if len(opened) == 2:
         (one, first), (other, second) = opened
         names = [side.rstrip("/") for side in sides]
-        return [between(Side(one, first, names[0]), Side(other, second, names[1]), params)]
+        return [between(Side(one, first, names[0]), Side(other, second, names[1]), everything=params.everything)]
     store, testbed = opened[0]
     if testbed is not None or len(store.outline.testbeds) < 2:
         raise TwinbedError(
@@ -97,33 +96,3 @@ def _flat(pair: Differences) -> Iterator[dict[str, object]]:
     for row in pair.differences:
         values = {"left": " | ".join(row.left) or None, "right": " | ".join(row.right) or None}
         yield {"between": pair.left, "and": pair.right, **asdict(row), **values}
-
-
-def _text(pair: Differences) -> Iterator[str]:
-    from twinbed.render.rows import as_text
-
-    left, right = pair.left, pair.right
-    title = f"{left} and {right}"
-    if left == right or max(len(left), len(right)) > _LONGEST // 2:
-        title, left, right = f"A: {left}\nB: {right}\nA and B", "A", "B"
-    yield (f"{title}: {pair.differ} differ, {pair.same} the same, {pair.unknown} known of one alone")
-    rows = pair.differences
-    for kind in dict.fromkeys(row.kind for row in rows):
-        of_kind = [row for row in rows if row.kind == kind]
-        yield ""
-        yield f"{kind}{': ' if of_kind[0].why else ''}{of_kind[0].why}"
-        lines = as_text(
-            [{"": f"  {row.place}: {row.fact}", left: _shown(row.left), right: _shown(row.right)} for row in of_kind]
-        )
-        yield lines.rstrip("\n")
-
-
-def _shown(values: Sequence[str]) -> str:
-    if not values:
-        return "(not recorded)"
-    more = f" and {len(values) - _MOST} more" if len(values) > _MOST else ""
-    return " | ".join(_short(value) for value in values[:_MOST]) + more
-
-
-def _short(value: str) -> str:
-    return value if len(value) <= _LONGEST else f"{value[: _LONGEST - 3]}..."

@@ -12,6 +12,7 @@ from twinbed.analyses.contention.page import detector_figures
 from twinbed.analyses.contention.result import Contention
 from twinbed.analyses.contention.sentences import sentences
 from twinbed.model.run import level_text
+from twinbed.model.tables import TESTBED
 from twinbed.render import plots
 from twinbed.render.html import html, notes
 from twinbed.render.over_n import Line, Panel, over_n
@@ -26,7 +27,6 @@ MOST_DETECTORS = 2
 """Combinations of levels whose detector is drawn; the sentences are of all."""
 NAMED = ("", "/s")
 """Units that a metric's name says itself."""
-TESTBED = "testbed"
 Held = Sequence[tuple[int, float]]
 
 

@@ -6,10 +6,9 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from twinbed.model.run import Level, level_text
+from twinbed.model.tables import TESTBED
 from twinbed.model.units import QuantityError, parse_duration, parse_rate, parse_size
 from twinbed.results.merge.sources import Source
-
-TESTBED = "testbed"
 
 
 class UnifiedLevels:

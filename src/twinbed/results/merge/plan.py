@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import Document
 from twinbed.model.record import Record, Settings
-from twinbed.model.tables import Planned
-from twinbed.results.merge.levels import TESTBED, UnifiedLevels
+from twinbed.model.tables import TESTBED, Planned
+from twinbed.results.merge.levels import UnifiedLevels
 from twinbed.results.merge.sources import Source
 from twinbed.results.store import testbed_of
 
@@ -28,15 +28,10 @@ class Plan:
 
 
 def plan(of: Sequence[Source], name: str, reference: str | None, command: str) -> Plan:
-    """Raises TwinbedError where there is no such reference, or a source has no runs, or was archived without its artifacts."""
+    """Raises TwinbedError where there is no such reference, or a source has no runs."""
     for source in of:
         if not source.store.records:
             raise TwinbedError(f"{source.store.shown} has no runs", advice="leave it out, or run or import it first")
-        if source.store.frozen:
-            raise TwinbedError(
-                f"{source.name} was archived without its artifacts, of which the tables of all together would be made",
-                advice="merge the results themselves, or an archive with artifacts; `twinbed export --metrics` has values",
-            )
     testbeds = list(dict.fromkeys(new for source in of for new in source.testbeds.values()))
     first = of[0].store.outline
     chosen = reference or of[0].testbeds.get(first.reference or "", testbeds[0])
@@ -88,6 +83,16 @@ def plan(of: Sequence[Source], name: str, reference: str | None, command: str) -
     return Plan(study, testbeds, chosen, runs, [*_notes(of, testbeds), *levels.notes])
 
 
+def refuse_without_artifacts(of: Sequence[Source]) -> None:
+    """Raises TwinbedError where a source was archived without its artifacts: a folder of all together would lack them."""
+    for source in of:
+        if source.store.frozen:
+            raise TwinbedError(
+                f"{source.name} was archived without its artifacts, of which the tables of all together would be made",
+                advice="merge the results themselves, or an archive with artifacts; `twinbed export --metrics` has values",
+            )
+
+
 def _entry(run: Planned) -> Document:
     return {
         "id": run.id,
@@ -130,6 +135,7 @@ def _notes(of: Sequence[Source], testbeds: Sequence[str]) -> Iterator[str]:
         if outline.interim is not None:
             yield f"{source.name} ended when it was decided: its error rates were those of several looks, and are not now"
     for name in testbeds:
-        several = [source.name for source in of if name in source.testbeds.values()]
-        if len(several) > 1:
-            yield f"the testbed {name} is of {' and '.join(several)}: replicates are numbered on"
+        several = [source for source in of if name in source.testbeds.values()]
+        in_one_cell = len({str(source.given) for source in several}) < len(several)
+        if in_one_cell:
+            yield f"the testbed {name} is of {' and '.join(source.name for source in several)}: replicates are numbered on"

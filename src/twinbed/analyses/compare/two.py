@@ -1,0 +1,55 @@
+"""Two results over time: the later ones against the earlier, and what differs between their passports."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from twinbed.analyses.compare.analysis import CompareParams, analysis
+from twinbed.analyses.compare.result import Comparisons
+from twinbed.contracts.analysis import TwoResults
+from twinbed.model.json import Json
+from twinbed.observations.levels import held_against
+from twinbed.observations.passports import Differences, Side, between
+from twinbed.observations.passports_text import lines
+
+MOST = 12
+"""Differences of passports that are shown beside a verdict."""
+
+
+@dataclass(frozen=True)
+class Two:
+    """``sides`` are as the user gave them, for what to type next."""
+
+    both: TwoResults
+    sides: Sequence[Path]
+
+    def compared(self, params: CompareParams) -> Comparisons:
+        one, other = self.both.names
+        result = analysis.run(self.both.tables, params.model_copy(update={"by": self.both.by}))
+        return replace(result, about=f"{other} is held against {one}, testbed by testbed and cell by cell.")
+
+    @cached_property
+    def passports(self) -> Differences:
+        tables = held_against(self.both.tables, self.both.by)
+        one, other = (Side(tables, name, own) for name, own in zip(tables.outline.testbeds, self.both.names, strict=True))
+        return between(one, other)
+
+    def lines(self) -> Iterator[str]:
+        """For a terminal: what differs, most suspicious first, and what is not compared."""
+        if self.both.left_out:
+            yield "\nNot compared, or not alike"
+            yield from (f"  {text}" for text in self.both.left_out)
+        yield "\nWhat differs between both, most suspicious first"
+        yield from lines(self.passports, MOST)
+        rest = len(self.passports.differences) - MOST
+        if rest > 0:
+            yield f"and {rest} more: twinbed passport {shlex.join(str(side) for side in self.sides)}"
+
+    def document(self) -> Mapping[str, Json]:
+        """For JSON."""
+        differences = [asdict(each) for each in self.passports.differences]
+        return {"not_compared": list(self.both.left_out), "passports": {**self.passports.summary, "differences": differences}}

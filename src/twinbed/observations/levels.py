@@ -1,0 +1,129 @@
+"""What is held against a reference: the testbeds of results, or the levels of any other factor in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from twinbed.model.caution import Caution
+from twinbed.model.error import TwinbedError
+from twinbed.model.linkcheck import LinkCheck
+from twinbed.model.record import Record, Settings
+from twinbed.model.run import Level, level_text
+from twinbed.model.tables import TESTBED, Outline, Planned, Tables
+from twinbed.observations.numbered import of_pairs
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ON = "on testbed"
+"""What the testbed is called where it is one factor of cells among others."""
+
+
+@dataclass(frozen=True)
+class _Held:
+    """Tables of which outline, plan and records say otherwise what is compared with what."""
+
+    tables: Tables
+    outline: Outline
+    planned: Sequence[Planned]
+    records: Sequence[Record]
+
+    @property
+    def shown(self) -> Path:
+        return self.tables.shown
+
+    @property
+    def cautions(self) -> Sequence[Caution]:
+        return self.tables.cautions
+
+    @property
+    def other_settings(self) -> int:
+        return self.tables.other_settings
+
+    @property
+    def link_checks(self) -> Sequence[LinkCheck]:
+        return self.tables.link_checks
+
+    def table(self, name: str) -> pa.Table:
+        return self.tables.table(name)
+
+
+def varied(tables: Tables) -> Mapping[str, Sequence[Level]]:
+    """The factors but the testbed that have two levels or more, with their levels in the order of the study file."""
+    given = tables.outline.data.get("factors") or {}
+    levels: dict[str, dict[str, Level]] = {name: {level_text(each): each for each in of} for name, of in given.items()}
+    for of_run in (*(run.levels for run in tables.planned), *(record.levels for record in tables.records)):
+        for name, level in of_run.items():
+            levels.setdefault(name, {}).setdefault(level_text(level), level)
+    return {name: tuple(of.values()) for name, of in levels.items() if name != TESTBED and len(of) > 1}
+
+
+def compared_by(tables: Tables) -> str:
+    """The factor that a study asks to compare: the testbed; where it has one testbed, the only factor that varies. Of a number
+    of pairs the question is how many fit, which another analysis answers."""
+    names = [*varied(tables)]
+    alone = len(tables.outline.testbeds) < 2 and len(names) == 1 and of_pairs(names) is None
+    return names[0] if alone and not tables.outline.data.get("uncertain") else TESTBED
+
+
+def held_against(tables: Tables, by: str, reference: str | None = None) -> Tables:
+    """The tables with what is compared: testbeds against one of them, or the levels of another factor, which take the places of
+    testbeds; ``reference`` None takes the study's testbed, or the first level. Raises TwinbedError for what there is not."""
+    if by == TESTBED:
+        names = tables.outline.testbeds
+        if reference is not None and reference not in names:
+            raise TwinbedError(f"{tables.shown} has no testbed {reference!r}", advice=f"it has: {', '.join(names) or 'none'}")
+        return tables if reference is None else _referring(tables, reference)
+    factors = varied(tables)
+    if by not in factors:
+        there = ", ".join([TESTBED, *factors])
+        raise TwinbedError(f"{tables.shown} has no factor {by!r} of two levels or more", advice=f"there are: {there}")
+    texts = [level_text(level) for level in factors[by]]
+    if reference is not None and reference not in texts:
+        raise TwinbedError(f"{by} has no level {reference!r}", advice=f"there are: {', '.join(texts)}")
+    return _in_place_of_testbeds(tables, by, texts, reference or texts[0])
+
+
+def _referring(tables: Tables, reference: str) -> Tables:
+    outline = replace(tables.outline, reference=reference)
+    return _Held(tables, outline, tables.planned, tables.records)
+
+
+def _in_place_of_testbeds(tables: Tables, by: str, texts: Sequence[str], reference: str) -> Tables:
+    outline = tables.outline
+    several = len(outline.testbeds) > 1
+    data = outline.data.copy()
+    given = {name: levels for name, levels in (data.get("factors") or {}).items() if name not in (TESTBED, by)}
+    names = tuple(named(by, text) for text in texts)
+    data["factors"] = {TESTBED: names, **({ON: outline.testbeds} if several else {}), **given}
+
+    def moved(levels: Mapping[str, Level], testbed: object) -> dict[str, Level]:
+        rest = {name: level for name, level in levels.items() if name not in (TESTBED, by)}
+        own = {ON: str(testbed)} if several else {}
+        return {TESTBED: named(by, level_text(levels.get(by))), **own, **rest}
+
+    def moved_record(record: Record) -> Record:
+        levels = moved(record.levels, record.settings["testbed"]["name"])
+        testbed = {**record.settings["testbed"], "name": levels[TESTBED]}
+        settings: Settings = {**record.settings, "levels": levels, "testbed": testbed}
+        return replace(record, levels=levels, settings=settings)
+
+    made = {record.id: record.settings["testbed"]["name"] for record in tables.records}
+    planned = [
+        replace(run, levels=moved(run.levels, run.levels.get(TESTBED, made.get(run.id, outline.reference))))
+        for run in tables.planned
+    ]
+    return _Held(
+        tables,
+        replace(outline, testbeds=names, reference=named(by, reference), data=data, by=by),
+        planned,
+        [moved_record(record) for record in tables.records],
+    )
+
+
+def named(by: str, level: str) -> str:
+    """What a level is called where it stands beside others: ``workload.keep_alive on``."""
+    return f"{by} {level}"

@@ -1,0 +1,174 @@
+"""``compare --by``: the levels of any factor compared as testbeds are."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import twinbed
+from synthetic_results import write_study
+from twinbed.analyses.compare.analysis import CompareParams
+from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.analyses.compare.command import command
+from twinbed.analyses.compare.result import Comparison, Comparisons
+from twinbed.cli.inputs import ResultsFolders
+from twinbed.model.error import TwinbedError
+from twinbed.model.result import Verdict
+from twinbed.report.styles import rendered
+from twinbed.results.extract import extract
+from twinbed.results.store import Store
+from twinbed.workloads.planted import planted
+
+TRUTH = {"500B": 1000.0, "20kB": 700.0, "1MiB": 1010.0}
+
+
+def opened(folder: Path) -> Store:
+    return extract(folder, {"planted": planted}, {})
+
+
+def answer(mean: float, *noise: Any) -> Mapping[str, float | None]:
+    """The noise hangs on what it is of alone, so that two studies can have the same numbers."""
+    rate = mean * math.exp(random.Random(str(noise)).gauss(0, 0.02))
+    return {"requests": round(rate * 10), "requests_per_second": rate, "packets": round(rate * 100), "bytes": 64000}
+
+
+def by_payload(folder: Path, testbeds: Mapping[str, float], replicates: int = 5, **more: Any) -> Path:
+    """Testbed -> its own factor."""
+
+    def respond(testbed: str, levels: Mapping[str, Any], replicate: int) -> Mapping[str, float | None]:
+        mean = TRUTH[levels["payload"]] * testbeds[testbed]
+        return answer(mean, testbed, levels["payload"], levels.get("offload"), replicate)
+
+    return write_study(folder, list(testbeds), {"payload": list(TRUTH), **more}, replicates, respond)
+
+
+def paired(folder: Path) -> None:
+    """As a study of randomised blocks says."""
+    study = json.loads((folder / "study.json").read_text())
+    (folder / "study.json").write_text(json.dumps(study | {"comparison": "paired"}))
+
+
+def bare(each: Comparison, name: str) -> Comparison:
+    """Without what names the levels."""
+    cautions = tuple(replace(caution, subject=caution.subject.removeprefix(name)) for caution in each.cautions)
+    names = {"testbed": each.testbed.removeprefix(name), "reference": each.reference.removeprefix(name)}
+    return replace(each, by="", cautions=cautions, **names)
+
+
+@pytest.mark.parametrize("in_blocks", [False, True])
+def test_the_same_numbers_as_testbeds_give_the_identical_comparisons(tmp_path: Path, in_blocks: bool) -> None:
+    def as_testbeds(testbed: str, levels: Mapping[str, Any], replicate: int) -> Mapping[str, float | None]:
+        return answer(TRUTH[testbed], "bed", testbed, levels["offload"], replicate)
+
+    by_payload(tmp_path / "levels", {"bed": 1.0}, offload=["on", "off"])
+    write_study(tmp_path / "testbeds", list(TRUTH), {"offload": ["on", "off"]}, 5, as_testbeds)
+    for folder in (tmp_path / "levels", tmp_path / "testbeds"):
+        if in_blocks:
+            paired(folder)
+    levels = compare.run(opened(tmp_path / "levels"), CompareParams(by="payload"))
+    testbeds = compare.run(opened(tmp_path / "testbeds"))
+    assert {each.paired for each in levels.comparisons if each.metric == "requests_per_second"} == {in_blocks}
+    assert len([each for each in levels.comparisons if each.metric == "requests_per_second"]) == 2 * 2
+    assert [bare(each, "payload ") for each in levels.comparisons] == [bare(each, "") for each in testbeds.comparisons]
+    assert [replace(each, testbed="", reference="") for each in levels.pooled] == [
+        replace(each, testbed="", reference="") for each in testbeds.pooled
+    ]
+
+
+def test_other_testbeds_are_cells(tmp_path: Path) -> None:
+    by_payload(tmp_path, {"a": 1.0, "b": 3.0})
+    result = compare.run(opened(tmp_path), CompareParams(by="payload", reference="20kB"))
+    found = [each for each in result.comparisons if each.metric == "requests_per_second"]
+    assert [(dict(each.cell), each.testbed, each.reference) for each in found] == [
+        ({"on testbed": testbed}, f"payload {level}", "payload 20kB") for testbed in ("a", "b") for level in ("500B", "1MiB")
+    ]
+    # The truth is the same on both testbeds: 1000 / 700 and 1010 / 700, at 2 % noise.
+    for each, truth in zip(found, [1000 / 700, 1010 / 700] * 2, strict=True):
+        assert each.ratio is not None and abs(each.ratio / truth - 1) < 0.05
+        assert each.verdict is Verdict.DIFFERENT
+
+
+def test_of_one_testbed_what_alone_varies_is_compared_and_said(tmp_path: Path) -> None:
+    by_payload(tmp_path, {"bed": 1.0})
+    ran = CliRunner().invoke(command, [str(tmp_path)], obj=ResultsFolders(), standalone_mode=False)
+    assert ran.return_value == 4
+    assert "There is one testbed, and payload alone varies: its levels are compared." in ran.output
+    assert "payload 20kB differs from payload 500B" in ran.output
+    result = compare.run(opened(tmp_path))
+    assert result.by == "payload"
+    for style in ("html", "markdown"):
+        text = rendered(style, opened(tmp_path), result)
+        assert "payload alone varies" in text and "payload 1MiB" in text
+    asked = compare.run(opened(tmp_path), CompareParams(by="payload"))
+    assert asked.about == "Levels of payload are compared." and asked.about in rendered("html", opened(tmp_path), asked)
+
+
+def test_two_factors_or_a_number_of_pairs_are_not_compared_unasked(tmp_path: Path) -> None:
+    by_payload(tmp_path / "two", {"bed": 1.0}, offload=["on", "off"])
+    assert compare.run(opened(tmp_path / "two")).comparisons == ()
+    respond = lambda testbed, levels, replicate: answer(1000.0 / levels["pairs"], replicate)  # noqa: E731
+    write_study(tmp_path / "pairs", ["bed"], {"pairs": [1, 2]}, 3, respond)
+    assert compare.run(opened(tmp_path / "pairs")).comparisons == ()
+    assert compare.run(opened(tmp_path / "pairs"), CompareParams(by="pairs")).comparisons
+
+
+@pytest.mark.parametrize(
+    ("params", "message", "advice"),
+    [
+        ({"by": "nonsense"}, "no factor 'nonsense' of two levels or more", "testbed, payload"),
+        ({"by": "payload", "reference": "7B"}, "payload has no level '7B'", "500B, 20kB, 1MiB"),
+        ({"by": "testbed", "reference": "other"}, "no testbed 'other'", "bed"),
+    ],
+)
+def test_what_there_is_not_is_refused(tmp_path: Path, params: dict[str, str], message: str, advice: str) -> None:
+    by_payload(tmp_path, {"bed": 1.0}, replicates=1)
+    with pytest.raises(TwinbedError, match=message) as refused:
+        compare.run(opened(tmp_path), CompareParams(**params))
+    assert advice in refused.value.advice
+
+
+def test_rows_say_which_factor_and_which_levels(tmp_path: Path) -> None:
+    by_payload(tmp_path, {"bed": 1.0})
+    table = twinbed.open(tmp_path).compare(by="payload", reference="1MiB", headlines=True)
+    assert set(table["by"].to_pylist()) == {"payload"}
+    assert set(zip(table["level"].to_pylist(), table["reference_level"].to_pylist(), strict=True)) == {
+        ("500B", "1MiB"),
+        ("20kB", "1MiB"),
+    }
+    ran = CliRunner().invoke(command, [str(tmp_path), "--format", "json"], obj=ResultsFolders())
+    assert json.loads(ran.output)["by"] == "payload"
+
+
+STUDY = """
+study: levels
+testbeds: {bed: {driver: fake, seed: 1}}
+workload: {kind: planted, spread: 0.02}
+instruments: []
+factors: {workload.rate: [1000, 1040, 2000]}
+replicates: 6
+seed: 5
+"""
+
+
+def test_a_study_whose_truth_is_set(tmp_path: Path) -> None:
+    """The fake driver answers with the rate that the workload asks for, so that ratios are 1.04 and 2."""
+    (tmp_path / "study.yaml").write_text(STUDY)
+    words = [sys.executable, "-m", "twinbed.cli.main", "run", "study.yaml", "-o", "results", "--no-report"]
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "workload.rate alone varies" in ran.stdout, ran.stderr
+    result: Comparisons = compare.run(opened(tmp_path / "results"))
+    near, far = [each for each in result.comparisons if each.metric == "requests_per_second"]
+    assert near.ratio_interval is not None and near.ratio_interval.low < 1.04 < near.ratio_interval.high
+    assert far.ratio_interval is not None and far.ratio_interval.low < 2 < far.ratio_interval.high
+    assert (near.verdict, far.verdict) == (Verdict.EQUIVALENT, Verdict.DIFFERENT)
+    assert near.paired and far.paired
