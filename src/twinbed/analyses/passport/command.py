@@ -100,13 +100,14 @@ def _flat(pair: Differences) -> Iterator[dict[str, object]]:
 
 
 def _text(pair: Differences) -> Iterator[str]:
+    from twinbed.analyses.passport.section import sentence
     from twinbed.render.rows import as_text
 
     left, right = pair.left, pair.right
     title = f"{left} and {right}"
     if left == right or max(len(left), len(right)) > _LONGEST // 2:
         title, left, right = f"A: {left}\nB: {right}\nA and B", "A", "B"
-    yield (f"{title}: {pair.differ} differ, {pair.same} the same, {pair.unknown} known of one alone")
+    yield f"{title}: {sentence(pair)}"
     rows = pair.differences
     for kind in dict.fromkeys(row.kind for row in rows):
         of_kind = [row for row in rows if row.kind == kind]

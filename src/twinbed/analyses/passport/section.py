@@ -1,0 +1,31 @@
+"""What differs between testbeds, for a notebook."""
+
+from __future__ import annotations
+
+from twinbed.analyses.passport.result import Differences, Passports
+from twinbed.contracts.analysis import Part, Section
+from twinbed.render.parts import as_html
+from twinbed.render.tabular import Tabular
+
+TITLE = "What differs"
+
+
+def section(result: Passports) -> Section:
+    """A part for each pair; it has no figures."""
+    parts = tuple(
+        Part(pair.left, "tab-passport", f"{pair.left} and {pair.right}", sentence(pair), _table(pair)) for pair in result.pairs
+    )
+    return Section("passport", TITLE, lambda: as_html(parts), parts)
+
+
+def sentence(pair: Differences) -> str:
+    """``3 differ, 21 the same, 2 known of one alone``."""
+    return f"{pair.differ} differ, {pair.same} the same, {pair.unknown} known of one alone"
+
+
+def _table(pair: Differences) -> Tabular:
+    rows = tuple(
+        (row.kind, row.place, row.fact, " | ".join(row.left) or None, " | ".join(row.right) or None) for row in pair.differences
+    )
+    heads = ("kind", "where", "fact", pair.left, pair.right)
+    return Tabular("Differences", "Most suspicious first; empty: not recorded.", heads, rows, texts=len(heads))
