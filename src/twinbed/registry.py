@@ -179,6 +179,11 @@ def analysis(name: str) -> AnyAnalysis:
     return module.analysis
 
 
+def analysis_names() -> Sequence[str]:
+    """In the order of their list; imports none of them."""
+    return tuple(ANALYSES)
+
+
 def analyses() -> Iterator[AnyAnalysis]:
     """Every analysis, in the order of their list."""
     return map(analysis, ANALYSES)

@@ -29,7 +29,7 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One thing that a section says, for Markdown and LaTeX: a sentence, and a table where there is one."""
+    """One thing that a section says, for Markdown, LaTeX and notebooks: a sentence, and a table where there is one."""
 
     metric: str
     label: str
@@ -41,7 +41,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What the report of a study shows of an analysis."""
+    """What the report of a study, or a notebook, shows of an analysis."""
 
     key: str
     """The anchor of the section in the page."""
@@ -50,7 +50,7 @@ class Section:
     html: Callable[[], Markup]
     """Makes the section as HTML."""
     parts: tuple[Part, ...] = ()
-    """The same for Markdown and LaTeX; nothing where only the page shows it."""
+    """The same for Markdown, LaTeX and notebooks; nothing where only the page shows it."""
     layer: str = ""
     """The layer of metrics that it belongs into; empty for a section of its own."""
 
@@ -96,6 +96,10 @@ class Analysis(ABC, Generic[ParamsT, ResultT]):
     def tables(self, result: ResultT) -> Mapping[str, Sequence[Row]]:
         """Title -> rows that have the same columns, for CSV, JSON and Python. Base units, None for missing."""
         return {}
+
+    def section(self, result: ResultT, source: Tables) -> Section | None:
+        """What a notebook shows of a result of these tables; None where its rows are all that there is to say."""
+        return None
 
     def sections(self, source: Tables) -> Sequence[Section]:
         """What a report of these tables shows, by default settings; nothing where there is nothing to say."""

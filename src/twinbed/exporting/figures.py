@@ -10,11 +10,9 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from twinbed.model.json import Document
+from twinbed.render import standing
 from twinbed.render.collected import Figure
-from twinbed.render.colours import light
 from twinbed.render.file_names import Names
-from twinbed.render.plots import COLOURS, labelled
 
 SCALE = 2
 INDEX = "figures.csv"
@@ -43,22 +41,14 @@ def plot(figure: Figure) -> dict[str, bytes]:
     """Suffix -> content."""
     import vl_convert
 
-    text = json.dumps(specification(figure))
+    specification = standing.specification(figure)
+    text = json.dumps(specification)
     return {
-        ".vl.json": (json.dumps(specification(figure), indent=1, ensure_ascii=False) + "\n").encode(),
-        ".svg": labelled(vl_convert.vegalite_to_svg(text), figure.label).encode(),
+        ".vl.json": (json.dumps(specification, indent=1, ensure_ascii=False) + "\n").encode(),
+        ".svg": standing.svg(figure).encode(),
         ".png": vl_convert.vegalite_to_png(text, scale=SCALE),
         ".pdf": vl_convert.vegalite_to_pdf(text),
     }
-
-
-def specification(figure: Figure) -> Document:
-    """The plot's specification, in colours that stand for themselves."""
-    text = json.dumps({**(figure.spec or {}), "description": figure.label})
-    for placeholder, variable in COLOURS.items():
-        text = text.replace(placeholder, light()[variable.removeprefix("var(--").removesuffix(")")])
-    coloured = json.loads(text)
-    return {**coloured, "config": {**coloured.get("config", {}), "background": light()["paper"]}}
 
 
 def drawing(figure: Figure) -> dict[str, bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class TwinbedError(Exception):
-    """Shown as a message on standard error, without a traceback."""
+    """Shown as a message on standard error, without a traceback; in Python the advice is a note below it."""
 
     exit_code = 2
 
@@ -12,5 +12,7 @@ class TwinbedError(Exception):
         super().__init__(message)
         self.message = message
         self.advice = advice
+        if advice:
+            self.add_note(advice)
         if exit_code is not None:
             self.exit_code = exit_code

@@ -17,7 +17,7 @@ def lines(pair: Differences, most: int | None = None) -> Iterator[str]:
     title = f"{left} and {right}"
     if left == right or max(len(left), len(right)) > _LONGEST // 2:
         title, left, right = f"A: {left}\nB: {right}\nA and B", "A", "B"
-    yield f"{title}: {pair.differ} differ, {pair.same} the same, {pair.unknown} known of one alone"
+    yield f"{title}: {sentence(pair)}"
     rows = pair.differences[:most]
     for kind in dict.fromkeys(row.kind for row in rows):
         of_kind = [row for row in rows if row.kind == kind]
@@ -27,6 +27,11 @@ def lines(pair: Differences, most: int | None = None) -> Iterator[str]:
             [{"": f"  {row.place}: {row.fact}", left: _shown(row.left), right: _shown(row.right)} for row in of_kind]
         )
         yield table.rstrip("\n")
+
+
+def sentence(pair: Differences) -> str:
+    """``3 differ, 21 the same, 2 known of one alone``."""
+    return f"{pair.differ} differ, {pair.same} the same, {pair.unknown} known of one alone"
 
 
 def _shown(values: Sequence[str]) -> str:

@@ -65,9 +65,17 @@ class StudyError(TwinbedError):
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
     """The one of ``names`` that ``name`` is most likely meant to be; None where none is close."""
+    return next(iter(_near(name, names, 1, 0.6)), None)
+
+
+def nearest_few(name: str, names: Iterable[str], most: int = 3) -> list[str]:
+    """So many of ``names``, the nearest first, however far they are."""
+    return _near(name, names, most, 0.0)
+
+
+def _near(name: str, names: Iterable[str], most: int, cutoff: float) -> list[str]:
     known = {known.lower(): known for known in names}
-    matches = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.6)
-    return known[matches[0]] if matches else None
+    return [known[match] for match in difflib.get_close_matches(name.lower(), list(known), n=most, cutoff=cutoff)]
 
 
 def listed(names: Iterable[str]) -> str:

@@ -156,14 +156,17 @@ class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
             "timers": timer_rows(result),
         }
 
+    def section(self, result: Anatomy, source: Tables) -> Section:
+        from twinbed.analyses.anatomy.section import section
+
+        return section(result)
+
     def sections(self, source: Tables) -> Sequence[Section]:
         try:
             result = self.run(source)
         except TwinbedError:  # no captured requests: nothing to say
             return ()
-        from twinbed.analyses.anatomy.section import section
-
-        return (section(result),)
+        return (self.section(result, source),)
 
 
 def _links(table: pa.Table, complete: Mapping[str, Record]) -> dict[str, dict[str, pa.Table]]:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.analyses.anomaly.candidates import Candidate, candidates
 from twinbed.analyses.anomaly.result import Anomalies
-from twinbed.contracts.analysis import Analysis, Row
+from twinbed.contracts.analysis import Analysis, Row, Section
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import Json
 from twinbed.model.tables import Tables
@@ -64,6 +64,11 @@ class AnomalyAnalysis(Analysis[AnomalyParams, Anomalies]):
 
     def tables(self, result: Anomalies) -> Mapping[str, Sequence[Row]]:
         return {"faster": result.faster, "counters": result.counters}
+
+    def section(self, result: Anomalies, source: Tables) -> Section:
+        from twinbed.analyses.anomaly.section import section
+
+        return section(result)
 
 
 def _faster(group: Numbered, params: AnomalyParams) -> list[Faster]:

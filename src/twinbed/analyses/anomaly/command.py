@@ -45,14 +45,15 @@ def command(inputs: Inputs, /, alpha: float, **given: Unpack[Given]) -> int:
 
 
 def _text(anomalies: Anomalies) -> Iterator[str]:
-    yield "A pair among N against a pair alone"
+    from twinbed.analyses.anomaly.section import TITLE, sentences
+
+    yield TITLE
     yield table_text(anomalies.faster)
     if not any(row["faster"] for row in anomalies.faster):
-        yield "\nNowhere is a pair shown to be faster than alone."
+        yield f"\n{''.join(sentences(anomalies))}."
         return
     counters = [row for row in anomalies.counters if row["moves"]]
-    tested = sum(row["spearman"] is not None for row in anomalies.counters)
-    yield f"\n{len(counters)} of {tested} other metrics move with the rate up to there, beyond what goes with work and time"
+    yield f"\n{''.join(sentences(anomalies))}"
     if counters:
         yield table_text([{name: value for name, value in row.items() if name not in DETAILS} for row in counters[:MOST]])
     if len(counters) > MOST:

@@ -106,6 +106,11 @@ class AnovaAnalysis(Analysis[AnovaParams, Anova]):
     def tables(self, result: Anova) -> Mapping[str, Sequence[Row]]:
         return tables(result)
 
+    def section(self, result: Anova, source: Tables) -> Section:
+        from twinbed.analyses.anova.section import section
+
+        return section((result,))
+
     def sections(self, source: Tables) -> Sequence[Section]:
         from twinbed.analyses.anova.section import section
 

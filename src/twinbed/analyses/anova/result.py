@@ -177,6 +177,11 @@ class Anova:
     cautions: tuple[Caution, ...] = ()
     """What the runs carried."""
 
+    @property
+    def left_out(self) -> Mapping[str, int]:
+        """Nothing that ``notes`` does not say."""
+        return {}
+
 
 @dataclass(frozen=True, slots=True)
 class Unexplained:

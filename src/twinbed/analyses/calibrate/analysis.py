@@ -16,7 +16,7 @@ from twinbed.analyses.calibrate.data import Runs, inputs_of, others, runs_of
 from twinbed.analyses.calibrate.fit import fitted
 from twinbed.analyses.calibrate.result import Calibrated, Calibrations, tables
 from twinbed.analyses.calibrate.trust import DISQUALIFYING, objections, passport
-from twinbed.contracts.analysis import Analysis, Row
+from twinbed.contracts.analysis import Analysis, Row, Section
 from twinbed.model.caution import Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.run import Level
@@ -91,6 +91,11 @@ class CalibrateAnalysis(Analysis[CalibrateParams, Calibrations]):
 
     def tables(self, result: Calibrations) -> Mapping[str, Sequence[Row]]:
         return tables(result)
+
+    def section(self, result: Calibrations, source: Tables) -> Section:
+        from twinbed.analyses.calibrate.page import section
+
+        return section(result)
 
 
 def _testbeds(source: Tables, params: CalibrateParams) -> tuple[str, str]:

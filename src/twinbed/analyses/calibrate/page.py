@@ -10,6 +10,7 @@ from twinbed.analyses.calibrate.plot import curves_plot, kinds, left_out_plot, r
 from twinbed.analyses.calibrate.result import Calibrated, Calibrations, Held, Place
 from twinbed.analyses.calibrate.seed import seed_table
 from twinbed.analyses.calibrate.words import NAMED, sentences
+from twinbed.contracts.analysis import Part, Section
 from twinbed.model.run import level_text
 from twinbed.render import plots
 from twinbed.render.document import document
@@ -34,21 +35,40 @@ def page(found: Calibrations) -> Markup:
         found.dear,
         heading(said[2]),
     )
-    body = html("{}<main>{}{}</main>", header, Markup().join(section(found, each) for each in found.each), _tied(found))
+    body = html("{}<main>{}{}</main>", header, Markup().join(_response(found, each) for each in found.each), _tied(found))
     return document(f"Calibration from {found.cheap} to {found.dear}", body, f"Made of {found.source}.")
 
 
-def section(found: Calibrations, each: Calibrated) -> Markup:
+def section(found: Calibrations) -> Section:
+    """The same for a notebook."""
+    parts = tuple(
+        Part(each.response, f"tab-{_anchor(each)}", _title(each), " ".join(_sentences(found, each)), _table(found, each))
+        for each in found.each
+    )
+    return Section("calibration", "Calibration", lambda: Markup().join(_response(found, each) for each in found.each), parts)
+
+
+def _title(each: Calibrated) -> str:
+    return heading(f"{each.title}{f', {cell_title(each.fitted.levels)}' if each.fitted.levels else ''}")
+
+
+def _anchor(each: Calibrated) -> str:
+    return f"calibration-{each.response.replace('@', '-')}"
+
+
+def _sentences(found: Calibrations, each: Calibrated) -> list[str]:
+    return [f"{heading(line.strip())}." for line in list(sentences(found, each))[1:]]
+
+
+def _response(found: Calibrations, each: Calibrated) -> Markup:
     """One response."""
-    where = f", {cell_title(each.fitted.levels)}" if each.fitted.levels else ""
-    said = [f"{heading(line.strip())}." for line in list(sentences(found, each))[1:]]
     drawn = Markup().join(_figures(found, each))
     held = [one for one in each.held if not one.is_outside]
     return html(
-        '<section id="calibration-{}"><h2>{}</h2>{}<div class="plots">{}{}</div>{}{}</section>',
-        each.response.replace("@", "-"),
-        heading(f"{each.title}{where}"),
-        notes(said),
+        '<section id="{}"><h2>{}</h2>{}<div class="plots">{}{}</div>{}{}</section>',
+        _anchor(each),
+        _title(each),
+        notes(_sentences(found, each)),
         html("{}{}", _ratios(found, each), drawn),
         _left_out(each, held) if held else "",
         Markup().join(table.as_html() for table in seed_table(found, each)),

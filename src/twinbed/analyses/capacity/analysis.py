@@ -12,7 +12,7 @@ from itertools import chain
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.analyses.capacity.result import Capacities, LevelCapacity, Tested, tables
-from twinbed.contracts.analysis import Analysis, Row
+from twinbed.contracts.analysis import Analysis, Row, Section
 from twinbed.metrics.metric import computable
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
@@ -78,6 +78,11 @@ class CapacityAnalysis(Analysis[CapacityParams, Capacities]):
 
     def tables(self, result: Capacities) -> Mapping[str, Sequence[Row]]:
         return tables(result)
+
+    def section(self, result: Capacities, source: Tables) -> Section:
+        from twinbed.analyses.capacity.page import section
+
+        return section(result)
 
 
 def words(frame: Frame, params: CapacityParams) -> str:

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from twinbed.analyses.capacity.plot import capacity_plot, interval_text
 from twinbed.analyses.capacity.result import Capacities, LevelCapacity
+from twinbed.contracts.analysis import Part, Section
 from twinbed.model.run import level_text
 from twinbed.render import plots
 from twinbed.render.document import document
@@ -26,7 +27,7 @@ NAMED = ("", "/s", "1")
 def page(capacities: Capacities) -> Markup:
     """The whole page."""
     name = f"How many fit: {_objective(capacities)}"
-    statements = [f"{_where(group)}{group.statement}" for group in capacities.groups]
+    statements = _statements(capacities)
     header = html(
         '<header><p class="kicker">{}, {} sure of what is named</p><h1>How many fit</h1><p class="lede">{}.</p></header>',
         heading(_objective(capacities)),
@@ -36,6 +37,19 @@ def page(capacities: Capacities) -> Markup:
     rest = notes([f"{heading(each)}." for each in statements[1:]])
     body = html("{}<main>{}{}</main>", header, rest, Markup().join(_sections(capacities)))
     return document(name, body, f"Made of {capacities.source}.")
+
+
+def section(capacities: Capacities) -> Section:
+    """The same for a notebook."""
+    said = " ".join(f"{heading(each)}." for each in _statements(capacities))
+    values = [value for group in capacities.groups for step in group.steps for value in step.values]
+    table = _table(capacities, unit_scale(capacities.unit, values))
+    part = Part(capacities.response, "tab-fitting", f"How many fit: {_objective(capacities)}", said, table)
+    return Section("fitting", "How many fit", lambda: Markup().join(_sections(capacities)), (part,))
+
+
+def _statements(capacities: Capacities) -> list[str]:
+    return [f"{_where(group)}{group.statement}" for group in capacities.groups]
 
 
 def _sections(capacities: Capacities) -> Iterator[Markup]:

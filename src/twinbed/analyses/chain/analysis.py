@@ -132,6 +132,11 @@ class Chain(Analysis[ChainParams, Chains]):
     def tables(self, result: Chains) -> Mapping[str, Sequence[Row]]:
         return {"chains": [asdict(row) for row in result.chains], "walks": [asdict(row) for row in result.walks]}
 
+    def section(self, result: Chains, source: Tables) -> Section:
+        from twinbed.analyses.chain.section import section
+
+        return section(result)
+
     def sections(self, source: Tables) -> Sequence[Section]:
         from twinbed.analyses.chain.section import chains
 

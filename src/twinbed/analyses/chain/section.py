@@ -11,11 +11,13 @@ from markupsafe import Markup, escape
 
 from twinbed.analyses.chain.drawing import Shown, most_used, svg
 from twinbed.analyses.chain.result import ChainRow, Chains, Graph, WalkRow
+from twinbed.contracts.analysis import Part, Section
 from twinbed.model.json import Json
 from twinbed.render import plots
 from twinbed.render.html import html
 from twinbed.render.plots import DIFFERENT, EQUIVALENT, INK, MUTED, RULE, Spec
 from twinbed.render.quantities import NONE, number, share
+from twinbed.render.tabular import Tabular
 from twinbed.render.words import cell_title
 
 MOST_PICTURES = 8
@@ -23,6 +25,35 @@ MOST_PICTURES = 8
 CELL = 22
 FAINTEST = 0.005
 """Differences of probabilities below this are not coloured."""
+
+
+def section(result: Chains) -> Section:
+    """The same for a notebook."""
+    apart = sum(row.different is True for row in result.chains)
+    said = f"{apart} of {len(result.chains)} chains are shown to differ from the reference's."
+    if not result.chains:
+        said = "There is no chain to hold against the reference's."
+    part = Part(
+        "chains", "tab-chains", "System calls as Markov chains", said, _tabular(result.chains) if result.chains else None
+    )
+    return Section("chain", part.title, lambda: Markup().join(chains(result)), (part,))
+
+
+def _tabular(rows: Sequence[ChainRow]) -> Tabular:
+    verdicts = {True: "different", False: "not shown to differ", None: NONE}
+    lines = tuple(
+        (
+            verdicts[row.different],
+            cell_title(row.cell),
+            _where(row),
+            row.testbed,
+            _number(row.distance),
+            _number(row.p_adjusted),
+        )
+        for row in rows
+    )
+    caption = f"Distance of Jensen and Shannon from the chain on {rows[0].reference}; p by Holm's correction."
+    return Tabular("Chains", caption, ("verdict", "cell", "program", "testbed", "distance", "p"), lines, texts=4)
 
 
 def chains(result: Chains) -> Iterator[Markup]:

@@ -22,7 +22,7 @@ from twinbed.analyses.compare.pool import pooled
 from twinbed.analyses.compare.result import OTHER_SETTINGS, AllRuns, CellCautions, Comparison, Comparisons, Estimated, Pooled
 from twinbed.analyses.compare.spreads import decided as decided_spreads
 from twinbed.analyses.compare.tallies import tallies
-from twinbed.contracts.analysis import Analysis, Row
+from twinbed.contracts.analysis import Analysis, Row, Section
 from twinbed.metrics.metric import Scale
 from twinbed.model.as_of import AsOf
 from twinbed.model.caution import OF_RUNS, Caution, Kind
@@ -297,6 +297,11 @@ class Compare(Analysis[CompareParams, Comparisons]):
         from twinbed.analyses.compare.rows import order_rows, rows
 
         return {"comparisons": rows(result.comparisons), "order": order_rows(result.orderings)}
+
+    def section(self, result: Comparisons, source: Tables) -> Section:
+        from twinbed.analyses.compare.by_itself import section
+
+        return section(result)
 
 
 def _all_runs(each: Comparison) -> AllRuns:

@@ -38,7 +38,7 @@ from twinbed.analyses.contention.result import (
     Turn,
     tables,
 )
-from twinbed.contracts.analysis import Analysis, Row
+from twinbed.contracts.analysis import Analysis, Row, Section
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Interval
 from twinbed.model.tables import Tables
@@ -99,6 +99,11 @@ class ContentionAnalysis(Analysis[ContentionParams, Contention]):
 
     def tables(self, result: Contention) -> Mapping[str, Sequence[Row]]:
         return tables(result)
+
+    def section(self, result: Contention, source: Tables) -> Section:
+        from twinbed.analyses.contention.page import section
+
+        return section(result)
 
 
 def _group(

@@ -10,6 +10,7 @@ from twinbed.analyses.contention.bend_plot import bends
 from twinbed.analyses.contention.plots import early, roc, scores
 from twinbed.analyses.contention.result import Contention, Curve, DetectorResult, LevelContention, Turn
 from twinbed.analyses.contention.sentences import counted, rough, sentences, where
+from twinbed.contracts.analysis import Part, Section
 from twinbed.render import plots
 from twinbed.render.document import document
 from twinbed.render.html import html, notes
@@ -35,11 +36,26 @@ def page(contention: Contention) -> Markup:
         contention.one,
         first,
     )
-    body = Markup().join(_group(contention, group) for group in contention.groups[:MOST_GROUPS])
+    body = _groups(contention)
     undrawn = len(contention.groups) - MOST_GROUPS
     more = [f"The first {MOST_GROUPS} of {len(contention.groups)} combinations are shown."] if undrawn > 0 else []
     sentence_notes = notes([*rest, *more, *left_out(contention.left_out), *caution_sentences(contention.cautions)])
     return document(title, html("{}<main>{}{}</main>", header, sentence_notes, body), f"Made of {contention.source}.")
+
+
+def section(contention: Contention) -> Section:
+    """The same for a notebook."""
+    title = f"Contention: {metric_name(contention.rate)} over {contention.one}s"
+    tables = [(group, table) for group in contention.groups for table in _tables(contention, group)]
+    parts = (
+        Part(contention.rate, "tab-contention", f"{heading(where(group))}{table.title}", "", table) for group, table in tables
+    )
+    first = Part(contention.rate, "tab-contention", title, " ".join(sentences(contention)))
+    return Section("contention", title, lambda: _groups(contention), (first, *parts))
+
+
+def _groups(contention: Contention) -> Markup:
+    return Markup().join(_group(contention, group) for group in contention.groups[:MOST_GROUPS])
 
 
 def _group(contention: Contention, group: LevelContention) -> Markup:

@@ -131,6 +131,11 @@ class DetectabilityAnalysis(Analysis[DetectabilityParams, Detectability]):
             "costs": cost_rows(result),
         }
 
+    def section(self, result: Detectability, source: Tables) -> Section:
+        from twinbed.analyses.detectability.section import section
+
+        return section(result)
+
     def sections(self, source: Tables) -> Sequence[Section]:
         if not any(INSTRUMENT in record.settings["instruments"] for record in source.records):
             return ()
@@ -138,9 +143,7 @@ class DetectabilityAnalysis(Analysis[DetectabilityParams, Detectability]):
             result = self.run(source)
         except TwinbedError:  # too few runs, or nothing seen: the command says which
             return ()
-        from twinbed.analyses.detectability.section import section
-
-        return (section(result),)
+        return (self.section(result, source),)
 
 
 def _complete(source: Tables) -> list[Record]:

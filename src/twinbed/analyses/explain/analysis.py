@@ -120,6 +120,11 @@ class ExplainAnalysis(Analysis[ExplainParams, Explanation]):
 
         return {"causes": candidate_rows(result), "responses": response_rows(result), "proofs": proof_rows(result)}
 
+    def section(self, result: Explanation, source: Tables) -> Section:
+        from twinbed.analyses.explain.section import section
+
+        return section(result)
+
     def sections(self, source: Tables) -> Sequence[Section]:
         try:
             result = self.run(source)
@@ -127,9 +132,7 @@ class ExplainAnalysis(Analysis[ExplainParams, Explanation]):
             return ()
         if not result.pairs:
             return ()
-        from twinbed.analyses.explain.section import section
-
-        return (section(result),)
+        return (self.section(result, source),)
 
 
 def _different(

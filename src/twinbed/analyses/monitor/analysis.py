@@ -72,14 +72,17 @@ class MonitorAnalysis(Analysis[MonitorAnalysisParams, Monitored]):
 
         return {"classes": rows(result.classes, "class"), "alerts": rows(result.alerts, "signature")}
 
+    def section(self, result: Monitored, source: Tables) -> Section:
+        from twinbed.analyses.monitor.section import section
+
+        return section(result)
+
     def sections(self, source: Tables) -> Sequence[Section]:
         try:
             result = self.run(source)
         except TwinbedError:  # nothing was monitored
             return ()
-        from twinbed.analyses.monitor.section import section
-
-        return (section(result),)
+        return (self.section(result, source),)
 
 
 def _cell(record: Record) -> str:

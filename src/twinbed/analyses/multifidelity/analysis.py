@@ -76,6 +76,11 @@ class MultifidelityAnalysis(Analysis[MultifidelityParams, Multifidelity]):
             frame.left_out,
         )
 
+    def section(self, result: Multifidelity, source: Tables) -> Section:
+        from twinbed.analyses.multifidelity.section import section
+
+        return section(result)
+
     def sections(self, source: Tables) -> Sequence[Section]:
         """Of studies with uncertain inputs alone."""
         if not source.outline.data.get("uncertain"):
@@ -84,9 +89,7 @@ class MultifidelityAnalysis(Analysis[MultifidelityParams, Multifidelity]):
             result = self.run(source)
         except TwinbedError:  # too few draws yet
             return ()
-        from twinbed.analyses.multifidelity.section import section
-
-        return (section(result),)
+        return (self.section(result, source),)
 
     def tables(self, result: Multifidelity) -> Mapping[str, Sequence[Row]]:
         return tables(result)

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.analyses.passport.result import Passports
-from twinbed.contracts.analysis import Analysis, Row
+from twinbed.contracts.analysis import Analysis, Row, Section
 from twinbed.model.tables import Tables
 from twinbed.observations.passports import Side, between
 
@@ -45,6 +45,11 @@ class PassportAnalysis(Analysis[PassportParams, Passports]):
     def tables(self, result: Passports) -> Mapping[str, Sequence[Row]]:
         rows = [{"between": pair.left, "and": pair.right, **asdict(row)} for pair in result.pairs for row in pair.differences]
         return {"differences": rows, "summary": [pair.summary for pair in result.pairs]}
+
+    def section(self, result: Passports, source: Tables) -> Section:
+        from twinbed.analyses.passport.section import section
+
+        return section(result)
 
 
 analysis = PassportAnalysis()

@@ -20,7 +20,7 @@ from twinbed.analyses.regression.data import columns_of, data_of, response_of
 from twinbed.analyses.regression.fits import Asked, Change, Fitted, fitted, least_squares, mixed_column, robust_column
 from twinbed.analyses.regression.points import points
 from twinbed.analyses.regression.result import Column, Inflation, Model, Regression, tables
-from twinbed.contracts.analysis import Analysis, Row
+from twinbed.contracts.analysis import Analysis, Row, Section
 from twinbed.model.error import TwinbedError
 from twinbed.model.tables import Tables
 from twinbed.model.units import QuantityError, parse_size
@@ -94,6 +94,11 @@ class RegressionAnalysis(Analysis[RegressionParams, Regression]):
 
     def tables(self, result: Regression) -> Mapping[str, Sequence[Row]]:
         return tables(result)
+
+    def section(self, result: Regression, source: Tables) -> Section:
+        from twinbed.analyses.regression.page import section
+
+        return section(result)
 
 
 def _read(params: RegressionParams) -> list[Formula]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from markupsafe import Markup
 
 from twinbed.analyses.regression.result import Model, Regression
-from twinbed.analyses.regression.tables import effect_lines, sorted_checks, table_html, tested
+from twinbed.analyses.regression.tables import effect_lines, sorted_checks, table, table_html, tested
+from twinbed.contracts.analysis import Part, Section
 from twinbed.observations import diagnostics
 from twinbed.observations.diagnostics import Bar
 from twinbed.observations.residual import Residual
@@ -15,25 +16,39 @@ from twinbed.render import plots
 from twinbed.render.document import document
 from twinbed.render.html import html
 from twinbed.render.tabular import Tabular
-from twinbed.render.words import caution_sentences
+from twinbed.render.words import caution_sentences, heading
 
 _HOLDS = {True: "holds", False: "fails", None: "not tested"}
 
 
 def page(regression: Regression, stars: bool = False) -> Markup:
     """The whole page."""
-    fails = sum(check.holds is False for model in regression.models for check in model.checks)
-    lede = f"{fails} of the checks of what the models assume fail." if fails else "No check of what the models assume fails."
     header = html(
         '<header><p class="kicker">{}</p><h1>Regression of {}</h1><p class="lede">{}</p></header>',
         regression.source,
         regression.response,
-        lede,
+        _lede(regression),
     )
     items = Markup().join(html("<li>{}</li>", caution) for caution in caution_sentences(regression.cautions))
-    table = table_html(regression, stars) + (html('<ul class="notes">{}</ul>', items) if items else "")
-    body = html("{}<main><section><h2>Models</h2>{}</section>{}</main>", header, table, Markup().join(_models(regression)))
+    models = table_html(regression, stars) + (html('<ul class="notes">{}</ul>', items) if items else "")
+    body = html("{}<main><section><h2>Models</h2>{}</section>{}</main>", header, models, Markup().join(_models(regression)))
     return document(f"Regression of {regression.response}", body, f"Made of {regression.source}.")
+
+
+def section(regression: Regression) -> Section:
+    """The same for a notebook."""
+    made = table(regression)
+    effects = (line for model in regression.models for line in effect_lines(model))
+    said = " ".join([_lede(regression), *(f"{heading(line)}." for line in effects)])
+    rows = (*made.head[1:], *made.terms, *made.facts)
+    shown = Tabular("Models", " ".join(made.notes), made.head[0], rows)
+    part = Part(regression.response, "tab-regression", f"Regression of {regression.response}", said, shown)
+    return Section("regression", "Regression", lambda: Markup().join(_models(regression)), (part,))
+
+
+def _lede(regression: Regression) -> str:
+    fails = sum(check.holds is False for model in regression.models for check in model.checks)
+    return f"{fails} of the checks of what the models assume fail." if fails else "No check of what the models assume fails."
 
 
 def _models(regression: Regression) -> Iterator[Markup]:

@@ -97,6 +97,11 @@ class SocketsAnalysis(Analysis[SocketsParams, Senders]):
 
         return {"limits": rows(result), "windows": window_rows(result)}
 
+    def section(self, result: Senders, source: Tables) -> Section:
+        from twinbed.analyses.sockets.section import section
+
+        return section(result, source.outline.testbeds)
+
     def sections(self, source: Tables) -> Sequence[Section]:
         try:
             result = self.run(source)
@@ -104,9 +109,7 @@ class SocketsAnalysis(Analysis[SocketsParams, Senders]):
             return ()
         if not result.limits:
             return ()
-        from twinbed.analyses.sockets.section import section
-
-        return (section(result, source.outline.testbeds),)
+        return (self.section(result, source),)
 
 
 def _cell(record: Record) -> str:

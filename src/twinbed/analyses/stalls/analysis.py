@@ -107,13 +107,16 @@ class StallsAnalysis(Analysis[StallsParams, StallsFound]):
 
         return {"stalls": rows(result), "messages": message_rows(result)}
 
+    def section(self, result: StallsFound, source: Tables) -> Section:
+        from twinbed.analyses.stalls.section import section
+
+        return section(result)
+
     def sections(self, source: Tables) -> Sequence[Section]:
         result = self.run(source)
         if not result.stalls:
             return ()
-        from twinbed.analyses.stalls.section import section
-
-        return (section(result),)
+        return (self.section(result, source),)
 
 
 def _groups(rows: Sequence[_Seen]) -> Iterator[list[_Seen]]:

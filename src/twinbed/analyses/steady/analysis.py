@@ -106,14 +106,17 @@ class SteadyAnalysis(Analysis[SteadyParams, SteadyStates]):
 
         return {"cells": rows(result), "series": series_rows(result)}
 
+    def section(self, result: SteadyStates, source: Tables) -> Section:
+        from twinbed.analyses.steady.section import section
+
+        return section(result)
+
     def sections(self, source: Tables) -> Sequence[Section]:
         try:
             result = self.run(source)
         except TwinbedError:  # no series: nothing to say
             return ()
-        from twinbed.analyses.steady.section import section
-
-        return (section(result),)
+        return (self.section(result, source),)
 
 
 def _series(tables: Tables, records: Sequence[Record]) -> tuple[str, list[_Series]]:

@@ -124,14 +124,17 @@ class TailsAnalysis(Analysis[TailsParams, Tails]):
 
         return {"shifts": shift_rows(result), "quantiles": quantile_rows(result)}
 
+    def section(self, result: Tails, source: Tables) -> Section:
+        from twinbed.analyses.tails.section import section
+
+        return section(result)
+
     def sections(self, source: Tables) -> Sequence[Section]:
         try:
             result = self.run(source)
         except TwinbedError:  # no times of requests: nothing to say
             return ()
-        from twinbed.analyses.tails.section import section
-
-        return (section(result),) if result.verdicts else ()
+        return (self.section(result, source),) if result.verdicts else ()
 
 
 @dataclass(frozen=True, slots=True)

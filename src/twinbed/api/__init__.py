@@ -7,19 +7,23 @@ null where something is missing.  ``.to_pandas()`` of any of them gives a data f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from twinbed.api import rows
+from twinbed.api.result import Result
 from twinbed.model.error import TwinbedError
+from twinbed.model.run import Status
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from twinbed.contracts.analysis import Reported
+    from twinbed.contracts.plugins import AnyAnalysis
     from twinbed.model.caution import Caution
-    from twinbed.model.run import Level
     from twinbed.results.store import Store
 
 
@@ -49,7 +53,26 @@ class Results:
         ).as_it_stands()
 
     def __repr__(self) -> str:
-        return f"<{self.name}: {len(self._store.records)} runs of {', '.join(self.testbeds)}>"
+        made = self._store.records
+        failed = sum(record.status is not Status.COMPLETE for record in made)
+        of = ", ".join(f"{name} (reference)" if name == self.reference else name for name in self.testbeds)
+        return f"<{self.name}: {len(made)} runs of {of}{f'; {failed} failed' if failed else ''}>"
+
+    def _repr_html_(self) -> str:
+        """What they are, and the verdicts by the study's own settings."""
+        from markupsafe import Markup
+
+        from twinbed.render.html import html
+
+        try:
+            verdicts = Markup(self._compared._repr_html_())
+        except TwinbedError as error:
+            verdicts = html("<p>{}</p>", error.message)
+        return str(html("<div><p><strong>{}</strong></p>{}</div>", repr(self)[1:-1], verdicts))
+
+    @cached_property
+    def _compared(self) -> Result:
+        return self.compare()
 
     @property
     def name(self) -> str:
@@ -109,11 +132,15 @@ class Results:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        rows = self.table("metrics")
-        known = set(rows["metric"].unique().to_pylist())
-        if unknown := [name for name in names if name not in known]:
-            raise TwinbedError(f"there is no metric {unknown[0]!r}", advice=f"there are: {', '.join(sorted(known))}")
-        return rows.filter(pc.is_in(rows["metric"], pa.array(names, pa.string()))) if names else rows
+        from twinbed.study.problem import nearest_few
+
+        values = self.table("metrics")
+        known: list[str] = sorted(values["metric"].unique().to_pylist())
+        for name in names:
+            if name not in known:
+                near = ", ".join(map(repr, nearest_few(name, known)))
+                raise TwinbedError(f"there is no metric {name!r}; nearest: {near}", advice=f"metrics() has all {len(known)}")
+        return values.filter(pc.is_in(values["metric"], pa.array(names, pa.string()))) if names else values
 
     def flows(self) -> pa.Table:
         """A row a TCP connection of the captures, with tcptrace's statistics (docs/flows.md)."""
@@ -132,22 +159,48 @@ class Results:
         confidence: float | None = None,
         sessions: str | None = None,
         headlines: bool = False,
-    ) -> pa.Table:
+    ) -> Result:
         """A row a metric, cell and testbed against the reference: means, ratio, intervals, verdict, and why
         (docs/statistics.md). ``by`` is a factor whose levels are compared in place of testbeds, ``reference`` a testbed or such
         a level; ``margin`` is a share; ``sessions`` the factor that says in which session a run was made, or ``time``; what is
         not given is the study's. Raises TwinbedError for a testbed, a factor or a level that there is not."""
-        import pyarrow as pa
-
         from twinbed import registry
 
         analysis = registry.analysis("compare")
         asked = analysis.params(by=by, reference=reference, margin=margin, confidence=confidence, sessions=sessions)
-        result = analysis.run(self._store, asked)
-        rows = analysis.tables(result)["comparisons"]
-        table = pa.Table.from_pylist([row for row in rows if row["headline"] or not headlines])
-        names = {f"factor:{factor}": self.column_of(factor) for factor in self.factors if factor not in table.column_names}
-        return table.rename_columns([names.get(name, name) for name in table.column_names])
+        found = analysis.run(self._store, asked)
+        if headlines:
+            found = replace(found, comparisons=tuple(each for each in found.comparisons if each.headline))
+        return self._result(analysis, found, self._store)
+
+    def analyse(self, name: str, reference: str | None = None, **settings: object) -> Result:
+        """What ``twinbed NAME`` or ``twinbed analyse NAME`` finds: ``anova``, ``explain``, ``tails`` ... (docs/analyse.md).
+        ``settings`` are the command's: ``response="requests_per_second"``. Raises TwinbedError for an analysis or a setting
+        that there is not, and where nothing can be said."""
+        from pydantic import ValidationError
+
+        from twinbed import registry
+
+        known = registry.analysis_names()
+        if name not in known:
+            raise TwinbedError(f"there is no analysis {name!r}", advice=f"there are: {', '.join(known)}")
+        store, analysis = self._store, registry.analysis(name)
+        if "reference" in analysis.params.model_fields:
+            settings["reference"] = reference
+        else:
+            store = with_reference(store, reference)
+        try:
+            params = analysis.params(**settings)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise TwinbedError(
+                f"{name}: {where}: {first['msg']}", advice=f"its settings are: {', '.join(analysis.params.model_fields)}"
+            ) from error
+        return self._result(analysis, analysis.run(store, params), store)
+
+    def _result(self, analysis: AnyAnalysis, found: Reported, store: Store) -> Result:
+        return Result(analysis, found, store, {f"factor:{factor}": self.column_of(factor) for factor in self.factors})
 
     def _with_levels(self, table: pa.Table) -> pa.Table:
         import pyarrow as pa
@@ -163,7 +216,7 @@ class Results:
         for name in reversed(self.factors):
             column = f"factor:{name}" if name in taken else self.column_of(name)
             levels = [None if record is None else record.levels.get(name) for record in of_rows]
-            table = table.add_column(at, column, _column(levels))
+            table = table.add_column(at, column, rows.column(levels))
         if "testbed" not in taken:
             names = [None if record is None else str(record.settings["testbed"]["name"]) for record in of_rows]
             table = table.add_column(at, "testbed", _strings(names))
@@ -185,17 +238,3 @@ def _strings(values: Iterable[str | None]) -> pa.Array:
     import pyarrow as pa
 
     return pa.array(values, pa.string())
-
-
-def _column(levels: Sequence[Level]) -> pa.Array:
-    """Levels of one kind as they are; of several kinds (1, ``auto``) as text."""
-    import pyarrow as pa
-
-    from twinbed.model.run import level_text
-
-    kinds = {type(level) for level in levels if level is not None}
-    if kinds == {int, float}:
-        return pa.array(levels, pa.float64())
-    if len(kinds) < 2:
-        return pa.array(levels)
-    return _strings(None if level is None else level_text(level) for level in levels)

@@ -1,0 +1,67 @@
+"""Comparisons by themselves, for a notebook: what is said of each testbed, and the headline comparisons as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from markupsafe import Markup
+
+from twinbed.analyses.compare.grid import grid
+from twinbed.analyses.compare.measured import measured_tables
+from twinbed.analyses.compare.result import Comparison, Comparisons
+from twinbed.analyses.compare.section import headline_metric, verdicts
+from twinbed.analyses.compare.words import SYMBOLS, emulated, held, nothing_compared, summaries
+from twinbed.contracts.analysis import Part, Section
+from twinbed.render.quantities import share
+from twinbed.render.tabular import Tabular
+from twinbed.render.words import heading, interim_sentence, metric_title
+
+KEY, TITLE = "verdict", "Verdict"
+
+
+def section(result: Comparisons) -> Section:
+    """The beginning of the report's page, and its headline metrics."""
+    headlines = [each for each in result.comparisons if each.headline]
+    table = _table(headlines) if headlines else None
+    measured = (Part(shown.title, "", shown.title, "", shown) for shown in measured_tables(result))
+    parts = (Part("verdicts", "tab-verdicts", TITLE, " ".join(_sentences(result)), table), *measured)
+    return Section(KEY, TITLE, lambda: Markup().join(_section(result, headlines)), parts)
+
+
+def _sentences(result: Comparisons) -> Iterator[str]:
+    if banner := emulated(result):
+        yield banner
+    for summary in summaries(result):
+        yield f"{SYMBOLS[summary.verdict]} {summary.sentence}"
+        if summary.spread_sentence:
+            yield summary.spread_sentence
+    if not result.comparisons:
+        yield f"Nothing to compare: {nothing_compared(result)}."
+    if result.interim:
+        yield interim_sentence(result.interim)
+
+
+def _table(headlines: list[Comparison]) -> Tabular:
+    """A row a headline comparison, its verdict first."""
+    rows = []
+    for key, of_metric in groupby(headlines, key=_place):
+        for row in grid(list(of_metric)).rows:
+            for each, mean in zip(row.comparisons, row.means, strict=True):
+                if each is not None:
+                    verdict = f"{SYMBOLS[each.verdict]} {each.verdict}"
+                    rows.append((verdict, each.testbed, metric_title(*key), row.cell, mean, row.reference, held(each)))
+    first = headlines[0]
+    caption = f"Headline metrics against {first.reference}, with a margin of {share(first.margin)}."
+    heads = ("verdict", "testbed", "metric", "cell", "mean", first.reference, "ratio")
+    return Tabular(heading("headline comparisons"), caption, heads, tuple(rows), texts=4)
+
+
+def _section(result: Comparisons, headlines: list[Comparison]) -> Iterator[Markup]:
+    yield from verdicts(result)
+    for _, of_metric in groupby(headlines, key=_place):
+        yield from headline_metric(list(of_metric), result.pooled)
+
+
+def _place(each: Comparison) -> tuple[str, str, str]:
+    return each.metric, each.host, each.direction

@@ -1,0 +1,127 @@
+"""What an analysis gives in Python: its rows, its words and its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from twinbed.api import rows
+from twinbed.api.figures import Figures
+from twinbed.model.error import TwinbedError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from twinbed.contracts.analysis import Reported, Section
+    from twinbed.contracts.plugins import AnyAnalysis
+    from twinbed.model.caution import Caution
+    from twinbed.model.tables import Tables
+
+MOST_NOTES = 5
+"""Of the text."""
+
+
+class Result:
+    """A result. A notebook shows it with its verdict first. What its first table has (``column_names``, ``to_pylist``,
+    ``filter``, columns by their names), it has itself.
+
+    ``columns`` are the names of factors' columns in the tables of the results that it is of."""
+
+    def __init__(self, analysis: AnyAnalysis, found: Reported, source: Tables, columns: Mapping[str, str]) -> None:
+        self._analysis, self._found, self._source, self._columns = analysis, found, source, columns
+        self.name = analysis.name
+
+    @property
+    def cautions(self) -> tuple[Caution, ...]:
+        """What speaks against it."""
+        return tuple(self._found.cautions)
+
+    @property
+    def left_out(self) -> Mapping[str, int]:
+        """Reason -> number of runs that are not in it."""
+        return self._found.left_out
+
+    def tables(self) -> tuple[str, ...]:
+        """Names of its tables, for ``to_arrow`` and ``to_pandas``."""
+        return tuple(self._tables)
+
+    def to_arrow(self, table: str | None = None) -> pa.Table:
+        """The rows of a table, the first by default. Raises TwinbedError where there is none of that name."""
+        name = table if table is not None else next(iter(self._tables), "")
+        if name not in self._tables:
+            raise TwinbedError(f"{self.name} has no table {name!r}", advice=f"there are: {', '.join(self._tables)}")
+        return self._tables[name]
+
+    def to_pandas(self, table: str | None = None) -> pd.DataFrame:
+        """The same as a data frame. Raises TwinbedError without pandas."""
+        return rows.data_frame(self.to_arrow(table))
+
+    def plot(self) -> Figures:
+        """Its figures, as the report and its own page have them. Raises TwinbedError where it has none."""
+        from twinbed.render.collected import collected
+
+        with collected() as drawn:
+            if self._section is not None:
+                self._section.html()
+        if not drawn:
+            raise TwinbedError(f"{self.name} has nothing to draw here", advice="to_pandas() and to_arrow() give its rows")
+        return Figures(drawn)
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("_"):  # asked for by notebooks and by copies, which take what is not there for an answer
+            raise AttributeError(name)
+        return getattr(self.to_arrow(), name)
+
+    def __getitem__(self, name: str) -> pa.ChunkedArray:
+        return self.to_arrow()[name]
+
+    def __len__(self) -> int:
+        return len(self.to_arrow())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """How DuckDB, polars and others read it."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        from twinbed.render.parts import as_text
+
+        said = [] if self._section is None else [as_text(self._section.parts)]
+        noted = [f"! {text}" for text in self._notes[:MOST_NOTES]]
+        if (rest := len(self._notes) - MOST_NOTES) > 0:
+            noted.append(f"! ... and {rest} more: cautions and left_out have all")
+        return "\n".join([f"{self.name} of {self._source.outline.name}", *said, *noted, f"Tables: {self._counted}"])
+
+    def _repr_html_(self) -> str:
+        from twinbed.render.html import html, notes
+        from twinbed.render.parts import as_html
+
+        said = "" if self._section is None else as_html(self._section.parts)
+        count = len(self._notes)
+        noted = html("<details><summary>{} to note</summary>{}</details>", count, notes(self._notes)) if count else ""
+        return str(html("<div>{}{}<p>Tables: {}</p></div>", said, noted, self._counted))
+
+    @property
+    def _counted(self) -> str:
+        return ", ".join(f"{name} ({len(table)} rows)" for name, table in self._tables.items())
+
+    @cached_property
+    def _tables(self) -> Mapping[str, pa.Table]:
+        return {name: self._named(rows.arrow(of)) for name, of in self._analysis.tables(self._found).items()}
+
+    def _named(self, table: pa.Table) -> pa.Table:
+        """With factors' columns as in all tables, but where the table has another of that name."""
+        taken = set(table.column_names)
+        names = {name: column for name, column in self._columns.items() if column not in taken}
+        return table.rename_columns([names.get(name, name) for name in table.column_names])
+
+    @cached_property
+    def _section(self) -> Section | None:
+        return self._analysis.section(self._found, self._source)
+
+    @cached_property
+    def _notes(self) -> list[str]:
+        from twinbed.render.words import caution_sentences, left_out
+
+        return [*left_out(self.left_out), *caution_sentences(self.cautions)]

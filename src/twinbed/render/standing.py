@@ -1,0 +1,28 @@
+"""A page's figures by themselves, in colours that need no style sheet: those of the page by day, on white."""
+
+from __future__ import annotations
+
+import json
+
+from twinbed.model.json import Document
+from twinbed.render.collected import Figure
+from twinbed.render.colours import light
+from twinbed.render.plots import COLOURS, labelled
+
+
+def specification(figure: Figure) -> Document:
+    """The plot's Vega-Lite specification."""
+    text = json.dumps({**(figure.spec or {}), "description": figure.label})
+    for placeholder, variable in COLOURS.items():
+        text = text.replace(placeholder, light()[variable.removeprefix("var(--").removesuffix(")")])
+    coloured = json.loads(text)
+    return {**coloured, "config": {**coloured.get("config", {}), "background": light()["paper"]}}
+
+
+def svg(figure: Figure) -> str:
+    """The figure drawn."""
+    if figure.drawing is not None:
+        return figure.drawing
+    import vl_convert
+
+    return labelled(vl_convert.vegalite_to_svg(json.dumps(specification(figure))), figure.label)
