@@ -202,6 +202,27 @@ class Results:
     def _result(self, analysis: AnyAnalysis, found: Reported, store: Store) -> Result:
         return Result(analysis, found, store, {f"factor:{factor}": self.column_of(factor) for factor in self.factors})
 
+    def advise(
+        self,
+        *others: Results,
+        reference: str | None = None,
+        margin: float | None = None,
+        error: float = 0.05,
+        everything: bool = False,
+    ) -> pa.Table:
+        """A row a rule of thumb that these results and ``others`` show (docs/advise.md): its sentence, the estimates and bounds
+        of the cells within and beyond the margin, runs, cautions, the command that shows more. ``error`` is the chance that any
+        is wrong; ``everything`` takes every metric, not only the headlines. Raises TwinbedError where there is no run, or no
+        such testbed."""
+        import pyarrow as pa
+
+        from twinbed.report.advice.analysis import advise
+        from twinbed.report.advice.rows import rows
+        from twinbed.report.advice.study import Settings
+
+        stores = [with_reference(each._store, reference) for each in (self, *others)]
+        return pa.Table.from_pylist(rows(advise(stores, Settings(margin, error, everything, reference))))
+
     def _with_levels(self, table: pa.Table) -> pa.Table:
         import pyarrow as pa
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -60,45 +60,76 @@ class Need:
     """Why there are no numbers."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What a pilot's comparison is planned by: logarithms of the ratio and of the margin, and standard deviations."""
+
+    difference: float
+    edge: float
+    deviations: tuple[float, float]
+    scatter: tuple[float, float]
+    """Of what is tested. Pairs are one sample of differences, which is the same as two of which one does not vary."""
+    levels: Levels
+
+    @property
+    def inside(self) -> bool:
+        return abs(self.difference) <= self.edge
+
+    def equivalent(self, truth: float, scatter: tuple[float, float]) -> Numbers:
+        return _numbers(lambda n: power_equivalent(truth, scatter, (n, n), self.edge, self.levels.equivalent))
+
+    def as_found(self, scatter: tuple[float, float]) -> Numbers:
+        if self.inside:
+            return self.equivalent(self.difference, scatter)
+        return _numbers(lambda n: power_different(self.difference, scatter, (n, n), self.edge, self.levels.different))
+
+
 def needs(pilot: Iterable[Comparison], margin: float, levels: Levels) -> tuple[Need, ...]:
     """The need of every comparison of the pilot that is given."""
     return tuple(_need(each, margin, levels) for each in pilot)
 
 
-def _need(pilot: Comparison, margin: float, levels: Levels) -> Need:
+def found_needs(pilot: Iterable[Comparison], margin: float, levels: Levels) -> tuple[Need, ...]:
+    """The same with ``as_found`` alone, which takes a fourth of the time."""
+    planned = ((each, _plan(each, margin, levels)) for each in pilot)
+    return tuple(plan if isinstance(plan, Need) else _found(each, plan) for each, plan in planned)
+
+
+def _plan(pilot: Comparison, margin: float, levels: Levels) -> _Plan | Need:
+    """A Need with the reason where nothing can be planned."""
     samples = (pilot.estimate.values, pilot.reference_estimate.values)
     if min(len(values) for values in samples) < 2:
         return Need(pilot, reason="fewer than two values, which have no spread")
     if pilot.scale != "ratio" or min(map(min, samples)) <= 0:
         return Need(pilot, reason="values that have no logarithm: 0, negative, or on no ratio scale")
     logs = [[math.log(value) for value in values] for values in samples]
-    difference = fmean(logs[0]) - fmean(logs[1])
     one, two = (_deviation(values) for values in logs)
     pairs = pilot.pair_deviation
-    # Pairs are one sample of differences, which is the same as two of which one does not vary.
     scatter = (one, two) if pairs is None else (pairs, 0.0)
-    upper = (upper_deviation(scatter[0], len(logs[0]), UPPER), upper_deviation(scatter[1], len(logs[1]), UPPER))
-    edge = math.log1p(margin)
-    verdict = Verdict.EQUIVALENT if abs(difference) <= edge else Verdict.DIFFERENT
+    return _Plan(fmean(logs[0]) - fmean(logs[1]), math.log1p(margin), (one, two), scatter, levels)
 
-    def equivalent(truth: float, deviations: tuple[float, float]) -> Numbers:
-        return _numbers(lambda n: power_equivalent(truth, deviations, (n, n), edge, levels.equivalent))
 
-    def as_found(deviations: tuple[float, float]) -> Numbers:
-        if verdict is Verdict.EQUIVALENT:
-            return equivalent(difference, deviations)
-        return _numbers(lambda n: power_different(difference, deviations, (n, n), edge, levels.different))
-
-    inside = verdict is Verdict.EQUIVALENT
+def _found(pilot: Comparison, plan: _Plan) -> Need:
     return Need(
         pilot,
-        ratio=math.exp(difference),
-        deviations=(one, two),
-        verdict=verdict,
-        as_found=as_found(scatter),
-        as_found_upper=as_found(upper),
-        if_equal=equivalent(0.0, scatter) if inside else _NONE,
-        if_equal_upper=equivalent(0.0, upper) if inside else _NONE,
+        ratio=math.exp(plan.difference),
+        deviations=plan.deviations,
+        verdict=Verdict.EQUIVALENT if plan.inside else Verdict.DIFFERENT,
+        as_found=plan.as_found(plan.scatter),
+    )
+
+
+def _need(pilot: Comparison, margin: float, levels: Levels) -> Need:
+    plan = _plan(pilot, margin, levels)
+    if isinstance(plan, Need):
+        return plan
+    counts = len(pilot.estimate.values), len(pilot.reference_estimate.values)
+    one, two = (upper_deviation(each, n, UPPER) for each, n in zip(plan.scatter, counts, strict=True))
+    return replace(
+        _found(pilot, plan),
+        as_found_upper=plan.as_found((one, two)),
+        if_equal=plan.equivalent(0.0, plan.scatter) if plan.inside else _NONE,
+        if_equal_upper=plan.equivalent(0.0, (one, two)) if plan.inside else _NONE,
     )
 
 

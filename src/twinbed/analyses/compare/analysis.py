@@ -150,7 +150,10 @@ def _decided(comparisons: Sequence[Comparison], alpha: float) -> dict[int, Compa
     decided: dict[int, Comparison] = {}
     for index, p_value in zip(tested, adjusted, strict=True):
         verdict = Verdict.DIFFERENT if p_value <= alpha else comparisons[index].verdict
-        decided[index] = replace(comparisons[index], p_different=p_value, family=len(tested), verdict=verdict)
+        alone = comparisons[index].p_different
+        decided[index] = replace(
+            comparisons[index], p_different=p_value, p_different_alone=alone, family=len(tested), verdict=verdict
+        )
     return decided
 
 
@@ -357,6 +360,9 @@ def _estimates(samples: Samples, confidence: float, units: Units) -> Iterable[Es
                     testbed=testbed,
                     estimate=estimated,
                     few=estimated.n < FEW,
+                    scale=about.scale,
+                    step=about.step,
+                    events=about.events,
                 )
 
 

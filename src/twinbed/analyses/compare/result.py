@@ -143,6 +143,8 @@ class Comparison:
     """The larger p-value of the two one-sided tests."""
     p_different: float | None = None
     """p-value of the test that the ratio is outside the margin, after Holm's correction over the family."""
+    p_different_alone: float | None = None
+    """The same before the correction, for families of more than one study."""
     family: int = 1
     """Number of comparisons that Holm's correction covers."""
     replicates_needed: int | None = None
@@ -276,6 +278,11 @@ class Estimated:
     estimate: Estimate
     few: bool
     """Whether there are too few values to see an outlier or two modes."""
+    scale: str = ""
+    step: float = 0.0
+    """What values are rounded to, in the unit; 0 where nothing shows that they are."""
+    events: bool = False
+    """Whether values are counts of events."""
 
 
 @dataclass(frozen=True, slots=True)

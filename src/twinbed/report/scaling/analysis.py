@@ -38,8 +38,9 @@ OF_THE_MACHINE = ("cpu_idle_seconds", "interrupts")
 ByRun = Mapping[str, float]
 
 
-def scaling(tables: Tables) -> Scaling | None:
-    """None where the number of pairs does not vary, or no run has a rate."""
+def scaling(tables: Tables, confidence: float | None = None) -> Scaling | None:
+    """None where the number of pairs does not vary, or no run has a rate. ``confidence`` is that of each statement: None takes
+    the study's."""
     over, kinds = of_pairs(varied_numbers(tables)), {str(record.settings["workload"]["kind"]) for record in tables.records}
     if over is None or len(kinds) != 1:
         return None
@@ -50,7 +51,7 @@ def scaling(tables: Tables) -> Scaling | None:
     if rates is None or over not in rates.factors:
         return None
     losses = _frame(tables, "loss", partial=True) if _tells_loss(tables.records) else None
-    shares, confidence = _frame(tables, "fairness"), tables.outline.confidence
+    shares, confidence = _frame(tables, "fairness"), confidence or tables.outline.confidence
     known = {**measured(tables, ""), "loss": _by_run(losses)}
     stages = _stages(tables)
     overlaps = {record.id: share for record in tables.records if (share := overlap_share(record.clients)) is not None}

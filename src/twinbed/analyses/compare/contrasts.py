@@ -1,0 +1,79 @@
+"""What each level of a factor changes against the first one, on the same testbed, all else equal, with a verdict.
+
+Both cells' runs are compared as independent samples, by the tests that testbeds are compared by (``decision``): what shifts all
+runs of a block costs such tests power, not size.  Means on a ratio scale alone, and no counts of events. P-values are not
+corrected.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from twinbed.analyses.compare.decision import Nature, Rules, doubtful_shape, judge
+from twinbed.analyses.compare.result import Comparison, Comparisons, Estimated
+from twinbed.metrics.metric import Scale
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.result import Verdict
+from twinbed.model.run import Level, level_text
+from twinbed.observations.units import Arranged
+
+Place = tuple[str, str, str, str, str]
+"""(metric, host, direction, testbed, the rest of the cell)"""
+
+
+def contrasts(
+    result: Comparisons, factor: str, levels: Sequence[Level], margin: float, confidence: float
+) -> Iterator[tuple[str, Comparison]]:
+    """(testbed, a level's comparison with the first of ``levels`` there) of every metric and rest of the cell that has both.
+    Its cell is without the factor; testbed and reference are named by their levels: ``offload off``."""
+    rules = Rules(margin, round(1 - confidence, 12), confidence)
+    cautions = {(_name(each.cell), each.testbed): each.cautions for each in result.cell_cautions}
+    places: dict[Place, list[Estimated]] = {}
+    for each in result.estimates:
+        if factor in each.cell and each.scale == Scale.RATIO and not each.events:
+            rest = {name: level for name, level in each.cell.items() if name != factor}
+            places.setdefault((each.metric, each.host, each.direction, each.testbed, _name(rest)), []).append(each)
+    for of_place in places.values():
+        by_level = {_name({factor: each.cell[factor]}): each for each in of_place}
+        first, *others = (by_level.get(_name({factor: level})) for level in levels)
+        for other in others:
+            if first is not None and other is not None:
+                own = [each for side in (other, first) for each in cautions.get((_name(side.cell), side.testbed), ())]
+                yield other.testbed, _contrast(other, first, factor, rules, own)
+
+
+def _contrast(of: Estimated, base: Estimated, factor: str, rules: Rules, cautions: Sequence[Caution]) -> Comparison:
+    samples = of.estimate, base.estimate
+    shapes = [doubtful_shape(each.values, of.scale, rules.margin) for each in samples]
+    skewed = (Caution(Kind.SKEWED, shape, of.testbed) for shape in shapes if shape)
+    bare = Comparison(
+        metric=of.metric,
+        unit=of.unit,
+        layer=of.layer,
+        scale=of.scale,
+        host=of.host,
+        direction=of.direction,
+        headline=of.headline,
+        cell={name: level for name, level in of.cell.items() if name != factor},
+        testbed=f"{factor} {level_text(of.cell[factor])}",
+        reference=f"{factor} {level_text(base.cell[factor])}",
+        estimate=of.estimate,
+        reference_estimate=base.estimate,
+        step=of.step,
+        ratio=None,
+        ratio_interval=None,
+        margin=rules.margin,
+        verdict=Verdict.INCONCLUSIVE,
+        within_rule=None,
+        intervals_overlap=None,
+        cautions=(*cautions, *skewed),
+    )
+    arranged = Arranged(of.estimate.values, base.estimate.values)
+    judged = judge(bare, arranged, Nature(step=of.step), rules, any(shapes)).comparison
+    return replace(judged, p_different_alone=judged.p_different)
+
+
+def _name(cell: Mapping[str, Level]) -> str:
+    return json.dumps(cell, sort_keys=True)

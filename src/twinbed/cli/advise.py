@@ -1,0 +1,103 @@
+"""`twinbed advise`: rules of thumb from results, with their evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from twinbed.contracts import exit_codes as codes
+from twinbed.contracts.analysis import Inputs
+
+if TYPE_CHECKING:
+    from twinbed.report.advice.result import Advice
+
+SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown"}
+
+
+@click.command(name="advise", epilog="docs/advise.md says what is tested, and what sentences rest on.")
+@click.argument("results", metavar="RESULTS...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--margin", metavar="SHARE", help="How far apart still counts as equivalent. Default: each study's.")
+@click.option("--reference", metavar="TESTBED", help="Hold the others against this one. Default: each study's reference.")
+@click.option(
+    "--error",
+    type=click.FloatRange(0, 0.5, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="The chance that any rule is wrong.",
+)
+@click.option(
+    "--all", "everything", is_flag=True, help="Of every metric, not only the headlines: more is asked, less is shown."
+)
+@click.option(
+    "--format", "style", type=click.Choice(["text", "json", "markdown", "html"]), help="Default: by the name of -o, else text."
+)
+@click.option("--html", "style", flag_value="html", help="As a page; the same as --format html.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: standard output.")
+@click.pass_obj
+def command(
+    inputs: Inputs,
+    /,
+    results: tuple[Path, ...],
+    margin: str | None,
+    reference: str | None,
+    error: float,
+    everything: bool,
+    style: str | None,
+    output: Path | None,
+) -> int:
+    """Rules of thumb from RESULTS: what stands in for what, what settings do, how many fit, which metrics to trust.
+
+    Only what is shown is said, and all of it holds at once. Of the rest it says how many runs would settle it.
+
+    \b
+    twinbed advise results/nic-survey
+    twinbed advise results/nic-survey results/oversubscription -o advice.html
+    """
+    from twinbed.model.error import TwinbedError
+    from twinbed.model.units import QuantityError, parse_share
+    from twinbed.render.output import opened
+    from twinbed.report.advice.analysis import advise
+    from twinbed.report.advice.study import Settings
+
+    try:
+        share = None if margin is None else parse_share(margin)
+    except QuantityError as wrong:
+        raise TwinbedError(f"--margin: {margin!r} is not a share above 0", advice="such as 10% or 0.1") from wrong
+    asked = Settings(share or None, error, everything, reference)
+    advice = advise([inputs.tables(each, reference) for each in dict.fromkeys(results)], asked)
+    chosen = style or SUFFIXES.get(output.suffix.lower() if output else "", "text")
+    with opened(output) as file:
+        file.write(STYLES[chosen](advice).encode())
+    return codes.DONE
+
+
+def _text(advice: Advice) -> str:
+    from twinbed.report.advice.text import text
+
+    return "".join(f"{line}\n" for line in text(advice))
+
+
+def _markdown(advice: Advice) -> str:
+    from twinbed.report.advice.text import markdown
+
+    return "".join(f"{line}\n" for line in markdown(advice))
+
+
+def _json(advice: Advice) -> str:
+    import json
+
+    from twinbed.report.advice.rows import document
+
+    return json.dumps(document(advice), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _html(advice: Advice) -> str:
+    from twinbed.report.advice.page import page
+
+    return page(advice)
+
+
+STYLES: Mapping[str, Callable[[Advice], str]] = {"text": _text, "json": _json, "markdown": _markdown, "html": _html}

@@ -1,0 +1,134 @@
+"""Rules of thumb from the results of one or several studies, composed of what ``compare`` and ``capacity`` find.
+
+In: the tables of each study.  Out: an Advice.  All comparisons, of testbeds with their reference and of levels of settings
+with the first, are one family (``analyses.compare.claims``); objectives of how many fit get their share of the error by
+Bonferroni, in two tests each (keeps, fails). So the chance that any rule that is given is wrong is at most ``error``.  What
+counts is how much could have been said, not how much is: what is asked for has to be chosen before one looks.
+
+Limits: what the workload asks for (the payload) is the question, and its effect no advice. Of studies that were looked at
+before their end, or that compare sessions, nothing is said of settings: their tests are not for that.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from twinbed.analyses.compare.analysis import FEW
+from twinbed.analyses.compare.claims import decided, values
+from twinbed.analyses.compare.result import Comparison
+from twinbed.metrics.metric import Layer
+from twinbed.model.error import TwinbedError
+from twinbed.model.result import Verdict
+from twinbed.model.tables import Tables
+from twinbed.render.words import metric_title
+from twinbed.report.advice.fitting import objectives, rules_of
+from twinbed.report.advice.open import undecided
+from twinbed.report.advice.result import Advice, Contrast, Count, Rule, Span, Topic, Trusted
+from twinbed.report.advice.series import Series, series
+from twinbed.report.advice.study import Held, Settings, Study, study_of
+from twinbed.report.advice.words import kinds, sentence
+
+
+def advise(sources: Sequence[Tables], asked: Settings) -> Advice:
+    """What holds together of all of them. Raises TwinbedError where one has no run."""
+    for tables in sources:
+        if not tables.records:
+            raise TwinbedError(f"{tables.shown} has no run", advice="`twinbed run` makes runs")
+    studies = [study_of(tables, asked) for tables in sources]
+    held = [each for study in studies for each in study.held]
+    bare = [each for _, each in held]
+    fitting = sum(len(objectives(study.tables, None)) for study in studies)
+    comparisons = decided(bare, asked.error).tested
+    tested = comparisons + fitting
+    found = decided(bare, asked.error * comparisons / tested if comparisons else asked.error)
+    shown = [(contrast, each) for (contrast, _), each in zip(held, found.comparisons, strict=True)]
+    of_studies = iter(shown)
+    rules: list[Rule] = []
+    for study in studies:
+        rules += _rules(study, list(islice(of_studies, len(study.held))), asked)
+        if fitting:
+            known = objectives(study.tables, 1 - asked.error / (2 * tested))
+            rules += rules_of(study.tables, study.result, [each for each in known if each.least_runs >= FEW])
+    return Advice(
+        bases=tuple(study.basis for study in studies),
+        rules=tuple(sorted(rules, key=lambda rule: list(Topic).index(rule.topic))),
+        trusted=tuple(_trusted(shown)),
+        open=tuple(undecided(shown, found)),
+        error=asked.error,
+        tested=tested,
+        notes=tuple(note for study in studies for note in study.notes),
+    )
+
+
+def _rules(study: Study, held: Sequence[Held], asked: Settings) -> Iterator[Rule]:
+    by_metric: dict[tuple[Contrast, str], list[Series]] = {}
+    for each in series(held, study.axis, study.varying):
+        by_metric.setdefault((each.contrast, each.cells[0].place), []).append(each)
+    for (contrast, _), of_metric in by_metric.items():
+        alike: dict[tuple[tuple[str, Verdict], ...], list[Series]] = {}
+        for each in of_metric:
+            alike.setdefault(each.pattern, []).append(each)
+        for group in alike.values():
+            shown = [cell for each in group for cell in each.cells if cell.verdict is not Verdict.INCONCLUSIVE]
+            if shown:
+                yield _rule(contrast, sentence(group, len(of_metric)), shown, asked)
+
+
+def _rule(contrast: Contrast, text: str, shown: Sequence[Comparison], asked: Settings) -> Rule:
+    within, beyond = ([each for each in shown if each.verdict is way] for way in (Verdict.EQUIVALENT, Verdict.DIFFERENT))
+    counts = [values(each) for each in shown]
+    return Rule(
+        topic=contrast.topic,
+        sentence=text,
+        source=contrast.source,
+        testbed=contrast.testbed or contrast.subject,
+        against=contrast.against,
+        metric=shown[0].place,
+        layer=shown[0].layer,
+        cells=len(shown),
+        runs=(min(counts), max(counts)),
+        within=_span(within),
+        beyond=_span(beyond),
+        # Of each cell that which its verdict rests on.
+        p_value=max([each.p_equivalent or 0.0 for each in within] + [each.p_different or 0.0 for each in beyond]),
+        cautions=kinds(shown),
+        command=_command(contrast, shown[0].metric, asked),
+        comparisons=tuple(shown),
+    )
+
+
+def _span(cells: Sequence[Comparison]) -> Span | None:
+    if not cells:
+        return None
+    estimates = [each.effect.value if each.effect else each.ratio or 0.0 for each in cells]
+    intervals = [each.effect.interval if each.effect else each.ratio_interval for each in cells]
+    low = [each.low for each in intervals if each is not None]
+    high = [each.high for each in intervals if each is not None]
+    bounded = len(low) == len(cells)
+    return Span(len(cells), min(estimates), max(estimates), min(low) if bounded else None, max(high) if bounded else None)
+
+
+def _command(contrast: Contrast, metric: str, asked: Settings) -> str:
+    source = shlex.quote(contrast.source)
+    if contrast.factor:
+        return f"twinbed analyse anova {source} --response {metric} --factor {shlex.quote(contrast.factor)} --factor testbed"
+    options = "" if asked.reference is None else f" --reference {shlex.quote(asked.reference)}"
+    options += "" if asked.margin is None else f" --margin {asked.margin:g}"
+    return f"twinbed compare {source} --metric {metric}{options}"
+
+
+def _trusted(held: Sequence[Held]) -> Iterator[Trusted]:
+    groups: dict[tuple[Contrast, str], dict[str, list[Verdict]]] = {}
+    for contrast, each in held:
+        if contrast.topic is Topic.STANDS_IN:
+            title = metric_title(each.metric, each.host, each.direction)
+            groups.setdefault((contrast, each.layer), {}).setdefault(title, []).append(each.verdict)
+    contrasts, layers = list(dict.fromkeys(contrast for contrast, _ in groups)), [str(layer) for layer in Layer]
+    for contrast, layer in sorted(groups, key=lambda key: (contrasts.index(key[0]), layers.index(key[1]))):
+        counts = (
+            Count(name, each.count(Verdict.EQUIVALENT), each.count(Verdict.DIFFERENT), len(each))
+            for name, each in groups[contrast, layer].items()
+        )
+        yield Trusted(contrast.source, contrast.subject, contrast.against, layer, tuple(counts))

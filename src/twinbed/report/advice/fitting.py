@@ -1,0 +1,89 @@
+"""How many fit, as rules: what the report's section of the same name finds (``report.scaling``), at a level of its own."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from twinbed.analyses.compare.result import Comparisons
+from twinbed.model.caution import Kind
+from twinbed.model.run import Level, level_text
+from twinbed.model.tables import Tables
+from twinbed.render.words import cell_title, heading
+from twinbed.report.advice.result import Rule, Topic
+from twinbed.report.advice.words import ABOUT
+from twinbed.report.scaling.analysis import scaling
+from twinbed.report.scaling.result import LevelScaling, Statement
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """One objective of one combination of levels, with what is known of it."""
+
+    group: LevelScaling
+    statement: Statement
+    over: str
+
+    @property
+    def settled(self) -> bool:
+        """Whether more is shown than that one alone is one."""
+        kept = self.statement.keeps or 0
+        return self.statement.decided and (kept > (1 if self.statement.of_one else 0) or self.statement.fails is not None)
+
+    @property
+    def counted(self) -> list[int]:
+        """Runs at each number that the statement rests on."""
+        last = max(self.statement.keeps or 0, self.statement.fails or 0)
+        return [point.runs for point in self.group.points if point.n <= last]
+
+    @property
+    def least_runs(self) -> int:
+        return min(self.counted, default=0)
+
+
+def objectives(tables: Tables, confidence: float | None) -> Sequence[Objective]:
+    """Each one at ``confidence``; nothing where the number of pairs does not vary, or a study was looked at before its end."""
+    found = None if tables.outline.interim is not None else scaling(tables, confidence)
+    if found is None:
+        return ()
+    return [Objective(group, statement, found.over) for group in found.groups for statement in group.statements]
+
+
+def rules_of(tables: Tables, result: Comparisons, found: Iterable[Objective]) -> Iterator[Rule]:
+    """A rule for each objective of which something is shown."""
+    for each in found:
+        if not each.settled:
+            continue
+        levels = each.group.levels
+        cautions = _cautions(result, levels, each.over)
+        about = "".join(f" ({ABOUT[kind]})" for kind in cautions if kind in ABOUT)
+        where = f"{cell_title(levels)}: " if levels else ""
+        yield Rule(
+            topic=Topic.FITS,
+            sentence=heading(f"{where}{each.statement.objective}: {each.statement.text}{about}."),
+            source=str(tables.shown),
+            testbed=level_text(levels["testbed"]) if "testbed" in levels else "",
+            against="",
+            metric=each.statement.objective,
+            layer="",
+            cells=len(each.counted),
+            runs=(min(each.counted), max(each.counted)),
+            within=None,
+            beyond=None,
+            p_value=None,
+            cautions=cautions,
+            command=f"twinbed report {shlex.quote(str(tables.shown))}",
+        )
+
+
+def _cautions(result: Comparisons, levels: Mapping[str, Level], over: str) -> tuple[Kind, ...]:
+    own = {name: level for name, level in levels.items() if name not in ("testbed", over)}
+    testbed = levels.get("testbed")
+    found = (
+        caution.kind
+        for each in result.cell_cautions
+        if testbed in (None, each.testbed) and all(each.cell.get(name) == level for name, level in own.items())
+        for caution in each.cautions
+    )
+    return tuple(dict.fromkeys(found))

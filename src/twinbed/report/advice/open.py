@@ -1,0 +1,42 @@
+"""What is not advised, and about how many replicates would settle it (``design.replicates``), at the level of the next step
+of Holm's correction and with 80 % power."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from twinbed.analyses.compare.analysis import FEW
+from twinbed.analyses.compare.claims import Decided, values
+from twinbed.analyses.compare.result import Comparison
+from twinbed.design.replicates import Levels, found_needs
+from twinbed.model.result import Verdict
+from twinbed.render.words import cell_title, metric_title
+from twinbed.report.advice.result import Contrast, Open
+from twinbed.report.advice.study import Held
+
+NEAR = "the ratio is too near the margin for any number of runs"
+
+
+def undecided(held: Sequence[Held], found: Decided) -> Iterator[Open]:
+    """A contrast and metric each that has a cell without a verdict."""
+    groups: dict[tuple[Contrast, str], list[Comparison]] = {}
+    for contrast, each in held:
+        if each.verdict is Verdict.INCONCLUSIVE:
+            groups.setdefault((contrast, each.place), []).append(each)
+    for (contrast, _), cells in groups.items():
+        first = cells[0]
+        planned = found_needs(cells, first.margin, Levels(found.equivalent_level, found.different_level))
+        numbers = [max(FEW, n) for each in planned if (n := each.as_found[0]) is not None]
+        others = [each.reason or NEAR for each in planned if each.as_found[0] is None]
+        runs = min(values(each) for each in cells)
+        yield Open(
+            contrast=contrast,
+            metric=metric_title(first.metric, first.host, first.direction),
+            places=tuple(cell_title(each.cell) if each.cell else "" for each in cells),
+            runs=runs,
+            few=runs < FEW,
+            replicates=max(numbers, default=None),
+            first=min(numbers, default=None),
+            never=len(others),
+            reason="; ".join(dict.fromkeys(others)),
+        )

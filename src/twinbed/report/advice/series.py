@@ -1,0 +1,99 @@
+"""Comparisons along one ordered factor, such as the payload, and the pattern of their verdicts.
+
+A range, "from P on" or "up to P", is said only where all cells that are shown to be equivalent are two or more without a gap,
+at one end of the axis.  It holds if each of its cells does (intersection-union: ``analyses.compare.claims``), and says
+nothing of what lies between or beyond the levels that were measured.  Verdicts in any other order, equivalent here and there,
+make no range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from twinbed.analyses.compare.result import Comparison
+from twinbed.model.result import Verdict
+from twinbed.model.run import Level, level_text
+from twinbed.model.units import magnitude
+from twinbed.report.advice.result import Contrast
+
+Levels = tuple[tuple[str, Level], ...]
+
+
+class Range(StrEnum):
+    ALL = "all"
+    FROM = "from"
+    UP_TO = "up to"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One metric of one contrast at one combination of the other factors, in the order of the axis."""
+
+    contrast: Contrast
+    axis: str | None
+    """None where no factor has an order: then there is one comparison."""
+    rest: Levels
+    """The levels of other factors that vary."""
+    cells: tuple[Comparison, ...]
+
+    @property
+    def pattern(self) -> tuple[tuple[str, Verdict], ...]:
+        """(level, verdict): equal for series that one sentence is said of."""
+        return tuple((level_of(each, self.axis), each.verdict) for each in self.cells)
+
+    @property
+    def range(self) -> Range:
+        """Where it is shown to be equivalent."""
+        return range_of([each.verdict for each in self.cells])
+
+
+def level_of(comparison: Comparison, axis: str | None) -> str:
+    return level_text(comparison.cell[axis]) if axis is not None else ""
+
+
+def range_of(verdicts: Sequence[Verdict]) -> Range:
+    """Of verdicts in the order of the axis."""
+    within = [verdict is Verdict.EQUIVALENT for verdict in verdicts]
+    count = sum(within)
+    if count == len(within):
+        return Range.ALL
+    if count < 2:
+        return Range.NONE
+    if all(within[-count:]):
+        return Range.FROM
+    return Range.UP_TO if all(within[:count]) else Range.NONE
+
+
+def size(level: Level) -> tuple[str, float] | None:
+    """Unit and number of a level that has an order: of numbers, sizes, rates and durations."""
+    if isinstance(level, bool) or level is None:
+        return None
+    return ("", float(level)) if isinstance(level, int | float) else magnitude(level)
+
+
+def is_ordered(levels: Sequence[Level]) -> bool:
+    sizes = [size(level) for level in levels]
+    return len({each[0] for each in sizes if each is not None}) == 1 and None not in sizes
+
+
+def series(
+    comparisons: Sequence[tuple[Contrast, Comparison]], axis: str | None, varying: Mapping[str, Sequence[Level]]
+) -> list[Series]:
+    """The comparisons of one results folder, by contrast, metric and the levels of all factors but the axis."""
+    groups: dict[tuple[Contrast, str, str | None, Levels], list[Comparison]] = {}
+    for contrast, each in comparisons:
+        own = axis if axis in each.cell else None
+        rest = tuple((name, level) for name, level in each.cell.items() if name in varying and name != own)
+        groups.setdefault((contrast, each.place, own, rest), []).append(each)
+    return [
+        Series(contrast, own, rest, tuple(sorted(cells, key=lambda each: _place(each, own))))
+        for (contrast, _, own, rest), cells in groups.items()
+    ]
+
+
+def _place(comparison: Comparison, axis: str | None) -> float:
+    known = size(comparison.cell[axis]) if axis is not None else None
+    return known[1] if known else 0.0

@@ -1,0 +1,124 @@
+"""What of one study is held against what: testbeds against the reference, and the levels of its settings against the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from twinbed import registry
+from twinbed.analyses.compare.analysis import CompareParams
+from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.analyses.compare.contrasts import contrasts
+from twinbed.analyses.compare.result import Comparison, Comparisons
+from twinbed.model.record import IMPORTED
+from twinbed.model.run import Level
+from twinbed.model.tables import Tables
+from twinbed.observations.numbered import of_pairs, varied_numbers
+from twinbed.render.tabular import joined
+from twinbed.report.advice.result import Basis, Contrast
+from twinbed.report.advice.series import is_ordered
+
+Held = tuple[Contrast, Comparison]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is asked."""
+
+    margin: float | None = None
+    """None takes each study's."""
+    error: float = 0.05
+    everything: bool = False
+    """Every metric, not only the headlines."""
+    reference: str | None = None
+    """As the user gave it: for the commands that show more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """One results folder; the verdicts of ``held`` are not yet those that hold together."""
+
+    tables: Tables
+    result: Comparisons
+    margin: float
+    varying: Mapping[str, Sequence[Level]]
+    """Factor -> its levels, in the order of the study, of those that vary but the testbed."""
+    axis: str | None
+    """The factor along which ranges are told."""
+    held: tuple[Held, ...]
+
+    @property
+    def basis(self) -> Basis:
+        outline = self.tables.outline
+        unreal = tuple(_unreal(self.tables))
+        return Basis(str(self.tables.shown), outline.name, len(self.tables.records), outline.reference, unreal, self.margin)
+
+    @property
+    def notes(self) -> Iterator[str]:
+        """What could not be asked, and why."""
+        outline = self.tables.outline
+        if not self.result.comparisons:
+            yield f"{self.tables.shown}: no testbed is held against another"
+        settings = [name for name in self.varying if not is_question(self.tables, name)]
+        if settings and not _tells_of_settings(self.tables):
+            why = "its results were looked at before its end" if outline.interim is not None else "it compares sessions"
+            yield f"{self.tables.shown}: nothing is said of {', '.join(settings)}, as {why}"
+
+
+def study_of(tables: Tables, asked: Settings) -> Study:
+    """All that could be said of it."""
+    margin = asked.margin if asked.margin is not None else tables.outline.margin
+    result = compare.run(tables, CompareParams(margin=margin, confidence=1 - asked.error))
+    varying = _varying(tables)
+    source = str(tables.shown)
+    held = [(Contrast(source, each.testbed, each.reference), each) for each in result.comparisons]
+    for factor in varying if _tells_of_settings(tables) else ():
+        if not is_question(tables, factor):
+            found = contrasts(result, factor, varying[factor], margin, 1 - asked.error)
+            held += [(Contrast(source, each.testbed, each.reference, testbed, factor), each) for testbed, each in found]
+    ordered = [name for name, levels in varying.items() if is_ordered(levels)]
+    axis = max(ordered, key=lambda name: (is_question(tables, name), len(varying[name])), default=None)
+    wanted = tuple(each for each in held if asked.everything or each[1].headline)
+    return Study(tables, result, margin, varying, axis, wanted)
+
+
+def _tells_of_settings(tables: Tables) -> bool:
+    """Whether runs are independent, and their number did not depend on what they gave."""
+    return tables.outline.interim is None and not tables.outline.data.get("sessions")
+
+
+def _varying(tables: Tables) -> dict[str, list[Level]]:
+    given = tables.outline.data.get("factors") or {}
+    there: dict[str, dict[tuple[bool, Level], Level]] = {name: {} for name in given}
+    for record in tables.records:
+        for name, level in record.levels.items():
+            there.setdefault(name, {})[isinstance(level, bool), level] = level
+    varying = {}
+    for name, of_runs in there.items():
+        order = [key for level in given.get(name, ()) if (key := (isinstance(level, bool), level)) in of_runs]
+        levels = [of_runs[key] for key in (*order, *(key for key in of_runs if key not in order))]
+        if name not in ("testbed", tables.outline.data.get("sessions")) and len(levels) > 1:
+            varying[name] = levels
+    return varying
+
+
+def is_question(tables: Tables, factor: str) -> bool:
+    """Whether a factor is what is asked of testbeds, not how they are made: a setting of the workload, or the number of
+    pairs. Of files measured elsewhere nobody knows; what has an order is taken for the workload's there."""
+    workload = tables.records[0].settings["workload"]
+    path, _, name = factor.rpartition(".")
+    if factor == of_pairs(varied_numbers(tables)) or path.partition(".")[0] == "workload" or (not path and name in workload):
+        return True
+    return workload.get("kind") == IMPORTED and is_ordered([record.levels.get(factor) for record in tables.records])
+
+
+def _unreal(tables: Tables) -> Iterator[str]:
+    """Testbeds that are no machines."""
+    of_kinds: dict[str, dict[str, None]] = {}
+    order = tables.outline.testbeds
+    for record in sorted(tables.records, key=lambda record: order.index(str(record.settings["testbed"]["name"]))):
+        of_kinds.setdefault(str(record.settings["testbed"].get("kind")), {})[str(record.settings["testbed"]["name"])] = None
+    for kind, names in of_kinds.items():
+        driver = registry.PLUGINS.drivers.get(kind)
+        if driver is not None and driver.in_process:
+            yield f"no machine: {joined([*names])} ({driver.name}: {driver.summary})"

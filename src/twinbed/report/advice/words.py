@@ -1,0 +1,185 @@
+"""Rules in words: ``virtio gives requests per second within 10 % of physical from payload 64KiB on (to 16MiB, the largest
+measured); below that 0.61 to 0.73 of it.``"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from twinbed.analyses.compare.result import Comparison
+from twinbed.analyses.compare.words import held
+from twinbed.model.caution import Kind
+from twinbed.model.result import Verdict
+from twinbed.model.run import level_text
+from twinbed.render.quantities import share
+from twinbed.render.tabular import joined
+from twinbed.render.words import heading, metric_title, p_text
+from twinbed.report.advice.result import Contrast, Open, Rule, Span, Topic
+from twinbed.report.advice.series import Levels, Range, Series, level_of
+
+ABOUT: Mapping[Kind, str] = {
+    Kind.SOFTWARE_CPU: "on an emulated CPU: this is about the emulator",
+    Kind.MODELLED: "of a model: this is about the model",
+}
+"""What a sentence says of cautions that change what it is about."""
+
+
+def sentence(alike: Sequence[Series], every: int) -> str:
+    """Of series whose patterns are the same; ``every`` is how many series the contrast has of this metric."""
+    first = alike[0]
+    subject = f"{first.contrast.subject} gives"
+    where = _where([each.rest for each in alike], len(alike) == every)
+    on = f"on {first.contrast.testbed}" if first.contrast.testbed else ""
+    parts = [*_within(alike), *_beyond(alike), *_undecided(first)]
+    about = dict.fromkeys(ABOUT[kind] for kind in kinds(_cells(alike)) if kind in ABOUT)
+    notes = f" ({'; '.join(about)})" if about else ""
+    text = f"{', '.join(filter(None, (on, where, subject)))} {'; '.join(parts)}{notes}."
+    # A testbed's name is written as it is.
+    return heading(text) if on or where else text
+
+
+def _where(rests: Sequence[Levels], is_all: bool) -> str:
+    if not rests[0]:
+        return ""
+    if is_all and len(rests) > 1:
+        return f"whatever the {joined([_short(name) for name, _ in rests[0]])}"
+    return f"with {' or '.join(', '.join(f'{_short(name)} {level_text(level)}' for name, level in rest) for rest in rests)}"
+
+
+def _cells(alike: Sequence[Series], verdict: Verdict | None = None) -> list[Comparison]:
+    return [cell for each in alike for cell in each.cells if verdict is None or cell.verdict is verdict]
+
+
+def _within(alike: Sequence[Series]) -> Iterator[str]:
+    first = alike[0]
+    cells = [each for each in first.cells if each.verdict is Verdict.EQUIVALENT]
+    if not cells:
+        return
+    one = cells[0]
+    near = f"within {_margin(one)} of" if one.ratio is not None else f"no farther than {_margin(one)} from"
+    place = _at_levels(first, cells)
+    if first.range in (Range.FROM, Range.UP_TO):
+        axis, ends = _short(first.axis or ""), [level_of(each, first.axis) for each in (first.cells[0], first.cells[-1])]
+        place = (
+            f" from {axis} {level_of(cells[0], first.axis)} on (to {ends[1]}, the largest measured)"
+            if first.range is Range.FROM
+            else f" up to {axis} {level_of(cells[-1], first.axis)} (from {ends[0]}, the smallest measured)"
+        )
+    yield f"{_metric(one)} {near} {first.contrast.against}{place}"
+
+
+def _beyond(alike: Sequence[Series]) -> Iterator[str]:
+    first = alike[0]
+    cells = [each for each in first.cells if each.verdict is Verdict.DIFFERENT]
+    if not cells:
+        return
+    amount = _amount(_cells(alike, Verdict.DIFFERENT))
+    rest = [each for each in first.cells if each.verdict is not Verdict.EQUIVALENT]
+    if len(cells) == len(first.cells):
+        yield f"{amount} {first.contrast.against}'s {_metric(cells[0])}{_at_levels(first, cells)}"
+    elif first.range in (Range.FROM, Range.UP_TO) and len(rest) == len(cells):
+        yield f"{'below' if first.range is Range.FROM else 'above'} that {amount} it"
+    elif any(each.verdict is Verdict.EQUIVALENT for each in first.cells):
+        yield f"{amount} it{_at_levels(first, cells)}"
+    else:
+        yield f"{amount} {first.contrast.against}'s {_metric(cells[0])}{_at_levels(first, cells)}"
+
+
+def _undecided(series: Series) -> Iterator[str]:
+    cells = [each for each in series.cells if each.verdict is Verdict.INCONCLUSIVE]
+    if cells:
+        yield f"neither is shown{_at_levels(series, cells)}"
+
+
+def _at_levels(series: Series, cells: Sequence[Comparison]) -> str:
+    """``at every payload measured (500B to 16MiB)``, ``at payload 500B and 1MiB``; empty without an axis."""
+    if series.axis is None:
+        return ""
+    levels = [level_of(each, series.axis) for each in cells]
+    if len(cells) == len(series.cells) > 2:
+        return f" at every {_short(series.axis)} measured ({levels[0]} to {levels[-1]})"
+    return f" at {_short(series.axis)} {joined(levels)}"
+
+
+def _amount(cells: Sequence[Comparison]) -> str:
+    """``0.61 to 0.73 of``, ``2.1 times``; on scales without ratios what is held against the margin, with ``against``."""
+    ratios = [each.ratio for each in cells]
+    if any(each is None for each in ratios):
+        return f"what differs ({joined([held(each) for each in cells])}) from"
+    low, high = min(filter(None, ratios), default=0.0), max(filter(None, ratios), default=0.0)
+    return f"{numbers(low, high)} {'of' if high < 1 else 'times'}"
+
+
+def numbers(low: float, high: float) -> str:
+    """``0.61 to 0.73``, or one number where both are the same to its digits."""
+    ends = list(dict.fromkeys(_ratio(each) for each in (low, high)))
+    return " to ".join(ends)
+
+
+def _ratio(value: float) -> str:
+    if 0.095 <= value < 9.995:
+        return f"{value:.2f}"
+    return f"{value:#.2g}".removesuffix(".") if value < 99.5 else f"{value:,.0f}"
+
+
+def _margin(each: Comparison) -> str:
+    if each.effect is None or each.effect.name != "difference":
+        return share(each.margin)
+    return f"{each.effect.margin:g} {each.unit}".rstrip(" 1")
+
+
+def _metric(each: Comparison) -> str:
+    return metric_title(each.metric, each.host, each.direction)
+
+
+def _short(factor: str) -> str:
+    return factor.rpartition(".")[2]
+
+
+def kinds(cells: Sequence[Comparison]) -> tuple[Kind, ...]:
+    """What weighs on any of them, each once."""
+    return tuple(dict.fromkeys(caution.kind for each in cells for caution in each.cautions))
+
+
+def evidence(rule: Rule) -> str:
+    """``ratio 0.98 to 1.02 [0.95, 1.05] in 3 cells; 0.61 to 0.73 [0.58, 0.76] in 2; 10 runs of each; p 0.012``"""
+    parts = [_span(each) for each in (rule.within, rule.beyond) if each is not None]
+    effect = rule.comparisons[0].effect if rule.comparisons else None
+    parts[:1] = [f"{effect.name.replace('_', ' ') if effect else 'ratio'} {each}" for each in parts[:1]]
+    least, most = rule.runs
+    of = "of each side" if rule.topic is not Topic.FITS else f"at each of {rule.cells} numbers"
+    parts.append(f"{least if least == most else f'{least} to {most}'} runs {of}")
+    if rule.p_value is not None:
+        shown = p_text(rule.p_value)
+        parts.append(f"p {shown} after correction")
+    return "; ".join(parts)
+
+
+def _span(span: Span) -> str:
+    bounds = f" [{_ratio(span.low)}, {_ratio(span.high)}]" if span.low is not None and span.high is not None else ""
+    return f"{numbers(span.least, span.most)}{bounds} in {span.cells} cell{'s' if span.cells > 1 else ''}"
+
+
+def contrast_text(contrast: Contrast) -> str:
+    """``virtio against physical``, ``offload off against offload on, on virtio``."""
+    return f"{contrast.subject} against {contrast.against}{f', on {contrast.testbed}' if contrast.testbed else ''}"
+
+
+def open_text(each: Open) -> str:
+    """What would settle it."""
+    places = [place for place in each.places if place]
+    where = f" ({_few_of(places)})" if places else ""
+    now = f"{each.runs} run{'' if each.runs == 1 else 's'} now" + (", too few to conclude from" if each.few else "")
+    if each.replicates is None:
+        return f"{each.metric}{where}: {now}; {each.reason}"
+    first = f"{each.first} of each cell would settle the first, " if each.first != each.replicates else ""
+    also = f"; in {each.never} cell{'s' if each.never > 1 else ''} {each.reason}" if each.never else ""
+    what = "all" if first else "of each cell would settle it"
+    return f"{each.metric}{where}: {now}; about {first}{each.replicates} {what}{also}"
+
+
+MOST_PLACES = 3
+
+
+def _few_of(places: Sequence[str]) -> str:
+    more = f"; {len(places) - MOST_PLACES} more" if len(places) > MOST_PLACES else ""
+    return "; ".join(places[:MOST_PLACES]) + more

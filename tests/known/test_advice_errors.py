@@ -1,0 +1,38 @@
+"""Rules of thumb are wrong as rarely as is stated, of studies whose truth is planted; benchmarks/advice.py has more of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from benchmarks.simulated.ruled import EDGE, PAYLOADS, World, counts, is_wrong, study
+from scipy.stats import binom
+
+from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.model.result import Verdict
+from twinbed.model.run import Level
+from twinbed.report.advice.analysis import advise
+from twinbed.report.advice.study import Settings
+
+STUDIES = 40
+FACTORS: Mapping[str, list[Level]] = {"payload": [*PAYLOADS]}
+
+
+def at_the_margin(testbed: str, levels: Mapping[str, Level]) -> float:
+    """As far apart as it may be: where both kinds of wrong verdicts are most frequent."""
+    return {"physical": 1.0, "virtio": EDGE, "e1000": 1 / EDGE}[testbed]
+
+
+def test_at_the_margin_few_studies_give_any_wrong_rule() -> None:
+    """Every rule would be one. What `compare` says cell by cell is wrong in many of these studies, as it promises no more."""
+    wrong = by_cell = 0
+    for seed in range(STUDIES):
+        tables = study(at_the_margin, 6, seed, factors=FACTORS)
+        wrong += any(is_wrong(rule, at_the_margin) for rule in advise([tables], Settings()).rules)
+        by_cell += any(each.verdict is not Verdict.INCONCLUSIVE for each in compare.run(tables).comparisons)
+    assert wrong <= binom.ppf(0.999, STUDIES, 0.05)
+    assert by_cell > binom.ppf(0.999, STUDIES, 0.05)
+
+
+def test_of_equal_testbeds_nothing_is_called_different() -> None:
+    found = counts(World("A/A", lambda testbed, levels: 1.0), 5, 10, 1)
+    assert found.wrong == 0 and found.rules > 0
