@@ -97,7 +97,7 @@ def side_by_side(one: Store, other: Store) -> SideBySide:
     ids = [{old: record.id for source, old, record in runs if source is each} for each in of]
     planned = [Planned(**entry) for entry in cast(StudyDocument, made.study)["runs"]]
     outline = Outline(
-        made.study["study"],
+        str(made.study["study"]),
         tuple(made.testbeds),
         reference,
         one.outline.margin,
