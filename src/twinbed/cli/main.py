@@ -18,8 +18,10 @@ from twinbed.contracts import exit_codes as codes
 from twinbed.model.error import TwinbedError
 
 COMMANDS: Mapping[str, Lazy] = {
+    "init": Lazy("twinbed.cli.init", "command", "Write a first study from a few choices."),
     "describe": Lazy("twinbed.cli.describe", "command", "What a study file may say: every setting, metric and factor."),
     "check": Lazy("twinbed.cli.check", "command", "What this machine can do, what is missing, how to get it."),
+    "schema": Lazy("twinbed.cli.schema", "command", "What an editor needs to complete and check study files."),
     "plan": Lazy("twinbed.cli.plan", "command", "The cells, order, time and disk of a study; nothing is run."),
     "run": Lazy("twinbed.cli.run", "command", "Run a study, or go on with it."),
     "import": Lazy("twinbed.cli.imports", "command", "Turn files that were measured elsewhere into a study."),

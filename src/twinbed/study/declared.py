@@ -163,7 +163,7 @@ def _kind(annotation: object, origin: object, arguments: tuple[object, ...], mar
     if issubclass(annotation, Enum):
         return Kind("one of these", choices=tuple(str(each.value) for each in annotation))
     if annotation is bool:
-        return Kind("on or off", choices=("on", "off"))
+        return Kind("on or off", "boolean", choices=("on", "off"))
     if annotation in (int, float):
         quantity = next((mark for mark in marks if isinstance(mark, Quantity)), None)
         whole = annotation is int

@@ -19,7 +19,7 @@ OPTION = "--profile"
 FIXED = ("study", PROFILES)
 """Keys that no profile changes."""
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}", re.ASCII)
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}", re.ASCII)
 _NAME_ALLOWED = "letters, digits, '_' and '-', beginning with a letter or digit, at most 32"
 
 
@@ -68,7 +68,7 @@ def read_profiles(root: Entries, problems: list[Problem]) -> Mapping[str, Profil
     profiles = {}
     for name, value in node.entries.items():
         key = f"{PROFILES}.{name}"
-        if not _NAME.fullmatch(name):
+        if not NAME.fullmatch(name):
             problems.append(Problem.at(node.keys[name], key, "is not a name for a profile", _NAME_ALLOWED))
         if not isinstance(value, Entries):
             allowed = "a mapping of dotted paths to values, such as {replicates: 2, workload.duration: 1s}"

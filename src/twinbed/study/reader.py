@@ -40,7 +40,7 @@ MAX_RUNS = 1_000_000
 REMOTE = "remote"
 """The driver of physical hosts: the natural reference."""
 
-_STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _STUDY_NAME_ALLOWED = "letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 64"
 
 
@@ -133,7 +133,7 @@ class StudyReader:
             message = f"{head.order} has no blocks to pair runs by"
             self.problem(own["comparison"].place, "comparison", message, "order: randomized-blocks, or comparison: independent")
         name = own.get("study")
-        if isinstance(name, Scalar) and isinstance(name.value, str) and not _STUDY_NAME.fullmatch(name.value):
+        if isinstance(name, Scalar) and isinstance(name.value, str) and not STUDY_NAME.fullmatch(name.value):
             self.problem(name.place, "study", f"{name.value!r} is not a safe folder name", _STUDY_NAME_ALLOWED)
         return head if isinstance(head, Head) else None
 

@@ -72,13 +72,13 @@ def read_sample(
     """The drawn levels, different ones; None where the node does not say how. ``at`` gives the draw of each index between 0
     and 1, ``together`` how many factors that are drawn together have of each, where levels may come again."""
     for other, place in node.keys.items():
-        if other not in _KINDS and (other != SAMPLES or together is not None):
-            near = nearest(other, _KINDS)
-            problems.append(Problem.at(place, f"{key}.{other}", "is not a way to draw levels", listed(_KINDS), near))
+        if other not in KINDS and (other != SAMPLES or together is not None):
+            near = nearest(other, KINDS)
+            problems.append(Problem.at(place, f"{key}.{other}", "is not a way to draw levels", listed(KINDS), near))
             return None
-    kinds = [kind for kind in node.entries if kind in _KINDS]
+    kinds = [kind for kind in node.entries if kind in KINDS]
     if len(kinds) != 1:
-        allowed = f"one of {listed(_KINDS)}; {EXAMPLE}"
+        allowed = f"one of {listed(KINDS)}; {EXAMPLE}"
         problems.append(Problem.at(node.place, key, "does not say from what its levels are drawn", allowed))
         return None
     samples = read_count(key, node, problems) if together is None else together
@@ -86,7 +86,7 @@ def read_sample(
     if samples is None:
         return None
     try:
-        draw = _KINDS[kinds[0]](_values(within))
+        draw = KINDS[kinds[0]](_values(within))
     except QuantityError as error:
         problems.append(Problem.at(within.place, f"{key}.{kinds[0]}", error.message, error.allowed))
         return None
@@ -205,7 +205,7 @@ def _choice(values: Sequence[Level]) -> Draw:
     return lambda at: values[math.floor(at * len(values))]
 
 
-_KINDS: Mapping[str, Callable[[Sequence[Level]], Draw]] = {
+KINDS: Mapping[str, Callable[[Sequence[Level]], Draw]] = {
     "log_uniform": _log_uniform,
     "uniform": _uniform,
     "log_normal": _log_normal,

@@ -16,7 +16,7 @@ from twinbed.study.params import Section, shown
 from twinbed.study.problem import Position, Problem, listed, nearest
 
 M = TypeVar("M", bound=BaseModel)
-_TESTBED_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}", re.ASCII)
+TESTBED_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}", re.ASCII)
 ONLY = "only"
 """The key of a testbed that is not measured everywhere."""
 ONLY_EXAMPLE = "such as {payload: {random: 20}} or {payload: [500B, 1MiB]}"
@@ -53,7 +53,7 @@ class SectionReader:
             return {}
         sections = {}
         for name, value in node.entries.items():
-            if not _TESTBED_NAME.fullmatch(name):
+            if not TESTBED_NAME.fullmatch(name):
                 self.problem(node.keys[name], f"testbeds.{name}", "is not a name for a testbed", _TESTBED_NAME_ALLOWED)
             section = self._choice(f"testbeds.{name}", self._without_only(name, value), "driver", self.catalogue.drivers)
             if section is not None:

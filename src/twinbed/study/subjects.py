@@ -13,6 +13,7 @@ from twinbed.model.interim import UntilDecided
 from twinbed.model.topology import Link, Topology
 from twinbed.study.catalogue import Catalogue
 from twinbed.study.declared import Declared, declared
+from twinbed.study.document import parse, plain
 from twinbed.study.factor import settings
 from twinbed.study.keys import KEYS
 from twinbed.study.pivot import Pivot
@@ -111,10 +112,6 @@ _EXAMPLES: Mapping[str, str] = {
 }
 
 
-_INDICATORS = "&*!|>'\"%@`#?-"
-"""What a plain text of YAML does not begin with."""
-
-
 def _inline(settings: Mapping[str, object]) -> str:
     return ", ".join(f"{name}: {written(value)}" for name, value in settings.items())
 
@@ -126,6 +123,6 @@ def written(value: object) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(written, value)) + "]"
     if isinstance(value, str):
-        special = not value or value[0] in _INDICATORS or set(value) & set(",[]{}") or ": " in value or " #" in value
-        return json.dumps(value) if special else value
+        node = None if set(value) & set(",[]{}") else parse(value, "", [])
+        return value if node is not None and plain(node) == value else json.dumps(value)
     return json.dumps(value)

@@ -1,0 +1,123 @@
+"""The text of a first study: a few choices, each written where it belongs, with what else one may want beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from twinbed.model.error import TwinbedError
+from twinbed.model.nic import NIC_MODELS
+from twinbed.model.topology import Link
+from twinbed.study.catalogue import Catalogue
+from twinbed.study.declared import declared
+from twinbed.study.problem import listed, nearest
+from twinbed.study.subjects import needed, written
+
+CARD, GUEST, TOOL, DURATION = "nic", "qemu", "tool", "duration"
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a first study is made from."""
+
+    file: str
+    """Where it is written to."""
+    testbeds: tuple[str, ...]
+    """The reference first: names of drivers, or of network cards of guests."""
+    workload: str
+    """A workload, or the tool of one."""
+    settings: Mapping[str, tuple[str, ...]]
+    """Of the workload, or of links; several values make a factor, none is the default."""
+    vary: Mapping[str, tuple[str, ...]]
+    record: tuple[str, ...]
+    replicates: int | None
+
+
+def first_study(choices: Choices, catalogue: Catalogue) -> str:
+    """Raises TwinbedError for a testbed or workload that there is not. What else is wrong, the reader says of the text."""
+    return "\n".join(_lines(choices, catalogue)) + "\n"
+
+
+def _lines(choices: Choices, catalogue: Catalogue) -> Iterator[str]:
+    testbeds = {name: settings for each in choices.testbeds for name, settings in (_testbed(each, catalogue),)}
+    workload = _workload(choices.workload, catalogue)
+    of_links = {name: values for name, values in choices.settings.items() if name in Link.model_fields}
+    fixed = {name: values[0] for name, values in choices.settings.items() if len(values) == 1}
+    several = {name: values for name, values in choices.settings.items() if len(values) > 1}
+    factors = {
+        **{f"topology.link.{name}" if name in of_links else name: each for name, each in several.items()},
+        **choices.vary,
+    }
+    link = {name: value for name, value in fixed.items() if name in of_links}
+    work = {**workload, **{name: value for name, value in fixed.items() if name not in of_links}}
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", Path(choices.file).stem).strip("._-")[:64] or "study"
+    yield from (
+        f"# What it will do: twinbed plan {choices.file}. Run it, or go on with it: twinbed run {choices.file}.",
+        "# Every setting: `twinbed describe`, or docs/settings.md. An editor completes them with `twinbed schema`.",
+        "",
+        f"study: {written(name)} # also the name of the results folder",
+        "",
+        "# Where the same work is done: names that you choose, each with a driver and its settings.",
+        "testbeds:",
+    )
+    yield from (f"  {each}: {written(settings)}" for each, settings in testbeds.items())
+    yield f"reference: {next(iter(testbeds), '')} # what the others are held against"
+    yield ""
+    yield "# The network between them (twinbed describe topology topology.link)."
+    if any("delay" in name for name in (*link, *factors)):
+        yield f"# A delay is made by the kernel's netem; twinbed check {choices.file} says whether it can be made here."
+    yield f"topology: {written({'pairs': 1, 'link': link})}"
+    yield ""
+    yield f"# What clients ask of servers (twinbed describe {workload['kind']})."
+    yield f"workload: {written(work)}"
+    yield ""
+    yield "# What is varied: every combination is run on every testbed. Any setting can be a factor (twinbed describe factor)."
+    yield "factors:"
+    yield f"  testbed: {written([*testbeds])}"
+    yield from (f"  {each}: [{', '.join(levels)}]" for each, levels in factors.items())
+    yield ""
+    if choices.record:
+        yield "# What is recorded besides the workload's own report (twinbed describe)."
+        yield f"instruments: {written([*choices.record])}"
+        yield ""
+    yield f"replicates: {choices.replicates or 5} # runs of each combination, in blocks, each in a random order"
+    yield "margin: 10% # how far apart still counts as equivalent"
+    yield ""
+    yield f"# A first look: twinbed run {choices.file} --profile quick"
+    yield "profiles:"
+    short = {"workload.duration": "2s"} if DURATION in catalogue.workloads[str(workload["kind"])].model_fields else {}
+    yield f"  quick: {written({'replicates': 3, **({} if DURATION in factors else short)})}"
+
+
+def _testbed(given: str, catalogue: Catalogue) -> tuple[str, Mapping[str, object]]:
+    """Its name and settings."""
+    if given in catalogue.drivers:
+        return given, {"driver": given, **needed(catalogue.drivers[given])}
+    cards = {name.partition("-")[0]: name for name in NIC_MODELS} | {name: name for name in NIC_MODELS}
+    if given in cards:
+        return given, {"driver": GUEST, CARD: cards[given]}
+    names = [*catalogue.drivers, *dict.fromkeys(name.partition("-")[0] for name in NIC_MODELS)]
+    raise _unknown(given, "a testbed", names)
+
+
+def _workload(given: str, catalogue: Catalogue) -> Mapping[str, object]:
+    if given in catalogue.workloads:
+        return {"kind": given, **needed(catalogue.workloads[given])}
+    tools = {
+        choice: kind
+        for kind, model in catalogue.workloads.items()
+        for setting in declared(model)
+        if setting.name == TOOL
+        for choice in setting.kinds[0].choices
+    }
+    if given in tools:
+        return {"kind": tools[given], TOOL: given}
+    raise _unknown(given, "a workload", [*catalogue.workloads, *tools])
+
+
+def _unknown(given: str, what: str, names: list[str]) -> TwinbedError:
+    near = nearest(given, names)
+    hint = f"; did you mean {near!r}?" if near else ""
+    return TwinbedError(f"{given!r} is not {what}{hint}", advice=f"there are: {listed(names)}")

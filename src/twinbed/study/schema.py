@@ -1,0 +1,290 @@
+"""A JSON Schema of study files, for editors: made from the declarations that the reader checks by.
+
+Draft 7, as editors read it. It tells what holds for a single value or mapping; what several keys must agree on (a reference
+that is a testbed, levels that fit their testbed) is the reader's alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import BaseModel
+
+from twinbed.model.caution import OF_RUNS
+from twinbed.study.catalogue import Catalogue
+from twinbed.study.declared import Declared, Kind, declared
+from twinbed.study.document import parse, plain
+from twinbed.study.factor import HYPERCUBE, INSTRUMENTS, NO_INSTRUMENTS, TESTBED
+from twinbed.study.keys import KEYS
+from twinbed.study.profile import FIXED, NAME
+from twinbed.study.reader import STUDY_NAME
+from twinbed.study.sample import KINDS, MOST, SAMPLES
+from twinbed.study.sections import ONLY, TESTBED_NAME
+from twinbed.study.subjects import BACKGROUND, DRIVER, INSTRUMENT, KEY, WORKLOAD, Subject, factor_paths, subjects
+
+Schema = Mapping[str, object]
+DRAFT = "http://json-schema.org/draft-07/schema#"
+_NULL: Schema = {"type": "null"}
+_SCALAR: Schema = {"type": ["string", "number", "boolean", "null"]}
+_COUNT: Schema = {"type": "integer", "minimum": 1, "maximum": MOST}
+
+
+def schema(catalogue: Catalogue) -> Schema:
+    """Of a study with these plugins."""
+    every = subjects(catalogue)
+    keys = {name: {"description": key.about, "examples": [_read(key.example, name)]} for name, key in KEYS.items()}
+    names = _levels(every, factor_paths(catalogue))
+    values = _values(every, [*names])
+    return {
+        "$schema": DRAFT,
+        "title": "A study of twinbed",
+        "description": "Made by `twinbed schema`.",
+        "type": "object",
+        "additionalProperties": False,
+        "required": [name for name, key in KEYS.items() if key.needed],
+        "properties": {name: {**about, **values[name]} for name, about in keys.items()},
+        "definitions": {**_definitions(every), **_of_factors(names)},
+    }
+
+
+def _values(every: Sequence[Subject], names: Sequence[str]) -> Mapping[str, Schema]:
+    """Key of a study -> what its value is."""
+    of = {sort: [each.name for each in every if each.sort == sort] for sort in (DRIVER, WORKLOAD, BACKGROUND, INSTRUMENT)}
+    head = {each.name: _setting(each) for subject in every if subject.sort == KEY for each in subject.settings[:1]}
+    models = {each.name: each.model for each in every if each.sort == KEY and each.model is not None}
+    sections: dict[str, Schema] = {
+        "study": {**head["study"], "pattern": f"^{STUDY_NAME.pattern}$"},
+        "testbeds": {
+            "type": "object",
+            "minProperties": 1,
+            "propertyNames": {"pattern": f"^{TESTBED_NAME.pattern}$"},
+            "additionalProperties": _chosen("driver", DRIVER, of[DRIVER]),
+        },
+        "topology": _or_null(_mapping(models["topology"])),
+        "workload": _chosen("kind", WORKLOAD, of[WORKLOAD]),
+        BACKGROUND: _or_null(_background(of[BACKGROUND])),
+        "factors": _or_null(_factors(names, of[INSTRUMENT])),
+        "uncertain": _or_null(_together({"anyOf": [_COUNT, {"type": "object", "additionalProperties": _COUNT}]})),
+        "exclude": _or_null({"type": "array", "items": _any([{"type": "object", "minProperties": 1}, {"enum": [*OF_RUNS]}])}),
+        "instruments": _or_null(_instruments(of[INSTRUMENT])),
+        "replicates": _any([head["replicates"], _mapping(models["replicates"])]),
+        "tables": _or_null({"type": "array", "items": _mapping(models["tables"])}),
+        "profiles": _or_null(
+            {
+                "type": "object",
+                "propertyNames": {"pattern": f"^{NAME.pattern}$"},
+                "additionalProperties": {
+                    "type": "object",
+                    "propertyNames": {"pattern": f"^({'|'.join(key for key in KEYS if key not in FIXED)})([.]|$)"},
+                },
+            }
+        ),
+    }
+    return {**head, **sections}
+
+
+def _definitions(every: Sequence[Subject]) -> Schema:
+    """The settings of each plugin, with the key that names it."""
+    found: dict[str, object] = {}
+    for subject in every:
+        if subject.sort == KEY or subject.model is None:
+            continue
+        more: dict[str, Schema] = {}
+        if subject.sort == DRIVER:
+            more = {"driver": {"const": subject.name}, ONLY: _only()}
+        elif subject.sort in (WORKLOAD, BACKGROUND):
+            more = {"kind": {"const": subject.name}}
+        found[_name(subject.sort, subject.name)] = {**_mapping(subject.model, more, plugin=True), "description": subject.about}
+    return found
+
+
+def _name(sort: str, plugin: str) -> str:
+    return f"{sort}-{plugin}"
+
+
+def _ref(sort: str, plugin: str) -> Schema:
+    return {"$ref": f"#/definitions/{_name(sort, plugin)}"}
+
+
+def _chosen(key: str, sort: str, names: Sequence[str]) -> Schema:
+    """A mapping that names a plugin and gives its settings."""
+    return _decided(key, {name: _ref(sort, name) for name in names})
+
+
+def _decided(key: str, of: Mapping[str, Schema]) -> Schema:
+    """A mapping whose ``key`` decides what else is in it."""
+    return {
+        "type": "object",
+        "required": [key],
+        "properties": {key: {"enum": [*of]}},
+        "allOf": [{"if": {"required": [key], "properties": {key: {"const": name}}}, "then": each} for name, each in of.items()],
+    }
+
+
+def _background(kinds: Sequence[str]) -> Schema:
+    """One that names its kind, or a mapping of kinds to their settings."""
+    several = _object({name: _or_null(_ref(BACKGROUND, name)) for name in kinds})
+    return {"type": "object", "if": {"required": ["kind"]}, "then": _chosen("kind", BACKGROUND, kinds), "else": several}
+
+
+def _instruments(names: Sequence[str]) -> Schema:
+    """A list, or a mapping of each to its settings."""
+    settings = _object({name: _or_null(_ref(INSTRUMENT, name)) for name in names})
+    return {"if": {"type": "object"}, "then": settings, "else": {"type": "array", "items": {"enum": names}}}
+
+
+def _levels(every: Sequence[Subject], paths: frozenset[str]) -> Mapping[str, Schema]:
+    """Every name of a factor that is a setting -> what a level is."""
+    found: dict[str, list[Schema]] = {}
+    for subject in every:
+        for setting in subject.settings:
+            path = subject.path_of(setting)
+            if path in paths and not setting.models:
+                own = f"{BACKGROUND}.{subject.name}.{setting.name}" if subject.sort == BACKGROUND else path
+                for name in dict.fromkeys((setting.name, path, own)):
+                    value = _setting(setting, described=False)
+                    if value not in found.setdefault(name, []):
+                        found[name].append(value)
+    return {name: _or_null(_any(values)) for name, values in found.items()}
+
+
+def _of_factors(names: Mapping[str, Schema]) -> Schema:
+    """What sections about factors refer to; of two names with the same levels, the first is told."""
+    found: dict[str, Schema] = {
+        "name-of-a-setting": {"enum": [*names]},
+        "sample": {
+            "description": "How levels are drawn.",
+            **_object({**{kind: {"type": "array", "minItems": 1, "items": _SCALAR} for kind in KINDS}, SAMPLES: _COUNT}),
+            "minProperties": 1,
+            "maxProperties": 2,
+        },
+    }
+    for name, level in names.items():
+        levels = {"if": {"type": "object"}, "then": _SAMPLE, "else": {"type": "array", "minItems": 1, "items": level}}
+        same = next((other for other, value in found.items() if value == levels), None)
+        found[f"levels-{name}"] = levels if same is None else {"$ref": f"#/definitions/{same}"}
+    return found
+
+
+def _factors(names: Sequence[str], instruments: Sequence[str]) -> Schema:
+    one = "|".join(instruments)
+    level: list[Schema] = [
+        {"type": "string", "pattern": f"^({NO_INSTRUMENTS}|({one})([+]({one}))*)$"},
+        {"type": "array", "items": {"enum": instruments}},
+    ]
+    return _object(
+        {
+            TESTBED: {"type": "array", "minItems": 1, "items": {"type": "string"}},
+            INSTRUMENTS: {"type": "array", "minItems": 1, "items": _any(level)},
+            HYPERCUBE: _together(_COUNT),
+            **{name: {"$ref": f"#/definitions/levels-{name}"} for name in names},
+        }
+    )
+
+
+_SAMPLE: Schema = {"$ref": "#/definitions/sample"}
+
+
+def _together(samples: Schema) -> Schema:
+    """Settings that are drawn together."""
+    names = _any([{"const": SAMPLES}, {"$ref": "#/definitions/name-of-a-setting"}])
+    return {
+        "type": "object",
+        "required": [SAMPLES],
+        "properties": {SAMPLES: samples},
+        "propertyNames": names,
+        "additionalProperties": _SAMPLE,
+    }
+
+
+def _only() -> Schema:
+    levels = {"type": "array", "items": _SCALAR}
+    drawn = {**_object({"random": {"type": "integer", "minimum": 1}, "also": levels}), "required": ["random"]}
+    about = "the levels that this testbed is measured at, where those are not all: factor -> levels"
+    return {"description": about, "type": "object", "additionalProperties": _any([levels, drawn])}
+
+
+def _mapping(model: type[BaseModel], more: Mapping[str, Schema] | None = None, *, plugin: bool = False) -> Schema:
+    """The settings of a model. A factor may give any single value that a plugin requires."""
+    settings = declared(model)
+    required = [each.name for each in settings if each.required and (each.models or not plugin)]
+    return {**_object({**(more or {}), **{each.name: _setting(each) for each in settings}}), "required": required}
+
+
+def _setting(setting: Declared, *, described: bool = True) -> Schema:
+    value = _any(_kinds(setting.kinds))
+    value = _or_null(value) if setting.null else value
+    if not described:
+        return value
+    default = {"default": _read(setting.default)} if setting.default else {}
+    examples = {"examples": [*setting.examples]} if setting.examples else {}
+    return {"description": setting.about, **default, **examples, **value}
+
+
+def _kinds(kinds: Sequence[Kind]) -> list[Schema]:
+    """Several models are told apart by the key that has one choice in each."""
+    decided = {
+        choice: kind
+        for kind in kinds
+        if kind.model is not None and len(kinds) > 1
+        for each in declared(kind.model)
+        for choice in each.kinds[0].choices
+        if len(each.kinds[0].choices) == 1
+    }
+    if len(decided) == len(kinds) > 1:
+        models = {choice: _mapping(kind.model) for choice, kind in decided.items() if kind.model is not None}
+        return [_decided("driver", models)]
+    return [_kind(each) for each in kinds]
+
+
+def _kind(kind: Kind) -> Schema:
+    if kind.json == "boolean":
+        return {"enum": ["on", "off", True, False]}
+    if kind.choices:
+        return {"enum": [*kind.choices]}
+    if kind.model is not None:
+        inside = _mapping(kind.model)
+        return _any([inside, {"type": "string"}]) if kind.text_alone is not None else inside
+    if kind.json == "object":
+        return {"type": "object", "additionalProperties": _any(_kinds(kind.of))}
+    if kind.json == "array":
+        return {"type": "array", "items": _any(_kinds(kind.of))}
+    if kind.json in ("integer", "number"):
+        return _number(kind)
+    pattern = {"pattern": kind.pattern} if kind.pattern else {}
+    return {"type": kind.json, **pattern} if kind.json else {}
+
+
+def _number(kind: Kind) -> Schema:
+    at = kind.bounds
+    limits = {"minimum": at.least, "maximum": at.most, "exclusiveMinimum": at.above, "exclusiveMaximum": at.below}
+    number = {"type": kind.json, **{name: limit for name, limit in limits.items() if limit is not None}}
+    if kind.quantity is None:
+        return number
+    # One schema of both types: editors say of several only that none holds.
+    text = {"pattern": kind.quantity.pattern, "patternErrorMessage": f"allowed: {kind.quantity.allowed}"}
+    return {**number, "type": [kind.json, "string"], **text}
+
+
+def _object(properties: Mapping[str, Schema]) -> Schema:
+    return {"type": "object", "additionalProperties": False, "properties": properties}
+
+
+def _any(values: Sequence[Schema]) -> Schema:
+    return values[0] if len(values) == 1 else {"anyOf": [*values]}
+
+
+def _or_null(value: Schema) -> Schema:
+    if "enum" in value and isinstance(choices := value["enum"], list):
+        return value if None in choices else {**value, "enum": [*choices, None]}
+    types = value.get("type")
+    if types is not None and not value.keys() & {"if", "allOf", "anyOf"}:
+        return {**value, "type": [*dict.fromkeys([*(types if isinstance(types, list) else [types]), "null"])]}
+    return _any([value, _NULL])
+
+
+def _read(text: str, key: str = "") -> object:
+    """The value that a text of YAML is, or has at a key."""
+    node = parse(text, "", [])
+    value = None if node is None else plain(node)
+    return value[key] if key and isinstance(value, Mapping) else value
