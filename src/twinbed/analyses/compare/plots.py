@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from twinbed.analyses.compare.forest import MOST, drawable, span
 from twinbed.analyses.compare.grid import centre
-from twinbed.analyses.compare.result import Comparison, Estimate
+from twinbed.analyses.compare.result import Comparison, Estimate, Estimated
 from twinbed.analyses.compare.words import explanation
 from twinbed.model.result import Verdict
 from twinbed.render.plots import (
@@ -81,6 +81,19 @@ def forest(comparisons: Sequence[Comparison]) -> Spec:
     )
 
 
+def values(measured: Sequence[Estimated]) -> Spec:
+    """What was measured where nothing is compared: a panel a metric, a line a cell and testbed."""
+    of_metric: dict[str, list[tuple[str, Estimate]]] = {}
+    for each in measured:
+        label = " ".join([*([cell_title(each.cell)] if each.cell else []), each.testbed])
+        of_metric.setdefault(metric_title(each.metric, each.host, each.direction), []).append((label, each.estimate))
+    units = {metric_title(each.metric, each.host, each.direction): each.unit for each in measured}
+    labels = label_width((label for rows in of_metric.values() for label, _ in rows), FOREST_LABELS)
+    return panels(
+        [_values_panel(title, rows, units[title], labels, FOREST - labels) for title, rows in of_metric.items()], BETWEEN
+    )
+
+
 def cells_left_out(comparisons: Sequence[Comparison]) -> int:
     return max(0, len({cell_title(each.cell) for each in comparisons}) - MOST_CELLS)
 
@@ -99,7 +112,11 @@ def _panel(title: str, rows: int, layers: list[Spec], width: int) -> Spec:
 def _distribution_panel(rows: Sequence[Comparison], labels: int) -> Spec:
     first = rows[0]
     estimates = [(f"{first.reference} (ref)", first.reference_estimate), *((each.testbed, each.estimate) for each in rows)]
-    scale = unit_scale(first.unit, [value for _name, estimate in estimates for value in estimate.values])
+    return _values_panel(cell_title(first.cell), estimates, first.unit, labels, PAIR - labels)
+
+
+def _values_panel(title: str, estimates: Sequence[tuple[str, Estimate]], unit: str, labels: int, width: int) -> Spec:
+    scale = unit_scale(unit, [value for _name, estimate in estimates for value in estimate.values])
     names = [name for name, _found in estimates]
     y = testbed_axis(names, labels)
     x_axis = {"title": scale.unit or " ", "tickCount": 4, "format": ",~r", "titleAnchor": "end", "titlePadding": 2}
@@ -135,7 +152,7 @@ def _distribution_panel(rows: Sequence[Comparison], labels: int) -> Spec:
             "encoding": {"y": y, "x": {**x, "field": "mean"}, "description": {"field": "said"}},
         },
     ]
-    return _panel(cell_title(first.cell), len(names), layers, PAIR - labels)
+    return _panel(title, len(names), layers, width)
 
 
 def _domain(estimates: Sequence[Estimate], scale: UnitScale) -> list[float]:

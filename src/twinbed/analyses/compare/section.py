@@ -10,7 +10,7 @@ from twinbed.analyses.compare import exclusion
 from twinbed.analyses.compare.forest import MOST, drawable
 from twinbed.analyses.compare.grid import grid, spread
 from twinbed.analyses.compare.measured import measured
-from twinbed.analyses.compare.plots import cells_left_out, distribution, forest, ratios
+from twinbed.analyses.compare.plots import cells_left_out, distribution, forest, ratios, values
 from twinbed.analyses.compare.result import Comparison, Comparisons, Estimate, Pooled
 from twinbed.analyses.compare.variation import other_estimates
 from twinbed.analyses.compare.words import (
@@ -90,7 +90,6 @@ def verdicts(result: Comparisons) -> Iterator[Markup]:
         yield html("<p>{}</p>", result.about)
     if result.interim:
         yield html("<p>{}</p>", interim_sentence(result.interim))
-    yield from exclusion.paragraphs(result)
     if not result.comparisons:
         yield from _measured(result)
     headlines = [each for each in result.comparisons if each.headline]
@@ -102,6 +101,7 @@ def verdicts(result: Comparisons) -> Iterator[Markup]:
         more = f" The first {MOST} of {len(shown)}." if len(shown) > MOST else ""
         drawn = plots.svg(forest(headlines), f"{caption} The tables below have the numbers.", "all headline ratios")
         yield html('<figure class="forest"><figcaption>{}</figcaption>{}</figure>', caption + more, drawn)
+    yield from exclusion.paragraphs(result)
     yield Markup('<div class="cards">')
     for summary in summaries(result):
         yield html(
@@ -130,6 +130,10 @@ def verdicts(result: Comparisons) -> Iterator[Markup]:
 
 
 def _measured(result: Comparisons) -> Iterator[Markup]:
+    if headlines := [each for each in result.estimates if each.headline and each.estimate.values][:MOST]:
+        caption = "Every replicate of each headline metric; tick: the mean; bar: its interval, cut at the edge."
+        drawn = plots.svg(values(headlines), f"{caption} The tables below have the numbers.", "all headline values")
+        yield html('<figure class="forest"><figcaption>{}</figcaption>{}</figure>', caption, drawn)
     for metric in measured(result):
         rows = Markup().join(
             html('<tr><th scope="row">{}</th><td>{}</td><td>{}</td><td>{}</td></tr>', cell, testbed, text, count)

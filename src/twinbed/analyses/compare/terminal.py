@@ -87,8 +87,8 @@ def verdict_table(
     if any(each.spread for each in shown):
         _spreads(console, [each for each in shown if each.spread])
     verdict_lines(result, console)
-    for each in beside:
-        _print_row(console, each)
+    for row in beside:
+        _print_row(console, row)
     for text in exclusion.lines(result):
         _print(console, text)
     hidden = sum(not each.headline for each in result.comparisons) if comparisons is None else 0

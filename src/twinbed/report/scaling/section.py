@@ -36,6 +36,7 @@ def scaling_section(scaling: Scaling | None) -> Iterator[Markup]:
         return
     yield Markup('<section id="fitting"><h2>How many fit</h2>')
     yield Markup().join(html("<p><strong>{}.</strong></p>", text) for text in recommendations(scaling))
+    yield html('<div class="plots">{}</div>', Markup().join(_figures(scaling)))
     yield html(
         '<ul class="notes">{}</ul>',
         Markup().join(html("<li>{}</li>", text) for text in statements(scaling)),
@@ -44,7 +45,6 @@ def scaling_section(scaling: Scaling | None) -> Iterator[Markup]:
         "<p>Each number is tested by itself, from the least on, and none that was not tested is named. Other objectives: "
         "<code>twinbed analyse capacity</code>.</p>"
     )
-    yield html('<div class="plots">{}</div>', Markup().join(_figures(scaling)))
     if scaling.contention is not None:
         yield Markup("<h3>Was a run contended?</h3>")
         yield notes(list(sentences(scaling.contention)))

@@ -95,15 +95,10 @@ def side_by_side(one: Store, other: Store) -> SideBySide:
         )
     runs = [each for each in made.runs if _cell(each[2].levels) in common]
     ids = [{old: record.id for source, old, record in runs if source is each} for each in of]
-    planned = [Planned(**entry) for entry in cast(StudyDocument, made.study)["runs"]]
-    outline = Outline(
-        str(made.study["study"]),
-        tuple(made.testbeds),
-        reference,
-        one.outline.margin,
-        one.outline.confidence,
-        data=cast(StudyDocument, made.study),
-    )
+    study = cast(StudyDocument, made.study)
+    planned = [Planned(**entry) for entry in study["runs"]]
+    given = one.outline
+    outline = Outline(study["study"], tuple(made.testbeds), reference, given.margin, given.confidence, data=study)
     return SideBySide(
         shown=other.shown,
         names=names,
