@@ -11,6 +11,7 @@ from twinbed.model.json import Document
 from twinbed.render import standing
 from twinbed.render.collected import Figure
 from twinbed.render.html import html
+from twinbed.render.words import heading
 
 VEGA_LITE = "application/vnd.vegalite.v5+json"
 
@@ -36,7 +37,8 @@ class Plot:
         return f"<figure {self.name}: {self.label}>"
 
     def _repr_html_(self) -> str:
-        return str(html("<figure>{}</figure>", Markup(self.svg)))  # Its texts were escaped as it was drawn.
+        drawn = Markup(self.svg)  # Its texts were escaped as it was drawn.
+        return str(html("<figure><figcaption>{}</figcaption>{}</figure>", heading(self.name), drawn))
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, object]:
         """What a notebook chooses from."""
