@@ -184,7 +184,7 @@ def compare(results: Path | None, margin: str, style: str) -> int:
     if results is None:
         rows = [published_tables.comparison(row, share, style) for row in held]
     else:
-        pairs = list(printed_with_own(library, held, _own(results, share)))
+        pairs = list(printed_with_own(library, held, own(results, share)))
         if all(own is None for _, own in pairs):
             click.echo(f"no metric, testbed and payload of {results} is in any printed table", err=True)
         rows = [
@@ -203,7 +203,7 @@ def _library() -> Library:
     return library()
 
 
-def _own(results: Path, margin: float) -> list[Own]:
+def own(results: Path, margin: float) -> list[Own]:
     """The comparisons of a results folder, by the analysis `compare`."""
     from twinbed import registry
     from twinbed.cli.extraction import extracted

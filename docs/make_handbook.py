@@ -1,0 +1,220 @@
+"""Writes docs/handbook.md, what the papers found and what was measured of it: ``python docs/make_handbook.py [RESULTS ...]``.
+
+A test holds the page without results and the program together. With results it is yours: write it elsewhere with ``-o``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from twinbed import registry
+from twinbed.cli.inputs import ResultsFolders
+from twinbed.cli.published import own
+from twinbed.model.result import Verdict
+from twinbed.published.claims import Checked, check_all
+from twinbed.published.printed import Library, library
+from twinbed.published.printed_metrics import Own, printed_with_own
+from twinbed.published.verdicts import Held, compare
+from twinbed.render.words import heading, metric_name
+from twinbed.report.advice.analysis import advise
+from twinbed.report.advice.result import Advice, Topic
+from twinbed.report.advice.study import Settings
+from twinbed.report.advice.text import TITLES, bases, details, lede
+from twinbed.report.advice.words import numbers, open_text
+from twinbed.study.loading import load
+
+DOCS = Path(__file__).parent
+STUDIES = DOCS.parent / "studies"
+MARGIN = 0.10
+MOST_CASES = 3
+NOT_MEASURED = "not measured here"
+WALKS = "sequences of system calls"
+
+HEAD = """# The experimenter's handbook
+
+Made by `python docs/make_handbook.py` from the printed tables in `src/twinbed/published/data`, the studies in `studies/` and the
+program itself.
+
+The project from which twinbed began set out for an "Emulytics experimenter's handbook" (slides of 2017, SAND2017-8992 C). This
+page is one: what its papers found, whether it follows from the numbers that they print, and what measurements say of it. A
+measurement is of the machine that it was made on. Make the page of your own:
+
+    twinbed run studies/icnc-2019.yaml -o results/icnc
+    python docs/make_handbook.py results/icnc -o my-handbook.md
+
+How the printed tables were read, and what in them does not follow: [published.md](published.md). What rules rest on:
+[advise.md](advise.md).
+"""
+
+READING = """Verdicts on printed numbers are twinbed's, at a margin of 10 %, where n and a spread are printed (*equivalent*,
+*different*, *inconclusive*); where they are not, there is a ratio only. *measured* has the verdicts of the results that the page
+was made of, in the same place; *agree* says whether both were decided alike. Why they may differ: what weighs on the printed side
+is listed, what weighs on the measured side is with its rule at the end.
+"""
+
+
+@dataclass(frozen=True)
+class Place:
+    """What one line of a table is of."""
+
+    table: str
+    testbed: str
+    payload: str
+
+
+def text(results: Sequence[Path] = ()) -> str:
+    """The whole page."""
+    found = library()
+    claims = check_all(found)
+    held = compare(found, MARGIN)
+    measured = [each for folder in results for each in own(folder, MARGIN)]
+    advice = advise([ResultsFolders().tables(folder) for folder in results], Settings()) if results else None
+    lines = [HEAD, *_rules_first(claims, held, advice), "## What was found, metric by metric\n", READING]
+    for metric in _metrics(found, claims, held):
+        lines += _metric(found, metric, claims, held, measured)
+    lines += _measured(advice)
+    return "\n".join(lines)
+
+
+def _metrics(found: Library, claims: Sequence[Checked], held: Sequence[Held]) -> list[str]:
+    """Those that are compared, then those that sentences alone are about."""
+    return list(dict.fromkeys([*(row.metric for row in held), *(_metric_of(found, each) for each in claims)]))
+
+
+def _metric_of(found: Library, checked: Checked) -> str:
+    return WALKS if ":" in checked.claim.left else found.select(checked.claim.left)[0].metric
+
+
+def _rules_first(claims: Sequence[Checked], held: Sequence[Held], advice: Advice | None) -> Iterator[str]:
+    holding = sum(not each.wrong for each in claims)
+    verdicts = Counter(row.verdict for row in held)
+    counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in Verdict)
+    yield "## In short\n"
+    yield f"- Of {len(claims)} checks of what the papers say of their own tables {holding} hold for the numbers printed there."
+    yield f"- Of {len(held)} printed comparisons of a virtual testbed with the physical one: {counts}, {verdicts[None]} without"
+    yield "  an interval."
+    if advice is None:
+        yield "- Nothing was measured for this page: it has what the papers print, and no number of ours."
+    else:
+        yield f"- Measured here: {lede(advice)[:1].lower()}{lede(advice)[1:]}"
+        yield from (f"- {each}." for each in bases(advice))
+    yield ""
+
+
+def _metric(
+    found: Library, metric: str, claims: Sequence[Checked], held: Sequence[Held], measured: Sequence[Own]
+) -> Iterator[str]:
+    yield f"### {heading(metric_name(metric))}\n"
+    sentences = [line for each in claims if _metric_of(found, each) == metric for line in _claim(each)]
+    yield from (*sentences, "") if sentences else ()
+    rows = [row for row in held if row.metric == metric]
+    if not rows:
+        return
+    places: dict[Place, list[Held]] = {}
+    for row in rows:
+        places.setdefault(Place(row.table, row.testbed, row.labels.get("payload", "")), []).append(row)
+    pairs = list(printed_with_own(found, rows, measured))
+    heads = ("table", "testbed", "payload", "cells", "ratio", "printed", "weighs on it", "measured", "agree")
+    yield f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}"
+    for place, of_place in places.items():
+        ours = list(dict.fromkeys(each for row, each in pairs if row in of_place and each is not None))
+        yield f"| {' | '.join(_line(place, of_place, ours))} |"
+    yield ""
+
+
+def _claim(each: Checked) -> Iterator[str]:
+    """The sentence, where it is, how it was checked, and whether the printed numbers bear it."""
+    claim, cases = each.claim, len(each.cases)
+    checked = "" if ":" in claim.left else f"{claim.measure} {claim.relation} {claim.bound} in "
+    of_cases = f"{checked}{claim.quantifier} of {cases} case{'s' if cases > 1 else ''}"
+    said = f'- "{claim.quote}" ({claim.source}, {claim.place}). Checked: {of_cases}'
+    if not each.wrong:
+        yield f"{said}: holds."
+        return
+    shown = "; ".join(case.arithmetic for case in each.wrong[:MOST_CASES])
+    more = f"; and {len(each.wrong) - MOST_CASES} more" if len(each.wrong) > MOST_CASES else ""
+    yield f"{said}: **does not hold**: {shown}{more}."
+
+
+def _line(place: Place, rows: Sequence[Held], ours: Sequence[Own]) -> Iterator[str]:
+    ratios = [row.ratio for row in rows if row.ratio is not None]
+    cautions = dict.fromkeys(caution for row in rows for caution in row.cautions)
+    yield from (place.table, place.testbed, place.payload, str(len(rows)))
+    yield numbers(min(ratios), max(ratios)) if ratios else ""
+    yield _verdicts([row.verdict for row in rows]) or "ratio only"
+    yield "; ".join(cautions)
+    if not ours:
+        yield from (NOT_MEASURED, "")
+        return
+    own_ratios = [each.ratio for each in ours if each.ratio is not None]
+    shown = numbers(min(own_ratios), max(own_ratios)) if own_ratios else ""
+    own_verdicts = [Verdict(each.verdict) for each in ours]
+    yield f"{shown} ({_verdicts(own_verdicts)})".strip()
+    yield _agreement({row.verdict for row in rows}, set(own_verdicts))
+
+
+def _verdicts(verdicts: Sequence[Verdict | None]) -> str:
+    counts = Counter(verdicts)
+    known = [verdict for verdict in Verdict if counts[verdict]]
+    alone = len(known) == 1 and counts[known[0]] == len(verdicts)
+    return str(known[0]) if alone else ", ".join(f"{counts[verdict]} {verdict}" for verdict in known)
+
+
+def _agreement(printed: set[Verdict | None], measured: set[Verdict]) -> str:
+    """Of places with one decided verdict on both sides."""
+    decided = {Verdict.EQUIVALENT, Verdict.DIFFERENT}
+    if len(printed) > 1 or len(measured) > 1 or not printed <= decided or not measured <= decided:
+        return "open"
+    return "agree" if printed == measured else "differ"
+
+
+def _measured(advice: Advice | None) -> Iterator[str]:
+    yield "## What was measured here\n"
+    if advice is None:
+        yield "Nothing. These studies come with the program; each asks a question, and repeats the printed tables named:\n"
+        yield "| study | question | repeats |\n|---|---|---|"
+        yield from (f"| [{name}](../studies/{name}) | {question} | {tables} |" for name, question, tables in _studies())
+        yield ""
+        return
+    for topic in Topic:
+        rules = [rule for rule in advice.rules if rule.topic is topic]
+        if rules:
+            yield f"### {TITLES[topic]}\n"
+        for rule in rules:
+            yield f"- {rule.sentence}"
+            yield from (f"  - {line}" for line in details(rule))
+        yield ""
+    if advice.open:
+        yield "### Not settled\n"
+        yield from (f"- {each.contrast.subject} against {each.contrast.against}: {open_text(each)}" for each in advice.open)
+        yield ""
+
+
+def _studies() -> Iterator[tuple[str, str, str]]:
+    """File, its question as its first comment asks it, and the printed tables that it repeats."""
+    catalogue = registry.catalogue()
+    for file in sorted(STUDIES.glob("*.yaml")):
+        source = file.read_text(encoding="utf-8")
+        comment = " ".join(re.match(r"(?:#.*\n)*", source)[0].replace("#", " ").split())  # type: ignore[index]
+        asked = re.search(r"[Qq]uestions?: (.*?\?)", comment)
+        tables: Mapping[str, None] = dict.fromkeys(
+            each.published for each in load(source, file.name, catalogue).tables if each.published
+        )
+        yield file.name, asked[1] if asked else comment.partition(". ")[0].removesuffix("."), ", ".join(tables)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("results", nargs="*", type=Path)
+    parser.add_argument("-o", "--output", type=Path, default=DOCS / "handbook.md")
+    options = parser.parse_args()
+    options.output.write_text(text(options.results), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
