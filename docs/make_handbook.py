@@ -37,8 +37,8 @@ WALKS = "sequences of system calls"
 
 HEAD = """# The experimenter's handbook
 
-Made by `python docs/make_handbook.py` from the printed tables in `src/twinbed/published/data`, the studies in `studies/` and the
-program itself.
+Made by `python docs/make_handbook.py` from the printed tables in `src/twinbed/published/data`, the studies in `studies/` and
+the program itself.
 
 The project from which twinbed began set out for an "Emulytics experimenter's handbook" (slides of 2017, SAND2017-8992 C). This
 page is one: what its papers found, whether it follows from the numbers that they print, and what measurements say of it. A
@@ -52,9 +52,9 @@ How the printed tables were read, and what in them does not follow: [published.m
 """
 
 READING = """Verdicts on printed numbers are twinbed's, at a margin of 10 %, where n and a spread are printed (*equivalent*,
-*different*, *inconclusive*); where they are not, there is a ratio only. *measured* has the verdicts of the results that the page
-was made of, in the same place; *agree* says whether both were decided alike. Why they may differ: what weighs on the printed side
-is listed, what weighs on the measured side is with its rule at the end.
+*different*, *inconclusive*); where they are not, there is a ratio only. *measured* has the verdicts of the results that the
+page was made of, in the same place; *agree* says whether both were decided alike. Why they may differ: what weighs on the
+printed side is listed, what weighs on the measured side is with its rule at the end.
 """
 
 
