@@ -1,7 +1,7 @@
 """The programs of this machine that twinbed starts, and the packages that they come in, by the distribution's own names.
 
 `twinbed setup` and setup.sh install by this list, and preflight's mends are made of it.  Only the standard library is imported:
-setup.sh asks before anything is installed. ``python3 -m twinbed.hosts.packages PURPOSE ...`` prints what is missing on one line.
+setup.sh asks before anything is there. ``python3 -m twinbed.hosts.packages PURPOSE ...`` prints what is missing on one line.
 """
 
 from __future__ import annotations
