@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     "--margin", metavar="SHARE", help="How far apart still counts as equivalent, such as 10% or 0.1. Default: the study's."
 )
 @click.option("--reference", metavar="TESTBED", help="Hold the others against this one. Default: the study's reference.")
-@click.option("--metric", "metrics", multiple=True, help="Only this metric; may be given more than once.")
-@click.option("--all", "everything", is_flag=True, help="Every metric, not only the headlines.")
+@click.option("--metric", "metrics", multiple=True, help="Only this metric, with its table; may be given more than once.")
+@click.option("--all", "everything", is_flag=True, help="Every metric, not only the headlines, with tables.")
 @click.option("-q", "--quiet", is_flag=True, help="The verdict lines alone.")
 @click.option(
     "--sessions",
@@ -105,17 +105,13 @@ def exit_code(result: Comparisons) -> int:
 
 
 def _print_text(result: Comparisons, shown: list[Comparison], asked: bool, quiet: bool) -> None:
-    import sys
-
-    from rich.console import Console
-
     from twinbed.analyses.compare.terminal import verdict_lines, verdict_table
+    from twinbed.render.terminal import console
 
-    console = Console() if sys.stdout.isatty() else Console(width=100)
     if quiet:
-        verdict_lines(result, console)
+        verdict_lines(result, console())
     else:
-        verdict_table(result, console, shown if asked else None)
+        verdict_table(result, console(), shown if asked else None)
 
 
 def _print_json(result: Comparisons, shown: list[Comparison]) -> None:
