@@ -16,6 +16,7 @@ from twinbed.cli.inputs import ResultsFolders
 from twinbed.cli.lazy import Lazy, LazyGroup, of_analysis
 from twinbed.contracts import exit_codes as codes
 from twinbed.model.error import TwinbedError
+from twinbed.render.terminal import make_plain_where_needed
 
 COMMANDS: Mapping[str, Lazy] = {
     "init": Lazy("twinbed.cli.init", "command", "Write a first study from a few choices."),
@@ -113,6 +114,7 @@ def _explain(error: TwinbedError) -> None:
 
 def main() -> None:
     _ensure_streams()
+    make_plain_where_needed()
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP
             signal.signal(number, _as_interrupt)

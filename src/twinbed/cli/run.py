@@ -49,6 +49,7 @@ def command(
     Interrupt it at any time, even with SIGKILL: at most the run in flight is lost, nothing stays behind on the machine, and
     the same command goes on.  Exit code 0: all planned runs complete; 1: some failed; 3: this machine cannot do it.
     """
+    from twinbed.cli.stopping import stopping
     from twinbed.cli.studyfile import read_study
 
     try:
@@ -56,7 +57,8 @@ def command(
         # Only now, so that what is wrong in the file is said before libraries are loaded that only a run needs.
         from twinbed.cli.run_study import run_study
 
-        return run_study(study, output, only, keep_going, retry_failed, report)
+        with stopping():
+            return run_study(study, output, only, keep_going, retry_failed, report)
     except KeyboardInterrupt:
         again = " ".join(["twinbed", *sys.argv[1:]])
         click.echo(f"\nInterrupted: everything is cleaned up, complete runs are kept. Go on with: {again}", err=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -111,6 +110,7 @@ def _tell_failures(ending: Ending, console: Console) -> None:
 def _conclude(results: Path, console: Console, report: bool) -> None:
     """Tables, the verdict on standard output, the page."""
     from twinbed.cli.extraction import extracted
+    from twinbed.render import terminal
     from twinbed.render.output import write
     from twinbed.report.page import page
     from twinbed.report.scaling.analysis import scaling
@@ -120,9 +120,8 @@ def _conclude(results: Path, console: Console, report: bool) -> None:
     store = extracted(results)
     compare = registry.analysis("compare")
     result = compare.run(store, compare.params())
-    terminal = Console(width=None if sys.stdout.isatty() else 100)
     over_n = scaling(store)
-    conclusion(result, over_n, terminal)
+    conclusion(result, over_n, terminal.console())
     if report:
         file = results / "report.html"
         write(page(store, result, sections(store), study_tables(store, result), over_n), file)

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="Hold the others against this testbed, or this level. Default: the study's reference, or the first level.",
 )
-@click.option("--metric", "metrics", multiple=True, help="Only this metric; may be given more than once.")
-@click.option("--all", "everything", is_flag=True, help="Every metric, not only the headlines.")
+@click.option("--metric", "metrics", multiple=True, help="Only this metric, with its table; may be given more than once.")
+@click.option("--all", "everything", is_flag=True, help="Every metric, not only the headlines, with tables.")
 @click.option("-q", "--quiet", is_flag=True, help="The verdict lines alone.")
 @click.option(
     "--sessions",
@@ -134,17 +134,13 @@ def exit_code(result: Comparisons) -> int:
 
 
 def _print_text(result: Comparisons, shown: list[Comparison], asked: bool, quiet: bool, two: Two | None) -> None:
-    import sys
-
-    from rich.console import Console
-
     from twinbed.analyses.compare.terminal import verdict_lines, verdict_table
+    from twinbed.render.terminal import console
 
-    console = Console() if sys.stdout.isatty() else Console(width=100)
     if quiet:
-        verdict_lines(result, console)
+        verdict_lines(result, console())
     else:
-        verdict_table(result, console, shown if asked else None, two.lines() if two else ())
+        verdict_table(result, console(), shown if asked else None, two.lines() if two else ())
 
 
 def _print_json(result: Comparisons, shown: list[Comparison], two: Two | None) -> None:

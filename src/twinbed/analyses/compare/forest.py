@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
 from twinbed.analyses.compare.result import Comparison
-from twinbed.analyses.compare.words import SYMBOLS
+from twinbed.analyses.compare.words import SYMBOLS, explanation, held
 from twinbed.model.result import Verdict
 from twinbed.render.quantities import ratio, share
 from twinbed.render.words import cell_title, metric_title
@@ -18,9 +19,9 @@ FARTHEST = 100.0
 """Ratios beyond it, or below its inverse, are drawn at the edge, with an arrow."""
 MOST = 40
 """Lines; what decides is first."""
-LABEL = 46
-"""Width of the labels; longer ones take more as long as LEAST_SCALE is left for the picture."""
-LEAST_SCALE = 40
+TITLE = "ratio"
+LEAST_SCALE = 25
+"""Columns of the picture, whatever the labels; longer ones stand on lines of their own."""
 NEAR = 5.0
 """A picture that spans less has its ticks at the margin's edges and halves."""
 
@@ -44,50 +45,63 @@ def _bounds(each: Comparison) -> list[float]:
 
 
 def forest(comparisons: Sequence[Comparison], width: int) -> Iterator[Text]:
-    """The lines; nothing where there is no ratio."""
-    rows = drawable(comparisons)
+    """The lines, none wider than ``width`` where labels and numbers leave the picture its room. A comparison without a ratio
+    has its numbers alone, and what is undecided its reason, once a metric."""
+    rows = comparisons[:MOST]
     if not rows:
         return
-    low, high = span(rows)
-    labels = [f"  {cell_title(each.cell)} {each.testbed}" if each.cell else f"  {each.testbed}" for each in rows[:MOST]]
-    room = max(LABEL, min(max(map(len, labels)), width - LEAST_SCALE - 3))
-    size = width - room - 3
-    scale = _Scale(low, high, size)
+    labels = [f"  {cell_title(each.cell)} {each.testbed}" if each.cell else f"  {each.testbed}" for each in rows]
+    numbers = max(len(held(each)) for each in rows)
+    room = max(len(TITLE), min(max(map(len, labels)), width - LEAST_SCALE - numbers - len("  =  ")))
+    scale = _Scale(rows, width - room - numbers - len("  =  "))
     first = rows[0]
-    yield Text(f"{'ratio to ' + first.reference:<{room}}   {scale.ticks(first.margin)}", "dim")
+    yield Text(f"{TITLE:<{room}}   {scale.ticks(first.margin)}".rstrip(), "dim")
     before = ""
-    for each, label in zip(rows, labels, strict=False):
+    reasons: set[str] = set()
+    for each, label in zip(rows, labels, strict=True):
         metric = metric_title(each.metric, each.host, each.direction)
         if metric != before:
             yield Text(metric, "underline")
-            before = metric
-        shown = label if len(label) <= room else f"{label[: room - 1]}…"
-        line = Text(f"{shown:<{room}} ")
+            before, reasons = metric, set()
+        if len(label) > room:  # whole, on a line of its own
+            yield Text(label)
+        line = Text(f"{label if len(label) <= room else '':<{room}} ")
         line.append(SYMBOLS[each.verdict], STYLES[each.verdict])
         line.append(" ")
-        line.append_text(scale.line(each))
+        line.append_text(scale.line(each) if each.ratio else Text(" " * scale.size))
+        line.append(f" {held(each)}")
         yield line
-    if len(rows) > MOST:
-        yield Text(f"and {len(rows) - MOST} more in the table", "dim")
-    yield Text(f"░ within {share(first.margin)}  ├─●─┤ ratio and interval  ◄ ► beyond the picture", "dim")
+        reason = explanation(each)
+        if each.verdict is Verdict.INCONCLUSIVE and reason not in reasons:
+            reasons.add(reason)
+            yield from (Text(f"      {part}", "dim") for part in textwrap.wrap(reason, max(LEAST_SCALE, width - 6)))
+    if len(comparisons) > MOST:
+        yield Text(f"and {len(comparisons) - MOST} more in the tables", "dim")
+    yield Text(f"░ within {share(first.margin)} of {first.reference}  ├─●─┤ ratio and interval  ◄ ► beyond the picture", "dim")
+    yield Text("  ".join(f"{SYMBOLS[verdict]} {verdict}" for verdict in Verdict), "dim")
 
 
 class _Scale:
-    def __init__(self, low: float, high: float, size: int) -> None:
-        self._low, self._high, self._size = math.log(low), math.log(high), size
+    """Logarithmic, as far to one side of 1 as to the other, so that 1 is in the middle."""
+
+    def __init__(self, comparisons: Sequence[Comparison], room: int) -> None:
+        low, high = span(drawable(comparisons))
+        self._high = max(math.log(high), -math.log(low))
+        self._low = -self._high
+        self.size = max(LEAST_SCALE, room) - (max(LEAST_SCALE, room) + 1) % 2
 
     def at(self, value: float) -> int:
         """The column of a value, the first or the last where it is beyond."""
         if value <= 0:
             return 0
-        place = (math.log(value) - self._low) / (self._high - self._low) * (self._size - 1)
-        return min(self._size - 1, max(0, round(place)))
+        place = (math.log(value) - self._low) / (self._high - self._low) * (self.size - 1)
+        return min(self.size - 1, max(0, round(place)))
 
     def _beyond(self, value: float) -> bool:
         return value <= 0 or not self._low - 1e-9 <= math.log(value) <= self._high + 1e-9
 
     def line(self, each: Comparison) -> Text:
-        columns = [" "] * self._size
+        columns = [" "] * self.size
         for column in range(self.at(1 / (1 + each.margin)), self.at(1 + each.margin) + 1):
             columns[column] = "░"
         columns[self.at(1.0)] = "│"
@@ -106,13 +120,13 @@ class _Scale:
 
     def ticks(self, margin: float) -> str:
         """Round numbers, none on top of another."""
-        line = [" "] * self._size
+        line = [" "] * self.size
         powers = [10.0**power * lead for lead in (1, 5, 2) for power in range(-2, 3)]
         near = math.exp(self._high - self._low) < NEAR
         for value in [1.0, *([2, 0.5, 1 / (1 + margin), 1 + margin, 1.5, 0.75, 3] if near else powers)]:
             text = ratio(value).rstrip("0").rstrip(".") if "." in ratio(value) else ratio(value)
             start = self.at(value) - len(text) // 2
-            free = start >= 0 and start + len(text) <= self._size and not self._beyond(value)
-            if free and all(line[at] == " " for at in range(max(0, start - 2), min(self._size, start + len(text) + 2))):
+            free = start >= 0 and start + len(text) <= self.size and not self._beyond(value)
+            if free and all(line[at] == " " for at in range(max(0, start - 2), min(self.size, start + len(text) + 2))):
                 line[start : start + len(text)] = text
         return "".join(line)

@@ -1,4 +1,4 @@
-"""The verdict table on a terminal, readable at 100 columns."""
+"""What was compared, on a terminal: the verdicts, the picture and the cautions, in 80 columns; tables, readable at 100."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from twinbed.analyses.compare.words import (
     pooled_text,
     summaries,
 )
+from twinbed.model.caution import Kind
 from twinbed.model.result import Verdict
 from twinbed.render.quantities import UnitScale, share, unit_scale
 from twinbed.render.words import LAYERS, cell_title, interim_sentence, metric_title, other_settings, p_text, times
@@ -59,42 +60,50 @@ class _Widths:
 def verdict_table(
     result: Comparisons, console: Console, comparisons: Sequence[Comparison] | None = None, beside: Iterable[str] = ()
 ) -> None:
-    """Prints the headline comparisons (or those given) by layer, a sentence for each testbed, what is to be read ``beside``
-    them, and the cautions."""
+    """Prints a sentence for each testbed, what is to be read ``beside`` them, the picture of the headline comparisons, and the
+    cautions; of the comparisons that are given, their tables too."""
     shown = [each for each in result.comparisons if each.headline] if comparisons is None else list(comparisons)
     if count := result.left_out.get(OTHER_SETTINGS):
         _print(console, f"{other_settings(count)} (--all-settings takes them in).\n", "yellow")
     if result.about:
         _print(console, f"{result.about}\n")
-    if not shown:
-        _print(console, f"Nothing to compare: {nothing_compared(result)}.")
-        if names := factors_measured(result):
-            _print(console, f"--by FACTOR compares levels; there are: {', '.join(names)}.")
-        _measured(console, result)
     if banner := emulated(result):
         _print(console, f"{banner}\n", "bold yellow")
-    for line in forest(shown, console.width):
-        console.print(line, highlight=False, soft_wrap=True)
-    if shown:
-        console.print()
-    for layer, of_layer in groupby(shown, key=lambda each: each.layer):
-        _layer(console, layer, list(of_layer), result.pooled)
-    if shown:
-        _print(console, _legend(shown), "dim")
-        if result.interim:
-            _print(console, interim_sentence(result.interim))
-        console.print()
-    if any(each.spread for each in shown):
-        _spreads(console, [each for each in shown if each.spread])
     verdict_lines(result, console)
     for row in beside:
         _print_row(console, row)
     for text in exclusion.lines(result):
         _print(console, text)
-    hidden = sum(not each.headline for each in result.comparisons) if comparisons is None else 0
-    if hidden:
-        _print(console, f"{hidden} comparisons of other metrics are shown by `twinbed compare --all`.", "dim")
-    _cautions(console, result)
+    if result.interim and shown:
+        _print(console, interim_sentence(result.interim))
+    if not shown:
+        _print(console, f"Nothing to compare: {nothing_compared(result)}.")
+        if names := factors_measured(result):
+            _print(console, f"--by FACTOR compares levels; there are: {', '.join(names)}.")
+        _measured(console, result)
+    else:
+        console.print()
+    for line in forest(shown, console.width):
+        console.print(line, highlight=False, soft_wrap=True)
+    _cautions(console, result, shown, whole=comparisons is not None)
+    if comparisons is None:
+        hidden = sum(not each.headline for each in result.comparisons)
+        others = f" and of {hidden} comparisons of other metrics" if hidden else ""
+        if shown or hidden:
+            _print(console, f"\nTables of these{others}: `twinbed compare --all`; of some: --metric NAME.", "dim")
+    else:
+        _tables(console, result, shown)
+
+
+def _tables(console: Console, result: Comparisons, shown: Sequence[Comparison]) -> None:
+    console.print()
+    for layer, of_layer in groupby(shown, key=lambda each: each.layer):
+        _layer(console, layer, list(of_layer), result.pooled)
+    if shown:
+        _print(console, _legend(shown), "dim")
+    if spread := [each for each in shown if each.spread]:
+        console.print()
+        _spreads(console, spread)
 
 
 def verdict_lines(result: Comparisons, console: Console) -> None:
@@ -271,14 +280,36 @@ def _take(names: list[str]) -> str:
     return names.pop(0) if names else ""
 
 
-def _cautions(console: Console, result: Comparisons) -> None:
+CAUTION_LINES = 3
+"""Of one kind, where tables are not asked for."""
+
+
+def _cautions(console: Console, result: Comparisons, shown: Sequence[Comparison], *, whole: bool) -> None:
+    """Those first that most of the comparisons are subject to."""
     if not result.cautions:
         return
-    _print(console, "\nCautions", "bold")
-    for kind in dict.fromkeys(caution.kind for caution in result.cautions):
-        console.print(Text.assemble(("! ", "yellow"), kind.meaning[0].upper() + kind.meaning[1:]), highlight=False)
-        for caution in (each for each in result.cautions if each.kind is kind):
-            about = ": ".join(part for part in (caution.subject, caution.detail) if part)
-            if about:
-                _print(console, f"    {about}")
+    _print(console, "\nCautions, those of most comparisons first", "bold")
+    subject = {kind: weight(kind, result, shown) for kind in dict.fromkeys(caution.kind for caution in result.cautions)}
+    for kind in sorted(subject, key=lambda kind: -subject[kind]):
+        of = f" ({subject[kind]} of {len(shown)} comparisons)" if shown else ""
+        meaning = f"{kind.meaning[0].upper()}{kind.meaning[1:]}{of}"
+        console.print(Text.assemble(("! ", "yellow"), meaning), highlight=False)
+        about = [caution for caution in result.cautions if caution.kind is kind]
+        lines = [text for each in about if (text := ": ".join(part for part in (each.subject, each.detail) if part))]
+        for line in lines if whole else lines[:CAUTION_LINES]:
+            _print(console, f"    {line}")
+        if not whole and len(lines) > CAUTION_LINES:
+            _print(console, f"    and {len(lines) - CAUTION_LINES} more (--all)")
         _print(console, f"    -> {kind.advice}", "dim")
+
+
+def weight(kind: Kind, result: Comparisons, shown: Sequence[Comparison]) -> int:
+    """How many of the comparisons a caution is about: those that carry it, or whose testbed or metric it names; all of them,
+    where it names nothing."""
+    subjects = {caution.subject for caution in result.cautions if caution.kind is kind}
+
+    def is_subject(each: Comparison) -> bool:
+        named = {"", each.testbed, each.reference, each.metric, cell_title(each.cell)}
+        return not named.isdisjoint(subjects) or any(caution.kind is kind for caution in each.cautions)
+
+    return sum(map(is_subject, shown))

@@ -1,0 +1,134 @@
+"""What a terminal shows of a comparison: verdict, picture, cautions; in 80 columns, without colours and in ASCII if need be."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from synthetic_results import planted_response, write_study
+from twinbed import registry
+from twinbed.analyses.compare.result import Comparison, Comparisons
+from twinbed.analyses.compare.terminal import verdict_table, weight
+from twinbed.model.caution import Kind
+from twinbed.render.terminal import PLAIN, WIDTH
+from twinbed.results.extract import extract
+
+FACTORS = {"payload": ["500B", "1MiB"], "direction": ["receive", "send"]}
+RATIOS = {"host": 1.0, "like-it": 1.0, "container_with-a-long-name": 0.7}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shown") / "study"
+    write_study(folder, list(RATIOS), FACTORS, 3, planted_response(RATIOS, 0.02, 1))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def result(folder: Path) -> Comparisons:
+    compare = registry.analysis("compare")
+    found: Comparisons = compare.run(extract(folder, registry.PLUGINS.read, {}), compare.params())
+    return found
+
+
+def printed(result: Comparisons, width: int = WIDTH, comparisons: list[Comparison] | None = None) -> list[str]:
+    text = io.StringIO()
+    verdict_table(result, Console(file=text, width=width), comparisons)
+    return text.getvalue().splitlines()
+
+
+def compared(folder: Path, *words: str, **environment: str) -> bytes:
+    argv = [sys.executable, "-m", "twinbed.cli.main", "compare", str(folder), *words]
+    return subprocess.run(argv, capture_output=True, env=os.environ | environment, check=False).stdout
+
+
+def test_verdict_picture_and_cautions_come_in_this_order(result: Comparisons) -> None:
+    lines = printed(result)
+    assert lines[0] == "= like-it is equivalent to host within 10 % in all 12 headline comparisons."
+    at = [next(n for n, line in enumerate(lines) if mark in line) for mark in ("like-it", "●", "Cautions", "Tables of these")]
+    assert at == sorted(at)
+    assert not [line for line in lines if "ratio [" in line or line.startswith("Spread")], "tables are for --all"
+    headlines = [each for each in result.comparisons if each.headline]
+    whole = printed(result, 120, headlines)
+    assert [line for line in whole if "ratio [" in line] and [line for line in whole if line.startswith("Spread")]
+
+
+@pytest.mark.parametrize("width", [80, 100, 132])
+def test_no_line_is_wider_than_the_terminal(result: Comparisons, width: int) -> None:
+    lines = printed(result, width)
+    assert max(map(len, lines)) <= width
+    text = "\n".join(lines)
+    for each in result.comparisons:
+        assert each.testbed in text, "labels are whole"
+
+
+def test_every_ratio_is_a_line_with_its_interval_on_a_scale_whose_middle_is_1(result: Comparisons) -> None:
+    lines = [line for line in printed(result) if "●" in line and "interval" not in line]
+    headlines = [each for each in result.comparisons if each.headline and each.ratio]
+    assert len(lines) == len(headlines) == 24
+    middles, reaches = set(), []
+    for line, each in zip(lines, headlines, strict=True):
+        if each.metric != "requests_per_second":
+            continue  # these are exact
+        assert each.ratio_interval is not None and each.ratio is not None
+        number, low, high = (float(text) for text in re.findall(r"[\d.]+", line[line.rindex("●") :])[-3:])
+        assert (number, low, high) == pytest.approx((each.ratio, each.ratio_interval.low, each.ratio_interval.high), rel=2e-3)
+        if each.ratio < 0.8:  # away from the band, which is whole then
+            band = [at for at, mark in enumerate(line) if mark == "░"]
+            middle = (min(band) + max(band)) / 2
+            middles.add(middle)
+            reaches.append((middle - line.index("●")) / -math.log(each.ratio))
+    assert len(middles) == 1, "the band is around 1, at one place in all lines"
+    assert len(reaches) == 4 and max(reaches) - min(reaches) < 0.15 * min(reaches), "columns go with the logarithm"
+
+
+def test_what_is_undecided_has_its_reason(folder: Path) -> None:
+    compare = registry.analysis("compare")
+    found = compare.run(extract(folder, registry.PLUGINS.read, {}), compare.params(margin=0.01))
+    text = "\n".join(printed(found))
+    assert "too spread to say" in text and "? inconclusive" in text
+
+
+def test_cautions_of_most_comparisons_come_first(result: Comparisons) -> None:
+    shown = [each for each in result.comparisons if each.headline]
+    lines = [line for line in printed(result) if line.startswith("! ")]
+    counts = [int(re.search(r"\((\d+) of 24 comparisons\)", line)[1]) for line in lines]  # type: ignore[index]
+    assert counts == sorted(counts, reverse=True) and len(lines) == len({each.kind for each in result.cautions}) > 0
+    few = sum(any(own.kind is Kind.FEW_REPLICATES for own in each.cautions) for each in shown)
+    assert weight(Kind.FEW_REPLICATES, result, shown) >= few
+
+
+def test_no_colours_where_nobody_sees_them_or_wants_them(result: Comparisons) -> None:
+    def colours(*, terminal: bool, **environment: str) -> bool:
+        text = io.StringIO()
+        verdict_table(result, Console(file=text, force_terminal=terminal, _environ={"TERM": "xterm", **environment}))
+        return re.search(r"\x1b\[[\d;]*3\dm", text.getvalue()) is not None
+
+    assert colours(terminal=True)
+    assert not colours(terminal=True, NO_COLOR="1")
+    assert not colours(terminal=False)
+
+
+def test_a_terminal_without_our_characters_gets_ascii(folder: Path) -> None:
+    plain = compared(folder, PYTHONIOENCODING="ascii")
+    text = plain.decode("ascii")
+    assert "?" not in text.partition("Cautions")[0].replace("? inconclusive", "").replace("\n?", "")
+    whole = compared(folder).decode()
+    for one, other in zip(whole.splitlines(), text.splitlines(), strict=True):
+        assert other == "".join(PLAIN.get(character, character) for character in one)
+        assert len(one) == len(other) or "≤" in one or "…" in one or "±" in one
+
+
+def test_columns_widen_what_is_no_terminal(folder: Path) -> None:
+    narrow, wide = (compared(folder, COLUMNS=columns).decode() for columns in ("80", "120"))
+    reach = [max(len(line) for line in text.splitlines() if "●" in line) for text in (narrow, wide)]
+    assert reach[0] <= 80 < reach[1] <= 120
+    assert compared(folder, COLUMNS="").decode() == narrow

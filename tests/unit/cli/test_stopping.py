@@ -1,0 +1,63 @@
+"""Interrupts of a run are answered before the clean-up, and a second one does not break it off."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import sys, time
+from twinbed.cli.stopping import stopping
+try:
+    with stopping():
+        try:
+            print("begun", flush=True)
+            time.sleep(60)
+        finally:
+            print("cleaning", flush=True)
+            sys.stdin.readline()
+            print("clean", flush=True)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+@pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_is_answered_and_the_second_breaks_nothing_off(first: signal.Signals, second: signal.Signals) -> None:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=pipe, stdout=pipe, stderr=pipe) as program:
+        assert program.stdin and program.stdout and program.stderr
+        assert program.stdout.readline() == b"begun\n"
+        program.send_signal(first)
+        assert program.stderr.readline() == b"\n" and program.stderr.readline().startswith(b"stopping: ")
+        assert program.stdout.readline() == b"cleaning\n"
+        program.send_signal(second)
+        assert program.stderr.readline() == b"\n" and program.stderr.readline().startswith(b"still stopping: ")
+        program.stdin.write(b"\n")
+        program.stdin.flush()
+        assert program.stdout.readline() == b"clean\n"
+    assert program.returncode == 130
+
+
+def test_what_is_ignored_stays_so() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        from twinbed.cli.stopping import stopping
+
+        with stopping():
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_handlers_are_as_they_were_afterwards() -> None:
+    from twinbed.cli.stopping import SIGNALS, stopping
+
+    before = [signal.getsignal(number) for number in SIGNALS]
+    with pytest.raises(ValueError), stopping():
+        raise ValueError
+    assert [signal.getsignal(number) for number in SIGNALS] == before
