@@ -16,6 +16,10 @@ HEIGHT = 190
 ROOM = 1.06
 """The room at the ends of a logarithmic axis, so that no mark is cut off."""
 
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
+APART = 0.02
+"""How far apart lines are drawn, as a share of N: of two that are equal both are seen."""
+
 LEGEND: Spec = {
     "title": None,
     "orient": "top",
@@ -72,6 +76,8 @@ def of_n(tested: Sequence[int], many: str) -> Spec:
 def _panel(panel: Panel, names: Sequence[str], many: str, axis: str, logarithmic: bool, points: bool) -> Spec:
     tested = sorted({n for line in panel.lines for n, _ in line.values})
     x = of_n(tested, many)
+    room = (1 + APART) ** ((len(names) - 1) / 2)
+    x["scale"] = {**x["scale"], "domain": [tested[0] / ROOM / room, tested[-1] * ROOM * room]}
     drawn = [value for line in panel.lines for _, values in line.values for value in values]
     drawn += [value for line in panel.lines for _, value in line.held]
     scale: Spec = {"type": "log", "domain": [min(drawn) / ROOM, max(drawn) * ROOM]} if logarithmic else {"zero": points}
@@ -96,8 +102,12 @@ def _panel(panel: Panel, names: Sequence[str], many: str, axis: str, logarithmic
         else None,
     }
     dash = {**colour, "scale": {"domain": list(names), "range": [DASHES[at % len(DASHES)] for at in range(len(names))]}}
+    shape = {**colour, "scale": {"domain": list(names), "range": [SHAPES[at % len(SHAPES)] for at in range(len(names))]}}
     means = [_row(line, n, fmean(values), "mean" if points else "") for line in panel.lines for n, values in line.values]
+    aside = {name: (1 + APART) ** (at - (len(names) - 1) / 2) for at, name in enumerate(names)}
     each = [_row(line, n, value, "a run") for line in panel.lines for n, values in line.values for value in values]
+    for row in (*means, *each):
+        row["n"] *= aside[row["series"]]
     held = [_row(line, n, value, "") for line in panel.lines for n, value in line.held]
     layers: list[Spec] = [
         {
@@ -112,8 +122,8 @@ def _panel(panel: Panel, names: Sequence[str], many: str, axis: str, logarithmic
         },
         {
             "data": {"values": each if points else means},
-            "mark": {"type": "circle", "size": 34, "opacity": 0.65},
-            "encoding": {"x": x, "y": y, "color": colour, "description": {"field": "said"}},
+            "mark": {"type": "point", "filled": True, "size": 34, "opacity": 0.65},
+            "encoding": {"x": x, "y": y, "color": colour, "shape": shape, "description": {"field": "said"}},
         },
     ]
     return {"title": panel.title, "width": WIDTH + 60, "height": HEIGHT, "layer": layers if held else layers[1:]}
