@@ -7,7 +7,7 @@ null where something is missing.  ``.to_pandas()`` of any of them gives a data f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -112,7 +112,7 @@ class Results:
         rows = self.table("metrics")
         known = set(rows["metric"].unique().to_pylist())
         if unknown := [name for name in names if name not in known]:
-            raise TwinbedError(f"there is no metric {unknown[0]!r}", advice=f"there are: {', '.join(sorted(known))}")
+            raise TwinbedError(_no_metric(unknown[0], known), advice=f"there are: {', '.join(sorted(known))}")
         return rows.filter(pc.is_in(rows["metric"], pa.array(names, pa.string()))) if names else rows
 
     def flows(self) -> pa.Table:
@@ -166,6 +166,14 @@ class Results:
             names = [None if record is None else str(record.settings["testbed"]["name"]) for record in of_rows]
             table = table.add_column(at, "testbed", _strings(names))
         return table
+
+
+def _no_metric(name: str, known: Collection[str]) -> str:
+    from twinbed import registry
+    from twinbed.model.near import did_you_mean, nearest
+
+    near = nearest(name, known, {each: metric.also for each, (metric, _) in registry.every_metric().items()})
+    return f"there is no metric {name!r}" + (f"; {did_you_mean(near)}" if near else "")
 
 
 def with_reference(store: Store, reference: str | None) -> Store:
