@@ -7,7 +7,7 @@ null where something is missing.  ``.to_pandas()`` of any of them gives a data f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -132,14 +132,10 @@ class Results:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        from twinbed.study.problem import nearest_few
-
         values = self.table("metrics")
         known: list[str] = sorted(values["metric"].unique().to_pylist())
-        for name in names:
-            if name not in known:
-                near = ", ".join(map(repr, nearest_few(name, known)))
-                raise TwinbedError(f"there is no metric {name!r}; nearest: {near}", advice=f"metrics() has all {len(known)}")
+        if unknown := [name for name in names if name not in known]:
+            raise TwinbedError(_no_metric(unknown[0], known), advice=f"metrics() has all {len(known)}")
         return values.filter(pc.is_in(values["metric"], pa.array(names, pa.string()))) if names else values
 
     def flows(self) -> pa.Table:
@@ -242,6 +238,22 @@ class Results:
             names = [None if record is None else str(record.settings["testbed"]["name"]) for record in of_rows]
             table = table.add_column(at, "testbed", _strings(names))
         return table
+
+
+def _no_metric(name: str, known: Collection[str]) -> str:
+    from twinbed import registry
+    from twinbed.model.near import did_you_mean, nearest
+
+    near = nearest(name, known, {each: metric.also for each, (metric, _) in registry.every_metric().items()})
+    return f"there is no metric {name!r}" + (f"; {did_you_mean(near)}" if near else "")
+
+
+def _no_metric(name: str, known: Collection[str]) -> str:
+    from twinbed import registry
+    from twinbed.model.near import did_you_mean, nearest
+
+    near = nearest(name, known, {each: metric.also for each, (metric, _) in registry.every_metric().items()})
+    return f"there is no metric {name!r}" + (f"; {did_you_mean(near)}" if near else "")
 
 
 def with_reference(store: Store, reference: str | None) -> Store:

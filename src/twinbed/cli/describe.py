@@ -9,9 +9,10 @@ from typing import NoReturn
 import click
 
 from twinbed import registry
+from twinbed.model.near import did_you_mean, nearest
 from twinbed.model.units import QUANTITIES
 from twinbed.study.declared import Declared, Kind, declared
-from twinbed.study.problem import nearest
+from twinbed.study.params import also_of
 from twinbed.study.subjects import KEY, TITLES, Subject, factor_paths, subjects, written
 
 WIDTH = 80
@@ -108,7 +109,11 @@ def _named(name: str, every: Sequence[Subject]) -> Iterator[str]:
         yield from _metric(name)
     else:
         known = {each.name for each in every} | {setting.name for each in every for setting in each.settings}
-        _unknown(name, "to describe", [*known, *metrics, "units"], "twinbed describe")
+        also: dict[str, list[str]] = {}
+        for model in (subject.model for subject in every if subject.model is not None):
+            for setting_name, words in also_of(model).items():
+                also.setdefault(setting_name, []).extend(words)
+        _unknown(name, "to describe", [*known, *metrics, "units"], "twinbed describe", also)
 
 
 def _subject(subject: Subject, every: Sequence[Subject]) -> Iterator[str]:
@@ -170,7 +175,7 @@ def _metrics() -> Iterator[str]:
 def _metric(name: str) -> Iterator[str]:
     every = registry.every_metric()
     if name not in every:
-        _unknown(name, "a metric", every, "twinbed describe metric")
+        _unknown(name, "a metric", every, "twinbed describe metric", {each: of.also for each, (of, _) in every.items()})
     metric, measured_by = every[name]
     yield from _wrapped(f"{name}: {metric.description}", "")
     rows = {
@@ -214,9 +219,11 @@ def _factor(name: str, factors: Sequence[tuple[Subject, Declared]]) -> Iterator[
         yield from _wrapped(f"its path, where another setting of the study has that name: {path}", "    ", "      ")
 
 
-def _unknown(name: str, what: str, names: Iterable[str], command: str) -> NoReturn:
-    near = nearest(name, names)
-    hint = f" Did you mean {near!r}?" if near else ""
+def _unknown(
+    name: str, what: str, names: Iterable[str], command: str, also: Mapping[str, Sequence[str]] | None = None
+) -> NoReturn:
+    near = nearest(name, names, also)
+    hint = f" {did_you_mean(near).replace('did', 'Did', 1)}" if near else ""
     raise click.UsageError(f"{name!r} is not {what}.{hint} `{command}` lists what there is.")
 
 

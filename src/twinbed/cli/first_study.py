@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from twinbed.model.error import TwinbedError
+from twinbed.model.near import did_you_mean, nearest
 from twinbed.model.nic import NIC_MODELS
 from twinbed.model.topology import Link
 from twinbed.study.catalogue import Catalogue
 from twinbed.study.declared import declared
-from twinbed.study.problem import listed, nearest
+from twinbed.study.problem import listed
 from twinbed.study.subjects import needed, written
 
 CARD, GUEST, TOOL, DURATION = "nic", "qemu", "tool", "duration"
@@ -119,5 +120,5 @@ def _workload(given: str, catalogue: Catalogue) -> Mapping[str, object]:
 
 def _unknown(given: str, what: str, names: list[str]) -> TwinbedError:
     near = nearest(given, names)
-    hint = f"; did you mean {near!r}?" if near else ""
+    hint = f"; {did_you_mean(near)}" if near else ""
     return TwinbedError(f"{given!r} is not {what}{hint}", advice=f"there are: {listed(names)}")

@@ -243,14 +243,15 @@ def _known_testbeds(about: About, testbeds: Sequence[str], study: Document) -> N
     """Names that no file is of are misspelt."""
     from twinbed.imports.layout.run_key import ImportRefused
     from twinbed.model.members import object_at
-    from twinbed.study.problem import listed, nearest
+    from twinbed.model.near import did_you_mean, nearest
+    from twinbed.study.problem import listed
 
     known = list(dict.fromkeys([*testbeds, *object_at(study, "testbeds")]))
     for option, names in (("--reference", [about.reference]), ("--testbeds", about.testbeds), ("--passport", about.described)):
         for name in names:
             if name is not None and name not in known:
                 near = nearest(name, known)
-                hint = f"; did you mean {near!r}?" if near else ""
+                hint = f"; {did_you_mean(near)}" if near else ""
                 raise ImportRefused(f"{option}: no file is of the testbed {name!r}{hint}", advice=f"there are {listed(known)}")
 
 

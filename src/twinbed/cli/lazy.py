@@ -11,10 +11,6 @@ import click
 
 from twinbed.analyses import ANALYSES
 
-SUGGESTIONS = 3
-"""At most, as click has them for options."""
-
-
 @dataclass(frozen=True, slots=True)
 class Lazy:
     """The place of a command and its one-line help, so that listing it imports nothing."""
@@ -60,11 +56,9 @@ class LazyGroup(click.Group):
 
 def _hint(name: str, names: Iterable[str]) -> str:
     """What was likely meant: an analysis at its place, else what is spelt alike."""
-    import difflib
-
     if name in ANALYSES:
         return f" It is 'twinbed {name if ANALYSES[name].own_command else f'analyse {name}'}'."
-    near = [repr(each) for each in difflib.get_close_matches(name, names, n=SUGGESTIONS)]
-    if len(near) > 1:
-        return f" Did you mean {', '.join(near[:-1])} or {near[-1]}?"
-    return f" Did you mean {near[0]}?" if near else ""
+    from twinbed.model.near import did_you_mean, nearest
+
+    near = did_you_mean(nearest(name, names))
+    return f" {near[0].upper()}{near[1:]}" if near else ""

@@ -27,7 +27,7 @@ def command(name: str | None, output: Path | None, style: str) -> None:
       twinbed run quickstart --profile quick
     """
     from twinbed.study import shipped
-    from twinbed.study.problem import nearest
+    from twinbed.model.near import did_you_mean, nearest
 
     if name is None:
         if output is not None:
@@ -37,7 +37,7 @@ def command(name: str | None, output: Path | None, style: str) -> None:
     file = shipped.file_of(name)
     if file is None:
         meant = nearest(name, shipped.names())
-        hint = f"did you mean {meant}?" if meant else "`twinbed studies` lists them"
+        hint = did_you_mean(meant) or "`twinbed studies` lists them"
         raise TwinbedError(f"{name}: no study of this name comes with twinbed", advice=hint)
     if output is None:
         click.echo(file.read_bytes(), nl=False)

@@ -16,13 +16,15 @@ PERCENTILES = (50, 66, 75, 80, 90, 95, 98, 99, 100)
 """Those that ab prints; their values are from its CSV file, which has microseconds. wrk gives 50, 75, 90 and 99."""
 
 
-def _metric(name: str, unit: str, description: str, *, extensive: bool = False, headline: bool = False) -> Metric:
-    return Metric(name, unit, Layer.APPLICATION, description, extensive=extensive, headline=headline)
+def _metric(
+    name: str, unit: str, description: str, *, extensive: bool = False, headline: bool = False, also: tuple[str, ...] = ()
+) -> Metric:
+    return Metric(name, unit, Layer.APPLICATION, description, extensive=extensive, headline=headline, also=also)
 
 
 METRICS = (
     _metric("requests", "1", "requests completed", extensive=True),
-    _metric("requests_per_second", "1/s", "requests completed in a second", headline=True),
+    _metric("requests_per_second", "1/s", "requests completed in a second", headline=True, also=("rps", "qps", "throughput")),
     _metric("goodput", "bit/s", "document bits received in a second, without headers"),
     _metric("transfer_rate", "bytes/s", "bytes of answers received in a second, with HTTP headers"),
     _metric("time_taken", "s", "how long the load generator measured"),

@@ -50,6 +50,8 @@ class Metric:
     margin: float | None = None
     """For an interval scale: how far apart still counts as equivalent, in the unit. A share means nothing where 0 is
     arbitrary."""
+    also: tuple[str, ...] = ()
+    """Other words by which it is looked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from twinbed.model.declaration import Also
 from twinbed.model.units import Duration, Rate, Share, Size
 
 Place = Literal["switch", "hosts", "routers"]
@@ -30,30 +31,30 @@ class Link(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    rate: Rate | None = Field(
+    rate: Annotated[Rate | None, Also(("bandwidth", "speed", "bw", "capacity"))] = Field(
         None, gt=0, examples=["100mbit"], description="bits per second each way, such as 1gbit; null leaves the link unshaped"
     )
     shaper: Literal["htb", "tbf"] = Field("htb", description="queueing discipline that enforces the rate")
     burst: Size | None = Field(
         None, examples=["128KiB"], description="bytes that may pass at once; null: 1 ms at the rate, at least 65 KiB"
     )
-    delay: Duration | None = Field(
+    delay: Annotated[Duration | None, Also(("latency", "lag", "ping"))] = Field(
         None, ge=0, le=60, examples=["5ms"], description="one-way delay added to each direction of a path"
     )
     jitter: Duration | None = Field(
         None, gt=0, le=60, examples=["1ms"], description="the delay varies evenly within this much of it"
     )
-    loss: Share | None = Field(
+    loss: Annotated[Share | None, Also(("drop", "packet_loss", "plr"))] = Field(
         None, gt=0, lt=1, examples=["0.1%"], description="share of packets lost at random in each direction"
     )
-    queue: int | None = Field(
+    queue: Annotated[int | None, Also(("buffer", "queue_length", "txqueuelen", "limit"))] = Field(
         None,
         ge=1,
         le=10_000_000,
         examples=[1000],
         description="packets that may wait at the shaper; null: the kernel's own, or what the delay needs",
     )
-    emulated_at: Place = Field(
+    emulated_at: Annotated[Place, Also(("netem",))] = Field(
         "switch",
         description="where delay, jitter and loss are made: at the switch's ports, in the hosts, or in the first router",
     )
@@ -129,7 +130,9 @@ class Topology(BaseModel):
         description="pairs: clients and servers, one to one; star: so too, with clients on one switch, servers on another,"
         " and one link that all of them share between the two",
     )
-    pairs: int = Field(1, ge=1, le=80, examples=[4], description="number of client/server pairs")
+    pairs: Annotated[int, Also(("clients", "hosts", "number"))] = Field(
+        1, ge=1, le=80, examples=[4], description="number of client/server pairs"
+    )
     switch: Literal["bridge", "openvswitch", "openvswitch-netdev"] = Field(
         "bridge",
         description="what joins the links: bridge, the Linux bridge; openvswitch, with the kernel's datapath;"

@@ -18,6 +18,8 @@ from typing import Annotated, TypeAlias
 
 from pydantic import BeforeValidator
 
+from twinbed.model.near import Near
+
 SIZE_UNITS: Mapping[str, int] = {
     "B": 1,
     "kB": 10**3,
@@ -53,10 +55,12 @@ _EXACT = Context(prec=400)
 class QuantityError(ValueError):
     """Not a quantity. ``allowed`` says what would be, with examples."""
 
-    def __init__(self, message: str, allowed: str) -> None:
+    def __init__(self, message: str, allowed: str, near: Near = ()) -> None:
+        """``near`` is what was probably meant."""
         super().__init__(f"{message}; allowed: {allowed}")
         self.message = message
         self.allowed = allowed
+        self.near = near
 
 
 def parse_size(value: object) -> int:
@@ -68,7 +72,8 @@ def parse_rate(value: object) -> int:
     """Bits per second. Units are read without regard to case, and may end in ``/s``. Raises QuantityError."""
     text = value.strip().lower().removesuffix("/s") if isinstance(value, str) else value
     if isinstance(text, str) and text.endswith("bps"):
-        raise QuantityError(f"{value!r} is ambiguous: bps is bits to some and bytes to tc", RATE_ALLOWED)
+        near = (f"{text.removesuffix('bps')}bit",)
+        raise QuantityError(f"{value!r} is ambiguous: bps is bits to some and bytes to tc", RATE_ALLOWED, near)
     return _whole(_parse(text, RATE_UNITS, RATE_ALLOWED, shown=value), value, "bits per second", RATE_ALLOWED)
 
 
@@ -142,12 +147,33 @@ def _parse(value: object, units: Mapping[str, int] | Mapping[str, Decimal], allo
             raise QuantityError(f"{shown!r} is not a number with a unit", allowed)
         unit = match[2]
         if unit is not None and unit not in units:
-            raise QuantityError(f"{shown!r} has an unknown unit {unit!r}", f"{allowed}; units are {', '.join(units)}")
+            near = tuple(f"{match[1]}{each}" for each in _near_units(unit, units))
+            raise QuantityError(f"{shown!r} has an unknown unit {unit!r}", f"{allowed}; units are {', '.join(units)}", near)
         return _EXACT.multiply(Decimal(match[1]), Decimal(units[unit] if unit else 1))
     number = Decimal(repr(value))
     if not number.is_finite() or number < 0:
         raise QuantityError(f"{shown!r} is not a quantity of zero or more", allowed)
     return number
+
+
+_WORDS: Mapping[str, str] = {
+    "ns": "nsec|nanos",
+    "us": "usec|micros",
+    "ms": "msec|millis",
+    "s": "sec|second",
+    "m": "min|minute",
+    "h": "hr|hour",
+}
+"""Of a duration's unit: how other words for it begin or are, without the s of the plural."""
+
+
+def _near_units(unit: str, units: Mapping[str, int] | Mapping[str, Decimal]) -> Near:
+    """The units that one of another spelling may mean: those that begin with the same prefix, the binary one first."""
+    plain = unit.lower()
+    if units is DURATION_UNITS:
+        return tuple(each for each, words in _WORDS.items() if plain.removesuffix("s") in words.split("|") or plain == each)
+    alike = [each for each in units if each[0].lower() == plain[0] and (len(each) > 1 or plain[0] == "b")]
+    return tuple(sorted(alike, key=lambda each: (each.lower() != plain, "i" not in each)))
 
 
 def _whole(number: Decimal, shown: object, of: str, allowed: str) -> int:

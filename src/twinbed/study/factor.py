@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
+from twinbed.model.near import nearest
 from twinbed.model.run import Level
 from twinbed.model.topology import Link, Topology
 from twinbed.study.document import Entries, Items, Node, Scalar, is_absent
-from twinbed.study.params import Path, shown
-from twinbed.study.problem import Position, Problem, listed, nearest
+from twinbed.study.params import Path, also_of, shown
+from twinbed.study.problem import Position, Problem, listed
 from twinbed.study.sample import SAMPLES, is_sample, read_count, read_sample, uniform
 
 TESTBED = "testbed"
@@ -35,6 +36,8 @@ class Setting:
     has), or ``instruments.NAME``."""
     field: Path
     """Where it is in its owner's params model."""
+    also: tuple[str, ...] = ()
+    """Other words by which it is looked for."""
 
     @property
     def path(self) -> str:
@@ -70,13 +73,18 @@ def settings(
     instruments: Mapping[str, type[BaseModel]],
 ) -> dict[str, Setting]:
     """Every setting that can be a factor, by its dotted path. ``backgrounds`` are by their paths in the file."""
-    every = [Setting("workload", (name,)) for name in (workload.model_fields if workload else ())]
-    every += [Setting(path, (name,)) for path, params in backgrounds.items() for name in params.model_fields]
-    every += [Setting("topology", (name,)) for name in Topology.model_fields if name not in {"kind", "link"}]
-    every += [Setting("topology", ("link", name)) for name in Link.model_fields]
-    every += [Setting("testbed", (name,)) for driver in drivers for name in driver.model_fields]
-    every += [Setting(f"instruments.{kind}", (name,)) for kind, params in instruments.items() for name in params.model_fields]
+    every = [*_of("workload", workload)] if workload else []
+    every += [setting for path, params in backgrounds.items() for setting in _of(path, params)]
+    every += [setting for setting in _of("topology", Topology) if setting.field[0] not in {"kind", "link"}]
+    every += _of("topology", Link, "link")
+    every += [setting for driver in drivers for setting in _of("testbed", driver)]
+    every += [setting for kind, params in instruments.items() for setting in _of(f"instruments.{kind}", params)]
     return {setting.path: setting for setting in every}
+
+
+def _of(owner: str, model: type[BaseModel], *above: str) -> Iterator[Setting]:
+    also = also_of(model)
+    return (Setting(owner, (*above, name), also[name]) for name in model.model_fields)
 
 
 def read_factors(node: Node | None, known: Mapping[str, Setting], seed: int, problems: list[Problem]) -> list[Factor]:
@@ -147,7 +155,8 @@ def target_of(key: str, name: str, place: Position, known: Mapping[str, Setting]
     own = [setting.field[-1] for setting in known.values()]
     names = [TESTBED, INSTRUMENTS, *dict.fromkeys(leaf for leaf in own if own.count(leaf) == 1)]
     alike = [path for path in known if "." in name and path.rpartition(".")[2] == name.rpartition(".")[2]]
-    near = alike[0] if len(alike) == 1 else nearest(name, [*names, *known])
+    also = {path: setting.also for path, setting in known.items()}
+    near = (alike[0],) if len(alike) == 1 else nearest(name, [*names, *known], also)
     problems.append(Problem.at(place, key, "is not a setting of this study", listed(names), near))
     return None
 

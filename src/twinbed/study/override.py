@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from twinbed.model.near import nearest
 from twinbed.study.document import Entries, Items, Node, Scalar, parse
-from twinbed.study.problem import Position, Problem, listed, nearest
+from twinbed.study.problem import Position, Problem, listed
 
 FILE = "-s"
 """What problems of an override give as their file; the line is the override's number, the column counts in its text."""

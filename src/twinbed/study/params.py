@@ -10,9 +10,11 @@ from typing import Generic, TypeVar, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from twinbed.model.declaration import Also
+from twinbed.model.near import Near, nearest
 from twinbed.model.units import QuantityError, format_size
 from twinbed.study.document import Entries, Node, Scalar, node_at, place_of, plain
-from twinbed.study.problem import Position, Problem, listed, nearest
+from twinbed.study.problem import Position, Problem, listed
 
 Path = tuple[str, ...]
 M_co = TypeVar("M_co", bound=BaseModel, covariant=True)
@@ -52,8 +54,15 @@ class Section(Generic[M_co]):
         for key, place in self.node.keys.items():
             if key != self.kind_key and key not in known:
                 allowed = ([self.kind_key] if self.kind_key else []) + known
+                also = also_of(self.model)
                 of = f" of {self.kind}" if self.kind else ""
-                yield Problem.at(place, self._key((key,)), f"is not a setting{of}", listed(allowed), nearest(key, allowed))
+                yield Problem.at(
+                    place,
+                    self._key((key,)),
+                    f"is not a setting{of}",
+                    listed(allowed),
+                    nearest(key, allowed, also),
+                )
 
     def check(self, levels: Mapping[Path, FromLevel], problems: list[Problem], note: str = "") -> M_co | None:
         """The checked params, with the levels put in; None where something is wrong, which is appended to ``problems``.
@@ -132,35 +141,33 @@ def _size(bounds: Mapping[str, object]) -> str:
     return ""
 
 
-def _message(
-    detail: ErrorDetails, value: str, model: type[BaseModel], location: Sequence[str | int]
-) -> tuple[str, str, str | None]:
+def _message(detail: ErrorDetails, value: str, model: type[BaseModel], location: Sequence[str | int]) -> tuple[str, str, Near]:
     """(message, allowed, nearest) for one of pydantic's errors about ``value``, shown as written."""
     kind, text, context = detail["type"], detail["msg"], detail.get("ctx", {})
     if kind == "missing":
         described = _field_description(model, location)
-        return "is required" + (f": {described}" if described else ""), "", None
+        return "is required" + (f": {described}" if described else ""), "", ()
     if kind == "extra_forbidden":
         names = _names_at(model, location[:-1])
-        return "is not a setting", listed(names), nearest(str(location[-1]), names)
+        return "is not a setting", listed(names), nearest(str(location[-1]), names, _also_at(model, location[:-1]))
     if kind == "value_error":
         cause = context.get("error")
         if isinstance(cause, QuantityError):
-            return cause.message, cause.allowed, None
-        return str(cause), "", None
+            return cause.message, cause.allowed, cause.near
+        return str(cause), "", ()
     if kind in {"literal_error", "enum"}:
         expected = str(context["expected"])
         return f"{value} is not known", expected.replace("'", ""), nearest(str(detail["input"]), _QUOTED.findall(expected))
     if kind in _MAPPING_EXPECTED:
         names = _names_at(model, location)
-        return f"{value} is not a mapping", f"a mapping with the keys {listed(names)}" if names else "a mapping", None
+        return f"{value} is not a mapping", f"a mapping with the keys {listed(names)}" if names else "a mapping", ()
     if text.startswith("Input should be "):
         return (
             f"{value} is not allowed",
             text.removeprefix("Input should be ").split(", unable to parse")[0] + _size(context),
-            None,
+            (),
         )
-    return f"{value} is not allowed: {text}", "", None
+    return f"{value} is not allowed: {text}", "", ()
 
 
 def _model_in(annotation: object) -> type[BaseModel] | None:
@@ -187,6 +194,20 @@ def _descend(model: type[BaseModel], location: Sequence[str | int]) -> type[Base
 def _names_at(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
     inner = _descend(model, location)
     return [] if inner is None else list(inner.model_fields)
+
+
+def _also_at(model: type[BaseModel], location: Sequence[str | int]) -> Mapping[str, Sequence[str]]:
+    inner = _descend(model, location)
+    return {} if inner is None else also_of(inner)
+
+
+def also_of(model: type[BaseModel]) -> Mapping[str, tuple[str, ...]]:
+    """Setting -> other words by which it is looked for."""
+    return {name: words_of(field.metadata) for name, field in model.model_fields.items()}
+
+
+def words_of(marks: Sequence[object]) -> tuple[str, ...]:
+    return tuple(word for mark in marks if isinstance(mark, Also) for word in mark.words)
 
 
 def _field_description(model: type[BaseModel], location: Sequence[str | int]) -> str:

@@ -11,11 +11,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr
 
+from twinbed.model.near import nearest
 from twinbed.model.run import Level, level_text
 from twinbed.study.document import Entries, Items, Node, Scalar, is_absent, node_at, plain
 from twinbed.study.factor import TESTBED, Factor, match_level
 from twinbed.study.params import Section, shown
-from twinbed.study.problem import Position, Problem, listed, nearest
+from twinbed.study.problem import Position, Problem, listed
 
 TABLES = "tables"
 UNITS: Mapping[str, tuple[str, float]] = {
@@ -204,7 +205,7 @@ class PivotReader:
     def _not_a_level(self, key: str, factor: Factor, item: Node) -> None:
         levels = [level_text(level.value) for level in factor.levels]
         written = shown(item.value) if isinstance(item, Scalar) else "a list or mapping"
-        near = nearest(level_text(item.value), levels) if isinstance(item, Scalar) else None
+        near = nearest(level_text(item.value), levels) if isinstance(item, Scalar) else ()
         self.problems.append(Problem.at(item.place, key, f"{written} is not a level of {factor.name}", listed(levels), near))
 
     def _check_held(self, path: str, place: Position, shown_by: Sequence[str], where: Mapping[str, Sequence[Level]]) -> None:

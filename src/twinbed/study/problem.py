@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from twinbed.model.error import TwinbedError
+from twinbed.model.near import Near, did_you_mean
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -33,10 +33,10 @@ class Problem:
     """Dotted path of the key it is about; empty for the file as a whole."""
     message: str
     allowed: str = ""
-    nearest: str | None = None
+    nearest: Near = ()
 
     @classmethod
-    def at(cls, place: Position, key: str, message: str, allowed: str = "", nearest: str | None = None) -> Problem:
+    def at(cls, place: Position, key: str, message: str, allowed: str = "", nearest: Near = ()) -> Problem:
         return cls(place.file, place.line, place.column, key, message, allowed, nearest)
 
     def __str__(self) -> str:
@@ -44,8 +44,8 @@ class Problem:
         text = f"{place}: " + (f"{self.key}: " if self.key else "") + self.message
         if self.allowed:
             text += f"; allowed: {self.allowed}"
-        if self.nearest is not None:
-            text += f"; did you mean {self.nearest!r}?"
+        if self.nearest:
+            text += f"; {did_you_mean(self.nearest)}"
         return text
 
 
@@ -61,21 +61,6 @@ class StudyError(TwinbedError):
             first.setdefault((problem.file, problem.line, problem.column, problem.key), problem)
         self.problems: list[Problem] = sorted(first.values(), key=lambda p: (p.file == "-s", p.file, p.line, p.column, p.key))
         super().__init__("\n".join(str(problem) for problem in self.problems))
-
-
-def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The one of ``names`` that ``name`` is most likely meant to be; None where none is close."""
-    return next(iter(_near(name, names, 1, 0.6)), None)
-
-
-def nearest_few(name: str, names: Iterable[str], most: int = 3) -> list[str]:
-    """So many of ``names``, the nearest first, however far they are."""
-    return _near(name, names, most, 0.0)
-
-
-def _near(name: str, names: Iterable[str], most: int, cutoff: float) -> list[str]:
-    known = {known.lower(): known for known in names}
-    return [known[match] for match in difflib.get_close_matches(name.lower(), list(known), n=most, cutoff=cutoff)]
 
 
 def listed(names: Iterable[str]) -> str:

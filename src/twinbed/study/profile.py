@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from twinbed.model.near import nearest
 from twinbed.study.document import Entries, Items, Node, is_absent
 from twinbed.study.override import put
-from twinbed.study.problem import Position, Problem, listed, nearest
+from twinbed.study.problem import Position, Problem, listed
 
 PROFILES = "profiles"
 OPTION = "--profile"

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams, WorkloadParams
 from twinbed.model.caution import OF_RUNS
+from twinbed.model.near import Near, nearest
 from twinbed.model.result import Pairing
 from twinbed.model.run import Level
 from twinbed.study.catalogue import Catalogue
@@ -28,7 +29,7 @@ from twinbed.study.factor import (
 from twinbed.study.keys import KEYS
 from twinbed.study.params import Section, shown
 from twinbed.study.pivot import TABLES, Pivot, PivotReader
-from twinbed.study.problem import Position, Problem, listed, nearest
+from twinbed.study.problem import Position, Problem, listed
 from twinbed.study.profile import Profile
 from twinbed.study.sample import subset
 from twinbed.study.sections import ONLY, ONLY_EXAMPLE, SectionReader
@@ -55,7 +56,7 @@ class StudyReader:
         self.drawn_of: dict[tuple[str, str], Sequence[Scalar]] = {}
         """Testbed, factor -> the levels of ``only`` that were drawn for it; none where all are listed."""
 
-    def problem(self, place: Position, key: str, message: str, allowed: str = "", near: str | None = None) -> None:
+    def problem(self, place: Position, key: str, message: str, allowed: str = "", near: Near = ()) -> None:
         self.problems.append(Problem.at(place, key, message, allowed, near))
 
     def study(self, filename: str, source: str, overrides: tuple[str, ...], profile: Profile | None) -> Study | None:
@@ -290,7 +291,7 @@ class StudyReader:
                     entry[factor.name] = level
                 elif factor.levels:
                     levels = [_text(known.value) for known in factor.levels]
-                    near = nearest(_text(value.value), levels) if isinstance(value, Scalar) else None
+                    near = nearest(_text(value.value), levels) if isinstance(value, Scalar) else ()
                     given = shown(value.value) if isinstance(value, Scalar) else "a list or mapping"
                     self.problem(value.place, f"{key}.{name}", f"{given} is not a level of {factor.name}", listed(levels), near)
             if len(entry) == len(item.entries):

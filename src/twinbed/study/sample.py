@@ -15,11 +15,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from statistics import NormalDist
 
+from twinbed.model.near import nearest
 from twinbed.model.run import Level
 from twinbed.model.units import QuantityError, format_duration, format_size, magnitude
 from twinbed.study.document import Entries, Items, Node, Scalar
 from twinbed.study.params import shown
-from twinbed.study.problem import Problem, listed, nearest
+from twinbed.study.problem import Problem, listed
 
 SAMPLES = "samples"
 MOST = 10_000

@@ -9,11 +9,12 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams, WorkloadParams
+from twinbed.model.near import Near, nearest
 from twinbed.model.topology import Topology
 from twinbed.study.catalogue import Catalogue
 from twinbed.study.document import Entries, Items, Node, Scalar, is_absent
 from twinbed.study.params import Section, shown
-from twinbed.study.problem import Position, Problem, listed, nearest
+from twinbed.study.problem import Position, Problem, listed
 
 M = TypeVar("M", bound=BaseModel)
 TESTBED_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}", re.ASCII)
@@ -40,7 +41,7 @@ class SectionReader:
         self.only: dict[str, Node] = {}
         """Testbed -> what it says of where it is measured."""
 
-    def problem(self, place: Position, key: str, message: str, allowed: str = "", near: str | None = None) -> None:
+    def problem(self, place: Position, key: str, message: str, allowed: str = "", near: Near = ()) -> None:
         self.problems.append(Problem.at(place, key, message, allowed, near))
 
     def testbeds(self) -> dict[str, Section[DriverParams]]:

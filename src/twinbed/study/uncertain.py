@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from twinbed.model.near import nearest
 from twinbed.study.document import Entries, Node, Scalar, is_absent
 from twinbed.study.factor import Factor, Setting, target_of
 from twinbed.study.params import shown
-from twinbed.study.problem import Problem, listed, nearest
+from twinbed.study.problem import Problem, listed
 from twinbed.study.sample import MOST, SAMPLES, independent, is_sample, read_sample
 
 UNCERTAIN = "uncertain"

@@ -10,6 +10,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field
 
@@ -30,6 +31,7 @@ from twinbed.links.lab_bed import Ground, LabDriver, Made
 from twinbed.links.layout import Nic
 from twinbed.links.network import CONGESTION_CONTROLS
 from twinbed.model.caution import Caution
+from twinbed.model.declaration import Also
 from twinbed.model.units import Size, format_size
 
 _ARTIFACTS = "/run/twinbed"
@@ -45,14 +47,14 @@ _ALLOWED = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
 class ContainerSettings(LabHostSettings):
     """``cpus: auto`` of all hosts is held by a cpuset where the machine has them, else by affinity alone."""
 
-    cpu_quota: float | None = Field(
+    cpu_quota: Annotated[float | None, Also(("cores", "vcpus", "cpu_limit"))] = Field(
         None,
         ge=0.01,
         le=1024,
         examples=[0.5],
         description="CPUs' worth of time that each container may use, such as 0.5; null: no limit",
     )
-    memory: Size | None = Field(
+    memory: Annotated[Size | None, Also(("ram", "mem", "memory_limit"))] = Field(
         None,
         ge=16 * 2**20,
         examples=["64MiB"],

@@ -139,7 +139,7 @@ def test_every_factor_is_described_with_levels_that_are_right(capsys: pytest.Cap
 )
 def test_an_unknown_name_is_told_the_nearest(names: list[str], near: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["describe", *names]) == 2
-    assert f"Did you mean '{near}'?" in capsys.readouterr().err
+    assert f"Did you mean '{near}'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", NAMES)

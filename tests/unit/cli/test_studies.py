@@ -57,7 +57,7 @@ def test_one_is_printed_or_copied_as_it_is(capsys: pytest.CaptureFixture[str], t
 
 def test_a_wrong_name_is_told_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["studies", "quickstat"]) == 2
-    assert "did you mean quickstart?" in capsys.readouterr().err
+    assert "did you mean 'quickstart'?" in capsys.readouterr().err
     assert main.run(["studies", "-o", "x"]) == 2
 
 

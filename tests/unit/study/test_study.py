@@ -251,11 +251,11 @@ def test_bad_overrides_are_problems_too(catalogue: Catalogue) -> None:
         "-s:7:1: study.name: goes through something that is not a mapping",
         "-s:8:1: replicats: is not a key of a study",
     ]
-    assert caught.value.problems[-1].nearest == "replicates"
+    assert caught.value.problems[-1].nearest == ("replicates",)
 
 
 def test_a_problem_prints_where_what_and_what_would_be_right() -> None:
-    problem = Problem("f.yaml", 3, 9, "workload.tool", "'abb' is not known", "ab or wrk", "ab")
+    problem = Problem("f.yaml", 3, 9, "workload.tool", "'abb' is not known", "ab or wrk", ("ab",))
     assert str(problem) == "f.yaml:3:9: workload.tool: 'abb' is not known; allowed: ab or wrk; did you mean 'ab'?"
 
 

@@ -24,8 +24,9 @@ from itertools import pairwise
 from twinbed.imports.layout.names import shown
 from twinbed.imports.layout.run_key import FileKey, ImportRefused, NotAssigned, snapshot_of
 from twinbed.imports.text.levels import RESERVED, is_plain, padded_number_or_text, replicate_of
+from twinbed.model.near import did_you_mean, nearest
 from twinbed.model.run import Level
-from twinbed.study.problem import listed, nearest
+from twinbed.study.problem import listed
 
 TYPES = {"int": r"[+-]?\d{1,18}+", "float": r"[+-]?\d{1,18}+(?:\.\d{1,18}+)?(?:[eE][+-]?\d{1,3}+)?", "word": ""}
 _FROM_END = {"int": r"\d{1,18}+[+-]?", "float": r"(?:\d{1,3}+[+-]?[eE])?(?:\d{1,18}+\.)?\d{1,18}+[+-]?", "word": ""}
@@ -179,7 +180,7 @@ def _pieces(text: str) -> tuple[list[str | tuple[str, str]], dict[str, str]]:
 def _check_field(text: str, name: str, kind: str, types: Mapping[str, str]) -> None:
     if kind not in TYPES:
         near = nearest(kind, TYPES)
-        hint = f"; did you mean {near!r}?" if near else ""
+        hint = f"; {did_you_mean(near)}" if near else ""
         raise ImportRefused(f"--pattern: {{{name}:{kind}}} has no type {kind!r}{hint}", advice=f"there are {listed(TYPES)}")
     if name != "_" and not _NAME.fullmatch(name):
         raise ImportRefused(f"--pattern: {name!r} in {text!r} is no name", advice="letters, digits and underscores, or {_}")
@@ -206,7 +207,7 @@ def _needs_testbed(text: str, names: Mapping[str, object], fixed: FileKey) -> No
         raise ImportRefused(f"{text!r} reads {both[0]}, and so do the options from the file itself", advice="one of the two")
     if "testbed" not in names and not fixed.testbed and "testbed" not in fixed.within:
         near = nearest("testbed", names)
-        hint = f"; is {near!r} meant to be it?" if near else ""
+        hint = f"; is {near[0]!r} meant to be it?" if near else ""
         raise ImportRefused(
             f"{text!r} does not say which testbed a file is of{hint}",
             advice="name the part of the path that does 'testbed', or give --testbed NAME if all files are of one",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
 from twinbed.contracts.host_settings import LabHostSettings, OnOff
 from twinbed.contracts.params import HostNeed
+from twinbed.model.declaration import Also
 from twinbed.model.nic import NIC_MODELS, VIRTIO
 from twinbed.model.units import Size, format_size
 
@@ -46,7 +47,9 @@ _QEMU_TASKS = 9
 
 
 class QemuSettings(LabHostSettings):
-    nic: NicName = Field(VIRTIO, description="QEMU's model of the guests' network card")
+    nic: Annotated[NicName, Also(("card", "nic_model", "network_card", "adapter", "device"))] = Field(
+        VIRTIO, description="QEMU's model of the guests' network card"
+    )
     queues: int = Field(
         1,
         ge=1,
@@ -70,15 +73,19 @@ class QemuSettings(LabHostSettings):
         examples=["Haswell,-avx2"],
         description="QEMU's model of the CPU, such as Haswell,-avx2; null: this machine's under KVM, Nehalem,+rdrand under TCG",
     )
-    vcpus: int = Field(1, ge=1, le=64, examples=[2], description="virtual CPUs of each guest")
-    memory: Size = Field(192 * 2**20, ge=128 * 2**20, examples=["256MiB"], description="memory of each guest")
+    vcpus: Annotated[int, Also(("cores", "smp", "cpu_count"))] = Field(
+        1, ge=1, le=64, examples=[2], description="virtual CPUs of each guest"
+    )
+    memory: Annotated[Size, Also(("ram", "mem"))] = Field(
+        192 * 2**20, ge=128 * 2**20, examples=["256MiB"], description="memory of each guest"
+    )
     kernel: str | None = Field(
         None,
         pattern=r"^linux-image-[a-z0-9.+-]+$",
         examples=["linux-image-6.12-amd64"],
         description="Debian package of the guests' kernel, such as linux-image-6.12-amd64; null: the image's own",
     )
-    accelerator: Literal["auto", "kvm", "tcg"] = Field(
+    accelerator: Annotated[Literal["auto", "kvm", "tcg"], Also(("kvm", "accel"))] = Field(
         "auto", description="auto: KVM where it really boots a guest, else TCG (software emulation), with a caution"
     )
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from twinbed.contracts.params import WorkloadParams
+from twinbed.model.declaration import Also
 from twinbed.model.units import Duration, Rate, Size
 
 BEGIN_AND_END_S = 1.0
@@ -22,24 +23,28 @@ class Iperf3Params(WorkloadParams):
     iperf3's sockets alone."""
 
     protocol: Literal["tcp", "udp"] = Field("tcp", description="tcp, as fast as it goes; or udp")
-    duration: Duration = Field(10.0, ge=1, le=86400, description="seconds measured, whole, after those omitted")
+    duration: Annotated[Duration, Also(("time", "seconds"))] = Field(
+        10.0, ge=1, le=86400, description="seconds measured, whole, after those omitted"
+    )
     omit: Duration = Field(
         0.0, ge=0, le=60, examples=["2s"], description="whole seconds at the start that are not counted, such as slow start"
     )
-    streams: int = Field(1, ge=1, le=128, examples=[4], description="parallel streams of each client")
-    rate: Rate | None = Field(
+    streams: Annotated[int, Also(("parallel", "threads", "flows"))] = Field(
+        1, ge=1, le=128, examples=[4], description="parallel streams of each client"
+    )
+    rate: Annotated[Rate | None, Also(("bandwidth", "bitrate", "speed"))] = Field(
         None,
         gt=0,
         examples=["100mbit"],
         description="bits per second offered by each stream, without headers; null: as fast as it goes",
     )
-    payload: Size | None = Field(
+    payload: Annotated[Size | None, Also(("size", "length", "datagram"))] = Field(
         None, ge=1, le=2**20, examples=["1400B"], description="bytes of a datagram, or of each write to TCP; null: iperf3's own"
     )
     mss: int | None = Field(
         None, ge=88, le=9216, examples=[1400], description="TCP's maximum segment size, bytes; null: as the MTU has it"
     )
-    congestion: str | None = Field(
+    congestion: Annotated[str | None, Also(("congestion_control", "cc"))] = Field(
         None,
         pattern="^[a-z_0-9]+$",
         examples=["cubic"],

@@ -1,0 +1,38 @@
+"""What somebody probably means who gives a name that there is not."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+
+Near = tuple[str, ...]
+MOST = 3
+LIKE = 0.6
+"""How alike two names are at least, as difflib's ratio."""
+CLOSE = 0.1
+"""By how much less alike than the best a further one may be."""
+
+
+def nearest(name: str, names: Iterable[str], also: Mapping[str, Sequence[str]] | None = None) -> Near:
+    """The ones of ``names`` that ``name`` is most likely meant to be, three at most; ``also`` has other words for them."""
+    known: dict[str, str] = {}
+    for each in names:
+        known.setdefault(_plain(each), each)
+    given = _plain(name)
+    said = [each for each, words in (also or {}).items() if given in map(_plain, words) and each in known.values()]
+    alike = {each: difflib.SequenceMatcher(None, each, given).ratio() for each in known}
+    best = max(alike.values(), default=0.0)
+    close = [known[each] for each in sorted(alike, key=lambda each: -alike[each]) if alike[each] >= max(LIKE, best - CLOSE)]
+    return tuple(dict.fromkeys([*said, *(close if not said else ())]))[:MOST]
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_").replace(" ", "_")
+
+
+def did_you_mean(near: Near) -> str:
+    """Such as ``did you mean 'a' or 'b'?``; empty where there is none."""
+    if not near:
+        return ""
+    *others, last = map(repr, near)
+    return f"did you mean {' or '.join([', '.join(others), last] if others else [last])}?"
