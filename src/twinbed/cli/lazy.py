@@ -11,6 +11,7 @@ import click
 
 from twinbed.analyses import ANALYSES
 
+
 @dataclass(frozen=True, slots=True)
 class Lazy:
     """The place of a command and its one-line help, so that listing it imports nothing."""

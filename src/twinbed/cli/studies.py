@@ -26,8 +26,8 @@ def command(name: str | None, output: Path | None, style: str) -> None:
       twinbed studies quickstart -o my.yaml
       twinbed run quickstart --profile quick
     """
-    from twinbed.study import shipped
     from twinbed.model.near import did_you_mean, nearest
+    from twinbed.study import shipped
 
     if name is None:
         if output is not None:
