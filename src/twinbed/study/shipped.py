@@ -8,7 +8,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parents[1] / "studies"
 _QUICK = re.compile(r"^profiles:\n(?:  .*\n)*?  quick:", re.MULTILINE)
-_QUESTION = re.compile(r"# The question: ([^?]*\?)")
+_QUESTION = re.compile(r"^# The question: ([^?]*\?)", re.MULTILINE)
 
 
 def names() -> Sequence[str]:
@@ -27,5 +27,5 @@ def profile(text: str) -> str | None:
 
 def question(text: str) -> str:
     """The question with which each of them begins, on one line; empty where the text begins otherwise."""
-    asked = _QUESTION.match(text)
+    asked = _QUESTION.search(text)
     return " ".join(asked[1].replace("\n#", " ").split()) if asked else ""
