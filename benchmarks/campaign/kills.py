@@ -128,7 +128,7 @@ def try_one(case: Case, folder: Path, undisturbed: Sequence[str], two: Machines 
     report = () if case.phase == "conclude" else ("--no-report",)
     code = studies.carry(study, results, said, (case.phase, case.nth), then, *report)
     stays = alone.left(before)
-    if hit == "controller" and case.signal == signal.SIGKILL:
+    if hit == "controller" and case.signal in (signal.SIGKILL, signal.SIGSEGV):
         # Nobody is there to remove its scratch folder until the next command.
         stays = {each for each in stays if not each.startswith("folder")}
     wrong = studies.judged(study, results, said, studies.complete(results), undisturbed if case.driver == "fake" else None)

@@ -248,14 +248,6 @@ def _no_metric(name: str, known: Collection[str]) -> str:
     return f"there is no metric {name!r}" + (f"; {did_you_mean(near)}" if near else "")
 
 
-def _no_metric(name: str, known: Collection[str]) -> str:
-    from twinbed import registry
-    from twinbed.model.near import did_you_mean, nearest
-
-    near = nearest(name, known, {each: metric.also for each, (metric, _) in registry.every_metric().items()})
-    return f"there is no metric {name!r}" + (f"; {did_you_mean(near)}" if near else "")
-
-
 def with_reference(store: Store, reference: str | None) -> Store:
     """The same results held against another testbed; against the study's own for None."""
     if reference is None:
