@@ -8,7 +8,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parents[1] / "studies"
 _QUICK = re.compile(r"^profiles:\n(?:  .*\n)*?  quick:", re.MULTILINE)
-_QUESTION = re.compile(r"# The question: ([^?]*\?)")
+_QUESTION = re.compile(r"(?:# yaml-language-server:.*\n)?# The question: ([^?]*\?)")
 
 
 def names() -> Sequence[str]:
