@@ -1,5 +1,5 @@
 # Each target is one command of its own tool; setup.sh installs and builds what is missing.
-.PHONY: study test bench lint setup dist clean
+.PHONY: study test bench lint setup manual dist clean
 
 study: setup
 	@.venv/bin/twinbed run studies/quickstart.yaml
@@ -25,6 +25,10 @@ lint: setup
 setup:
 	@./setup.sh
 
+# The manual as pages that open from disk: dist/manual/index.html.
+manual: setup
+	.venv/bin/zensical build --strict
+
 # A wheel for others, tried where there is neither this checkout nor a compiler; as root a study is run from it.
 dist:
 	@packaging/wheel.sh
@@ -32,5 +36,5 @@ dist:
 
 # The image stays: other checkouts share it (twinbed image list says where it is).
 clean:
-	rm -rf target .venv .setup results dist src/twinbed/bin src/twinbed/_core*.so
+	rm -rf target .venv .setup .cache results dist src/twinbed/bin src/twinbed/_core*.so
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

@@ -91,7 +91,7 @@ def _varint(value: int) -> bytes:
 
 
 def _binary(count: int) -> Iterator[bytes]:
-    """As crates/probe/SYSCALLS.md has it; the same blocks again and again."""
+    """As docs/probe/SYSCALLS.md has it; the same blocks again and again."""
 
     def block(kind: bytes, body: bytes) -> bytes:
         return kind + struct.pack("<I", len(body)) + body

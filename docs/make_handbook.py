@@ -178,7 +178,7 @@ def _measured(advice: Advice | None) -> Iterator[str]:
     if advice is None:
         yield "Nothing. These studies come with the program; each asks a question, and repeats the printed tables named:\n"
         yield "| study | question | repeats |\n|---|---|---|"
-        yield from (f"| [{name}](../studies/{name}) | {question} | {tables} |" for name, question, tables in _studies())
+        yield from (f"| [{name}](gallery.md#{name}) | {question} | {tables} |" for name, question, tables in _studies())
         yield ""
         return
     for topic in Topic:
@@ -196,7 +196,7 @@ def _measured(advice: Advice | None) -> Iterator[str]:
 
 
 def _studies() -> Iterator[tuple[str, str, str]]:
-    """File, its question as its first comment asks it, and the printed tables that it repeats."""
+    """Its name, its question as its first comment asks it, and the printed tables that it repeats."""
     catalogue = registry.catalogue()
     for file in sorted(STUDIES.glob("*.yaml")):
         source = file.read_text(encoding="utf-8")
@@ -205,7 +205,7 @@ def _studies() -> Iterator[tuple[str, str, str]]:
         tables: Mapping[str, None] = dict.fromkeys(
             each.published for each in load(source, file.name, catalogue).tables if each.published
         )
-        yield file.name, asked[1] if asked else comment.partition(". ")[0].removesuffix("."), ", ".join(tables)
+        yield file.stem, asked[1] if asked else comment.partition(". ")[0].removesuffix("."), ", ".join(tables)
 
 
 def main() -> None:

@@ -515,7 +515,7 @@ def wrk(text: bytes) -> WrkReport:
     """What `wrk` printed, with --latency or without."""
 
 def stations(path: str | os.PathLike[str]) -> tuple[pa.Table, pa.Table]:
-    """A file of `twinbed-probe stations` (crates/probe/STATIONS.md): its connections, and a row a packet and station, or call.
+    """A file of `twinbed-probe stations` (docs/probe/STATIONS.md): its connections, and a row a packet and station, or call.
 
     Connections: connection (from 0), own_address, own_port, other_address, other_port. Rows, by time: station (qdisc, driver,
     softirq, socket; read, write, connect, close, wait), connection (null of wait), time_ns (real time; a call's entry), end_ns

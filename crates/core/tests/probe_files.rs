@@ -1,4 +1,4 @@
-//! The probe's files as crates/probe/SYSCALLS.md describes them, written here.
+//! The probe's files as docs/probe/SYSCALLS.md describes them, written here.
 
 mod traces;
 

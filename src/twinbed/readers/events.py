@@ -1,4 +1,4 @@
-"""What ``twinbed-probe events`` writes (crates/probe/EVENTS.md), read: one place's hits, values and rows."""
+"""What ``twinbed-probe events`` writes (docs/probe/EVENTS.md), read: one place's hits, values and rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``twinbed-probe stations`` writes (crates/probe/STATIONS.md), read: one host's rows, connections and losses."""
+"""What ``twinbed-probe stations`` writes (docs/probe/STATIONS.md), read: one host's rows, connections and losses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The instrument ``events``: its plan, and what it makes of a file with round numbers, by crates/probe/EVENTS.md."""
+"""The instrument ``events``: its plan, and what it makes of a file with round numbers, by docs/probe/EVENTS.md."""
 
 from __future__ import annotations
 

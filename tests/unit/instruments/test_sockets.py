@@ -1,4 +1,4 @@
-"""The instrument ``sockets``: its plan, and what it makes of files put together by crates/probe/SOCKETS.md and linux/tcp.h."""
+"""The instrument ``sockets``: its plan, and what it makes of files put together by docs/probe/SOCKETS.md and linux/tcp.h."""
 
 from __future__ import annotations
 

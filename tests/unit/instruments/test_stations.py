@@ -1,4 +1,4 @@
-"""The instrument ``stations``: its plan, and what it makes of files put together by the tables of crates/probe/STATIONS.md."""
+"""The instrument ``stations``: its plan, and what it makes of files put together by the tables of docs/probe/STATIONS.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-//! The count file of `twinbed-probe syscalls count`: crates/probe/SYSCALLS.md, section Count. Slices and streams of one
+//! The count file of `twinbed-probe syscalls count`: docs/probe/SYSCALLS.md, section Count. Slices and streams of one
 //! program add up.
 
 use std::collections::HashMap;

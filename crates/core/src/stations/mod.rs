@@ -1,4 +1,4 @@
-//! The file of `twinbed-probe stations` (crates/probe/STATIONS.md): when packets passed the stations of a host's kernel, and
+//! The file of `twinbed-probe stations` (docs/probe/STATIONS.md): when packets passed the stations of a host's kernel, and
 //! when its programs read and wrote them.
 //!
 //! Times become those of the host's real-time clock, to which captures belong too: between two readings of both clocks along

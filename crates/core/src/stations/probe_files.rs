@@ -1,4 +1,4 @@
-//! What the file of `twinbed-probe stations` looks like (crates/probe/STATIONS.md), as far as writer and reader must agree.
+//! What the file of `twinbed-probe stations` looks like (docs/probe/STATIONS.md), as far as writer and reader must agree.
 //!
 //! This file stands alone: crates/probe includes it by its path, since the probe needs nothing else of this crate.
 

@@ -1,4 +1,4 @@
-//! What the files of `twinbed-probe syscalls` look like (crates/probe/SYSCALLS.md), as far as writer and reader must agree.
+//! What the files of `twinbed-probe syscalls` look like (docs/probe/SYSCALLS.md), as far as writer and reader must agree.
 //!
 //! This file stands alone: crates/probe includes it by its path, since the probe needs nothing else of this crate.
 

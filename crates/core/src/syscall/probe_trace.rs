@@ -1,4 +1,4 @@
-//! The trace file of `twinbed-probe syscalls trace`: crates/probe/SYSCALLS.md, section Trace.
+//! The trace file of `twinbed-probe syscalls trace`: docs/probe/SYSCALLS.md, section Trace.
 
 use std::io::Read;
 

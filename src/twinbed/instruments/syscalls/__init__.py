@@ -1,6 +1,6 @@
 """Instrument ``syscalls``: what programs asked of the kernel, counted in the kernel or traced call by call.
 
-Runs ``twinbed-probe syscalls`` on every host (crates/probe/SYSCALLS.md): it sees what is in its own PID namespace, which is
+Runs ``twinbed-probe syscalls`` on every host (docs/probe/SYSCALLS.md): it sees what is in its own PID namespace, which is
 the container or the guest, and never itself or the agent.  Other instruments' programs (irtt, tcpdump, owping) are left out of
 what follows; ``instrument_calls`` counts their calls.  Gives calls by kind, bytes moved, errors and time; and the tables
 

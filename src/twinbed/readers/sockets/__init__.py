@@ -1,1 +1,1 @@
-"""What ``twinbed-probe sockets`` writes (crates/probe/SOCKETS.md), read: samples of TCP sockets."""
+"""What ``twinbed-probe sockets`` writes (docs/probe/SOCKETS.md), read: samples of TCP sockets."""

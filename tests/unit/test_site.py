@@ -1,0 +1,122 @@
+"""The manual as a site: it builds without a warning, has every page, asks nothing of another host, and its links lead somewhere."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from ruamel.yaml import YAML
+
+ROOT = Path(__file__).parents[2]
+BUILD_LIMIT_S = 900
+"""The builder takes some seconds of CPU; a busy machine gives it less."""
+FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src", "audio": "src"}
+"""What a browser asks for by itself when it shows a page: element -> attribute."""
+NOT_FETCHED = {"canonical", "prev", "next", "alternate", "edit"}
+"""What a <link> may be for without anything being fetched."""
+
+pytestmark = pytest.mark.timeout(BUILD_LIMIT_S + 300)
+
+
+class Page(HTMLParser):
+    """What a page refers to, and the anchors that it has."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.fetched: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        self.anchors |= {values[name] for name in ("id", "name") if name in values}
+        if tag == "a" and "href" in values:
+            self.links.append(values["href"])
+        if values.get(FETCHED.get(tag, "")) and not NOT_FETCHED & set(values.get("rel", "").split()):
+            self.fetched.append(values[FETCHED[tag]])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built beside a copy of the pages, since the builder keeps its cache by the settings file."""
+    folder = tmp_path_factory.mktemp("manual")
+    shutil.copy(ROOT / "mkdocs.yml", folder)
+    shutil.copytree(ROOT / "docs", folder / "docs", ignore=shutil.ignore_patterns("__pycache__", "notebook-results"))
+    program = Path(sys.executable).with_name("zensical")
+    assert program.exists(), "no zensical beside python: pip install --group dev"
+    done = subprocess.run(
+        [program, "build", "--strict"], cwd=folder, capture_output=True, text=True, check=False, timeout=BUILD_LIMIT_S
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "warning" not in (done.stdout + done.stderr).lower()
+    return folder / "dist" / "manual"
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Page]:
+    return {path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
+
+
+def in_nav(entry: object) -> Iterator[str]:
+    if isinstance(entry, str):
+        yield entry
+    elif isinstance(entry, dict):
+        for below in entry.values():
+            yield from in_nav(below)
+    elif isinstance(entry, list):
+        for below in entry:
+            yield from in_nav(below)
+
+
+def test_every_page_is_in_nav_once() -> None:
+    settings = YAML(typ="safe").load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    listed = sorted(in_nav(settings["nav"]))
+    assert listed == sorted(str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md"))
+
+
+def test_every_page_is_built_and_begins_with_its_heading(pages: dict[Path, Page], site: Path) -> None:
+    sources = [path.relative_to(ROOT / "docs").with_suffix(".html") for path in (ROOT / "docs").rglob("*.md")]
+    assert {path.relative_to(site) for path in pages} == {*sources, Path("404.html")}
+    for source in sources:
+        assert "<h1" in (site / source).read_text(encoding="utf-8"), source
+
+
+def test_nothing_is_asked_of_another_host(pages: dict[Path, Page], site: Path) -> None:
+    for path, page in pages.items():
+        assert any("iframe-worker" in each for each in page.fetched), path
+        outside = [each for each in page.fetched if urlsplit(each).scheme not in ("", "data") or each.startswith("//")]
+        assert not outside, (path, outside)
+        # The page for what is not found is meant for a server, and asks from its root.
+        missing = [each for each in page.fetched if path.name != "404.html" and not target(path, each).is_file()]
+        assert not missing, (path, missing)
+    for style in site.rglob("*.css"):
+        text = style.read_text(encoding="utf-8")
+        assert "url(http" not in text and "url(//" not in text and "@import" not in text, style
+
+
+def test_links_lead_to_pages_and_anchors_that_exist(pages: dict[Path, Page]) -> None:
+    broken, followed = [], 0
+    for path, page in pages.items():
+        for link in page.links if path.name != "404.html" else ():
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            followed += 1
+            to = target(path, link) if parts.path else path
+            anchor = unquote(parts.fragment)
+            if not to.is_file() or (anchor and to in pages and anchor not in pages[to].anchors):
+                broken.append((path.name, link))
+    assert followed > 1000
+    assert not broken
+
+
+def target(page: Path, link: str) -> Path:
+    return (page.parent / unquote(urlsplit(link).path)).resolve()
