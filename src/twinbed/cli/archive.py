@@ -35,6 +35,7 @@ def command(
     """
     import twinbed
     from twinbed import registry
+    from twinbed.cli.envelope import tell
     from twinbed.cli.extraction import extracted
     from twinbed.model.error import TwinbedError
     from twinbed.report.styles import rendered
@@ -67,5 +68,6 @@ def command(
         files = pack(store, facts, page, file, raw=raw, about=about, version=twinbed.__version__, on_progress=progress)
     except OSError as error:
         raise TwinbedError(f"{file} cannot be written: {error.strerror}", advice="choose another with -o") from error
+    tell({"written": [str(file)], "files": files, "bytes": file.stat().st_size})
     click.echo(f"{file}: {files} files, {file.stat().st_size:,} bytes")
     return codes.DONE

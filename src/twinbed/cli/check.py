@@ -47,8 +47,11 @@ _LONG = 300
     "-s", "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a setting of STUDY, such as replicates=2."
 )
 @click.option("--boot", is_flag=True, help="Also boot guests with every NIC, where none has since this machine booted.")
+@click.option("-q", "--quiet", is_flag=True, help="Only what was tried and does not work.")
 @click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
-def command(study_file: Path | None, profile: str | None, overrides: tuple[str, ...], boot: bool, style: str) -> int:
+def command(
+    study_file: Path | None, profile: str | None, overrides: tuple[str, ...], boot: bool, quiet: bool, style: str
+) -> int:
     """Try what this machine can do: drivers, NICs, switches, trunks, parameters, instruments, workloads, background loads.
 
     With STUDY, try only what that study asks for. Nothing is changed: what is tried happens in trial labs that are gone
@@ -75,8 +78,10 @@ def command(study_file: Path | None, profile: str | None, overrides: tuple[str, 
         raise click.UsageError(f"{'--set' if profile is None else '--profile'} is of a study: give STUDY too")
     else:
         checks = matrix.matrix(registry.PLUGINS, boot=boot)
+    shown = [check for check in checks if check.tried and not check.works] if quiet else checks
     if style == "text":
-        click.echo("\n".join(_lines(checks, _width())))
+        for line in _lines(shown, _width(), summary=not quiet):
+            click.echo(line)
     else:
         print_table(
             [
@@ -88,7 +93,7 @@ def command(study_file: Path | None, profile: str | None, overrides: tuple[str, 
                     "found": check.found,
                     "mend": None if check.works else check.mend or None,
                 }
-                for check in checks
+                for check in shown
             ],
             style,
         )
@@ -99,8 +104,8 @@ def _width() -> int:
     return max(_NARROWEST, shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH)
 
 
-def _lines(checks: Sequence[Check], width: int) -> Iterator[str]:
-    """A block a group, a line a check, folded to the width; the mend below what it mends."""
+def _lines(checks: Sequence[Check], width: int, *, summary: bool = True) -> Iterator[str]:
+    """A block a group, a line a check, folded to the width; the mend below what it mends. At the end the ``summary``."""
     names = min(_NAMES, max((len(check.what) for check in checks), default=0))
     for group, members in groupby(checks, key=lambda check: check.group):
         yield _HEADINGS[group]
@@ -113,6 +118,8 @@ def _lines(checks: Sequence[Check], width: int) -> Iterator[str]:
             found_text = f"as {first.what}" if repeated else textwrap.shorten(check.found, _LONG, placeholder=" ...")
             yield from _check(check, names, width, found_text, "" if again else check.mend)
         yield ""
+    if not summary:
+        return
     failing = [check.what for check in checks if check.required and not check.works]
     if failing:
         yield f"{len(failing)} of {len(checks)} do not work and are needed: {', '.join(failing)}."

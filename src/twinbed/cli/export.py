@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,6 +46,7 @@ def command(
       twinbed export study.zip -o data --tables parquet
     """
     import twinbed
+    from twinbed.cli.envelope import tell
     from twinbed.cli.extraction import extracted
     from twinbed.exporting import folder
 
@@ -71,6 +72,7 @@ def command(
     except OSError as error:
         reason = error.strerror or str(error)
         raise TwinbedError(f"{error.filename or output} cannot be written: {reason}", advice="name another with -o") from error
+    tell({"written": asked.written, "without": asked.without})
     return codes.DONE
 
 
@@ -81,6 +83,9 @@ class _Asked:
     store: Store
     output: Path
     everything: bool
+    written: list[str] = field(default_factory=list)
+    without: dict[str, str] = field(default_factory=dict)
+    """Part that there is nothing for -> why."""
 
     @cached_property
     def opened(self) -> Results:
@@ -167,11 +172,13 @@ class _Asked:
         self._said("metrics", f"{count} runs, and {reimport.MANIFEST}{left_out}")
 
     def _said(self, name: str, what: str) -> None:
+        self.written.append(str(self.output / name))
         click.echo(f"{self.output / name}: {what}")
 
     def _without(self, name: str, reason: str, advice: str) -> bool:
         if not self.everything:
             raise TwinbedError(f"no {name} of {self.store.outline.name}: {reason}", advice=advice)
+        self.without[name] = reason
         click.echo(f"no {name}: {reason}")
         return True
 

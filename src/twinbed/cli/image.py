@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from twinbed import image as images
+from twinbed.cli.envelope import tell
 from twinbed.image import Image
 
 
@@ -69,6 +70,7 @@ def minimega(output: Path, miniccc: Path | None, kernel: str | None) -> None:
     made = recipe.make(built, output, client)
     for path in (made.kernel, made.initrd):
         click.echo(f"{path}  {path.stat().st_size / 2**20:.0f} MiB")
+    tell({"written": [str(made.kernel), str(made.initrd)], "memory_mib": made.megabytes, "miniccc": made.has_client})
     click.echo(_MINIMEGA.format(kernel=made.kernel.resolve(), initrd=made.initrd.resolve(), megabytes=made.megabytes))
     if not made.has_client:
         click.echo(

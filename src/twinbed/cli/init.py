@@ -56,6 +56,7 @@ def command(
       twinbed init --testbeds container,virtio --workload wrk --payload 16KiB \\
           --vary keep_alive=on,off --rate 100mbit --delay 5ms
     """
+    from twinbed.cli.envelope import tell
     from twinbed.cli.first_study import Choices, first_study
     from twinbed.model.error import TwinbedError
     from twinbed.registry import catalogue
@@ -85,6 +86,7 @@ def command(
         raise TwinbedError(f"{file} is there already", advice="give another name: twinbed init other.yaml") from None
     except OSError as error:
         raise TwinbedError(f"{file}: {error.strerror}") from None
+    tell({"written": [str(file)], "cells": len(study.cells), "replicates": study.replicates})
     click.echo(f"{file}: {len(study.cells)} cells, {study.replicates} replicates. Next: twinbed plan {file}")
 
 

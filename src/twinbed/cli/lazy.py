@@ -1,4 +1,6 @@
-"""Groups of commands whose modules are imported only when they are used, so that ``--help`` is quick."""
+"""Groups of commands whose modules are imported only when they are used, so that ``--help`` is quick. Each gets
+its --json here.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from typing import Any
 import click
 
 from twinbed.analyses import ANALYSES
+from twinbed.cli.envelope import with_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class LazyGroup(click.Group):
         command = getattr(importlib.import_module(lazy.module), lazy.attribute)
         if not isinstance(command, click.Command):
             raise TypeError(f"{lazy.module}.{lazy.attribute} is not a command")
-        return command
+        return with_json(command, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from twinbed.cli.envelope import tell
 from twinbed.contracts import exit_codes as codes
 from twinbed.model.error import TwinbedError
 from twinbed.model.run import Level
@@ -56,6 +57,7 @@ def command(
       twinbed merge old new -o both --rename old:e1000=before --rename new:e1000=after
       twinbed merge imported run -o both --level imported:payload=500B
     """
+    from twinbed.render.rows import print_table
     from twinbed.render.words import other_settings
     from twinbed.results.archive.unpack import folder_of
     from twinbed.results.merge.plan import plan, refuse_without_artifacts
@@ -80,10 +82,16 @@ def command(
     of = sources(stores, renamed, levels)
     refuse_without_artifacts(of)
     made = plan(of, output.resolve().name, reference, command_line)
-    _print(made)
-    for store in stores:
-        if store.other_settings:
-            click.echo(f"- {store.shown}: {other_settings(store.other_settings)}")
+    left_out = [f"{store.shown}: {other_settings(store.other_settings)}" for store in stores if store.other_settings]
+    testbeds, notes = _testbeds(made), [*made.notes, *left_out]
+    marked = [
+        {**row, "testbed": f"{row['testbed']} (reference)"} if row["testbed"] == made.reference else row for row in testbeds
+    ]
+    print_table(marked)
+    for note in notes:
+        click.echo(f"- {note}")
+    written = [] if dry_run else [str(output)]
+    tell({"written": written, "runs": len(made.runs), "reference": made.reference, "testbeds": testbeds, "notes": notes})
     if dry_run:
         return codes.DONE
     write(made, output)
@@ -116,20 +124,17 @@ def _level(text: str) -> Level:
     return {"on": True, "off": False, "true": True, "false": False}.get(text, text)
 
 
-def _print(made: Plan) -> None:
-    from twinbed.render.rows import print_table
-
-    rows = []
+def _testbeds(made: Plan) -> list[dict[str, object]]:
+    """A row each."""
+    rows: list[dict[str, object]] = []
     for testbed in made.testbeds:
         of = [(source, record) for source, _, record in made.runs if record.levels["testbed"] == testbed]
         rows.append(
             {
-                "testbed": testbed + (" (reference)" if testbed == made.reference else ""),
+                "testbed": testbed,
                 "from": ", ".join(dict.fromkeys(source.name for source, _ in of)),
                 "runs": len(of),
                 "cells": len({record.cell for _, record in of}),
             }
         )
-    print_table(rows)
-    for note in made.notes:
-        click.echo(f"- {note}")
+    return rows

@@ -57,19 +57,20 @@ def duration(seconds: float | None) -> str:
 
 
 @contextlib.contextmanager
-def watcher(console: Console, to_do: Sequence[Run], *, at_most: bool = False) -> Iterator[Listener]:
-    """A listener for a study's events; ``to_do`` are the runs that are still to be made, or ``at_most`` are."""
+def watcher(console: Console, to_do: Sequence[Run], *, at_most: bool = False, phases: bool = False) -> Iterator[Listener]:
+    """A listener for a study's events; ``to_do`` are the runs that are still to be made, or ``at_most`` are. With ``phases`` it
+    writes a line for each of them, on a terminal too."""
     left = _Left(to_do, at_most)
-    if console.is_terminal:
+    if console.is_terminal and not phases:
         with _bar(console, left) as listener:
             yield listener
     else:
-        yield _Lines(console, left).hear
+        yield _Lines(console, left, phases).hear
 
 
 class _Lines:
-    def __init__(self, console: Console, left: _Left) -> None:
-        self._console, self._left = console, left
+    def __init__(self, console: Console, left: _Left, phases: bool) -> None:
+        self._console, self._left, self._phases = console, left, phases
         self._total = self._done = 0
 
     def hear(self, event: Event) -> None:
@@ -82,6 +83,8 @@ class _Lines:
             self._left.ended(event.run, event.seconds)
             rest = f", {self._left.text()}" if self._done < self._total else ""
             self._say(f"[{self._done}/{self._total}] {_outcome(event)}{rest}")
+        elif self._phases:
+            self._say(f"[{self._done + 1}/{self._total}] {title(event.run)}: {event.phase}")
 
     def _say(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)

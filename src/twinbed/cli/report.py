@@ -31,6 +31,7 @@ def command(results: Path, output: Path | None, style: str, by: str | None, refe
     The page opens from disk without a network.  The file's name goes to standard output.
     """
     from twinbed import registry
+    from twinbed.cli.envelope import tell
     from twinbed.cli.extraction import extracted
     from twinbed.model.error import TwinbedError
     from twinbed.render.output import write
@@ -40,6 +41,7 @@ def command(results: Path, output: Path | None, style: str, by: str | None, refe
     compare = registry.analysis("compare")
     text = rendered(style, tables, compare.run(tables, compare.params(by=by, reference=reference)))
     if output is not None and str(output) == "-":
+        tell({"written": [], "text": text})
         click.echo(text, nl=False)
         return 0
     base = results / "report" if results.is_dir() else results.with_name(f"{results.stem}-report")
@@ -48,5 +50,6 @@ def command(results: Path, output: Path | None, style: str, by: str | None, refe
         write(text, file)
     except OSError as error:
         raise TwinbedError(f"{file} cannot be written: {error.strerror}", advice="choose another with -o") from error
+    tell({"written": [str(file)]})
     click.echo(str(file))
     return 0

@@ -28,6 +28,8 @@ from twinbed.contracts import exit_codes as codes
 @click.option("--keep-going/--stop-at-failure", default=True, help="Go on after a failed run (default), or stop at the first.")
 @click.option("--retry-failed", is_flag=True, help="Make failed runs again; what they left is kept in failed/.")
 @click.option("--report/--no-report", default=True, help="Write report.html at the end (default).")
+@click.option("-q", "--quiet", is_flag=True, help="Print the verdict lines and the report's path alone, and what failed.")
+@click.option("-v", "--verbose", is_flag=True, help="Print a line a phase, in place of a bar.")
 def command(
     study_file: Path,
     output: Path | None,
@@ -37,6 +39,8 @@ def command(
     keep_going: bool,
     retry_failed: bool,
     report: bool,
+    quiet: bool,
+    verbose: bool,
 ) -> int:
     """Carry out STUDY, or go on with it: what is complete is never made again.
 
@@ -52,13 +56,15 @@ def command(
     from twinbed.cli.stopping import stopping
     from twinbed.cli.studyfile import read_study
 
+    if quiet and verbose:
+        raise click.UsageError("--quiet and --verbose exclude each other")
     try:
         study = read_study(study_file, overrides, profile)
         # Only now, so that what is wrong in the file is said before libraries are loaded that only a run needs.
-        from twinbed.cli.run_study import run_study
+        from twinbed.cli.run_study import Telling, run_study
 
         with stopping():
-            return run_study(study, output, only, keep_going, retry_failed, report)
+            return run_study(study, output, only, keep_going, retry_failed, report, Telling(quiet, verbose))
     except KeyboardInterrupt:
         again = " ".join(["twinbed", *sys.argv[1:]])
         click.echo(f"\nInterrupted: everything is cleaned up, complete runs are kept. Go on with: {again}", err=True)

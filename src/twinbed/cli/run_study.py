@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -11,11 +12,11 @@ from rich.console import Console
 
 from twinbed import design, registry
 from twinbed.cli import needs
-from twinbed.cli.interim import Deciding
+from twinbed.cli.conclusion import Conclusion, made_of, page_of
+from twinbed.cli.envelope import tell
 from twinbed.cli.progress import watcher
 from twinbed.cli.refusal import PreflightFailed
 from twinbed.cli.standing import results_folder
-from twinbed.cli.undecidable import undecidable
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.site import Installed
 from twinbed.design.time import expense
@@ -25,9 +26,20 @@ from twinbed.lab import preflight, resources
 from twinbed.lab.study import Ending, carry_out, chosen, due
 from twinbed.model.error import TwinbedError
 from twinbed.model.image import NO_IMAGE
+from twinbed.results.archive.layout import REPORT
 from twinbed.results.folder import Folder
 from twinbed.study.run import Run
 from twinbed.study.study import Study
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """How much is told of what happens."""
+
+    quiet: bool = False
+    """The verdict lines, the report's path and what failed, and nothing else."""
+    verbose: bool = False
+    """A line a phase."""
 
 
 def run_study(
@@ -37,9 +49,10 @@ def run_study(
     keep_going: bool,
     retry_failed: bool,
     report: bool,
+    telling: Telling,
 ) -> int:
     """Returns the exit code."""
-    console = Console(stderr=True)
+    console = Console(stderr=True, quiet=telling.quiet)
     runs = design.runs(study)
     results = results_folder(study, output)
     folder = Folder(results)
@@ -49,8 +62,14 @@ def run_study(
             raise TwinbedError(
                 f"--only {' --only '.join(only)}: no run of {study.name} matches", advice="`twinbed plan` lists them"
             )
-        deciding = Deciding(study, runs, folder, lambda text: console.print(text, highlight=False, soft_wrap=True))
-        reach = deciding.reach() if study.until else len(runs)
+        goes_on: Callable[[int], bool] | None = None
+        reach = len(runs)
+        if study.until:
+            # Its statistics take longer to import than all else that a study needs which has nothing left to do.
+            from twinbed.cli.interim import Deciding
+
+            deciding = Deciding(study, runs, folder, lambda text: console.print(text, highlight=False, soft_wrap=True))
+            goes_on, reach = deciding.goes_on, deciding.reach()
         within = [run for run in wanted if run.block < reach]
         to_do = due(within, {run.id: folder.status(run.id) for run in within}, retry_failed)
         installed = _ready(study, to_do, results) if to_do else None
@@ -63,9 +82,9 @@ def run_study(
                 highlight=False,
                 soft_wrap=True,
             )
-        for each in undecidable(study) if to_do else ():
-            console.print(f"Too few replicates to show {each.sentence()}.", style="yellow", highlight=False, soft_wrap=True)
-        with watcher(console, to_do, at_most=study.until is not None) as listener:
+        if to_do:
+            _tell_undecidable(study, console)
+        with watcher(console, to_do, at_most=study.until is not None, phases=telling.verbose) as listener:
             ending = carry_out(
                 study,
                 runs,
@@ -76,11 +95,18 @@ def run_study(
                 only=only,
                 keep_going=keep_going,
                 retry_failed=retry_failed,
-                goes_on=deciding.goes_on if study.until else None,
+                goes_on=goes_on,
             )
-    _tell_failures(ending, console)
-    if ending.complete:
-        _conclude(results, console, report)
+    _tell_failures(ending)
+    concluded = _conclude(results, console, report, ending, telling) if ending.complete else None
+    tell(
+        {
+            "results": str(results),
+            "runs": {"complete": ending.complete, "failed": ending.failed, "left": ending.left, "made": ending.made},
+            "verdict": list(concluded.verdict) if concluded else [],
+            "report": str(results / REPORT) if concluded and report else None,
+        }
+    )
     return codes.SOME_FAILED if ending.failed or ending.left else codes.DONE
 
 
@@ -97,9 +123,16 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
     return Installed(probe_path(), (find() or build(say=say)) if used - in_process else NO_IMAGE)
 
 
-def _tell_failures(ending: Ending, console: Console) -> None:
+def _tell_undecidable(study: Study, console: Console) -> None:
+    from twinbed.cli.undecidable import undecidable
+
+    for each in undecidable(study):
+        console.print(f"Too few replicates to show {each.sentence()}.", style="yellow", highlight=False, soft_wrap=True)
+
+
+def _tell_failures(ending: Ending) -> None:
     if ending.failed:
-        console.print(
+        Console(stderr=True).print(
             f"{ending.failed} failed; each kept what it left in its folder. Make them again with --retry-failed.",
             style="red",
             highlight=False,
@@ -107,22 +140,56 @@ def _tell_failures(ending: Ending, console: Console) -> None:
         )
 
 
-def _conclude(results: Path, console: Console, report: bool) -> None:
-    """Tables, the verdict on standard output, the page."""
+def _conclude(results: Path, console: Console, report: bool, ending: Ending, telling: Telling) -> Conclusion:
+    """The verdict on standard output, and the page; both are as they were where all that they are made of is."""
+    file = results / REPORT
+    digest = made_of(results)
+    kept = Conclusion.kept(results)
+    if kept and kept.made_of == digest and (not report or (kept.page and kept.page == page_of(file))):
+        of = ending.complete + ending.failed + ending.left
+        console.print(
+            f"Nothing to do: {ending.complete} of {of} runs are complete, and nothing has changed since they were compared.",
+            highlight=False,
+            soft_wrap=True,
+        )
+        click.echo("\n".join(kept.verdict))
+    else:
+        kept = _compare(results, file if report else None, digest, console, telling)
+    if report and telling.quiet:
+        click.echo(str(file))
+    elif report:
+        console.print(f"Report: {file}", highlight=False, soft_wrap=True)
+    return kept
+
+
+def _compare(results: Path, file: Path | None, digest: str, console: Console, telling: Telling) -> Conclusion:
+    """Tables, the verdict on standard output, the page, if there is to be one; and what `_conclude` needs to know of them."""
     from twinbed.cli.extraction import extracted
     from twinbed.render import terminal
     from twinbed.render.output import write
     from twinbed.report.page import page
     from twinbed.report.scaling.analysis import scaling
     from twinbed.report.styles import sections, study_tables
-    from twinbed.report.terminal import conclusion
+    from twinbed.report.terminal import conclusion, in_short
 
+    def phase(name: str) -> None:
+        if telling.verbose:
+            console.print(name, highlight=False)
+
+    phase("extract")
     store = extracted(results)
+    phase("compare")
     compare = registry.analysis("compare")
     result = compare.run(store, compare.params())
     over_n = scaling(store)
-    conclusion(result, over_n, terminal.console())
-    if report:
-        file = results / "report.html"
+    in_lines = tuple(in_short(result, over_n))
+    if telling.quiet:
+        click.echo("\n".join(in_lines))
+    else:
+        conclusion(result, over_n, terminal.console())
+    if file:
+        phase("report")
         write(page(store, result, sections(store), study_tables(store, result), over_n), file)
-        console.print(f"Report: {file}", highlight=False, soft_wrap=True)
+    concluded = Conclusion(digest, in_lines, page_of(file) if file else None)
+    concluded.keep(results)
+    return concluded

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import click
 
+from twinbed.cli.envelope import tell
 from twinbed.contracts import exit_codes as codes
 from twinbed.hosts import packages
 from twinbed.hosts.process import run
@@ -34,11 +35,14 @@ def command(purposes: tuple[str, ...], yes: bool) -> int:
     """
     chosen = purposes or tuple(packages.FOR_USERS)
     wanted: list[packages.Need] = []
+    rows: list[dict[str, object]] = []
     for purpose in chosen:
         missing = packages.lacking(packages.PURPOSES[purpose])
         state = f"lacks {', '.join(need.shows for need in missing)}" if missing else "ok"
         click.echo(f"{purpose:<{max(map(len, chosen))}}  {state:<5}  {packages.FOR_USERS[purpose]}")
         wanted += missing
+        rows.append({"for": purpose, "lacks": [need.shows for need in missing], "about": packages.FOR_USERS[purpose]})
+    tell({"purposes": rows, "mend": packages.mend(wanted) if wanted else None, "installed": []})
     if not wanted:
         return codes.DONE
     whose = packages.distribution()
@@ -51,7 +55,9 @@ def command(purposes: tuple[str, ...], yes: bool) -> int:
         return codes.PREFLIGHT
     if os.geteuid() != 0:
         raise TwinbedError("only root can install packages", exit_code=codes.PREFLIGHT, advice=packages.mend(wanted))
-    return _install(whose, wanted)
+    code = _install(whose, wanted)
+    tell({"purposes": rows, "mend": None, "installed": list(packages.names(wanted, whose))})
+    return code
 
 
 def _install(whose: packages.Distribution, wanted: Sequence[packages.Need]) -> int:

@@ -24,16 +24,19 @@ def command(dry_run: bool, hosts: tuple[str, ...], ssh_config: Path | None, fold
     if hosts:
         _hosts(hosts, ssh_config, folder, dry_run)
         return
+    from twinbed.cli.envelope import tell
     from twinbed.hosts.error import HostError
     from twinbed.hosts.lab import leftovers, remove
     from twinbed.registry import PLUGINS
 
     dead = leftovers()
+    removed: list[str] = []
     for scratch, groups in dead:
         what = ", ".join(str(path) for path in (scratch, *groups) if path.exists())
         click.echo(f"{'would remove' if dry_run else 'removing'} {what}")
         if not dry_run:
             remove(scratch, groups)
+        removed.append(what)
     stays: list[str] = []
     elsewhere = [left for driver in PLUGINS.drivers.values() for left in driver.leftovers()]
     for left in elsewhere:
@@ -43,21 +46,26 @@ def command(dry_run: bool, hosts: tuple[str, ...], ssh_config: Path | None, fold
                 left.remove()
             except HostError as error:  # the others are swept all the same
                 stays.append(f"{left.what} stays: {error}")
+                continue
+        removed.append(left.what)
     if stays:
         raise click.ClickException("\n".join(stays))
+    tell({"dry_run": dry_run, "removed": removed})
     if not dead and not elsewhere:
         click.echo("Nothing to remove.")
 
 
 def _hosts(hosts: tuple[str, ...], config: Path | None, folder: str | None, dry_run: bool) -> None:
+    from twinbed.cli.envelope import tell
     from twinbed.hosts.lease import sweep
     from twinbed.hosts.session import FOLDER
     from twinbed.hosts.ssh import Address
 
-    count = 0
+    removed: list[str] = []
     for host in hosts:
         for lease in sweep(Address(host, host, config=config), folder or FOLDER, only_list=dry_run):
             click.echo(f"{'would undo' if dry_run else 'undid'} {lease} on {host}")
-            count += 1
-    if not count:
+            removed.append(f"{lease} on {host}")
+    tell({"dry_run": dry_run, "removed": removed})
+    if not removed:
         click.echo("Nothing to remove.")

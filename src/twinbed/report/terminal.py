@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rich.console import Console
 from rich.text import Text
 
 from twinbed.analyses.compare.result import Comparisons
 from twinbed.analyses.compare.terminal import verdict_table
+from twinbed.analyses.compare.words import SYMBOLS, nothing_compared, summaries
 from twinbed.report.scaling.result import Scaling
 from twinbed.report.scaling.words import recommendations, statements
 
@@ -16,6 +19,19 @@ def conclusion(result: Comparisons, over_n: Scaling | None, console: Console) ->
     verdict_table(result, console)
     if over_n:
         print_scaling(over_n, console)
+
+
+def in_short(result: Comparisons, over_n: Scaling | None) -> Iterator[str]:
+    """The verdicts and how many fit, a line each."""
+    of_testbeds = summaries(result)
+    for summary in of_testbeds:
+        yield f"{SYMBOLS[summary.verdict]} {summary.sentence}"
+        if summary.spread_sentence:
+            yield f"  {summary.spread_sentence}"
+    if not of_testbeds and not over_n:
+        yield f"Nothing to compare: {nothing_compared(result)}."
+    for text in recommendations(over_n) if over_n else ():
+        yield f"{text}."
 
 
 def print_scaling(scaling: Scaling, console: Console) -> None:

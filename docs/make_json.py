@@ -1,0 +1,157 @@
+"""Writes docs/json.md: ``python docs/make_json.py``. Every example in it was run, and its envelope read.
+
+Values are shown by their types, and of a list the first element alone, so that the page says what there is, not what one
+machine measured. A test runs the examples too, and holds their list against the commands that there are.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shlex
+import sys
+import tempfile
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+from twinbed.cli.envelope import SCHEMA, WITHOUT
+from twinbed.cli.main import run
+
+ROOT = Path(__file__).parents[1]
+STUDY = """study: demo
+testbeds: {a: {driver: fake, seed: 1}, b: {driver: fake, seed: 2}}
+workload: {kind: planted, features: 2}
+instruments: []
+factors: {testbed: [a, b], workload.rate: [1000, 2000]}
+replicates: 6
+"""
+CAPTURE = "http-short.pcap"
+EXAMPLES = {
+    "run": "demo.yaml",
+    "init": "mine.yaml --testbeds container",
+    "check": "demo.yaml",
+    "plan": "demo.yaml",
+    "compare": "results/demo",
+    "passport": "results/demo",
+    "explain": "results/demo",
+    "analyse anova": "results/demo",
+    "analyse regression": "results/demo --formula 'requests_per_second ~ testbed'",
+    "analyse stalls": "results/demo",
+    "advise": "results/demo",
+    "merge": "results/demo results/other -o results/both --rename other:a=c --rename other:b=d --dry-run",
+    "report": "results/demo --markdown",
+    "export": "results/demo -o exported --metrics",
+    "archive": "results/demo -o demo.zip",
+    "import": "exported/metrics -o results/imported --manifest exported/metrics/import.yaml --dry-run",
+    "flows": CAPTURE,
+    "connections": CAPTURE,
+    "match": f"{CAPTURE} {CAPTURE}",
+    "published list": "",
+    "published show": "ONL-3",
+    "published replay": "ONL-4",
+    "published audit": "",
+    "image list": "",
+    "setup": "container",
+    "studies": "",
+    "sweep": "--dry-run",
+}
+"""Command -> the rest of a command line. Others of the same group print theirs in the same way."""
+WIDTH = 120
+HEAD = f"""# JSON of every command
+
+Made by `python docs/make_json.py`, which runs every example.
+
+`--json` prints what a command came to as one JSON document on standard output:
+
+```json
+{{"twinbed": {{"schema": {SCHEMA}, "version": "..."}}, "command": "compare", "result": ...}}
+```
+
+- `result` is what `--format json` prints, where a command has that; `--format json` stays as it is, without an envelope. Of
+  another command it is what was done: which files were written, how many runs were made.
+- `schema` is the version of the envelope and of all results. It grows when a member is taken away or means something else.
+  Members may be added without that: pass over what you do not know.
+- With `-o FILE` a command that writes its output to FILE writes the bare result there; the envelope then says
+  `{{"written": ["FILE"]}}`.
+- Errors are text on standard error, and nothing is on standard output; exit codes are the same as without it
+  ([commands](commands.md)). Progress goes to standard error too. What is cut off in the middle is no whole document.
+
+Below, `text`, `number` and `yes or no` stand for values, and of a list there is the first element.
+"""
+
+
+def prepared() -> None:
+    """In the current folder: the study of the examples, carried out twice, and a capture."""
+    Path("demo.yaml").write_text(STUDY)
+    Path(CAPTURE).write_bytes((ROOT / "tests" / "golden" / "captures" / CAPTURE).read_bytes())
+    for options in ((), ("-o", "results/other", "--no-report")):
+        with redirect_stdout(io.StringIO()):
+            assert run(["run", "demo.yaml", "-q", *options]) == 0
+
+
+def output(arguments: list[str]) -> tuple[int, str]:
+    """The exit code of a command line, and what it wrote to standard output."""
+    taken = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    with redirect_stdout(taken), redirect_stderr(io.StringIO()) as errors:
+        code = run(arguments)
+    text = taken.buffer.getvalue().decode()  # type: ignore[attr-defined]
+    if not text:
+        raise AssertionError(f"twinbed {shlex.join(arguments)}: exit code {code}: {errors.getvalue()}")
+    return code, text
+
+
+def line(command: str, *options: str) -> list[str]:
+    """The words of an example's command line."""
+    return [*command.split(), *shlex.split(EXAMPLES[command]), *options]
+
+
+def shape(value: object) -> object:
+    """What a value is made of."""
+    if isinstance(value, dict):
+        return {name: shape(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [shape(each) for each in value[:1]]
+    if isinstance(value, bool):
+        return "yes or no"
+    return "number" if isinstance(value, int | float) else "text" if isinstance(value, str) else None
+
+
+def laid_out(value: object, indent: str = "") -> str:
+    """JSON of which what fits is on one line."""
+    line = json.dumps(value, ensure_ascii=False)
+    if len(indent + line) <= WIDTH or not isinstance(value, dict | list) or not value:
+        return line
+    inner = f"{indent}  "
+    names = [f"{json.dumps(name)}: " for name in value] if isinstance(value, dict) else [""] * len(value)
+    lines: list[str] = []
+    for name, each in zip(names, value.values() if isinstance(value, dict) else value, strict=True):
+        member = name + laid_out(each, inner)
+        if lines and "\n" not in lines[-1] + member and len(f"{inner}{lines[-1]}, {member}") < WIDTH:
+            lines[-1] += f", {member}"
+        else:
+            lines.append(member)
+    brackets = "{}" if isinstance(value, dict) else "[]"
+    return f"{brackets[0]}\n{inner}" + f",\n{inner}".join(lines) + f"\n{indent}{brackets[1]}"
+
+
+def text() -> str:
+    """The page."""
+    parts = [HEAD, "\n## Commands without it\n\n", *(f"- `{name}`: {reason}.\n" for name, reason in WITHOUT.items())]
+    for command in EXAMPLES:
+        words = line(command, "--json")
+        result = json.loads(output(words)[1])["result"]
+        parts.append(f"\n## {command}\n\n`twinbed {shlex.join(words)}`\n\n```json\n{laid_out(shape(result))}\n```\n")
+    return "".join(parts)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="twinbed-json-") as folder:
+        os.chdir(folder)
+        prepared()
+        made = text()
+    (ROOT / "docs" / "json.md").write_text(made, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+"""What a study came to, kept beside its tables, so that `twinbed run` with nothing to do makes no page again.
+
+It holds as long as everything that it was made of is the same: this program, the study, its runs, what was measured of its
+links, and the calibrations beside them. Documents count by their content, files of runs by size and time of change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import twinbed
+from twinbed.model.error import TwinbedError
+from twinbed.model.interim import FILE as INTERIM_FILE
+from twinbed.observations.predictable import FOLDER as CALIBRATIONS
+from twinbed.results.store import FROZEN
+
+FILE = Path("tables", "conclusion.json")
+"""It goes with the tables, where somebody deletes these to have all made anew."""
+_DOCUMENTS = ("study.yaml", "study.json", INTERIM_FILE, FROZEN)
+_FOLDERS = ("runs", "links", CALIBRATIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """``verdict`` are the lines that say it in a word; ``page`` is that of the report's file, None where none was written."""
+
+    made_of: str
+    verdict: tuple[str, ...]
+    page: str | None
+
+    @classmethod
+    def kept(cls, results: Path) -> Conclusion | None:
+        """The one that was kept; None where there is none that can be read, as it is made again at little cost."""
+        try:
+            data = json.loads((results / FILE).read_bytes())
+            return cls(str(data["made_of"]), tuple(map(str, data["verdict"])), data["page"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def keep(self, results: Path) -> None:
+        """Raises TwinbedError where it cannot be written."""
+        file = results / FILE
+        partial = file.with_name(f".{file.name}.partial")
+        try:
+            file.parent.mkdir(exist_ok=True)
+            partial.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            partial.replace(file)
+        except OSError as error:
+            raise TwinbedError(
+                f"{file} cannot be written: {error.strerror}", advice="make room or give write access, then try again"
+            ) from error
+
+
+def made_of(results: Path, package: Path = Path(twinbed.__file__).parent) -> str:
+    """Digest of all that the verdict and the page follow from."""
+    digest = hashlib.sha256(twinbed.__version__.encode())
+    for file in sorted(_sources(package)):
+        digest.update(f"\0{file.relative_to(package)}\0".encode() + file.read_bytes())
+    for name in _DOCUMENTS:
+        file = results / name
+        digest.update(f"\0{name}\0".encode() + (file.read_bytes() if file.is_file() else b""))
+    for name in _FOLDERS:
+        for line in sorted(_files(f"{results}/{name}", name)):
+            digest.update(f"\0{line}".encode(errors="surrogateescape"))
+    return digest.hexdigest()
+
+
+def page_of(file: Path) -> str | None:
+    """What tells a page that was changed since: its size and time of change. None where it is not there."""
+    try:
+        about = file.stat()
+    except OSError:
+        return None
+    return f"{about.st_size} {about.st_mtime_ns}"
+
+
+def _sources(package: Path) -> Iterator[Path]:
+    """This program: its modules, the compiled core, and the data that come with it."""
+    for folder, subfolders, names in os.walk(package):
+        subfolders[:] = [each for each in subfolders if each != "__pycache__"]
+        yield from (Path(folder, name) for name in names)
+
+
+def _files(folder: str, shown: str) -> Iterator[str]:
+    """A line a file: its name, size and time of change. Names that start with a dot are runs that never finished."""
+    try:
+        entries = list(os.scandir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            yield from _files(entry.path, f"{shown}/{entry.name}")
+        else:
+            about = entry.stat(follow_symlinks=False)
+            yield f"{shown}/{entry.name}\0{about.st_size}\0{about.st_mtime_ns}"
