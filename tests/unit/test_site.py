@@ -1,4 +1,4 @@
-"""The manual as a site: it builds without a warning, has every page, asks nothing of another host, and its links lead somewhere."""
+"""The manual as a site: it builds without a warning, has every page, asks nothing of another host, and no link is dead."""
 
 from __future__ import annotations
 
