@@ -1,4 +1,4 @@
-"""Every command line of the tutorial and the how-to guides is one that twinbed has; those that need no privileges do what they should."""
+"""Command lines of the tutorial and the how-to guides are such as twinbed has; those that need no privileges do as they should."""
 
 from __future__ import annotations
 
