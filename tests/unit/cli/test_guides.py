@@ -1,4 +1,4 @@
-"""Command lines of the tutorial and the how-to guides are such as twinbed has; those that need no privileges do as they should."""
+"""Command lines of the tutorial and how-to guides are such as twinbed has; those that need no privileges do as they should."""
 
 from __future__ import annotations
 
