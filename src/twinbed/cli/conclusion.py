@@ -83,7 +83,7 @@ def _sources(package: Path) -> Iterator[Path]:
     """This program: its modules, the compiled core, and the data that come with it."""
     for folder, subfolders, names in os.walk(package):
         subfolders[:] = [each for each in subfolders if each != "__pycache__"]
-        yield from (Path(folder, name) for name in names)
+        yield from (file for name in names if (file := Path(folder, name)).is_file())
 
 
 def _files(folder: str, shown: str) -> Iterator[str]:

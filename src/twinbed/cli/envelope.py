@@ -102,7 +102,7 @@ def _head(context: click.Context) -> str:
 
 
 class _After(io.BufferedIOBase):
-    """Writes what it gets to an output, after a beginning, which comes with the first byte."""
+    """Writes a JSON document to an output, after a beginning. What is said when the result went to a file is left out."""
 
     name = "<stdout>"
 
@@ -115,7 +115,9 @@ class _After(io.BufferedIOBase):
 
     def write(self, data: object) -> int:
         view = memoryview(data).cast("B")  # type: ignore[arg-type]
-        if view and not self.begun:
+        if not self.begun:
+            if bytes(view[:1]) not in (b"{", b"["):
+                return len(view)
             self.begun = True
             self._output.write(self._beginning)
         return self._output.write(view)

@@ -61,7 +61,7 @@ def command(first: Path, second: Path, mtu: int, tunnels: bool, style: str | Non
         captures.write(unknown_table(table) if summary["nothing_matched"] else table, style, output)
     if summary["nothing_matched"]:
         # Not among rows that a program reads.
-        click.echo(f"Nothing in common: {summary['nothing_matched']}", err=style != "text")
+        click.echo(f"Nothing in common: {summary['nothing_matched']}", err=style != "text" and output is None)
     else:
         click.echo(f"{summary['matches']:,} packets found in both", err=True)
     offset = summary["clock_offset_if_symmetric_s"]

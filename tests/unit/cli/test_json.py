@@ -88,6 +88,15 @@ def test_a_file_gets_the_bare_result(folder: Path) -> None:
     assert (folder / "stalls.txt").read_text() == bare
 
 
+def test_what_is_said_beside_a_file_is_left_out(folder: Path) -> None:
+    """`match` says on standard output that captures share nothing, where its rows go to a file."""
+    other = DOCS.parent / "tests" / "golden" / "captures" / "http-ipv6.pcap"
+    code, text = MADE["output"](["match", MADE["CAPTURE"], str(other), "-o", "rows.json", "--json"])
+    assert code == codes.NOTHING_SHARED
+    assert json.loads(text)["result"] == {"written": ["rows.json"]}
+    assert json.loads((folder / "rows.json").read_text())
+
+
 def test_an_error_is_text_elsewhere(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for wrong in (["compare", "nowhere"], ["report", "nowhere"]):
         code = run(wrong)
