@@ -1,4 +1,4 @@
-"""Every command line of the tutorial and the how-to guides is one that twinbed has; those that need no privileges do what they should."""
+"""Every command line of the tutorial and the guides is one that there is; those that need no privileges do what they should."""
 
 from __future__ import annotations
 
