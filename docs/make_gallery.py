@@ -19,10 +19,10 @@ HEAD = """# Studies to begin with
 
 Made by `python docs/make_gallery.py` from the studies in `studies/`, which every installation has.
 
-Each study asks one question. Its profile `quick` is a first look that ends in minutes on a small machine; the whole study
-may take hours. Times are what `twinbed plan` estimates. `twinbed studies NAME` prints the file of a study, with the reasons for
-what it does; `twinbed studies NAME -o FILE` copies it, to change it. The reference testbed is in bold;
-[testbeds.md](testbeds.md) has the drivers.
+Each study asks one question. Its profile `quick` is a first look that ends in minutes on a small machine; the
+whole study may take hours. Times are what `twinbed plan` estimates. `twinbed studies NAME` prints the file of
+a study, with the reasons for what it does; `twinbed studies NAME -o FILE` copies it, to change it. The
+reference testbed is in bold; [testbeds.md](testbeds.md) has the drivers.
 
 | study | time, quick | question |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""The manual as a site: it builds without a warning, has every page, asks nothing of another host, and no link is dead."""
+"""The manual as a site: it builds without a warning, has every page, asks no other host, and links lead somewhere."""
 
 from __future__ import annotations
 

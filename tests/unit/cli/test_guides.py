@@ -1,4 +1,4 @@
-"""Command lines of the tutorial and how-to guides are such as twinbed has; those that need no privileges do as they should."""
+"""Every command line of the tutorial and the guides is one that there is; those that need no privileges do what they should."""
 
 from __future__ import annotations
 
