@@ -57,7 +57,7 @@ def test_a_wrong_study_names_every_mistake_and_its_place(tmp_path: Path) -> None
 def test_a_study_that_is_not_there(tmp_path: Path) -> None:
     done = twinbed("run", tmp_path / "none.yaml")
     assert done.returncode == 2
-    assert done.stderr.strip().endswith("none.yaml: No such file or directory")
+    assert "none.yaml: No such file or directory\n  `twinbed studies` lists those that come with twinbed" in done.stderr
 
 
 def test_a_missing_tool_is_named_with_its_package(tmp_path: Path) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from twinbed.model.caution import Caution
-from twinbed.model.interim import InterimAnalysis
 from twinbed.model.result import Interval
 from twinbed.model.run import Level, level_text
 from twinbed.render.quantities import NONE
+
+if TYPE_CHECKING:
+    from twinbed.model.interim import InterimAnalysis
 
 LAYERS = {
     "application": "Application: what the user of the service sees",

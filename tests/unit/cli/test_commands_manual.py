@@ -5,6 +5,7 @@ from __future__ import annotations
 import runpy
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,11 @@ MADE = runpy.run_path(str(DOCS / "make_commands.py"))
 
 
 def test_the_reference_is_what_commands_say() -> None:
-    assert (DOCS / "commands.md").read_text(encoding="utf-8") == MADE["text"](), "run: python docs/make_commands.py"
+    """In a process of its own: click keeps the names of a command's help option from whoever asked first."""
+    made = "import runpy, sys; sys.stdout.write(runpy.run_path(sys.argv[1])['text']())"
+    command = [sys.executable, "-c", made, str(DOCS / "make_commands.py")]
+    text = subprocess.run(command, capture_output=True, text=True, check=True, encoding="utf-8").stdout
+    assert (DOCS / "commands.md").read_text(encoding="utf-8") == text, "run: python docs/make_commands.py"
 
 
 def test_examples_keep_their_lines() -> None:

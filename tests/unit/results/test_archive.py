@@ -239,7 +239,7 @@ def test_what_is_said_of_an_archive_names_it_and_not_where_it_was_unpacked(
     assert capsys.readouterr().err.startswith(f"twinbed: {file} has no metric 'nix'\n")
     assert run(["analyse", "contention", str(file)]) == 2
     assert capsys.readouterr().err.startswith(f"twinbed: {file}: no number of pairs varies\n")
-    with pytest.raises(tb.TwinbedError, match=f"^{file} has no table nix$"):
+    with pytest.raises(tb.TwinbedError, match=f"^{file} has no table nix\\n"):
         tb.open(file).table("nix")
 
 

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from twinbed.analyses.compare.two import Two
 
 
+_A_LINE = 10_000
+"""Columns: more than any sentence has."""
+
+
 @click.command(name="compare")
 @click.argument("sides", metavar="RESULTS [LATER]", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
@@ -138,7 +142,9 @@ def _print_text(result: Comparisons, shown: list[Comparison], asked: bool, quiet
     from twinbed.render.terminal import console
 
     if quiet:
-        verdict_lines(result, console())
+        whole = console()
+        whole.width = _A_LINE  # one for each testbed, which a program reads
+        verdict_lines(result, whole)
     else:
         verdict_table(result, console(), shown if asked else None, two.lines() if two else ())
 

@@ -210,7 +210,7 @@ def test_compare_says_what_is_predictable(tmp_path: Path, capsys: pytest.Capture
     for row in different:
         if row["predictable"] is not None:
             assert "but predictable: ±" in row["because"] and row["predictable"] < 0.3
-    run(["compare", str(folder)])
+    run(["compare", str(folder), "--all"])
     assert "but predictable: ±" in " ".join(capsys.readouterr().out.split())
     page = tmp_path / "report.html"
     run(["report", str(folder), "-o", str(page)])
