@@ -4,51 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from twinbed.model.caution import Caution
 from twinbed.model.error import TwinbedError
-from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record, Settings
 from twinbed.model.run import Level, level_text
 from twinbed.model.tables import TESTBED, Outline, Planned, Tables
+from twinbed.model.view import View
 from twinbed.observations.numbered import of_pairs
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 ON = "on testbed"
 """What the testbed is called where it is one factor of cells among others."""
 
 
 @dataclass(frozen=True)
-class _Held:
+class _Held(View):
     """Tables of which outline, plan and records say otherwise what is compared with what."""
 
-    tables: Tables
     outline: Outline
     planned: Sequence[Planned]
     records: Sequence[Record]
-
-    @property
-    def shown(self) -> Path:
-        return self.tables.shown
-
-    @property
-    def cautions(self) -> Sequence[Caution]:
-        return self.tables.cautions
-
-    @property
-    def other_settings(self) -> int:
-        return self.tables.other_settings
-
-    @property
-    def link_checks(self) -> Sequence[LinkCheck]:
-        return self.tables.link_checks
-
-    def table(self, name: str) -> pa.Table:
-        return self.tables.table(name)
 
 
 def varied(tables: Tables) -> Mapping[str, Sequence[Level]]:
