@@ -14,6 +14,7 @@ def extracted(results: Path, *, all_settings: bool = False) -> Store:
     """The opened results folder, or archive of one: the runs of the study as it stands, or all that there are. Progress goes to
     standard error, if that is a terminal."""
     from twinbed import registry
+    from twinbed.cli.on import executor
     from twinbed.results.archive.unpack import folder_of
     from twinbed.results.extract import extract
 
@@ -23,5 +24,5 @@ def extracted(results: Path, *, all_settings: bool = False) -> Store:
         elif total == done and sys.stderr.isatty():
             click.echo("\r" + " " * 60 + "\r", err=True, nl=False)
 
-    store = extract(folder_of(results), registry.PLUGINS.read, registry.PLUGINS.accompanying, progress, results)
+    store = extract(folder_of(results), registry.PLUGINS.read, registry.PLUGINS.accompanying, progress, results, executor())
     return store if all_settings else store.as_it_stands()

@@ -86,6 +86,7 @@ def command(folder: Path, output: Path | None, dry_run: bool, style: str, **opti
     """
     from twinbed import registry
     from twinbed.cli.import_tables import as_data, print_csv, print_text
+    from twinbed.cli.on import executor
     from twinbed.imports.build import before, build
     from twinbed.imports.layout.run_key import ImportRefused
     from twinbed.imports.survey import survey
@@ -95,9 +96,8 @@ def command(folder: Path, output: Path | None, dry_run: bool, style: str, **opti
     request, about = _asked(folder, output, options, study)
     if output is None and not dry_run and request.assigner is not None:
         raise ImportRefused("where to? -o RESULTS is missing", advice="or look first, with --dry-run")
-    surveyed = survey(
-        _with(request, {each.id: each.replicate for each in records}), registry.PLUGINS.formats, _progress("reading files")
-    )
+    request = _with(request, {each.id: each.replicate for each in records})
+    surveyed = survey(request, registry.PLUGINS.formats, _progress("reading files"), executor())
     data = as_data(surveyed, about)
     written = None
     if not dry_run:

@@ -1,5 +1,5 @@
 """Groups of commands whose modules are imported only when they are used, so that ``--help`` is quick. Each gets
-its --json here.
+its --json and --on here.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import click
 
 from twinbed.analyses import ANALYSES
 from twinbed.cli.envelope import with_json
+from twinbed.cli.on import with_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class LazyGroup(click.Group):
         command = getattr(importlib.import_module(lazy.module), lazy.attribute)
         if not isinstance(command, click.Command):
             raise TypeError(f"{lazy.module}.{lazy.attribute} is not a command")
-        return with_json(command, cmd_name)
+        return with_json(with_on(command, cmd_name), cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -1,22 +1,19 @@
-"""Reads each file once, in processes side by side: its hash, its kind, and what its format says of it."""
+"""Reads each file once, several side by side: its hash, its kind, and what its format says of it."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import signal
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from twinbed.contracts.format import Format, FormatError, Measurement, RunKey
+from twinbed.executor import Executor, Here
 from twinbed.imports.layout.fences import opened_fence
 from twinbed.imports.layout.names import shown
-from twinbed.imports.layout.run_key import ImportRefused
 from twinbed.imports.text.also import also_holds, closed, others_in
 from twinbed.imports.text.flaws import one_line_each
 from twinbed.imports.text.source import HEAD_BYTES, File, why_a_bomb
@@ -85,54 +82,42 @@ class ScannedFile:
         return any(piece.flaw_count or piece.cautions for piece in self.pieces)
 
 
+@dataclass(frozen=True, slots=True)
+class _Task:
+    root: str
+    requests: Sequence[ScanRequest]
+    formats: Mapping[str, Format]
+
+    def __repr__(self) -> str:
+        return ", ".join(shown(wanted.path) for wanted in self.requests)
+
+
 def scan_files(
     folder: Path,
     requests: Sequence[ScanRequest],
     formats: Mapping[str, Format],
     sizes: Mapping[str, int],
     on_progress: Callable[[int, int], None] = lambda done, total: None,
+    executor: Executor | None = None,
 ) -> list[ScannedFile]:
-    """Each of ``requests``, in their order. What a file is never raises; a reader that is killed raises ImportRefused."""
+    """Each of ``requests``, in their order, read by ``executor`` (None: this process). What a file is never raises; one that
+    every reader is killed by raises WorkerLost."""
     root = os.path.realpath(folder)
-    processes = min(len(os.sched_getaffinity(0)), 8)
+    tasks = [_Task(root, requests[start : start + CHUNK], formats) for start in range(0, len(requests), CHUNK)]
+    small = sum(sizes.get(wanted.path, 0) for wanted in requests if wanted.read) < ALONE_BYTES
     files: list[ScannedFile] = []
-    if processes == 1 or sum(sizes.get(wanted.path, 0) for wanted in requests if wanted.read) < ALONE_BYTES:
-        for wanted in requests:
-            files.append(_scan(root, wanted, formats))
-            on_progress(len(files), len(requests))
-        return files
-    pool = ProcessPoolExecutor(processes, initializer=_begin, initargs=(root, formats))
-    try:
-        for one in pool.map(_scanned, requests, chunksize=CHUNK):
-            files.append(one)
-            on_progress(len(files), len(requests))
-    except BrokenProcessPool:
-        near = ", ".join(shown(wanted.path) for wanted in requests[len(files) : len(files) + 3])
-        raise ImportRefused(
-            f"a reader was ended from outside after {len(files)} of {len(requests)} files, near {near}",
-            exit_code=1,
-            advice="memory may have run out: look at the kernel log, and import the largest files apart",
-        ) from None
-    finally:
-        pool.shutdown(cancel_futures=True)
+    for some in (Here() if small or executor is None else executor).map(_scanned, tasks):
+        files += some
+        on_progress(len(files), len(requests))
     return files
 
 
 _usual: list[str] = []
 """The kind of the last file that was recognised."""
-_ground: list[tuple[str, Mapping[str, Format]]] = []
-"""The folder and the formats that a reader process works with."""
 
 
-def _begin(root: str, formats: Mapping[str, Format]) -> None:
-    _ground[:] = [(root, formats)]
-    # Ctrl-C goes to all processes of the terminal; this one is ended by the one that started it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _scanned(wanted: ScanRequest) -> ScannedFile:
-    root, formats = _ground[0]
-    return _scan(root, wanted, formats)
+def _scanned(task: _Task) -> list[ScannedFile]:
+    return [_scan(task.root, wanted, task.formats) for wanted in task.requests]
 
 
 def _scan(root: str, wanted: ScanRequest, formats: Mapping[str, Format]) -> ScannedFile:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from twinbed.contracts.format import Format
+from twinbed.executor import Executor
 from twinbed.imports.layout.fences import Fence, fences_of, is_markdown
 from twinbed.imports.layout.infer_pattern import propose
 from twinbed.imports.layout.manifest import Listed
@@ -49,9 +50,12 @@ class Survey:
 
 
 def survey(
-    request: Request, formats: Mapping[str, Format], on_progress: Callable[[int, int], None] = lambda done, total: None
+    request: Request,
+    formats: Mapping[str, Format],
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+    executor: Executor | None = None,
 ) -> Survey:
-    """Raises ImportRefused where nothing can be done with the folder."""
+    """``executor`` reads the files (None: this process). Raises ImportRefused where nothing can be done with the folder."""
     entries, left = walk(request.folder, request.most, request.without)
     if not entries:
         left_text = f"; {len(left)} are left out, such as {shown(left[0].path)}, which {left[0].reason}" if left else ""
@@ -68,7 +72,7 @@ def survey(
     file_key |= changed
     read_below = {path for paths in below.values() for path in paths}
     requests = [_scan_request(path, file_key.get(path), below.get(path, ())) for path in paths if path not in read_below]
-    scanned = scan_files(request.folder, requests, formats, sizes, on_progress)
+    scanned = scan_files(request.folder, requests, formats, sizes, on_progress, executor)
     candidates = [Candidate(file_key[each.path], each) for each in scanned if each.path in file_key]
     passed = {each.scanned.path for each in candidates if each.file_key.optional and not each.scanned.format}
     planned = plan(

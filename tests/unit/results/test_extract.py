@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from synthetic_results import planted_response, write_run, write_study
 from twinbed.cli.main import run as main
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.params import InstrumentParams
+from twinbed.executor.local import Processes
 from twinbed.metrics.metric import Layer, Metric, Value
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
@@ -358,7 +360,7 @@ def test_a_part_that_is_cut_short_is_read_anew(tmp_path: Path) -> None:
 def test_batches_and_threads_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, many = study(tmp_path / "one", 7), study(tmp_path / "many", 7)
     expected = values(extract(one, {"planted": planted}, {}))
-    monkeypatch.setattr("twinbed.results.extract.BATCH_RUNS", 3)
+    monkeypatch.setattr("twinbed.results.extract.BATCH_RUNS", range(3, 4))
     monkeypatch.setattr("twinbed.results.extract.THREADS_FROM_BYTES", 0)
     steps: list[tuple[int, int]] = []
     store = extract(many, {"planted": planted}, {}, lambda done, total: steps.append((done, total)))
@@ -414,3 +416,26 @@ def test_the_record_of_a_run_is_a_plain_file(kind: str, tmp_path: Path) -> None:
     store = Store.open(folder)
     assert [caution.kind for caution in store.cautions] == [Kind.UNREADABLE]
     assert record.parent.name not in {each.id for each in store.records}
+
+
+def test_tables_are_the_same_bytes_whatever_reads_them_and_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("twinbed.results.extract.BATCH_RUNS", range(10, 11))
+    one, many = (study(tmp_path / name, 80) for name in ("one", "many"))
+    extract(one, {"planted": planted}, {})
+    killed: list[int] = []
+
+    def kill(done: int, total: int) -> None:
+        """One worker, twice."""
+        if done in (10, 40):
+            (children,) = Path(f"/proc/{os.getpid()}/task/{os.getpid()}").glob("children")
+            killed.append(int(children.read_text().split()[-1]))
+            os.kill(killed[-1], signal.SIGKILL)
+
+    extract(many, {"planted": planted}, {}, kill, executor=Processes(2))
+    assert len(killed) == 2
+    assert files_below(one / "tables") == files_below(many / "tables")
+    assert len(extract(many, {"planted": planted}, {}).parts()) == 8
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*.parquet"))}

@@ -1,7 +1,9 @@
 """Artifacts to tables: reads every run that is new or changed, and writes Parquet below ``tables``.
 
-Doing it again does nothing.  Interrupting it loses the batch in hand.  Failed runs get a row among the runs, and no values.
-Large artifacts are read by several threads, since the compiled readers work outside Python's lock.
+Doing it again does nothing.  Interrupting it loses the batches in hand.  Failed runs get a row among the runs, and no values.
+A batch of runs is a task for an executor, and makes a part of the tables. Batches follow from the runs alone, so that the
+parts are the same whatever reads them.  Large artifacts are read by several threads, since the compiled readers work outside
+Python's lock.
 """
 
 from __future__ import annotations
@@ -18,15 +20,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from twinbed.contracts.plugins import AnyWorkload
+from twinbed.executor import Executor, Here
 from twinbed.results.extract.key import code_key, run_key, sizes
 from twinbed.results.extract.rows import Extraction, Measuring, Outcome, Readers, RunRows, extractions, read_run
 from twinbed.results.store import Store, StoreError
 
 if TYPE_CHECKING:
     from twinbed.model.record import Record
+    from twinbed.results.extract.parts import Part
 
-BATCH_RUNS = 2000
-BATCH_BYTES = 2**30
+BATCH_RUNS = range(100, 2001)
+"""Fewer than the first are not worth a worker of their own; more than the last are much to lose, and to hold."""
+BATCHES = 32
+"""So many, where that gives batches of such numbers of runs: there is work for several workers, and parts stay few."""
+BATCH_BYTES = 2**28
+"""Of artifacts: many of runs that are large."""
 THREADS_FROM_BYTES = 32 * 2**20
 """A batch with fewer bytes of artifacts is read faster by one thread."""
 
@@ -46,18 +54,26 @@ class _Job:
         return read_run(self.folder, self.record, self.key, self.sizes, of_run, outcomes)
 
 
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    jobs: Sequence[_Job]
+    plugins: Readers
+
+
 def extract(
     results: Path,
     workloads: Mapping[str, AnyWorkload],
     accompanying: Mapping[str, Measuring],
     on_progress: Callable[[int, int], None] | None = None,
     shown: Path | None = None,
+    executor: Executor | None = None,
 ) -> Store:
     """Brings the tables of a results folder up to date and returns the folder, opened.
 
     ``workloads`` and ``accompanying`` (instruments, background loads) are plugins by name. ``on_progress`` is called with runs
     read and runs to read.  Results whose artifacts were left out of an archive are taken as they are.  ``shown`` is the archive
-    that ``results`` was unpacked from, if it was.  Raises StoreError where ``results`` is not a results folder.
+    that ``results`` was unpacked from, if it was.  ``executor`` reads the artifacts (None: this process): its workers must see
+    ``results`` at the same path.  Raises StoreError where ``results`` is not a results folder.
     """
     store = Store.open(results, shown)
     if store.frozen:
@@ -69,7 +85,7 @@ def extract(
         return store
     try:
         with _locked(tables):
-            _update(tables, jobs, Readers(workloads, accompanying), on_progress)
+            _update(tables, jobs, Readers(workloads, accompanying), executor or Here(), on_progress)
     except OSError as error:
         raise StoreError(
             f"{store.shown / 'tables'} cannot be written: {store.named(error)}",
@@ -78,16 +94,23 @@ def extract(
     return store
 
 
-def _update(tables: Path, jobs: Mapping[str, _Job], plugins: Readers, on_progress: Callable[[int, int], None] | None) -> None:
+def _update(
+    tables: Path,
+    jobs: Mapping[str, _Job],
+    plugins: Readers,
+    executor: Executor,
+    on_progress: Callable[[int, int], None] | None,
+) -> None:
     from twinbed.results.extract.parts import write_part
 
     todo = _todo(tables, jobs)
+    batches = [_Batch(batch, plugins) for batch in _batches(todo)]
+    # A single one is read where it is: no worker need be started for it.
+    parts = executor.map(_read, batches) if len(batches) > 1 else map(_read, batches)
     done = 0
-    for batch in _batches(todo):
-        for job in batch:
-            _refuse_strange(job.folder)
-        write_part(tables, list(_read(batch, plugins)))
-        done += len(batch)
+    for batch, part in zip(batches, parts, strict=True):
+        write_part(tables, part)
+        done += len(batch.jobs)
         if on_progress is not None:
             on_progress(done, len(todo))
 
@@ -147,10 +170,11 @@ def _todo(tables: Path, jobs: Mapping[str, _Job]) -> list[_Job]:
 
 
 def _batches(jobs: Sequence[_Job]) -> Iterator[list[_Job]]:
+    most = min(max(-(-len(jobs) // BATCHES), BATCH_RUNS.start), BATCH_RUNS.stop - 1)
     batch: list[_Job] = []
     held = 0
     for job in jobs:
-        if batch and (len(batch) == BATCH_RUNS or held + job.bytes > BATCH_BYTES):
+        if batch and (len(batch) == most or held + job.bytes > BATCH_BYTES):
             yield batch
             batch, held = [], 0
         batch.append(job)
@@ -159,11 +183,19 @@ def _batches(jobs: Sequence[_Job]) -> Iterator[list[_Job]]:
         yield batch
 
 
-def _read(batch: Sequence[_Job], plugins: Readers) -> Iterator[RunRows]:
+def _read(batch: _Batch) -> Part:
+    from twinbed.results.extract.parts import part_of
+
+    for job in batch.jobs:
+        _refuse_strange(job.folder)
+    return part_of(list(_rows(batch.jobs, batch.plugins)))
+
+
+def _rows(jobs: Sequence[_Job], plugins: Readers) -> Iterator[RunRows]:
     """Where there is much to read, each plugin's files of each run are read by themselves, so that one large run keeps several
     cores busy too."""
-    planned = [(job, job.folder / "artifacts", extractions(job.record, plugins)) for job in batch]
-    if sum(job.bytes for job in batch) < THREADS_FROM_BYTES:
+    planned = [(job, job.folder / "artifacts", extractions(job.record, plugins)) for job in jobs]
+    if sum(job.bytes for job in jobs) < THREADS_FROM_BYTES:
         for job, artifacts, of_run in planned:
             yield job.rows(of_run, [partial(each.read, artifacts) for each in of_run])
         return

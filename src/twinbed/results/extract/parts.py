@@ -14,7 +14,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -51,8 +52,16 @@ APPLIED = pa.schema([(name, _TEXT) for name in ("run", "subject", "setting", "as
 OURS = ("metrics", "cautions", "facts", "applied", "runs")
 
 
-def write_part(tables: Path, batch: Sequence[RunRows]) -> None:
-    """Writes a batch of runs as one part."""
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part that is not written yet: its file's name, and its files' contents by table."""
+
+    name: str
+    files: Mapping[str, bytes]
+
+
+def part_of(batch: Sequence[RunRows]) -> Part:
+    """A batch of runs as one part."""
     written: dict[str, pa.Table] = {
         "metrics": _table(METRICS, (_metric(rows, value, metric) for rows in batch for value, metric in rows.values)),
         "cautions": _table(
@@ -69,7 +78,13 @@ def write_part(tables: Path, batch: Sequence[RunRows]) -> None:
                 raise TypeError(f"a plugin's table cannot be called {name}")
             own.setdefault(name, []).append(table.add_column(0, "run", pa.repeat(pa.scalar(rows.record.id), table.num_rows)))
     written |= {name: pa.concat_tables(parts, promote_options="permissive") for name, parts in own.items()}
-    _commit(tables, written, _table(RUNS, (_run(rows) for rows in batch)))
+    return _part(written, _table(RUNS, (_run(rows) for rows in batch)))
+
+
+def write_part(tables: Path, part: Part) -> None:
+    """Writes its files, that of the runs last."""
+    for name in sorted(part.files, key=lambda name: name == "runs"):
+        _write(tables / name / part.name, part.files[name])
 
 
 def read_keys(tables: Path) -> dict[str, dict[str, str]]:
@@ -95,7 +110,7 @@ def prune(tables: Path, part: str, keep: Iterable[str]) -> None:
         except (OSError, pa.ArrowException):
             kept = {}
         if "runs" in kept:
-            _commit(tables, kept, kept.pop("runs"))
+            write_part(tables, _part(kept, kept.pop("runs")))
     for name in sorted(files, key=lambda name: name != "runs"):
         files[name].unlink(missing_ok=True)
 
@@ -112,19 +127,24 @@ def remove_orphans(tables: Path) -> None:
             file.unlink(missing_ok=True)
 
 
-def _commit(tables: Path, written: dict[str, pa.Table], runs: pa.Table) -> None:
+def _part(written: Mapping[str, pa.Table], runs: pa.Table) -> Part:
     identity = json.dumps([runs["run"].to_pylist(), runs["key"].to_pylist()])
-    part = f"part-{hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()}.parquet"
-    for name, table in (*written.items(), ("runs", runs)):
-        if table.num_rows or name in OURS:
-            _write(tables / name / part, table)
+    name = f"part-{hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()}.parquet"
+    tables = {**written, "runs": runs}
+    return Part(name, {each: _parquet(table) for each, table in tables.items() if table.num_rows or each in OURS})
 
 
-def _write(file: Path, table: pa.Table) -> None:
+def _parquet(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    return bytes(sink.getvalue())
+
+
+def _write(file: Path, content: bytes) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        pq.write_table(table, temporary, compression="zstd")
+        temporary.write_bytes(content)
         temporary.replace(file)
     finally:
         temporary.unlink(missing_ok=True)

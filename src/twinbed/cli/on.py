@@ -1,0 +1,46 @@
+"""`--on` of every command that reads results: who does the reading."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from twinbed.executor import Executor
+
+OFFERED = frozenset(
+    ["import", "compare", "advise", "anatomy", "explain", "calibrate", "passport", "analyse", "report", "export", "archive"]
+)
+"""Commands that read artifacts. `run` has an option of the same name of its own, as it makes runs too."""
+HELP = "Where artifacts are read: local:N processes, tcp://SCHEDULER of dask, or a file with a cluster. docs/scale.md"
+_ON = "twinbed.on"
+
+
+def with_on(command: click.Command, name: str) -> click.Command:
+    """The command, with --on added to it, or to those of a group."""
+    if name in OFFERED:
+        for each in command.commands.values() if isinstance(command, click.Group) else [command]:
+            if not any(parameter.name == "on" for parameter in each.params):
+                each.params.append(click.Option(["--on"], metavar="EXECUTOR", help=HELP, expose_value=False, callback=keep))
+    return command
+
+
+def keep(context: click.Context, _: click.Parameter, on: str | None) -> str | None:
+    """Remembers what --on says, for ``executor``."""
+    context.meta[_ON] = on
+    return on
+
+
+@functools.cache
+def _in(context: click.Context) -> Executor:
+    from twinbed.executor import opened
+
+    return context.find_root().with_resource(opened(context.meta.get(_ON)))
+
+
+def executor() -> Executor | None:
+    """The one that --on names, until the command ends; None outside of a command."""
+    context = click.get_current_context(silent=True)
+    return _in(context) if context else None

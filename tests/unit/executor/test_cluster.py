@@ -1,0 +1,111 @@
+"""Tasks on dask's own scheduler and workers, in processes of their own, on the loopback interface."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import distributed
+import pytest
+
+from twinbed.executor import Executor, NoExecutor, WorkerLost, opened
+from twinbed.executor.program import program
+from unit.executor.test_local import dies, dies_once, refuses, square
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """Of a scheduler with two workers."""
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1", silence_logs=50
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.fixture
+def executor(address: str) -> Iterator[Executor]:
+    with opened(address) as executor:
+        yield executor
+
+
+def test_results_come_in_the_order_of_arguments(executor: Executor) -> None:
+    assert executor.workers == 2
+    assert list(executor.map(square, range(50))) == [number * number for number in range(50)]
+
+
+def test_a_worker_that_dies_costs_its_own_task(executor: Executor, tmp_path: Path) -> None:
+    marks = [tmp_path / f"{number}{'.deadly' if number == 2 else ''}" for number in range(8)]
+    assert list(executor.map(dies_once, marks)) == [mark.name for mark in marks]
+
+
+def test_a_task_that_ends_every_worker_is_said(executor: Executor) -> None:
+    with pytest.raises(WorkerLost):
+        list(executor.map(dies, [0]))
+
+
+def test_what_a_task_raises_is_raised_with_all_that_it_says(executor: Executor) -> None:
+    with pytest.raises(NoExecutor, match="not three") as caught:
+        list(executor.map(refuses, range(10)))
+    assert (caught.value.advice, caught.value.exit_code) == ("take four", 7)
+
+
+def test_a_worker_with_another_program_refuses(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = type(program())("0.0.0", "other", "here")
+    monkeypatch.setattr("twinbed.executor.cluster.program", lambda: other)
+    with pytest.raises(NoExecutor, match=r"a worker has twinbed .*, this is twinbed 0.0.0 \(other\)"):
+        list(executor.map(square, [1]))
+
+
+def test_a_scheduler_that_is_lost_is_said(tmp_path: Path) -> None:
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1", silence_logs=50
+        ) as cluster,
+        opened(cluster.scheduler_address) as executor,
+    ):
+        results = executor.map(square, range(1000))
+        assert next(results) == 0
+        cluster.close()
+        with pytest.raises(NoExecutor, match="was lost") as caught:
+            list(results)
+    assert caught.value.exit_code == 1
+
+
+def test_nobody_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("twinbed.executor.cluster.ANSWER_S", 0.5)
+    with pytest.raises(NoExecutor, match=r"tcp://127\.0\.0\.1:9") as caught, opened("tcp://127.0.0.1:9"):
+        pass
+    assert "dask scheduler" in caught.value.advice
+
+
+def test_without_dask_the_option_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(NoExecutor) as caught, opened("tcp://127.0.0.1:8786"):
+        pass
+    assert caught.value.advice == "pip install 'twinbed[cluster]'"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("cluster: {kind: slurm, cores: 1}", "needs dask-jobqueue"),
+        ("cluster: {kind: kubernetes}", "needs dask-kubernetes"),
+        ("cluster: {kind: mesos}", "no kind of cluster is called 'mesos'"),
+        ("cluster: {kind: ssh, hots: [a]}", "SSHCluster"),
+        ("workers: 3", "describes no cluster"),
+        ("[", "describes no cluster"),
+    ],
+)
+def test_a_file_that_describes_none_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text(text)
+    with pytest.raises(NoExecutor, match=said), opened(str(file)):
+        pass
+
+
+def test_nothing_of_dask_is_imported_without_it() -> None:
+    import subprocess
+
+    code = "import sys, twinbed.cli.main, twinbed.registry, twinbed.executor; sys.exit('distributed' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,88 @@
+"""Tasks in processes: the order of results, and what the death of a process costs."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from twinbed.executor import Here, NoExecutor, WorkerLost, opened
+from twinbed.executor.local import Processes
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+def dies_once(mark: Path) -> str:
+    """Ends its process unless that was done already."""
+    try:
+        mark.touch(exist_ok=False)
+    except FileExistsError:
+        return mark.name
+    if mark.suffix == ".deadly":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return mark.name
+
+
+def dies(_: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def refuses(number: int) -> int:
+    if number == 3:
+        raise NoExecutor("not three", advice="take four", exit_code=7)
+    return number
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_results_come_in_the_order_of_arguments(workers: int) -> None:
+    executor = Here() if workers == 1 else Processes(workers)
+    assert list(executor.map(square, range(20))) == [number * number for number in range(20)]
+
+
+def test_arguments_are_taken_as_they_are_needed() -> None:
+    taken: list[int] = []
+
+    def endless() -> Iterator[int]:
+        for number in range(1_000_000):
+            taken.append(number)
+            yield number
+
+    results = Processes(2).map(square, endless())
+    assert [next(results) for _ in range(3)] == [0, 1, 4]
+    results.close()  # type: ignore[attr-defined]
+    assert len(taken) < 20
+
+
+def test_a_worker_that_dies_costs_its_own_task(tmp_path: Path) -> None:
+    marks = [tmp_path / f"{number}{'.deadly' if number in (2, 5) else ''}" for number in range(8)]
+    assert list(Processes(2).map(dies_once, marks)) == [mark.name for mark in marks]
+
+
+def test_a_task_that_ends_every_worker_is_named() -> None:
+    with pytest.raises(WorkerLost, match="dies of 0") as caught:
+        list(Processes(2).map(dies, [0]))
+    assert caught.value.exit_code == 1
+
+
+def test_what_a_task_raises_is_raised_with_all_that_it_says() -> None:
+    with pytest.raises(NoExecutor, match="not three") as caught:
+        list(Processes(2).map(refuses, range(10)))
+    assert (caught.value.advice, caught.value.exit_code) == ("take four", 7)
+
+
+def test_local_has_a_worker_for_each_cpu_that_may_be_used() -> None:
+    with opened(None) as some, opened("local:3") as three, opened("local:1") as one:
+        assert some.workers == len(os.sched_getaffinity(0))
+        assert (three.workers, one.workers) == (3, 1)
+
+
+@pytest.mark.parametrize("on", ["local:0", "locale", "http://scheduler", "nowhere.yaml"])
+def test_what_is_no_executor_is_refused_with_what_may_stand_there(on: str) -> None:
+    with pytest.raises(NoExecutor, match=on) as caught, opened(on):
+        pass
+    assert "tcp://scheduler:8786" in caught.value.advice
