@@ -14,12 +14,12 @@ import pytest
 from click.testing import CliRunner
 
 from twinbed import design
-from twinbed.cli.refusal import PreflightFailed
 from twinbed.cli.run import command
 from twinbed.contracts.bed import Bed
 from twinbed.contracts.place import MACHINE, MACHINE2
 from twinbed.contracts.site import Site
 from twinbed.lab.execution import Outcome, RunFailed, execute
+from twinbed.lab.refusal import PreflightFailed
 from twinbed.links import bridge, checksums, network, openvswitch, trunk
 from twinbed.links.abilities import abilities, every
 from twinbed.model.caution import Kind

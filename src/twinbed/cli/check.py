@@ -66,14 +66,14 @@ def command(
     Exit code 0: all that is required works; 3: something does not.
     """
     from twinbed import registry
-    from twinbed.cli import needs
     from twinbed.cli.studyfile import read_study
-    from twinbed.lab import matrix
+    from twinbed.lab import matrix, needs
     from twinbed.render.rows import print_table
 
     if study_file:
         study = read_study(study_file, overrides, profile)
-        checks = needs.checks([cell.run(replicate=0, block=0, position=0) for cell in study.cells], builds=False)
+        cells = [cell.run(replicate=0, block=0, position=0) for cell in study.cells]
+        checks = needs.checks(cells, registry.PLUGINS, builds=False)
     elif profile is not None or overrides:
         raise click.UsageError(f"{'--set' if profile is None else '--profile'} is of a study: give STUDY too")
     else:

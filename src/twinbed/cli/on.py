@@ -16,6 +16,7 @@ OFFERED = frozenset(
 """Commands that read artifacts. `run` has an option of the same name of its own, as it makes runs too."""
 HELP = "Where artifacts are read: local:N processes, tcp://SCHEDULER of dask, or a file with a cluster. docs/scale.md"
 _ON = "twinbed.on"
+_FLEET = "twinbed.fleet"
 
 
 def with_on(command: click.Command, name: str) -> click.Command:
@@ -25,6 +26,19 @@ def with_on(command: click.Command, name: str) -> click.Command:
             if not any(parameter.name == "on" for parameter in each.params):
                 each.params.append(click.Option(["--on"], metavar="EXECUTOR", help=HELP, expose_value=False, callback=keep))
     return command
+
+
+def keep_for_runs(context: click.Context, parameter: click.Parameter, on: str | None) -> str | None:
+    """The same of a command that makes runs: what is no ``local`` is for those, and artifacts are read here."""
+    context.meta[_FLEET] = on if on and not on.startswith("local") else None
+    keep(context, parameter, None if context.meta[_FLEET] else on)
+    return on
+
+
+def fleet() -> str | None:
+    """The cluster that makes runs."""
+    context = click.get_current_context(silent=True)
+    return context.meta.get(_FLEET) if context else None
 
 
 def keep(context: click.Context, _: click.Parameter, on: str | None) -> str | None:

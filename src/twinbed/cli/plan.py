@@ -15,8 +15,8 @@ from twinbed.model.run import Level
 from twinbed.render.rows import STYLES, print_json, print_table
 
 if TYPE_CHECKING:
-    from twinbed.cli.needs import Quick
     from twinbed.contracts.check import Check
+    from twinbed.lab.needs import Quick
     from twinbed.study.run import Run
     from twinbed.study.study import Study
 
@@ -88,12 +88,12 @@ def command(
     Exit code 0: the study is right; 2: it is not, and every problem is listed; 3: it is right, and some of its cells do not fit
     on this machine (memory, processes, file descriptors), which is said below the plan, with how many pairs would.
     """
-    from twinbed import design
-    from twinbed.cli.needs import quick
-    from twinbed.cli.refusal import PreflightFailed
+    from twinbed import design, registry
     from twinbed.cli.standing import progress
     from twinbed.cli.studyfile import read_study
     from twinbed.cli.undecidable import undecidable
+    from twinbed.lab.needs import quick
+    from twinbed.lab.refusal import PreflightFailed
 
     if pilot is not None and multifidelity is not None:
         raise click.UsageError("--pilot or --multifidelity, not both")
@@ -107,7 +107,7 @@ def command(
     elif style == "csv":
         print_table([_row(run) for run in runs], style)
     else:
-        here, made = quick(_of_cells(study)), progress(study, runs, output)
+        here, made = quick(_of_cells(study), registry.PLUGINS), progress(study, runs, output)
         if style == "json":
             cannot = [asdict(each) for each in undecidable(study)]
             refusals = [_refusal(check) for check in (*refused, *here.refused)]

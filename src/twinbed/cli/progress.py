@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from twinbed.lab.event import Event, Listener, PhaseBegan, RunEnded, StudyBegan
+from twinbed.lab.event import Event, Listener, MachineJoined, MachineLeft, PhaseBegan, RunEnded, StudyBegan
 from twinbed.model.run import Status
 from twinbed.study.run import Run
 
@@ -21,6 +21,8 @@ class _Left:
 
     def __init__(self, runs: Sequence[Run], at_most: bool) -> None:
         self._at_most = at_most
+        self.at_once = 1
+        """Machines that make them side by side."""
         self._waiting = {run.id: run.testbed_name for run in runs}
         self._taken: dict[str, list[float]] = {}
 
@@ -37,7 +39,7 @@ class _Left:
             return None
         means = {name: sum(taken) / len(taken) for name, taken in self._taken.items()}
         overall = sum(means.values()) / len(means)
-        return sum(means.get(name, overall) for name in self._waiting.values())
+        return sum(means.get(name, overall) for name in self._waiting.values()) / self.at_once
 
 
 def duration(seconds: float | None) -> str:
@@ -78,6 +80,9 @@ class _Lines:
             self._total, self._done = event.total, event.done
             done = f", {event.done} made earlier" if event.done else ""
             self._say(f"{event.total} runs{done}")
+        elif isinstance(event, MachineJoined | MachineLeft):
+            self._left.at_once = max(1, event.machines)
+            self._say(machines(event))
         elif isinstance(event, RunEnded):
             self._done += 1
             self._left.ended(event.run, event.seconds)
@@ -107,6 +112,9 @@ def _bar(console: Console, left: _Left) -> Iterator[Listener]:
                 progress.update(task, total=event.total, completed=event.done)
             elif isinstance(event, PhaseBegan):
                 progress.update(task, description=f"{title(event.run)}: {event.phase}")
+            elif isinstance(event, MachineJoined | MachineLeft):
+                left.at_once = max(1, event.machines)
+                progress.console.print(machines(event), markup=False, highlight=False)
             else:
                 left.ended(event.run, event.seconds)
                 progress.update(task, advance=1, left=left.text("about ") if left.seconds() else "")
@@ -122,7 +130,18 @@ def title(run: Run) -> str:
     return " ".join(str(level) for level in run.levels.values()) + f" #{run.replicate + 1}"
 
 
+def machines(event: MachineJoined | MachineLeft) -> str:
+    """Who came or went."""
+    number = f"{event.machines} machine{'s' if event.machines != 1 else ''}"
+    if isinstance(event, MachineJoined):
+        return f"{event.name} joins: {number}"
+    return f"{event.name} is left out: {event.reason} ({number} left)"
+
+
 def _outcome(event: RunEnded) -> str:
+    on = f" on {event.machine}" if event.machine else ""
     if event.status == Status.COMPLETE:
-        return f"{title(event.run)}: {event.seconds:.1f} s"
-    return f"{title(event.run)} ({event.run.id}): FAILED after {event.seconds:.1f} s in {event.failed_phase}: {event.reason}"
+        return f"{title(event.run)}{on}: {event.seconds:.1f} s"
+    return (
+        f"{title(event.run)}{on} ({event.run.id}): FAILED after {event.seconds:.1f} s in {event.failed_phase}: {event.reason}"
+    )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from twinbed.cli.on import keep_for_runs
 from twinbed.contracts import exit_codes as codes
 
 
@@ -27,6 +28,13 @@ from twinbed.contracts import exit_codes as codes
 )
 @click.option("--keep-going/--stop-at-failure", default=True, help="Go on after a failed run (default), or stop at the first.")
 @click.option("--retry-failed", is_flag=True, help="Make failed runs again; what they left is kept in failed/.")
+@click.option(
+    "--on",
+    metavar="EXECUTOR",
+    help="Machines that make the runs: tcp://SCHEDULER of dask, or a file with a cluster. docs/scale.md",
+    expose_value=False,
+    callback=keep_for_runs,
+)
 @click.option("--report/--no-report", default=True, help="Write report.html at the end (default).")
 @click.option("-q", "--quiet", is_flag=True, help="Print the verdict lines and the report's path alone, and what failed.")
 @click.option("-v", "--verbose", is_flag=True, help="Print a line a phase, in place of a bar.")

@@ -11,18 +11,18 @@ import click
 from rich.console import Console
 
 from twinbed import design, registry
-from twinbed.cli import needs
+from twinbed.cli import on
 from twinbed.cli.conclusion import Conclusion, made_of, page_of
 from twinbed.cli.envelope import tell
 from twinbed.cli.progress import watcher
-from twinbed.cli.refusal import PreflightFailed
 from twinbed.cli.standing import results_folder
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.site import Installed
 from twinbed.design.time import expense
 from twinbed.hosts.resources import allow_descriptors
 from twinbed.image import build, find, probe_path
-from twinbed.lab import preflight, resources
+from twinbed.lab import needs, preflight, resources
+from twinbed.lab.refusal import PreflightFailed
 from twinbed.lab.study import Ending, carry_out, chosen, due
 from twinbed.model.error import TwinbedError
 from twinbed.model.image import NO_IMAGE
@@ -72,7 +72,8 @@ def run_study(
             goes_on, reach = deciding.goes_on, deciding.reach()
         within = [run for run in wanted if run.block < reach]
         to_do = due(within, {run.id: folder.status(run.id) for run in within}, retry_failed)
-        installed = _ready(study, to_do, results) if to_do else None
+        spread = on.fleet()
+        installed = _ready(study, to_do, results) if to_do and not spread else None
         # As many as the largest run needs, whichever are still to be made: programs on hosts inherit it.
         allow_descriptors(resources.descriptors(runs, registry.PLUGINS))
         if others := folder.count() - sum(folder.status(run.id) is not None for run in runs):
@@ -85,18 +86,25 @@ def run_study(
         if to_do:
             _tell_undecidable(study, console)
         with watcher(console, to_do, at_most=study.until is not None, phases=telling.verbose) as listener:
-            ending = carry_out(
-                study,
-                runs,
-                registry.PLUGINS,
-                folder,
-                installed,
-                listener,
-                only=only,
-                keep_going=keep_going,
-                retry_failed=retry_failed,
-                goes_on=goes_on,
-            )
+            if spread and to_do:
+                from twinbed.cli.spreading import carried_out
+
+                ending = carried_out(
+                    spread, study, runs, folder, listener, only=only, keep_going=keep_going, retry_failed=retry_failed
+                )
+            else:
+                ending = carry_out(
+                    study,
+                    runs,
+                    registry.PLUGINS,
+                    folder,
+                    installed,
+                    listener,
+                    only=only,
+                    keep_going=keep_going,
+                    retry_failed=retry_failed,
+                    goes_on=goes_on,
+                )
     _tell_failures(ending)
     concluded = _conclude(results, console, report, ending, telling) if ending.complete else None
     tell(
@@ -115,7 +123,10 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
     used = {run.testbed.kind for run in to_do}
     in_process = {name for name in used if registry.PLUGINS.drivers[name].in_process}
     rates_known = all(run.topology.link.rate is not None for run in to_do)
-    checks = [*needs.checks(to_do, builds=True), preflight.disk_space(results, expense(to_do).bytes, rates_known)]
+    checks = [
+        *needs.checks(to_do, registry.PLUGINS, builds=True),
+        preflight.disk_space(results, expense(to_do).bytes, rates_known),
+    ]
     problems = [check for check in checks if check.required and not check.works]
     if problems:
         raise PreflightFailed(study.name, problems, "`twinbed check` tries everything and changes nothing")

@@ -14,6 +14,8 @@ from twinbed.study.run import Run
 class StudyBegan:
     total: int
     done: int
+    at_once: int = 1
+    """Machines that make runs side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,24 @@ class RunEnded:
     seconds: float
     failed_phase: Phase | None
     reason: str | None
+    machine: str = ""
+    """The member of a fleet that made it."""
 
 
-Event: TypeAlias = StudyBegan | PhaseBegan | RunEnded
+@dataclass(frozen=True, slots=True)
+class MachineJoined:
+    name: str
+    machines: int
+    """That there are now."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineLeft:
+    name: str
+    reason: str
+    machines: int
+    """That are left."""
+
+
+Event: TypeAlias = StudyBegan | PhaseBegan | RunEnded | MachineJoined | MachineLeft
 Listener: TypeAlias = Callable[[Event], None]

@@ -69,13 +69,13 @@ def carry_out(
         reached += fresh
         to_do = due([run for run in fresh if run.id in states], states, retry_failed)
         if to_do:
-            _write_study(folder, study, reached)
+            write_study(folder, study, reached)
         for run in to_do:
             assert installed is not None
             if states[run.id] is not None:
                 folder.set_aside(run.id)
                 folder.forget_link_check(run.cell)
-            ended = _one(run, plugins, folder, installed, listener)
+            ended = make(run, plugins, folder, installed, listener)
             states[run.id] = ended.status
             made += 1
             listener(ended)
@@ -85,12 +85,13 @@ def carry_out(
                 break
         if stopped or (goes_on is not None and not goes_on(block)):
             break
-    _write_study(folder, study, reached)
+    write_study(folder, study, reached)
     endings = [states[run.id] for run in reached if run.id in states]
     return Ending(endings.count(Status.COMPLETE), endings.count(Status.FAILED), made, endings.count(None))
 
 
-def _write_study(folder: Folder, study: Study, runs: Sequence[Run]) -> None:
+def write_study(folder: Folder, study: Study, runs: Sequence[Run]) -> None:
+    """study.json, with the runs that are planned."""
     planned = [_planned(run) for run in runs]
     decided_after = _decided_after(folder, study)
     after = {"exclude_decided_after": decided_after} if decided_after else {}
@@ -112,7 +113,8 @@ def due(runs: Sequence[Run], states: Mapping[str, str | None], retry_failed: boo
     return [run for run in runs if states[run.id] is None or (retry_failed and states[run.id] == Status.FAILED)]
 
 
-def _one(run: Run, plugins: Plugins, folder: Folder, installed: Installed, listener: Listener) -> RunEnded:
+def make(run: Run, plugins: Plugins, folder: Folder, installed: Installed, listener: Listener, machine: str = "") -> RunEnded:
+    """Makes one run, into ``folder``; ``machine`` is the member of a fleet that this is."""
     unfinished = folder.begin(run.id)
     site = Site(run.id, installed.probe, installed.image, unfinished / "artifacts", own_cpus(), run.seed)
     image = None if plugins.drivers[run.testbed.kind].in_process else installed.image
@@ -150,12 +152,13 @@ def _one(run: Run, plugins: Plugins, folder: Folder, installed: Installed, liste
             clients=outcome.clients,
             drawn=outcome.drawn,
             programs=tuple(outcome.programs),
+            machine=machine,
         )
         folder.finish(unfinished, record, [asdict(item) for item in outcome.applied], _passport(outcome, image))
     except BaseException:
         folder.discard(unfinished)
         raise
-    return RunEnded(run, status, time.monotonic() - started, failed_phase, reason)
+    return RunEnded(run, status, time.monotonic() - started, failed_phase, reason, machine)
 
 
 @dataclass(frozen=True, slots=True)

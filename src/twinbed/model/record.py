@@ -83,6 +83,8 @@ class Record:
     """Instrument -> the hosts that it was put on, of one that was not put on all."""
     programs: Sequence[ProgramUsage] = ()
     """What the workload's programs and the instruments' used."""
+    machine: str = ""
+    """The member of a fleet that made it; empty where there was none."""
 
     def to_json(self) -> Document:
         data = asdict(self)
@@ -90,7 +92,7 @@ class Record:
         data["clients"] = [client.to_json() for client in self.clients]
         data["drawn"] = {name: drawn.to_json() for name, drawn in self.drawn.items()}
         data["programs"] = [program.to_json() for program in self.programs]
-        for name in ("clients", "drawn", "programs"):
+        for name in ("clients", "drawn", "programs", "machine"):
             if not data[name]:
                 del data[name]
         return {"format": FORMAT, **data}
@@ -134,4 +136,5 @@ class Record:
             clients=tuple(ClientTimes.from_json(each) for each in documents(fields.get("clients", []))),
             drawn={name: Drawn.from_json(document(each)) for name, each in document(fields.get("drawn", {})).items()},
             programs=tuple(ProgramUsage.from_json(each) for each in documents(fields.get("programs", []))),
+            machine=text(fields.get("machine", "")),
         )

@@ -146,14 +146,29 @@ class Folder:
         with failed_writes_are_clear(self.path):
             for name, content in (("applied.json", applied), ("passport.json", passport), ("run.json", record.to_json())):
                 (folder / name).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+        return self.adopt(folder, record.id)
+
+    def adopt(self, folder: Path, run: str) -> Path:
+        """Sync a run that is whole, and give its folder its name."""
+        with failed_writes_are_clear(self.path):
             _sync(folder)
-            final = self.runs / record.id
+            final = self.runs / run
             folder.rename(final)
             _sync_directory(self.runs)
         return final
 
+    def record(self, run: str) -> Record | None:
+        """What is written of a run; None where there is no such run."""
+        file = self.runs / run / "run.json"
+        try:
+            return Record.from_json(json.loads(file.read_text()))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ResultsUnusable(f"{file} cannot be read: {error!r}", advice="move its folder away to make it again") from None
+
     def set_aside(self, run: str) -> None:
-        """Keep a failed run out of the way of another try: it is evidence, so it is moved, not removed."""
+        """Keep a run out of the way of another try: it is evidence, so it is moved, not removed."""
         self._aside(self.runs / run, run)
 
     def _aside(self, what: Path, name: str) -> None:
@@ -177,10 +192,12 @@ class Folder:
                 f"{file} cannot be read: {error!r}", advice="move it away to measure the links again"
             ) from None
 
-    def keep_link_check(self, check: LinkCheck) -> None:
+    def keep_link_check(self, check: LinkCheck, machine: str = "") -> None:
+        """``machine``: the member of a fleet that measured it: each has links of its own."""
         with failed_writes_are_clear(self.path):
             self.links.mkdir(exist_ok=True)
-        self.write(f"links/{check.cell}.json", json.dumps(check.to_json(), indent=1) + "\n")
+        of = f"{check.cell}@{machine}" if machine else check.cell
+        self.write(f"links/{of}.json", json.dumps(check.to_json(), indent=1) + "\n")
 
     def forget_link_check(self, cell: str) -> None:
         """One that failed is moved aside, so that it is made again; another stays."""

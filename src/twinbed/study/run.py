@@ -37,6 +37,7 @@ class Ended(TypedDict):
     clients: NotRequired[Sequence[ClientTimes]]
     drawn: NotRequired[Mapping[str, Drawn]]
     programs: NotRequired[Sequence[ProgramUsage]]
+    machine: NotRequired[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ seed: 1
 @pytest.fixture(autouse=True)
 def made_up_plugins(monkeypatch: pytest.MonkeyPatch, catalogue: Catalogue) -> None:
     monkeypatch.setattr(registry, "catalogue", lambda: catalogue)
-    monkeypatch.setattr("twinbed.cli.needs._stages", lambda runs, builds: {})  # the machine is no matter here
+    monkeypatch.setattr("twinbed.lab.needs._stages", lambda runs, plugins, builds: {})  # the machine is no matter here
 
 
 @pytest.fixture

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from twinbed.cli import needs
 from twinbed.cli.main import run
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.check import Check
-from twinbed.lab import preflight
+from twinbed.lab import needs, preflight
 
 STUDY = """
 study: here

@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from twinbed import registry
 from twinbed.contracts.check import Check
 from twinbed.contracts.params import DriverParams
-from twinbed.contracts.plugins import AnyDriver
+from twinbed.contracts.plugins import AnyDriver, Plugins
 from twinbed.hosts.resources import available
 from twinbed.lab import own_programs, preflight, resources
 from twinbed.study.run import Run
@@ -19,9 +18,9 @@ QUICK_S = 5.0
 and 0.4 s of CPU time: only programs of instruments that do not answer come near it."""
 
 
-def checks(runs: Sequence[Run], *, builds: bool) -> list[Check]:
+def checks(runs: Sequence[Run], plugins: Plugins, *, builds: bool) -> list[Check]:
     """All that is tried. ``builds``: whether the caller builds the image next, where there is none."""
-    return [check for stage in _stages(runs, builds).values() for check in stage()]
+    return [check for stage in _stages(runs, plugins, builds).values() for check in stage()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +32,14 @@ class Quick:
     """What was left to `check`, and why."""
 
 
-def quick(runs: Sequence[Run]) -> Quick:
+def quick(runs: Sequence[Run], plugins: Plugins) -> Quick:
     """What would be refused here, but for memory, processes and files. No host elsewhere is asked."""
-    here = [run for run in runs if _is_here(run)]
-    elsewhere = dict.fromkeys(run.testbed_name for run in runs if not _is_here(run))
+    here = [run for run in runs if is_here(run, plugins)]
+    elsewhere = dict.fromkeys(run.testbed_name for run in runs if not is_here(run, plugins))
     untried = [f"hosts of {name}, which are not on this machine" for name in elsewhere]
     refused: list[Check] = []
     until = time.monotonic() + QUICK_S
-    for name, stage in _stages(here, builds=True).items():
+    for name, stage in _stages(here, plugins, builds=True).items():
         if name == _RESOURCES:
             continue  # which the plan knows without trying
         if time.monotonic() > until:
@@ -53,9 +52,8 @@ def quick(runs: Sequence[Run]) -> Quick:
 _RESOURCES = "memory, processes and files"
 
 
-def _stages(runs: Sequence[Run], builds: bool) -> Mapping[str, Callable[[], Sequence[Check]]]:
+def _stages(runs: Sequence[Run], plugins: Plugins, builds: bool) -> Mapping[str, Callable[[], Sequence[Check]]]:
     """What is tried, in the order of the answer; nothing is before it is asked for. Foreign programs come last."""
-    plugins = registry.PLUGINS
     drivers = {run.testbed.kind: plugins.drivers[run.testbed.kind] for run in runs}
     instruments = {choice.kind for run in runs for choice in run.instruments.values()}
     accompanying = list(dict.fromkeys((each.kind, each.params) for run in runs for each in run.accompanying()))
@@ -89,7 +87,7 @@ def _testbeds(runs: Sequence[Run], drivers: Mapping[str, AnyDriver]) -> Iterator
             yield testbed
 
 
-def _is_here(run: Run) -> bool:
+def is_here(run: Run, plugins: Plugins) -> bool:
     """Whether all its hosts are on this machine."""
-    driver = registry.PLUGINS.drivers[run.testbed.kind]
+    driver = plugins.drivers[run.testbed.kind]
     return driver.in_process or all(kind.host_need() is not None for kind in run.testbed.params.kinds().values())

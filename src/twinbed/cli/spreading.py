@@ -1,0 +1,67 @@
+"""`twinbed run --on`: the runs of a study on the machines of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from twinbed import registry
+from twinbed.design.time import expense
+from twinbed.executor.cluster import cluster
+from twinbed.executor.program import program
+from twinbed.fleet.controller import carry_out
+from twinbed.fleet.words import Asked
+from twinbed.lab import needs
+from twinbed.lab.event import Listener
+from twinbed.lab.study import Ending
+from twinbed.model.error import TwinbedError
+from twinbed.results.folder import Folder
+from twinbed.study.run import Run
+from twinbed.study.study import Order, Study
+
+
+def carried_out(
+    on: str,
+    study: Study,
+    runs: Sequence[Run],
+    folder: Folder,
+    listener: Listener,
+    *,
+    only: Sequence[str],
+    keep_going: bool,
+    retry_failed: bool,
+) -> Ending:
+    """Raises TwinbedError where the study is none for a fleet."""
+    if study.order is not Order.RANDOMIZED_BLOCKS:
+        raise TwinbedError(
+            f"{study.name} has the order {study.order}: machines make whole blocks",
+            advice="order: randomized-blocks, or run it without --on",
+        )
+    if study.until is not None:
+        raise TwinbedError(
+            f"{study.name} ends as soon as it is decided, which is asked after each block",
+            advice="give a number of replicates, or run it without --on",
+        )
+    if elsewhere := dict.fromkeys(run.testbed_name for run in runs if not needs.is_here(run, registry.PLUGINS)):
+        raise TwinbedError(
+            f"{', '.join(elsewhere)}: machines of a fleet would share these hosts", advice="run the study without --on"
+        )
+    with cluster(on) as workers:
+        return carry_out(
+            study,
+            runs,
+            folder,
+            workers,
+            _asked,
+            listener,
+            only=only,
+            keep_going=keep_going,
+            retry_failed=retry_failed,
+        )
+
+
+def _asked(results: str, to_do: Sequence[Run]) -> Asked:
+    cells = {run.cell: run for run in to_do}
+    largest = max(expense([run]).bytes for run in cells.values())
+    used = {run.testbed.kind for run in to_do}
+    image = not all(registry.PLUGINS.drivers[name].in_process for name in used)
+    return Asked(results, program(), tuple(cells.values()), largest, image)

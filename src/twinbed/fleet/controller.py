@@ -1,0 +1,402 @@
+"""The loop over a fleet's machines: each makes whole blocks, run by run, and its runs are fetched before it begins the next.
+
+A task belongs to one worker: dask's own ways of doing a lost one again are of no use for runs, which must not be made twice.
+When a machine is gone, its block waits for it for a while, and is then begun again elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import secrets
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Never, TypeVar
+
+from twinbed.contracts import exit_codes as codes
+from twinbed.executor.cluster import ANSWER_S, Cluster
+from twinbed.executor.protocol import NoExecutor
+from twinbed.fleet import member
+from twinbed.fleet.blocks import Block, Blocks
+from twinbed.fleet.words import Asked, Made, Offered, Ordered, Piece, Wanted
+from twinbed.hosts.error import HostError
+from twinbed.hosts.files import create, plain_name
+from twinbed.lab.event import Listener, MachineJoined, MachineLeft, RunEnded, StudyBegan
+from twinbed.lab.study import Ending, chosen, due, write_study
+from twinbed.model.error import TwinbedError
+from twinbed.model.linkcheck import LinkCheck
+from twinbed.model.record import Record
+from twinbed.model.run import Status
+from twinbed.results.folder import Folder, failed_writes_are_clear
+from twinbed.study.run import Run
+from twinbed.study.study import Study
+
+if TYPE_CHECKING:
+    from distributed import Future
+
+FILE = "fleet.json"
+"""In the results: who made them, and who was left out."""
+RESOURCE = "lab"
+AWAY_S = 30.0
+"""So long a machine that is gone is waited for before its block is begun again elsewhere."""
+_TICK_S = 0.5
+_PIECES_BYTES = 8 * 2**20
+"""Fetched at once."""
+
+
+class NoMachine(TwinbedError):
+    """No machine of the fleet can make the runs that are left."""
+
+    exit_code = codes.PREFLIGHT
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    function: Callable[[Never], object]
+    argument: object
+    of_the_lab: bool = False
+
+
+T = TypeVar("T")
+_Steps = Generator[_Task, object, None]
+"""Asks for tasks, and is sent what they came to; what a task raised is thrown into it."""
+
+
+@dataclass(slots=True)
+class _Member:
+    address: str
+    name: str = ""
+    steps: _Steps | None = None
+    future: Future[object] | None = None
+    left_out: str = ""
+
+    @property
+    def busy(self) -> bool:
+        return self.future is not None
+
+
+@dataclass(slots=True)
+class _Notes:
+    """fleet.json."""
+
+    folder: Folder
+    id: str
+    machines: dict[str, dict[str, object]]
+    image: str = ""
+    """The digest of the one that all of them have."""
+
+    @classmethod
+    def of(cls, folder: Folder) -> _Notes:
+        try:
+            kept = json.loads((folder.path / FILE).read_bytes())
+            return cls(folder, plain_name(str(kept["id"]), FILE), dict(kept["machines"]), str(kept["image"]))
+        except (OSError, ValueError, LookupError, TypeError, HostError):
+            return cls(folder, secrets.token_hex(8), {})
+
+    def keep(self) -> None:
+        self.folder.write(FILE, json.dumps({"id": self.id, "image": self.image, "machines": self.machines}, indent=1) + "\n")
+
+
+def carry_out(
+    study: Study,
+    runs: Sequence[Run],
+    folder: Folder,
+    cluster: Cluster,
+    ask: Callable[[str, Sequence[Run]], Asked],
+    listener: Listener,
+    *,
+    only: Sequence[str] = (),
+    keep_going: bool = True,
+    retry_failed: bool = False,
+) -> Ending:
+    """Make the runs that are missing on the cluster's machines, into ``folder``, which the caller has locked.
+
+    ``ask`` makes what machines are asked first, of the results' identity and the runs. Options are as of ``lab.study``.
+    Raises NoMachine where none can make them, and NoExecutor where the scheduler is lost: complete runs are kept.
+    """
+    folder.write("study.yaml", study.source)
+    wanted = chosen(runs, only)
+    states = {run.id: folder.status(run.id) for run in wanted}
+    to_do = due(wanted, states, retry_failed)
+    listener(StudyBegan(len(wanted), len(wanted) - len(to_do)))
+    made = 0
+    if to_do:
+        write_study(folder, study, runs)
+        notes = _Notes.of(folder)
+        notes.keep()
+        blocks = Blocks.of(wanted, folder, states, retry_failed)
+        loop = _Loop(cluster, blocks, folder, notes, ask(notes.id, to_do), listener, keep_going)
+        try:
+            loop.run()
+        finally:
+            loop.end()
+        states, made = blocks.states, loop.made
+    write_study(folder, study, runs)
+    endings = list(states.values())
+    return Ending(endings.count(Status.COMPLETE), endings.count(Status.FAILED), made, endings.count(None))
+
+
+@dataclass(slots=True)
+class _Loop:
+    cluster: Cluster
+    blocks: Blocks
+    folder: Folder
+    notes: _Notes
+    asked: Asked
+    listener: Listener
+    keep_going: bool
+    made: int = 0
+    stopped: bool = False
+    members: dict[str, _Member] = field(default_factory=dict)
+    seen_s: dict[str, float] = field(default_factory=dict)
+    """When each machine was there last."""
+    ended: SimpleQueue[tuple[_Member, Future[object]]] = field(default_factory=SimpleQueue)
+
+    def run(self) -> None:
+        began = looked = time.monotonic()
+        self._look()
+        while self.blocks.left and not self.stopped:
+            self._give_work(began)
+            if not any(each.busy for each in self.members.values()) and time.monotonic() - began > ANSWER_S:
+                self._nobody()
+            with contextlib.suppress(Empty):
+                one, future = self.ended.get(timeout=_TICK_S)
+                if one.future is future:
+                    one.future = None
+                    self._go_on(one, future)
+            if time.monotonic() - looked > _TICK_S:
+                self._look()
+                looked = time.monotonic()
+
+    def _look(self) -> None:
+        """Who is there."""
+        client = self.cluster.client
+        if client.status != "running":
+            raise NoExecutor(
+                f"the scheduler {self.cluster.name} was lost",
+                exit_code=codes.SOME_FAILED,
+                advice="run the same command again: complete runs are kept, and machines keep what they made meanwhile",
+            )
+        there = client.nthreads()
+        for address in [address for address in self.members if address not in there]:
+            one = self.members.pop(address)
+            if one.name:
+                self._away(one, "its worker is gone")
+        for one in self.members.values():
+            self.seen_s[one.name] = time.monotonic()
+        if new := there.keys() - self.members.keys():
+            about = client.scheduler_info(n_workers=-1)["workers"]
+            for address in sorted(new):
+                self.members[address] = one = _Member(address)
+                if not about.get(address, {}).get("resources", {}).get(RESOURCE):
+                    one.left_out = f"its worker offers no {RESOURCE}"
+                else:
+                    self._begin(one, self._prepare(one))
+
+    def _away(self, one: _Member, reason: str) -> None:
+        if one.future is not None:
+            self.cluster.client.cancel([one.future], force=True)
+            one.future = None
+        if one.steps is not None:
+            one.steps.close()
+        self.blocks.give_back(one.name)
+        self.folder.log({"machine": one.name, "left": reason})
+        self.listener(MachineLeft(one.name, reason, sum(1 for _ in self._joined())))
+
+    def _joined(self) -> Iterator[_Member]:
+        return (each for each in self.members.values() if each.name and not each.left_out)
+
+    def _begin(self, one: _Member, steps: _Steps) -> None:
+        one.steps = steps
+        self._submit(one, next(steps))
+
+    def _submit(self, one: _Member, task: _Task) -> None:
+        future = self.cluster.client.submit(
+            task.function,
+            task.argument,
+            pure=False,
+            workers=[one.address],
+            resources={RESOURCE: 1} if task.of_the_lab else None,
+        )
+        one.future = future
+        future.add_done_callback(lambda done: self.ended.put((one, done)))
+
+    def _go_on(self, one: _Member, future: Future[object]) -> None:
+        """Hands the outcome of a task to the steps that asked for it, and asks for the next one."""
+        assert one.steps is not None
+        raised: Exception | None = None
+        try:
+            try:
+                outcome = future.result()
+            except Exception as error:  # noqa: BLE001 - whatever a machine raises, the steps clean up after it
+                raised = error
+                task = one.steps.throw(error)
+            else:
+                task = one.steps.send(outcome)
+        except StopIteration:
+            one.steps = None
+        except Exception as error:
+            # What is wrong with the machine, or with what it sent, costs the machine; what is wrong here ends the study.
+            if error is not raised and not isinstance(error, HostError):
+                raise
+            self._leave_out(one, error.message if isinstance(error, TwinbedError) else repr(error))
+        else:
+            self._submit(one, task)
+
+    def _leave_out(self, one: _Member, reason: str) -> None:
+        one.left_out, one.steps = reason, None
+        name = one.name or one.address
+        self.notes.machines.setdefault(name, {})["left out"] = reason
+        self.notes.keep()
+        self._away(_Member(one.address, name), reason)
+
+    def _prepare(self, one: _Member) -> _Steps:
+        offered = _a(Offered, (yield _Task(member.prepare, self.asked)), one)
+        name = plain_name(offered.machine, one.address)
+        if any(each.name == name for each in self._joined()):
+            raise HostError(f"{name} has a worker already, at another address")
+        if self.notes.machines and offered.image != self.notes.image:
+            have = f"its image is {offered.image}, that of the others {self.notes.image}"
+            raise HostError(f"{have}: copy theirs (`twinbed image list` names its folder)")
+        self.notes.image = offered.image
+        one.name = name
+        self.seen_s[name] = time.monotonic()
+        self.notes.machines[name] = dict(offered.facts)
+        self.notes.keep()
+        self.folder.log({"machine": name, "joined": one.address})
+        self.listener(MachineJoined(name, sum(1 for _ in self._joined())))
+
+    def _give_work(self, began: float) -> None:
+        now = time.monotonic()
+        awaited = {each.name for each in self._joined()} | {name for name, seen in self.seen_s.items() if now - seen < AWAY_S}
+        if now - began < AWAY_S:  # those that are not here yet may come
+            awaited |= {block.home for block in self.blocks.left.values() if block.home}
+        for one in self._joined():
+            if not one.busy and one.steps is None and (block := self.blocks.next(one.name, awaited)):
+                self._begin(one, self._block(one, block))
+
+    def _nobody(self) -> None:
+        """No machine makes anything. Raises NoMachine unless one that is away is waited for."""
+        if any(self._joined()) or any(time.monotonic() - seen < AWAY_S for seen in self.seen_s.values()):
+            return
+        reasons = [f"  {each.name or address}: {each.left_out}" for address, each in self.members.items() if each.left_out]
+        raise NoMachine(
+            "\n".join(["no machine of the fleet can make these runs:", *(reasons or ["  none is there any more"])]),
+            advice=f"on each machine, as root: dask worker SCHEDULER --nthreads 1 --resources {RESOURCE}=1; then this again",
+        )
+
+    def _block(self, one: _Member, block: Block) -> _Steps:
+        for run in list(block.due):
+            made = _a(Made, (yield _Task(member.make_run, Ordered(self.notes.id, run), of_the_lab=True)), one)
+            yield from self._fetch(one, run, made)
+            ended = RunEnded(run, made.status, made.seconds, made.failed_phase, made.reason, one.name)
+            self.blocks.made(run, one.name, made.status)
+            self.made += 1
+            log = {"run": run.id, "machine": one.name, "status": made.status}
+            self.folder.log({**log, "seconds": round(made.seconds, 3), "reason": made.reason})
+            self.listener(ended)
+            if made.status == Status.FAILED and not self.keep_going:
+                self.stopped = True
+            if self.stopped:
+                break
+        self.blocks.give_back(one.name)
+
+    def _fetch(self, one: _Member, run: Run, made: Made) -> _Steps:
+        """The run's files, held against what the machine said of them."""
+        unfinished = self.folder.begin(run.id)
+        try:
+            for pieces in _batches(made):
+                contents = _a(list, (yield _Task(member.fetch, Wanted(self.notes.id, run.id, pieces))), one)
+                with failed_writes_are_clear(self.folder.path):
+                    for piece, content in zip(pieces, contents, strict=False):
+                        _write(unfinished, piece, _a(bytes, content, one), one.name)
+            _hold_to(unfinished, made, run, one.name)
+            self.folder.adopt(unfinished, run.id)
+        except BaseException:
+            self.folder.discard(unfinished)
+            raise
+        if made.link_check is not None:
+            check = LinkCheck.from_json(json.loads(made.link_check))
+            self.folder.keep_link_check(check, one.name)
+        import distributed
+
+        forgotten = self.cluster.client.submit(member.forget, self.notes.id, run.id, pure=False, workers=[one.address])
+        distributed.fire_and_forget(forgotten)
+
+    def end(self) -> None:
+        """Whoever makes a run that nobody waits for any more gives it up; where all is made, nothing stays on machines."""
+        busy = [each.address for each in self.members.values() if each.busy]
+        idle = [each.address for each in self._joined() if not each.busy]
+        with contextlib.suppress(Exception):
+            if busy:
+                self.cluster.client.run(member.give_up, self.notes.id, workers=busy, on_error="ignore")
+            if idle and not self.blocks.left:
+                self.cluster.client.run(member.over, self.notes.id, workers=idle, on_error="ignore")
+
+
+def _a(kind: type[T], what: object, one: _Member) -> T:
+    """What a machine sent, if it is of that kind."""
+    if not isinstance(what, kind):
+        raise HostError(f"{one.name or one.address} answers with a {type(what).__name__}")
+    return what
+
+
+def _batches(made: Made) -> Iterator[tuple[Piece, ...]]:
+    batch: list[Piece] = []
+    room = _PIECES_BYTES
+    for path, file in made.files.items():
+        start = 0
+        while True:
+            size = min(file.bytes - start, room)
+            batch.append(Piece(path, start, size))
+            start, room = start + size, room - size
+            if not room:
+                yield tuple(batch)
+                batch, room = [], _PIECES_BYTES
+            if start >= file.bytes:
+                break
+    if batch:
+        yield tuple(batch)
+
+
+def _write(folder: Path, piece: Piece, content: bytes, machine: str) -> None:
+    """``folder`` is written by this process alone. Names are the machine's: they lead nowhere else."""
+    path = folder.joinpath(*(plain_name(part, machine) for part in piece.path.split("/")))
+    if len(content) != piece.bytes:
+        raise HostError(f"{machine}: {piece.path} has other bytes than it had")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if piece.start:
+        with path.open("r+b") as file:
+            file.seek(piece.start)
+            file.write(content)
+    else:
+        with create(path) as file:
+            file.write(content)
+
+
+def _hold_to(folder: Path, made: Made, run: Run, machine: str) -> None:
+    for path, said in made.files.items():
+        with (folder / path).open("rb") as file:
+            if hashlib.file_digest(file, "blake2b").hexdigest() != said.digest:
+                raise HostError(f"{machine}: {path} of run {run.id} is not what it was there")
+    try:
+        record = Record.from_json(json.loads((folder / "run.json").read_bytes()))
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise HostError(f"{machine}: run {run.id} has no record: {error!r}") from None
+    told = {artifact["path"]: artifact["bytes"] for artifact in record.artifacts}
+    have = {path: file.bytes for path, file in made.files.items() if path.startswith("artifacts/")}
+    if (record.id, record.machine, record.status) != (run.id, machine, made.status) or told != have:
+        raise HostError(f"{machine}: what it sent is not run {run.id}")
+
+
+def facts(folder: Path) -> Mapping[str, Mapping[str, object]]:
+    """Machine -> what is known of it, of results that a fleet made; none of others."""
+    try:
+        machines = json.loads((folder / FILE).read_bytes())["machines"]
+        return {str(name): dict(about) for name, about in machines.items()}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return {}

@@ -1,0 +1,185 @@
+"""What a machine of a fleet does, in a dask worker on it: each function is a task.
+
+Runs are made one at a time, in a folder of results of the machine's own, below its cache, and stay there until the controller
+has them: a run that was made while the controller or the scheduler died is not made again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import platform
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from twinbed import registry
+from twinbed.contracts.bed import Facts
+from twinbed.contracts.site import Installed
+from twinbed.executor.program import program
+from twinbed.fleet.words import Asked, File, LeftOut, Made, Offered, Ordered, Wanted
+from twinbed.hosts.cache import cache_root
+from twinbed.hosts.resources import allow_descriptors
+from twinbed.image import build, find, probe_path
+from twinbed.lab import needs, preflight, resources
+from twinbed.lab.event import Event, PhaseBegan
+from twinbed.lab.study import make
+from twinbed.model.image import NO_IMAGE
+from twinbed.model.run import Phase
+from twinbed.results.folder import Folder
+from twinbed.study.run import Run
+
+_stopping: set[str] = set()
+"""Results whose run in flight is given up at the end of its phase."""
+
+
+class _Stopped(Exception):
+    """Raised in a run that is given up."""
+
+
+def name() -> str:
+    """This machine's."""
+    return platform.node() or "unnamed"
+
+
+def prepare(asked: Asked) -> Offered:
+    """Tries all that the study needs. Raises LeftOut."""
+    _stopping.discard(asked.results)
+    if (here := program()) != asked.program:
+        raise LeftOut(f"it has {here}, the controller {asked.program}: install the same twinbed on all")
+    for run in asked.cells:
+        _known(run)
+    try:
+        digest = (find() or build()).digest if asked.image else ""
+        allow_descriptors(resources.descriptors(asked.cells, registry.PLUGINS))
+        with _spool(asked.results).locked():
+            checks = [
+                *needs.checks(asked.cells, registry.PLUGINS, builds=False),
+                preflight.disk_space(_spool(asked.results).path, asked.bytes, True),
+            ]
+    except Exception as error:  # noqa: BLE001 - whatever it is, the machine is of no use, and the reason is shown
+        raise LeftOut(f"{type(error).__name__}: {error}") from None
+    if problems := [check for check in checks if check.required and not check.works]:
+        raise LeftOut(
+            "; ".join(f"{check.what}: {check.found}" + (f" ({check.mend})" if check.mend else "") for check in problems)
+        )
+    return Offered(name(), digest, _facts())
+
+
+def _known(run: Run) -> None:
+    """A run may be of plugins that this twinbed does not have."""
+    plugins = registry.PLUGINS
+    kinds = {
+        f"driver {run.testbed.kind}": run.testbed.kind in plugins.drivers,
+        f"workload {run.workload.kind}": run.workload.kind in plugins.workloads,
+        **{f"{each.kind}": each.kind in plugins.accompanying for each in run.accompanying()},
+    }
+    if missing := [what for what, there in kinds.items() if not there]:
+        raise LeftOut(f"it lacks {', '.join(missing)}")
+
+
+def _facts() -> Facts:
+    """What tells machines of a fleet apart."""
+    cpus = Path("/proc/cpuinfo").read_text(errors="replace")
+    memory = re.search(r"MemTotal:\s+(\d+) kB", Path("/proc/meminfo").read_text())
+    model = re.search(r"model name\s*: (.*)", cpus)
+    return {
+        "kernel": platform.release(),
+        "cpu": model[1] if model else None,
+        "cpus": len(os.sched_getaffinity(0)),
+        "memory bytes": int(memory[1]) * 1024 if memory else None,
+    }
+
+
+def make_run(ordered: Ordered) -> Made:
+    """Makes the run, unless it is here already. Nothing else is made on this machine meanwhile. Raises LeftOut."""
+    run, spool = ordered.run, _spool(ordered.results)
+    with _alone(), spool.locked():
+        if spool.status(run.id) is None:
+            driver = registry.PLUGINS.drivers[run.testbed.kind]
+            image = NO_IMAGE if driver.in_process else find()
+            if image is None:
+                raise LeftOut("its image is gone")
+
+            def hear(event: Event) -> None:
+                # What is up is taken down in any case: a run is given up between phases.
+                if isinstance(event, PhaseBegan) and event.phase is not Phase.DOWN and ordered.results in _stopping:
+                    raise _Stopped
+
+            try:
+                make(run, registry.PLUGINS, spool, Installed(probe_path(), image), hear, machine=name())
+            except _Stopped:
+                raise LeftOut("the controller gave it up") from None
+        return _made(spool, run.id, run.cell)
+
+
+def _made(spool: Folder, run: str, cell: str) -> Made:
+    record = spool.record(run)
+    assert record is not None
+    folder = spool.runs / run
+    files = {
+        str(path.relative_to(folder)): File(path.stat().st_size, _digest(path))
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+    check = spool.links / f"{cell}.json"
+    return Made(
+        run,
+        record.status,
+        sum(record.phases.values()),
+        None if record.failed_phase is None else Phase(record.failed_phase),
+        record.reason,
+        files,
+        check.read_text() if check.exists() else None,
+    )
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "blake2b").hexdigest()
+
+
+def fetch(wanted: Wanted) -> list[bytes]:
+    """Pieces of the files of a run that was made here."""
+    folder = _spool(wanted.results).runs / wanted.run
+    contents = []
+    for piece in wanted.pieces:
+        with (folder / piece.path).open("rb") as file:
+            file.seek(piece.start)
+            contents.append(file.read(piece.bytes))
+    return contents
+
+
+def forget(results: str, run: str) -> None:
+    """The controller has it."""
+    shutil.rmtree(_spool(results).runs / run, ignore_errors=True)
+
+
+def give_up(results: str) -> None:
+    """Ends the run in flight at the end of its phase. Not a task: it is called while one is carried out."""
+    _stopping.add(results)
+
+
+def over(results: str) -> None:
+    """The study is over: nothing of it stays here."""
+    shutil.rmtree(_spool(results).path, ignore_errors=True)
+
+
+def _spool(results: str) -> Folder:
+    return Folder(cache_root() / "fleet" / results)
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """One run at a time on a machine, whoever asks for it. Raises LeftOut."""
+    place = cache_root() / "fleet"
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "machine.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LeftOut("another study is run on it") from None
+        yield
