@@ -42,7 +42,7 @@ GROUPS = ("endings", "networks", "machines")
 """Tests that make labs, in three workers at most: what is killed, breaks, is swept or runs alone; hosts and networks of every
 kind; and machines of their own. They begin first, as they take longest, and each group in turn, as what a lab leaves behind can
 hardly be told while others of the same worker come and go."""
-FOLDERS = {"contract": "endings", "e2e": "endings", "remote": "machines", "minimega": "machines"}
+FOLDERS = {"contract": "endings", "e2e": "endings", "fleet": "machines", "remote": "machines", "minimega": "machines"}
 FILES = {
     # What it leaves for a sweep is on this machine: another's sweep would remove it first.
     "tests/minimega/test_sweep.py": "endings",

@@ -28,7 +28,7 @@ PLANTED = [
     ("render", "from twinbed import analyses", ROOMS),
     ("render", "from twinbed.workloads import planted", "only the registry knows the plugins"),
     ("cli", "def f():\n    from twinbed.testbeds import fake", "only the registry knows the plugins"),
-    ("analyses", "from twinbed.lab import watch", "only commands start the lab"),
+    ("analyses", "from twinbed.lab import watch", "only commands and members of fleets start the lab"),
     ("instruments", "from twinbed.hosts import agent", "plugins that plan and parse, and analyses, know no hosts"),
     ("imports", "from twinbed import links", "only testbeds, the link check and the lab know links and the image"),
     ("workloads", "from twinbed import results", "plugins and analyses are handed tables, and open no results"),

@@ -186,7 +186,7 @@ class _Loop:
             one = self.members.pop(address)
             if one.name:
                 self._away(one, "its worker is gone")
-        for one in self.members.values():
+        for one in self._joined():
             self.seen_s[one.name] = time.monotonic()
         if new := there.keys() - self.members.keys():
             about = client.scheduler_info(n_workers=-1)["workers"]
@@ -329,6 +329,8 @@ class _Loop:
 
     def end(self) -> None:
         """Whoever makes a run that nobody waits for any more gives it up; where all is made, nothing stays on machines."""
+        if self.cluster.client.status != "running":
+            return
         busy = [each.address for each in self.members.values() if each.busy]
         idle = [each.address for each in self._joined() if not each.busy]
         with contextlib.suppress(Exception):

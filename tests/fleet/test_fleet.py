@@ -1,0 +1,150 @@
+"""Studies on three machines: every run once, whole blocks on each, whatever dies on the way."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from fleet_of_machines import Fleet, events, fleet, made, meanwhile
+from twinbed.cli.main import run as main
+from twinbed.results.folder import Folder
+
+__all__ = ["fleet"]
+pytestmark = pytest.mark.privileged
+
+FAKE = """
+study: spread
+testbeds:
+  a: {driver: fake, seed: 1}
+  b: {driver: fake, seed: 2, ratio: 1.5}
+workload: {kind: planted, seconds: SECONDS}
+factors: {testbed: [a, b]}
+replicates: 8
+order: randomized-blocks
+seed: 3
+"""
+
+
+def written(folder: Path, seconds: str = "0s", text: str = FAKE) -> str:
+    study = folder / "study.yaml"
+    study.write_text(text.replace("SECONDS", seconds))
+    return str(study)
+
+
+def run(study: str, results: Path, fleet: Fleet) -> int:
+    return main(["run", study, "-o", str(results), "--on", fleet.address, "--no-report", "-q"])
+
+
+def machines_of_blocks(results: Path) -> dict[int, set[str]]:
+    """Of the runs that are there; each of those planned is there once, complete."""
+    folder = Folder(results)
+    planned = json.loads((results / "study.json").read_text())["runs"]
+    assert {path.name for path in folder.runs.iterdir()} == {each["id"] for each in planned}
+    machines: dict[int, set[str]] = defaultdict(set)
+    for each in planned:
+        record = folder.record(each["id"])
+        assert record is not None and record.status == "complete"
+        machines[record.block].add(record.machine)
+    return machines
+
+
+def values(results: Path) -> set[tuple[object, ...]]:
+    import twinbed
+
+    table = twinbed.open(results).table("metrics")
+    return set(zip(*(table[name].to_pylist() for name in ("run", "metric", "host", "value")), strict=True))
+
+
+def test_every_run_is_made_once_and_says_what_it_would_say_here(fleet: Fleet, tmp_path: Path) -> None:
+    study, results = written(tmp_path), tmp_path / "results"
+    assert run(study, results, fleet) == 0
+    blocks = machines_of_blocks(results)
+    assert len(blocks) == 8 and all(len(machines) == 1 for machines in blocks.values())
+    assert sorted(made(results)) == sorted(path.name for path in (results / "runs").iterdir())
+    assert main(["run", study, "-o", str(tmp_path / "here"), "--no-report", "-q"]) == 0
+    assert values(results) == values(tmp_path / "here")
+    kept = json.loads((results / "fleet.json").read_text())
+    assert set(kept["machines"]) <= {"m1", "m2", "m3"} and all(about["kernel"] for about in kept["machines"].values())
+    # Nothing stays on the machines.
+    assert not [path for name in kept["machines"] for path in (fleet.folder / f"cache-{name}/fleet").glob("*/runs/*")]
+
+
+def test_containers_and_a_machine_that_dies_among_them(fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("twinbed.fleet.controller.AWAY_S", 0.5)
+    text = FAKE.replace("fake, seed: 1", "container").replace("fake, seed: 2, ratio: 1.5", "container")
+    text = text.replace("planted, seconds: SECONDS", "http, duration: 1s, threads: 1").replace("replicates: 8", "replicates: 4")
+    study, results = written(tmp_path, text=text), tmp_path / "results"
+    with meanwhile(lambda: bool(made(results, "m2")), lambda: fleet.kill("m2")):
+        assert run(study, results, fleet) == 0
+    fleet.machine("m2")
+    assert all(len(machines) == 1 for machines in machines_of_blocks(results).values())
+    (gone,) = (each for each in events(results) if "left" in each)
+    assert (gone["machine"], gone["left"]) == ("m2", "its worker is gone")
+
+
+def test_a_block_of_a_machine_that_is_gone_is_begun_again_whole(
+    fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("twinbed.fleet.controller.AWAY_S", 0.5)
+    study, results = written(tmp_path, "0.5s"), tmp_path / "results"
+    with meanwhile(lambda: len(made(results, "m1")) % 2 == 1, lambda: fleet.kill("m1")):
+        assert run(study, results, fleet) == 0
+    fleet.machine("m1")
+    blocks = machines_of_blocks(results)
+    assert all(len(machines) == 1 for machines in blocks.values())
+    aside = [each["run"] for each in events(results) if "set aside" in each]
+    assert len(aside) == 1 and (results / "failed" / f"{aside[0]}-1").is_dir()
+    assert made(results).count(str(aside[0])) == 2
+
+
+def test_a_scheduler_that_is_lost_ends_the_command_and_the_next_one_goes_on(
+    fleet: Fleet, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, results = written(tmp_path, "0.5s"), tmp_path / "results"
+    with meanwhile(lambda: len(made(results)) >= 3, lambda: fleet.kill("scheduler")):
+        assert run(study, results, fleet) == 1
+    assert f"the scheduler {fleet.address} was lost" in capsys.readouterr().err
+    before = made(results)
+    for name in ("m1", "m2", "m3"):
+        fleet.kill(name)
+    fleet.scheduler()
+    for name in ("m1", "m2", "m3"):
+        fleet.machine(name)
+    assert run(study, results, fleet) == 0
+    assert all(len(machines) == 1 for machines in machines_of_blocks(results).values())
+    assert set(before) <= {path.name for path in (results / "runs").iterdir()}
+
+
+def test_workers_without_a_lab_are_no_machines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("twinbed.fleet.controller.ANSWER_S", 1.0)
+    monkeypatch.setattr("twinbed.fleet.controller.AWAY_S", 0.5)
+    one = Fleet(tmp_path)
+    try:
+        one.scheduler()
+        one.machine("m1", lab=False)
+        assert run(written(tmp_path), tmp_path / "results", one) == 3
+    finally:
+        one.end()
+    said = capsys.readouterr().err
+    assert "its worker offers no lab" in said and "--resources lab=1" in said
+    assert not list((tmp_path / "results/runs").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("order: randomized-blocks", "order: random", "machines make whole blocks"),
+        ("replicates: 8", "replicates: {least: 4, most: 8}", "ends as soon as it is decided"),
+        ("driver: fake, seed: 1", "driver: remote, hosts: {client: root@c, server: root@s}", "would share these hosts"),
+    ],
+)
+def test_a_study_that_is_none_for_a_fleet_is_refused(
+    fleet: Fleet, tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
+) -> None:
+    assert run(written(tmp_path, text=FAKE.replace(old, new)), tmp_path / "results", fleet) == 2
+    assert said in capsys.readouterr().err

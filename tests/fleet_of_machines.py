@@ -1,0 +1,126 @@
+"""A dask scheduler, and machines of a fleet on this one: each a worker with a host name, processes and a cache of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from twinbed.hosts.cache import cache_root
+
+ROOT = Path(__file__).parents[1]
+LIMIT_S = 60.0
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@dataclass
+class Fleet:
+    folder: Path
+    port: int = field(default_factory=_free_port)
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        return f"tcp://127.0.0.1:{self.port}"
+
+    def _start(self, name: str, argv: list[str], **environment: str) -> None:
+        paths = os.pathsep.join([str(ROOT / "src"), str(ROOT), str(ROOT / "tests")])
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                argv, stdout=log, stderr=log, env={**os.environ, "PYTHONPATH": paths, **environment}, start_new_session=True
+            )
+
+    def log(self, name: str) -> str:
+        return (self.folder / f"{name}.log").read_text()
+
+    def scheduler(self) -> None:
+        """Starts it; a killed one again, at the same address."""
+        before = len(self.log("scheduler")) if (self.folder / "scheduler.log").exists() else 0
+        dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
+        self._start("scheduler", [*dask, "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard"])
+        wait_until(lambda: "Scheduler at:" in self.log("scheduler")[before:])
+
+    def machine(self, name: str, *, lab: bool = True, **environment: str) -> None:
+        """``name``: the machine's; its worker is the first of its processes, so that all of them end with it."""
+        cache = self.folder / f"cache-{name}"
+        cache.mkdir(exist_ok=True)
+        for part in ("images", "bases", "current"):  # built once for all
+            if (cache_root() / part).exists() and not (cache / part).exists():
+                (cache / part).symlink_to(cache_root() / part)
+        worker = [sys.executable, "-m", "distributed.cli.dask_worker", self.address, "--host", "127.0.0.1", "--no-dashboard"]
+        worker += ["--nthreads", "1", "--no-nanny", "--local-directory", str(cache), *(["--resources", "lab=1"] if lab else [])]
+        alone = ["unshare", "--uts", "--pid", "--mount-proc", "--fork", "--kill-child"]
+        named = ["sh", "-c", 'hostname "$0" && exec "$@"', name, *worker]
+        self._start(name, [*alone, *named], TWINBED_CACHE=str(cache), **environment)
+
+    def kill(self, name: str) -> None:
+        """As when its power fails."""
+        process = self.processes.pop(name)
+        process.kill()
+        process.wait()
+
+    def end(self) -> None:
+        for name in list(self.processes):
+            self.kill(name)
+
+
+@contextlib.contextmanager
+def meanwhile(condition: Callable[[], bool], action: Callable[[], None]) -> Iterator[None]:
+    """Once the condition holds, the action, while the test waits for something else."""
+
+    def act() -> None:
+        wait_until(condition)
+        action()
+
+    thread = threading.Thread(target=act)
+    thread.start()
+    yield
+    thread.join()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    limit = time.monotonic() + LIMIT_S
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+
+
+def events(results: Path) -> list[dict[str, object]]:
+    """What the study has said so far."""
+    try:
+        return [json.loads(line) for line in (results / "events.jsonl").read_text().splitlines()]
+    except (FileNotFoundError, ValueError):
+        return []
+
+
+def made(results: Path, machine: str | None = None) -> list[str]:
+    """Ids of the runs that were fetched from a machine, or from all, as often as they were."""
+    return [str(each["run"]) for each in events(results) if "status" in each and machine in (None, each["machine"])]
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """A scheduler and three machines."""
+    one = Fleet(tmp_path_factory.mktemp("fleet"))
+    try:
+        one.scheduler()
+        for name in ("m1", "m2", "m3"):
+            one.machine(name)
+        yield one
+    finally:
+        one.end()

@@ -1,0 +1,125 @@
+"""What machines send is held against what they said, and leads nowhere."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from twinbed import design, registry
+from twinbed.fleet import member
+from twinbed.fleet.controller import _batches, _hold_to, _write
+from twinbed.fleet.words import File, LeftOut, Made, Piece
+from twinbed.hosts.error import HostError
+from twinbed.model.run import Status
+from twinbed.study.loading import load
+from twinbed.study.run import Choice, Run
+
+STUDY = """
+study: foreign
+testbeds: {a: {driver: fake}}
+workload: {kind: planted}
+instruments: [counters]
+replicates: 1
+"""
+
+
+@pytest.fixture
+def run() -> Run:
+    (one,) = design.runs(load(STUDY, "foreign.yaml", registry.catalogue()))
+    return one
+
+
+@pytest.mark.parametrize("path", ["../x", "/etc/x", "artifacts/../../x", "artifacts//x", ".", "a\0b", "artifacts/.hidden"])
+def test_no_name_leads_out_of_the_folder(tmp_path: Path, path: str) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    with pytest.raises(HostError, match="m1"):
+        _write(folder, Piece(path, 0, 1), b"x", "m1")
+    assert [path.name for path in tmp_path.rglob("*")] == ["run"]
+
+
+def test_pieces_are_put_together_and_a_short_one_is_refused(tmp_path: Path) -> None:
+    _write(tmp_path, Piece("artifacts/client/a", 0, 3), b"abc", "m1")
+    _write(tmp_path, Piece("artifacts/client/a", 3, 2), b"de", "m1")
+    assert (tmp_path / "artifacts/client/a").read_bytes() == b"abcde"
+    with pytest.raises(HostError, match="other bytes"):
+        _write(tmp_path, Piece("artifacts/client/b", 0, 3), b"ab", "m1")
+
+
+def test_pieces_cover_every_byte_of_every_file_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("twinbed.fleet.controller._PIECES_BYTES", 10)
+    files = {"a": File(25, ""), "b": File(0, ""), "c": File(5, ""), "d": File(10, "")}
+    batches = list(_batches(Made("r", Status.COMPLETE, 0.0, None, None, files, None)))
+    assert all(sum(piece.bytes for piece in batch) <= 10 for batch in batches)
+    pieces = [piece for batch in batches for piece in batch]
+    for path, file in files.items():
+        own = [piece for piece in pieces if piece.path == path]
+        assert own, path
+        assert [piece.start for piece in own] == [sum(before.bytes for before in own[:place]) for place in range(len(own))]
+        assert sum(piece.bytes for piece in own) == file.bytes
+
+
+def sent(
+    folder: Path, run: Run, machine: str = "m1", artifacts: tuple[tuple[str, bytes], ...] = (("client/a", b"abc"),)
+) -> Made:
+    """What an honest machine sends."""
+    record = run.record(
+        status=Status.COMPLETE,
+        started_s=0.0,
+        phases={},
+        failed_phase=None,
+        reason=None,
+        cautions=(),
+        artifacts=[{"path": f"artifacts/{path}", "bytes": len(content)} for path, content in artifacts],
+        twinbed="0",
+        lab="",
+        machine=machine,
+    )
+    contents = {"run.json": json.dumps(record.to_json()).encode(), **{f"artifacts/{path}": each for path, each in artifacts}}
+    files = {}
+    for path, content in contents.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+        files[path] = File(len(content), hashlib.blake2b(content).hexdigest())
+    return Made(run.id, Status.COMPLETE, 0.0, None, None, files, None)
+
+
+def test_what_is_whole_is_taken(tmp_path: Path, run: Run) -> None:
+    _hold_to(tmp_path, sent(tmp_path, run), run, "m1")
+
+
+def test_what_changed_on_its_way_is_refused(tmp_path: Path, run: Run) -> None:
+    made = sent(tmp_path, run)
+    (tmp_path / "artifacts/client/a").write_bytes(b"abd")
+    with pytest.raises(HostError, match="artifacts/client/a"):
+        _hold_to(tmp_path, made, run, "m1")
+
+
+@pytest.mark.parametrize("what", ["another run", "another machine", "another status", "an artifact more"])
+def test_what_is_not_the_run_that_was_ordered_is_refused(tmp_path: Path, run: Run, what: str) -> None:
+    made = sent(tmp_path, run, machine="m2" if what == "another machine" else "m1")
+    if what == "another run":
+        run = replace(run, replicate=1)
+    elif what == "another status":
+        made = replace(made, status=Status.FAILED)
+    elif what == "an artifact more":
+        (tmp_path / "artifacts/client/b").write_bytes(b"")
+        made = replace(made, files={**made.files, "artifacts/client/b": File(0, hashlib.blake2b(b"").hexdigest())})
+    with pytest.raises(HostError, match="is not run"):
+        _hold_to(tmp_path, made, run, "m1")
+
+
+def test_a_member_refuses_runs_of_plugins_that_it_has_not(run: Run) -> None:
+    member._known(run)
+    strange = replace(
+        run,
+        testbed=Choice("warp", run.testbed.params),
+        workload=Choice("sing", run.workload.params),
+        instruments={"ruler": Choice("ruler", run.instruments["counters"].params)},
+    )
+    with pytest.raises(LeftOut, match="driver warp, workload sing, ruler"):
+        member._known(strange)
