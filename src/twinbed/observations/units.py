@@ -1,10 +1,11 @@
 """What is compared with what: runs as they are, runs within blocks of the design, or sessions.
 
-Runs of one session (a day, a boot of the machine, one source of results) share what does not change while it lasts.  They are
-not independent, so that the session is the unit: its value on a testbed is the mean of its runs there, of logarithms where all
-values are positive.  Where every unit has both testbeds, the units are pairs; where each testbed has units of its own, their
-means are two independent samples.  This is the mixed model with a random effect of the session, exact where sessions have as
-many runs each (Murray 1998, Design and Analysis of Group-Randomized Trials, ch. 6), and needs no estimate of its variance.
+Runs of one session (a day, a boot of the machine, one source of results, a machine of a fleet) share what does not change
+while it lasts. They are not independent, so that the session is the unit: its value on a testbed is the mean of its runs
+there, of logarithms where all values are positive. Where every unit has both testbeds, the units are pairs; where each testbed
+has units of its own, their means are two independent samples. This is the mixed model with a random effect of the session,
+exact where sessions have as many runs each (Murray 1998, Design and Analysis of Group-Randomized Trials, ch. 6), and needs no
+estimate of its variance.
 
 A block of the design has one run of each cell: a pair without any mean to take.  Where a value is missing on one side of any
 block, both testbeds are taken as independent samples, which errs towards no verdict.
@@ -26,6 +27,10 @@ from twinbed.model.run import level_text
 from twinbed.model.tables import Tables
 from twinbed.observations.samples import CellRuns, Key
 
+MACHINE = "machine"
+"""The name of the sessions that are the machines of a fleet."""
+FEWEST_MACHINES = 3
+"""Two leave one degree of freedom to say how machines differ: blocks are the pairs then, and verdicts hold for those two."""
 TIME = "time"
 """The name of the sessions that starting times show."""
 PAUSE = 10.0
@@ -97,7 +102,13 @@ def _mean(values: Values, positive: bool) -> float:
 
 
 def units(tables: Tables, sessions: str | None) -> Units:
-    """By the factor ``sessions`` if it is given, else by blocks where the study says so."""
+    """By the factor ``sessions`` if it is given, else by the machines of a fleet, else by blocks where the study says so."""
+    machines = {record.id: record.machine for record in tables.records if record.machine}
+    many = len(set(machines.values()))
+    if machines.keys() == {record.id for record in tables.records} and (
+        sessions == MACHINE or (sessions is None and many >= FEWEST_MACHINES)
+    ):
+        return Units(machines, sessions=True)
     if sessions == TIME:
         return Units(by_time(tables.records), sessions=True)
     if sessions is not None:
@@ -108,7 +119,7 @@ def units(tables: Tables, sessions: str | None) -> Units:
                 advice=f"there are: {', '.join(factors) or 'none'}; {TIME} takes pauses between runs",
             )
         return Units({record.id: level_text(record.levels.get(sessions, "")) for record in tables.records}, sessions=True)
-    if tables.outline.data.get("comparison") == Pairing.PAIRED:
+    if tables.outline.data.get("comparison") == Pairing.PAIRED or many > 1:
         return Units({record.id: record.block for record in tables.records})
     return Units()
 

@@ -200,3 +200,53 @@ def test_the_design_decides_how_means_are_compared(keys: str, comparison: str) -
 def test_an_order_without_blocks_has_no_pairs() -> None:
     with pytest.raises(StudyError, match="random has no blocks to pair runs by"):
         load(f"{STUDY}order: random\ncomparison: paired\n", "s.yaml", catalogue())
+
+
+def by_machines(folder: Path, ratios: Mapping[str, float], blocks: int) -> Store:
+    """Results of a fleet: on each machine ``blocks`` blocks, in which virtual is its ratio of real; runs differ by 1 %."""
+    noise = random.Random(5)
+    names = [name for name in ratios for _ in range(blocks)]
+    own = {
+        (testbed, each): noise.gauss(0, 0.01) + (math.log(ratios[name]) if testbed == "virtual" else 0.0)
+        for each, name in enumerate(names)
+        for testbed in ("real", "virtual")
+    }
+    write_study(
+        folder, ["real", "virtual"], {}, len(names), rates({each: noise.gauss(0, 0.3) for each in range(len(names))}, own)
+    )
+    for file in folder.glob("runs/*/run.json"):
+        record = json.loads(file.read_text())
+        file.write_text(json.dumps({**record, "machine": names[record["replicate"]]}))
+    return extract(folder, {"planted": planted}, {})
+
+
+def test_machines_of_a_fleet_are_a_random_effect(tmp_path: Path) -> None:
+    """The interval is that of Student's t on the machines' mean log ratios, by scipy."""
+    store = by_machines(tmp_path, {"m1": 1.0, "m2": 1.2, "m3": 0.85}, 10)
+    found = rate_of(compare.run(store))
+    assert (found.verdict, found.sessions, found.paired) == (Verdict.INCONCLUSIVE, (3, 3), True)
+    table = store.table("metrics").to_pylist()
+    rate = {row["run"]: math.log(row["value"]) for row in table if row["metric"] == RATE}
+    logs: dict[tuple[str, str], list[float]] = {}
+    for record in store.records:
+        logs.setdefault((record.machine, str(record.levels["testbed"])), []).append(rate[record.id])
+    differences = [
+        sum(logs[name, "virtual"]) / len(logs[name, "virtual"]) - sum(logs[name, "real"]) / len(logs[name, "real"])
+        for name in ("m1", "m2", "m3")
+    ]
+    low, high = stats.t.interval(0.90, 2, loc=sum(differences) / 3, scale=stats.sem(differences))
+    assert found.ratio_interval is not None
+    assert (math.log(found.ratio_interval.low), math.log(found.ratio_interval.high)) == pytest.approx((low, high))
+
+
+def test_machines_that_agree_cost_no_verdict_though_each_has_its_own_speed(tmp_path: Path) -> None:
+    found = rate_of(compare.run(by_machines(tmp_path, {"m1": 1.0, "m2": 1.0, "m3": 1.0}, 6)))
+    assert (found.verdict, found.sessions) == (Verdict.EQUIVALENT, (3, 3))
+
+
+def test_of_two_machines_blocks_are_the_pairs(tmp_path: Path) -> None:
+    store = by_machines(tmp_path, {"m1": 1.0, "m2": 1.0}, 5)
+    found = rate_of(compare.run(store))
+    assert (found.verdict, found.sessions, found.paired) == (Verdict.EQUIVALENT, None, True)
+    asked = rate_of(compare.run(store, CompareParams(sessions="machine")))
+    assert asked.sessions == (2, 2)

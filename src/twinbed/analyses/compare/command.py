@@ -42,7 +42,7 @@ _A_LINE = 10_000
 @click.option(
     "--sessions",
     metavar="FACTOR",
-    help="Compare sessions, not runs: FACTOR says in which one (day, boot) a run was made; time: by pauses between runs.",
+    help="Compare sessions, not runs: FACTOR says in which one (day, boot) a run was made; time: by pauses; machine: a fleet's.",
 )
 @click.option(
     "--exclude",

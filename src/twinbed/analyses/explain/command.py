@@ -66,7 +66,7 @@ def command(
     tables = inputs.tables(results, reference)
     result = explain.run(tables)
     if study_file is not None:
-        return _write_study(result, tables, cause, study_file)
+        return write_study(result, tables, cause, study_file)
     if cause is not None:
         raise click.UsageError("--cause says which study to write: give --study FILE too")
     if proofs:
@@ -85,7 +85,7 @@ def command(
     return codes.DONE
 
 
-def _write_study(result: Explanation, tables: Tables, name: str | None, file: Path) -> int:
+def write_study(result: Explanation, tables: Tables, name: str | None, file: Path) -> int:
     from twinbed.analyses.explain.study import cause_of, study_text
     from twinbed.render.output import opened
 

@@ -17,7 +17,7 @@ from twinbed.analyses.compare.analysis import CompareParams
 from twinbed.analyses.compare.analysis import analysis as compare
 from twinbed.analyses.compare.rows import as_csv
 from twinbed.analyses.compare.terminal import verdict_table
-from twinbed.lab.study import _write_study
+from twinbed.lab.study import write_study
 from twinbed.model.caution import OF_RUNS, Kind
 from twinbed.model.result import Verdict
 from twinbed.model.tables import Outline
@@ -126,7 +126,7 @@ def test_what_is_decided_when_there_are_runs_is_known(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
 
     def write(text: str, *overrides: str) -> int:
-        _write_study(folder, load(text, "s.yaml", catalogue(), overrides), [])
+        write_study(folder, load(text, "s.yaml", catalogue(), overrides), [])
         return json.loads((tmp_path / "study.json").read_text()).get("exclude_decided_after", 0)
 
     assert write(STUDY) == 0
