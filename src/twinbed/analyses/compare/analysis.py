@@ -301,7 +301,7 @@ class Compare(Analysis[CompareParams, Comparisons]):
 
         return {"comparisons": rows(result.comparisons), "order": order_rows(result.orderings)}
 
-    def section(self, result: Comparisons, source: Tables) -> Section:
+    def section(self, result: Comparisons) -> Section:
         from twinbed.analyses.compare.by_itself import section
 
         return section(result)

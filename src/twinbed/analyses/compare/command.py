@@ -10,6 +10,7 @@ import click
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.analysis import Inputs
 from twinbed.model.caution import OF_RUNS
+from twinbed.observations.pages import write_page
 
 if TYPE_CHECKING:
     from twinbed.analyses.compare.result import Comparison, Comparisons
@@ -78,6 +79,7 @@ def command(
     are shown to be within it.  Read docs/statistics.md for what the numbers mean.
     """
     from twinbed.analyses.compare.analysis import CompareParams, analysis
+    from twinbed.analyses.compare.by_itself import section
     from twinbed.model.error import TwinbedError
     from twinbed.model.units import QuantityError, parse_share
 
@@ -92,6 +94,7 @@ def command(
     else:
         result = two.compared(params)
     shown = chosen(result, metrics, everything)
+    write_page(lambda: section(result, shown), result, Path(" and ".join(map(str, sides))), of_one=two is None)
     if style == "text":
         _print_text(result, shown, bool(metrics) or everything, quiet, two)
     elif style == "json":

@@ -95,7 +95,7 @@ class RegressionAnalysis(Analysis[RegressionParams, Regression]):
     def tables(self, result: Regression) -> Mapping[str, Sequence[Row]]:
         return tables(result)
 
-    def section(self, result: Regression, source: Tables) -> Section:
+    def section(self, result: Regression) -> Section:
         from twinbed.analyses.regression.page import section
 
         return section(result)
