@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from twinbed.analyses import ANALYSES
+from twinbed import registry
 from twinbed.model.tables import Tables
 from twinbed.observations.pages import FOLDER
 from twinbed.render.html import html
@@ -47,7 +47,7 @@ def further(tables: Tables, report: Path | None) -> Sequence[Further]:
     if report is None or not folder.is_dir():
         return ()
     newest = max((_changed(tables.shown / "runs" / record.id / "run.json") for record in tables.records), default=0.0)
-    rank = {name: at for at, name in enumerate(ANALYSES)}
+    rank = {name: at for at, name in enumerate(registry.analysis_names())}
     files = sorted(folder.glob("*.html"), key=lambda file: (rank.get(file.stem, len(rank)), file.name))
     return [
         Further(

@@ -22,16 +22,17 @@ def section(result: Passports) -> Section:
     return Section(
         "passport",
         TITLE,
-        lambda: Markup().join(map(_pair, result.pairs)),
+        lambda: Markup().join(_pair(pair, is_alone=len(parts) == 1) for pair in result.pairs),
         parts,
         lede="" if len(result.pairs) != 1 else parts[0].sentence,
         kicker="What each side recorded of itself, most suspicious first",
     )
 
 
-def _pair(pair: Differences) -> Markup:
+def _pair(pair: Differences, *, is_alone: bool) -> Markup:
     table = _table(pair).as_html() if pair.differences else ""
-    return html("<h3>{} and {}</h3><p>{}</p>{}", pair.left, pair.right, sentence(pair), table)
+    said = "" if is_alone else html("<p>{}</p>", sentence(pair))
+    return html("<h3>{} and {}</h3>{}{}", pair.left, pair.right, said, table)
 
 
 def _table(pair: Differences) -> Tabular:
