@@ -48,7 +48,8 @@ class CompareParams(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     by: str | None = Field(
-        default=None, description="the factor whose levels are compared; null: testbeds, or of one testbed the one that varies"
+        default=None,
+        description="the factor whose levels are compared; null: testbeds, or of one testbed the switch or choice that varies",
     )
     reference: str | None = Field(default=None, description="the testbed, or the level, that the others are held against")
     margin: float | None = Field(default=None, gt=0, description="how far apart still counts as equivalent: 0.1 is 10 %")
@@ -201,11 +202,12 @@ class Compare(Analysis[CompareParams, Comparisons]):
     def run(self, source: Tables, params: CompareParams | None = None) -> Comparisons:
         """Where the study leaves runs out for a caution, its result without them, and beside it that of all runs."""
         params = params or CompareParams()
-        by = params.by or compared_by(source)
+        if params.by is None:
+            chosen = compared_by(source)
+            by, about = chosen.by, chosen.about
+        else:
+            by, about = params.by, "" if params.by == TESTBED else f"Levels of {params.by} are compared."
         source = held_against(source, by, params.reference)
-        about = "" if by == TESTBED else f"Levels of {by} are compared."
-        if about and params.by is None:
-            about = f"There is one testbed, and {by} alone varies: its levels are compared."
         return replace(self._excluding(source, params), by=by, about=about)
 
     def _excluding(self, source: Tables, params: CompareParams) -> Comparisons:

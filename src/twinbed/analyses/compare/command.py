@@ -29,8 +29,8 @@ _A_LINE = 10_000
 @click.option(
     "--by",
     metavar="FACTOR",
-    help="Compare the levels of this factor, such as workload.keep_alive. Default: testbeds, or of one testbed the factor that "
-    "varies.",
+    help="Compare the levels of this factor, such as workload.keep_alive. Default: testbeds, or of one testbed the switch or "
+    "choice that varies, not sizes, numbers or times of the workload.",
 )
 @click.option(
     "--reference",
