@@ -201,6 +201,11 @@ def catalogue() -> Catalogue:
             for plugins in (PLUGINS.drivers, PLUGINS.workloads, PLUGINS.accompanying)
             for name, plugin in plugins.items()
         },
+        also={
+            name: plugin.also
+            for plugins in (PLUGINS.drivers, PLUGINS.workloads, PLUGINS.accompanying)
+            for name, plugin in plugins.items()
+        },
         metrics=metrics,
         printed=table_names(),
     )

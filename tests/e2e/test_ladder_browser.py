@@ -11,15 +11,15 @@ from tests.unit.analyses.anatomy.test_ladders import study
 
 from browser import Page, browser
 from twinbed.analyses.anatomy.analysis import analysis as anatomy
-from twinbed.analyses.anatomy.section import page as anatomy_page
+from twinbed.analyses.anatomy.section import section
+from twinbed.render.pages import page as page_of
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("anatomy") / "anatomy.html"
-    target.write_text(
-        anatomy_page(anatomy.run(study({"real": 1.0, "virtual": 30.0, "third": 2.0})), "results"), encoding="utf-8"
-    )
+    result = anatomy.run(study({"real": 1.0, "virtual": 30.0, "third": 2.0}))
+    target.write_text(page_of(section(result), result, "results"), encoding="utf-8")
     return target
 
 

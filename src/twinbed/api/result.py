@@ -64,7 +64,7 @@ class Result:
 
         with collected() as drawn:
             if self._section is not None:
-                self._section.html()
+                self._section.body()
         if not drawn:
             raise TwinbedError(f"{self.name} has nothing to draw here", advice="to_pandas() and to_arrow() give its rows")
         return Figures(drawn)
@@ -118,7 +118,7 @@ class Result:
 
     @cached_property
     def _section(self) -> Section | None:
-        return self._analysis.section(self._found, self._source)
+        return self._analysis.section(self._found)
 
     @cached_property
     def _notes(self) -> list[str]:

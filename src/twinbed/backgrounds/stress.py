@@ -81,6 +81,7 @@ class Stress(Background[StressParams]):
     name = "stress"
     params = StressParams
     summary = "workers that keep CPUs, disks and memory busy beside the workload (stress-ng)"
+    also = ("stress_ng", "cpu", "load", "noise")
     metrics = tuple(METRICS.values())
     # Without ``io``: sync(2) would have the whole machine write its caches.
     trials: Mapping[str, StressParams] = MappingProxyType(

@@ -10,6 +10,7 @@ import click
 
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.analysis import Inputs
+from twinbed.observations.pages import write_text
 
 if TYPE_CHECKING:
     from twinbed.report.advice.result import Advice
@@ -34,7 +35,6 @@ SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown"}
 @click.option(
     "--format", "style", type=click.Choice(["text", "json", "markdown", "html"]), help="Default: by the name of -o, else text."
 )
-@click.option("--html", "style", flag_value="html", help="As a page; the same as --format html.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: standard output.")
 @click.pass_obj
 def command(
@@ -68,6 +68,7 @@ def command(
         raise TwinbedError(f"--margin: {margin!r} is not a share above 0", advice="such as 10% or 0.1") from wrong
     asked = Settings(share or None, error, everything, reference)
     advice = advise([inputs.tables(each, reference) for each in dict.fromkeys(results)], asked)
+    write_text(lambda: _html(advice), results[0], of_one=len(results) == 1)
     chosen = style or SUFFIXES.get(output.suffix.lower() if output else "", "text")
     with opened(output) as file:
         file.write(STYLES[chosen](advice).encode())

@@ -109,7 +109,7 @@ def _named(name: str, every: Sequence[Subject]) -> Iterator[str]:
         yield from _metric(name)
     else:
         known = {each.name for each in every} | {setting.name for each in every for setting in each.settings}
-        also: dict[str, list[str]] = {}
+        also = {name: [*words] for name, words in registry.catalogue().also.items()}
         for model in (subject.model for subject in every if subject.model is not None):
             for setting_name, words in also_of(model).items():
                 also.setdefault(setting_name, []).extend(words)

@@ -100,7 +100,7 @@ def _testbed(given: str, catalogue: Catalogue) -> tuple[str, Mapping[str, object
     if given in cards:
         return given, {"driver": GUEST, CARD: cards[given]}
     names = [*catalogue.drivers, *dict.fromkeys(name.partition("-")[0] for name in NIC_MODELS)]
-    raise _unknown(given, "a testbed", names)
+    raise _unknown(given, "a testbed", names, catalogue)
 
 
 def _workload(given: str, catalogue: Catalogue) -> Mapping[str, object]:
@@ -115,10 +115,10 @@ def _workload(given: str, catalogue: Catalogue) -> Mapping[str, object]:
     }
     if given in tools:
         return {"kind": tools[given], TOOL: given}
-    raise _unknown(given, "a workload", [*catalogue.workloads, *tools])
+    raise _unknown(given, "a workload", [*catalogue.workloads, *tools], catalogue)
 
 
-def _unknown(given: str, what: str, names: list[str]) -> TwinbedError:
-    near = nearest(given, names)
+def _unknown(given: str, what: str, names: list[str], catalogue: Catalogue) -> TwinbedError:
+    near = nearest(given, names, catalogue.also)
     hint = f"; {did_you_mean(near)}" if near else ""
     return TwinbedError(f"{given!r} is not {what}{hint}", advice=f"there are: {listed(names)}")

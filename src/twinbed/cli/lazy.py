@@ -1,5 +1,5 @@
 """Groups of commands whose modules are imported only when they are used, so that ``--help`` is quick. Each gets
-its --json and --on here.
+its --json and --on here, and those of analyses their --html.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import click
 from twinbed.analyses import ANALYSES
 from twinbed.cli.envelope import with_json
 from twinbed.cli.on import with_on
+from twinbed.observations.pages import with_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +24,12 @@ class Lazy:
     module: str
     attribute: str
     help: str
+    has_page: bool = False
 
 
 def of_analysis(name: str) -> Lazy:
     """The command in an analysis' folder."""
-    return Lazy(f"twinbed.analyses.{name}.command", "command", ANALYSES[name].help)
+    return Lazy(f"twinbed.analyses.{name}.command", "command", ANALYSES[name].help, has_page=True)
 
 
 class LazyGroup(click.Group):
@@ -47,7 +49,8 @@ class LazyGroup(click.Group):
         command = getattr(importlib.import_module(lazy.module), lazy.attribute)
         if not isinstance(command, click.Command):
             raise TypeError(f"{lazy.module}.{lazy.attribute} is not a command")
-        return with_json(with_on(command, cmd_name), cmd_name)
+        command = with_on(with_page(command) if lazy.has_page else command, cmd_name)
+        return with_json(command, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -27,7 +27,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "run": Lazy("twinbed.cli.run", "command", "Run a study, or go on with it."),
     "import": Lazy("twinbed.cli.imports", "command", "Turn files that were measured elsewhere into a study."),
     "compare": of_analysis("compare"),
-    "advise": Lazy("twinbed.cli.advise", "command", "Rules of thumb from results, with their evidence."),
+    "advise": Lazy("twinbed.cli.advise", "command", "Rules of thumb from results, with their evidence.", has_page=True),
     "anatomy": of_analysis("anatomy"),
     "explain": of_analysis("explain"),
     "calibrate": of_analysis("calibrate"),

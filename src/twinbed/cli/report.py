@@ -39,13 +39,15 @@ def command(results: Path, output: Path | None, style: str, by: str | None, refe
 
     tables = extracted(results, all_settings=all_settings)
     compare = registry.analysis("compare")
-    text = rendered(style, tables, compare.run(tables, compare.params(by=by, reference=reference)))
-    if output is not None and str(output) == "-":
+    to_standard = output is not None and str(output) == "-"
+    base = results / "report" if results.is_dir() else results.with_name(f"{results.stem}-report")
+    file = output or base.with_name(base.name + SUFFIXES[style])
+    result = compare.run(tables, compare.params(by=by, reference=reference))
+    text = rendered(style, tables, result, None if to_standard else file)
+    if to_standard:
         tell({"written": [], "text": text})
         click.echo(text, nl=False)
         return 0
-    base = results / "report" if results.is_dir() else results.with_name(f"{results.stem}-report")
-    file = output or base.with_name(base.name + SUFFIXES[style])
     try:
         write(text, file)
     except OSError as error:

@@ -178,6 +178,7 @@ def _compare(results: Path, file: Path | None, digest: str, console: Console, te
     from twinbed.cli.extraction import extracted
     from twinbed.render import terminal
     from twinbed.render.output import write
+    from twinbed.report.further import further
     from twinbed.report.page import page
     from twinbed.report.scaling.analysis import scaling
     from twinbed.report.styles import sections, study_tables
@@ -200,7 +201,7 @@ def _compare(results: Path, file: Path | None, digest: str, console: Console, te
         conclusion(result, over_n, terminal.console())
     if file:
         phase("report")
-        write(page(store, result, sections(store), study_tables(store, result), over_n), file)
+        write(page(store, result, sections(store), study_tables(store, result), over_n, further(store, file)), file)
     concluded = Conclusion(digest, in_lines, page_of(file) if file else None)
     concluded.keep(results)
     return concluded

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 """Column -> a value of JSON: a number, a text, None for missing, or lists and mappings of those. Base units."""
 ParamsT = TypeVar("ParamsT", bound="BaseModel")
-ResultT = TypeVar("ResultT")
+ResultT = TypeVar("ResultT", bound="Reported")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,16 @@ class Section:
     """The anchor of the section in the page."""
     title: str
     """What headings and the page's navigation call it."""
-    html: Callable[[], Markup]
-    """Makes the section as HTML."""
+    body: Callable[[], Markup]
+    """Makes what is below the heading and the lede as HTML. It may hold sections of its own."""
     parts: tuple[Part, ...] = ()
     """The same for Markdown, LaTeX and notebooks; nothing where only the page shows it."""
+    lede: str = ""
+    """What comes first, in a sentence or two."""
+    notes: tuple[str, ...] = ()
+    """What comes last in a report, such as cautions. A page of its own has all cautions, and what was left out."""
+    kicker: str = ""
+    """What a page of its own has above its title, in a few words."""
     layer: str = ""
     """The layer of metrics that it belongs into; empty for a section of its own."""
 
@@ -97,9 +103,9 @@ class Analysis(ABC, Generic[ParamsT, ResultT]):
         """Title -> rows that have the same columns, for CSV, JSON and Python. Base units, None for missing."""
         return {}
 
-    def section(self, result: ResultT, source: Tables) -> Section | None:
-        """What a notebook shows of a result of these tables; None where its rows are all that there is to say."""
-        return None
+    @abstractmethod
+    def section(self, result: ResultT) -> Section:
+        """What a notebook shows of a result, and a page of its own (``render/pages``)."""
 
     def sections(self, source: Tables) -> Sequence[Section]:
         """What a report of these tables shows, by default settings; nothing where there is nothing to say."""

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 from twinbed.contracts.command import Command
 from twinbed.contracts.extracted import Extracted
@@ -35,6 +35,8 @@ class Background(Protocol[P]):
     """The model of its settings."""
     summary: str
     """One line for readers."""
+    also: ClassVar[tuple[str, ...]] = ()
+    """Other words by which it is looked for: who writes one is told the name."""
     metrics: Sequence[Metric]
     """All that ``extract`` may give values of."""
 

@@ -38,6 +38,8 @@ class Driver(Protocol[P]):
     """The model of its settings."""
     summary: str
     """One line for readers."""
+    also: ClassVar[tuple[str, ...]] = ()
+    """Other words by which it is looked for: who writes one is told the name."""
     in_lab: ClassVar[bool] = False
     """Whether its hosts hang on the switches of a lab on this machine."""
     in_process: ClassVar[bool] = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 from twinbed.contracts.command import Command
 from twinbed.contracts.extracted import Extracted
@@ -26,6 +26,8 @@ class Instrument(Protocol[P]):
     """The model of its settings."""
     summary: str
     """One line for readers."""
+    also: ClassVar[tuple[str, ...]] = ()
+    """Other words by which it is looked for: who writes one is told the name."""
     metrics: Sequence[Metric]
     """All that ``extract`` may give values of."""
 

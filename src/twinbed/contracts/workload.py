@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 from twinbed.contracts.command import Command
 from twinbed.contracts.extracted import Extracted
@@ -48,6 +48,8 @@ class Workload(Protocol[P]):
     """The model of its settings."""
     summary: str
     """One line for readers."""
+    also: ClassVar[tuple[str, ...]] = ()
+    """Other words by which it is looked for: who writes one is told the name."""
     metrics: Sequence[Metric]
     """All that ``parse`` may give values of."""
     work: str

@@ -9,6 +9,7 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.record import Record, Settings
 from twinbed.model.run import Level, level_text
 from twinbed.model.tables import TESTBED, Outline, Planned, Tables
+from twinbed.model.units import magnitude
 from twinbed.model.view import View
 from twinbed.observations.numbered import of_pairs
 
@@ -35,12 +36,58 @@ def varied(tables: Tables) -> Mapping[str, Sequence[Level]]:
     return {name: tuple(of.values()) for name, of in levels.items() if name != TESTBED and len(of) > 1}
 
 
-def compared_by(tables: Tables) -> str:
-    """The factor that a study asks to compare: the testbed; where it has one testbed, the only factor that varies. Of a number
-    of pairs the question is how many fit, which another analysis answers."""
-    names = [*varied(tables)]
-    alone = len(tables.outline.testbeds) < 2 and len(names) == 1 and of_pairs(names) is None
-    return names[0] if alone and not tables.outline.data.get("uncertain") else TESTBED
+def size(level: Level) -> tuple[str, float] | None:
+    """Unit and number of a level that has an order: of numbers, sizes, rates and durations."""
+    if isinstance(level, bool) or level is None:
+        return None
+    return ("", float(level)) if isinstance(level, int | float) else magnitude(level)
+
+
+def is_ordered(levels: Sequence[Level]) -> bool:
+    """Whether all are such levels of one kind."""
+    sizes = [size(level) for level in levels]
+    return len({each[0] for each in sizes if each is not None}) == 1 and None not in sizes
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The factor that is compared unless another is asked for."""
+
+    by: str
+    about: str = ""
+    """Why, and how to choose another; empty where testbeds are compared, or nobody would."""
+
+
+def compared_by(tables: Tables) -> Chosen:
+    """What a study asks to compare: the testbed; where it has one testbed, the only factor that is a switch or a choice, or a
+    setting of the testbed. How much is asked of a testbed (payload, connections, duration, a link's rate) is no question of
+    faithfulness, and of a number of pairs it is how many fit, which another analysis answers."""
+    factors = varied(tables)
+    if len(tables.outline.testbeds) > 1 or not factors or tables.outline.data.get("uncertain"):
+        return Chosen(TESTBED)
+    amounts = [name for name, levels in factors.items() if is_amount(tables, name, levels)]
+    choices = [name for name in factors if name not in amounts]
+    if len(choices) == 1:
+        others = f" --by FACTOR compares another: {', '.join(amounts)}." if amounts else ""
+        return Chosen(choices[0], f"There is one testbed: the levels of {choices[0]} are compared.{others}")
+    if choices:
+        return Chosen(TESTBED, f"There is one testbed: --by FACTOR compares the levels of {' or '.join(choices)}.")
+    if of_pairs(amounts) is not None:
+        return Chosen(TESTBED)
+    said = "is how much is" if len(amounts) == 1 else "are how much is"
+    names = ", ".join(amounts)
+    return Chosen(
+        TESTBED, f"There is one testbed, and what varies ({names}) {said} asked of it: --by {amounts[0]} compares its levels."
+    )
+
+
+def is_amount(tables: Tables, factor: str, levels: Sequence[Level]) -> bool:
+    """Whether its levels are numbers, sizes, rates or times, and no setting of testbeds."""
+    path, _, name = factor.rpartition(".")
+    own = path.partition(".")[0] == TESTBED or (
+        not path and any(name in record.settings["testbed"] for record in tables.records)
+    )
+    return is_ordered(levels) and not own
 
 
 def held_against(tables: Tables, by: str, reference: str | None = None) -> Tables:

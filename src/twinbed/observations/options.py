@@ -1,4 +1,4 @@
-"""What the commands on N have in common: options, and results in text, JSON, CSV, and some as a page."""
+"""What the commands on N have in common: options, and results in text, JSON, CSV, or as a page."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar
 
 import click
 
-from twinbed.contracts.analysis import Inputs, Row
+from twinbed.contracts.analysis import Analysis, Inputs, ParamsT, ResultT, Row
 from twinbed.model.caution import Caution
 from twinbed.model.error import TwinbedError
+from twinbed.observations.pages import shown_as_page, write_page
 
 if TYPE_CHECKING:
+    from twinbed.contracts.analysis import Section
     from twinbed.model.tables import Tables
 
-STYLES = ("text", "json", "csv")
+OF_ROWS = ("text", "json", "csv")
+STYLES = (*OF_ROWS, "html")
 SUFFIXES = {".json": "json", ".csv": "csv", ".html": "html", ".htm": "html"}
 Arguments = ParamSpec("Arguments")
 Code = TypeVar("Code")
@@ -72,24 +75,17 @@ class Request:
 
     def write(
         self,
-        tables: Mapping[str, Sequence[Row]],
-        cautions: Sequence[Caution],
-        rows_left_out: Mapping[str, int],
+        analysis: Analysis[ParamsT, ResultT],
+        result: ResultT,
         text: Iterator[str],
-        page: Callable[[], str] | None = None,
     ) -> None:
         """As the function ``write``, by the options given."""
         given = self.given
-        source, style, table, output = given["source"], given["style"], given["table"], given["output"]
-        write(tables, cautions, rows_left_out, source, style, table, text, output, page)
+        write(analysis, result, given["source"], given["style"], given["table"], text, given["output"])
 
 
-def options(
-    tables: tuple[str, ...], *, whole: bool, pages: bool = False
-) -> Callable[[Callable[Arguments, Code]], Callable[Arguments, Code]]:
-    """``tables`` are those that CSV may be of; ``whole`` is whether responses are of all pairs together unless said; ``pages``
-    whether there is a page."""
-    styles = (*STYLES, "html") if pages else STYLES
+def options(tables: tuple[str, ...], *, whole: bool) -> Callable[[Callable[Arguments, Code]], Callable[Arguments, Code]]:
+    """``tables`` are those that CSV may be of; ``whole`` is whether responses are of all pairs together unless said."""
     per_pair = "Divide the response by N. Default: {}."
 
     def add(command: Callable[Arguments, Code]) -> Callable[Arguments, Code]:
@@ -103,7 +99,7 @@ def options(
                 click.option(
                     "--format",
                     "style",
-                    type=click.Choice(styles),
+                    type=click.Choice(STYLES),
                     help="How to write it. Default: by the output's name, else text.",
                 ),
                 click.option("--table", type=click.Choice(tables), default=tables[0], help="Which table CSV is of."),
@@ -134,6 +130,32 @@ def factor_of_n(inputs: Inputs, source: Path, over: str | None) -> str:
 
 
 def write(
+    analysis: Analysis[ParamsT, ResultT],
+    result: ResultT,
+    source: Path,
+    style: str | None,
+    table: str,
+    text: Iterator[str],
+    output: Path | None,
+) -> None:
+    """A result in a style, and as a page beside it where that is asked for. ``text`` are the lines for people, without
+    cautions."""
+
+    def section() -> Section:
+        return analysis.section(result)
+
+    from twinbed.render.output import opened
+
+    style = style or SUFFIXES.get(output.suffix.lower() if output else "", "text")
+    write_page(section, result, source)
+    if style == "html":
+        with opened(output) as file:
+            file.write(shown_as_page(section(), result, source).encode())
+    else:
+        write_rows(analysis.tables(result), result.cautions, result.left_out, source, style, table, text, output)
+
+
+def write_rows(
     tables: Mapping[str, Sequence[Row]],
     cautions: Sequence[Caution],
     rows_left_out: Mapping[str, int],
@@ -142,19 +164,16 @@ def write(
     table: str,
     text: Iterator[str],
     output: Path | None,
-    page: Callable[[], str] | None = None,
 ) -> None:
-    """``text`` are the lines for people, without cautions; ``page`` makes HTML, where there is a page."""
+    """As ``write``, of what is no result of an analysis, and has no page. Raises TwinbedError where one is asked for."""
     from twinbed.render.output import opened
     from twinbed.render.rows import as_csv
     from twinbed.render.words import left_out
 
     style = style or SUFFIXES.get(output.suffix.lower() if output else "", "text")
-    if style == "html" and page is None:
-        raise TwinbedError("there is no page of this analysis", advice="--format text, json or csv")
-    if page is not None and style == "html":
-        shown = page()
-    elif style == "json":
+    if style == "html":
+        raise TwinbedError("there is no page of this", advice="--format text, json or csv")
+    if style == "json":
         noted = [caution.to_json() for caution in cautions]
         about = {"source": str(source), "cautions": noted, "left_out": dict(rows_left_out)}
         shown = json.dumps({**about, **tables}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

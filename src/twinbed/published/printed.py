@@ -9,7 +9,6 @@ meaning of a payload's name in bytes, ``claims.tsv`` and ``equations.tsv`` the t
 from __future__ import annotations
 
 import csv
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,6 +16,7 @@ from functools import cache
 from importlib import resources
 
 from twinbed.model.error import TwinbedError
+from twinbed.model.near import did_you_mean, nearest
 from twinbed.published import rounding
 from twinbed.published.rounding import Range
 
@@ -188,9 +188,8 @@ class Library:
         source, _, number = wanted.partition("-")
         table = known.get(wanted) or known.get(f"{source}-{ROMAN.get(number, number)}")
         if table is None:
-            near = difflib.get_close_matches(wanted, known, n=1)
-            hint = f"did you mean {known[near[0]]}? " if near else ""
-            raise TwinbedError(f"no printed table {name!r}", advice=f"{hint}there are: {', '.join(self.tables)}")
+            hint = did_you_mean(nearest(name, self.tables))
+            raise TwinbedError(f"no printed table {name!r}", advice=f"{hint} there are: {', '.join(self.tables)}".lstrip())
         return self.tables[table]
 
     def select(self, text: str) -> list[Cell]:

@@ -6,7 +6,7 @@ A panel for each combination of levels; testbeds are its lines.  They follow the
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -17,8 +17,8 @@ ROOM = 1.06
 """The room at the ends of a logarithmic axis, so that no mark is cut off."""
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
-APART = 0.02
-"""How far apart lines are drawn, as a share of N: of two that are equal both are seen."""
+APART = 0.012
+"""How far apart lines are drawn, as a share of the axis, 5 pixels: of marks that are equal all are seen."""
 
 LEGEND: Spec = {
     "title": None,
@@ -33,6 +33,40 @@ LEGEND: Spec = {
     "offset": 4,
 }
 """The legend of lines, above a plot."""
+MARKS: Spec = {each: value for each, value in LEGEND.items() if not each.startswith("symbol")} | {"symbolOpacity": 1}
+"""That of marks, which are told apart by shapes too."""
+
+
+def aside(names: Sequence[str], tested: Sequence[int]) -> Mapping[str, float]:
+    """Line -> by what its N are multiplied, so that lines lie beside each other, the middle one in its place."""
+    step = (tested[-1] / tested[0]) ** APART
+    return {name: step ** (at - (len(names) - 1) / 2) for at, name in enumerate(names)}
+
+
+def beside(names: Sequence[str], tested: Sequence[int], many: str) -> Spec:
+    """``of_n`` with room at its ends for lines that are drawn ``aside``."""
+    factors = aside(names, tested).values()
+    x = of_n(tested, many)
+    x["scale"] = {**x["scale"], "domain": [tested[0] / ROOM * min(factors), tested[-1] * ROOM * max(factors)]}
+    return x
+
+
+def ranged(names: Sequence[str], of: Sequence[object], legend: Spec | None) -> Spec:
+    """How lines are told apart: by colours, dashes or shapes, each in its order."""
+    scale = {"domain": list(names), "range": [of[at % len(of)] for at in range(len(names))]}
+    return {"field": "series", "type": "nominal", "sort": list(names), "scale": scale, "legend": legend}
+
+
+def dashed(rows: Sequence[Spec], x: Spec, y: Spec, colour: Spec) -> list[Spec]:
+    """A layer a line, each with its dashes: encoded, they would be drawn around the marks of a legend too."""
+    return [
+        {
+            "data": {"values": [row for row in rows if row["series"] == name]},
+            "mark": {"type": "line", "strokeWidth": 1.8, "strokeDash": DASHES[at % len(DASHES)], "aria": False},
+            "encoding": {"x": x, "y": y, "color": colour},
+        }
+        for at, name in enumerate(colour["sort"])
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +109,7 @@ def of_n(tested: Sequence[int], many: str) -> Spec:
 
 def _panel(panel: Panel, names: Sequence[str], many: str, axis: str, logarithmic: bool, points: bool) -> Spec:
     tested = sorted({n for line in panel.lines for n, _ in line.values})
-    x = of_n(tested, many)
-    room = (1 + APART) ** ((len(names) - 1) / 2)
-    x["scale"] = {**x["scale"], "domain": [tested[0] / ROOM / room, tested[-1] * ROOM * room]}
+    x = beside(names, tested, many)
     drawn = [value for line in panel.lines for _, values in line.values for value in values]
     drawn += [value for line in panel.lines for _, value in line.held]
     scale: Spec = {"type": "log", "domain": [min(drawn) / ROOM, max(drawn) * ROOM]} if logarithmic else {"zero": points}
@@ -92,22 +124,12 @@ def _panel(panel: Panel, names: Sequence[str], many: str, axis: str, logarithmic
         "scale": scale,
         "axis": {"title": axis, "format": ",.6~g", "titlePadding": 8, **ticks},
     }
-    colour = {
-        "field": "series",
-        "type": "nominal",
-        "sort": list(names),
-        "scale": {"domain": list(names), "range": [SERIES[at % len(SERIES)] for at in range(len(names))]},
-        "legend": {"title": None, "orient": "top", "labelLimit": 280, "columns": 2, "columnPadding": 16, "labelColor": MUTED}
-        if len(names) > 1
-        else None,
-    }
-    dash = {**colour, "scale": {"domain": list(names), "range": [DASHES[at % len(DASHES)] for at in range(len(names))]}}
-    shape = {**colour, "scale": {"domain": list(names), "range": [SHAPES[at % len(SHAPES)] for at in range(len(names))]}}
+    colour, shape = (ranged(names, of, MARKS if len(names) > 1 else None) for of in (SERIES, SHAPES))
     means = [_row(line, n, fmean(values), "mean" if points else "") for line in panel.lines for n, values in line.values]
-    aside = {name: (1 + APART) ** (at - (len(names) - 1) / 2) for at, name in enumerate(names)}
+    factors = aside(names, tested)
     each = [_row(line, n, value, "a run") for line in panel.lines for n, values in line.values for value in values]
     for row in (*means, *each):
-        row["n"] *= aside[row["series"]]
+        row["n"] *= factors[row["series"]]
     held = [_row(line, n, value, "") for line in panel.lines for n, value in line.held]
     layers: list[Spec] = [
         {
@@ -115,11 +137,7 @@ def _panel(panel: Panel, names: Sequence[str], many: str, axis: str, logarithmic
             "mark": {"type": "line", "color": MUTED, "strokeDash": [3, 3], "strokeWidth": 1.2, "clip": True, "aria": False},
             "encoding": {"x": x, "y": y, "detail": {"field": "series"}},
         },
-        {
-            "data": {"values": means},
-            "mark": {"type": "line", "strokeWidth": 1.8, "aria": False},
-            "encoding": {"x": x, "y": y, "color": colour, "strokeDash": dash},
-        },
+        *dashed(means, x, y, colour),
         {
             "data": {"values": each if points else means},
             "mark": {"type": "point", "filled": True, "size": 34, "opacity": 0.65},

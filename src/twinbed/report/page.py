@@ -17,9 +17,12 @@ from twinbed.model.tables import TESTBED, Tables
 from twinbed.render import plots
 from twinbed.render.document import document
 from twinbed.render.html import html
+from twinbed.render.pages import in_report
 from twinbed.render.words import LAYERS, other_settings, place
 from twinbed.report import segments
 from twinbed.report.files import measured_by
+from twinbed.report.further import KEY as FURTHER
+from twinbed.report.further import Further, further_section
 from twinbed.report.pivots import Table
 from twinbed.report.pivots_page import own_tables
 from twinbed.report.provenance import provenance
@@ -34,9 +37,10 @@ def page(
     sections: Sequence[Section] = (),
     own: Sequence[Table] = (),
     over_n: Scaling | None = None,
+    pages: Sequence[Further] = (),
 ) -> Markup:
     """The whole page. ``sections`` are what analyses give to it; ``own`` the tables that the study file asks
-    for; ``over_n`` how many fit."""
+    for; ``over_n`` how many fit; ``pages`` those of single analyses, which are linked."""
     outline = tables.outline
     reference = _reference(tables, result)
     title = f"{outline.name}: how faithful to {reference}" if reference else outline.name
@@ -47,14 +51,19 @@ def page(
     beginning = [verdicts(result), scaling_section(over_n)]
     parts = [part for each in (beginning if result.comparisons else reversed(beginning)) for part in each]
     parts += [*own_tables(own), *_layers(tables, result, sections)]
-    parts += [*(section.html() for section in own_sections), *variation(result)]
+    parts += [*map(in_report, own_sections), *variation(result), *further_section(pages)]
     parts += [*provenance(tables, result), method(result)]
-    body = Markup().join([_header(tables, result, own_sections, bool(own), over_n), Markup("<main>"), *parts])
+    body = Markup().join([_header(tables, result, own_sections, bool(own), over_n, pages), Markup("<main>"), *parts])
     return document(title, body + Markup("</main>"), "Every number can be rebuilt from the run folders beside this page.")
 
 
 def _header(
-    tables: Tables, result: Comparisons, sections: Sequence[Section], tabulates: bool, over_n: Scaling | None
+    tables: Tables,
+    result: Comparisons,
+    sections: Sequence[Section],
+    tabulates: bool,
+    over_n: Scaling | None,
+    pages: Sequence[Further],
 ) -> Markup:
     outline, reference = tables.outline, _reference(tables, result)
     made, planned = len(tables.records), len(tables.planned)
@@ -80,6 +89,7 @@ def _header(
     links += [(section.key, section.title) for section in sections]
     links += [("spread", "Spread")] if any(each.headline and each.spread for each in result.comparisons) else []
     links += [("order", "Order")] if result.orderings else []
+    links += [(FURTHER, "Further pages")] if pages else []
     links += [
         ("cautions", f"Cautions ({len({each.kind for each in result.cautions})})"),
         ("testbeds", "Testbeds"),
@@ -120,7 +130,7 @@ def _layers(tables: Tables, result: Comparisons, sections: Sequence[Section]) ->
             (each for each in of_layer if each.headline), key=lambda each: (each.metric, each.host, each.direction)
         ):
             yield from headline_metric(list(group), result.pooled)
-        yield from (section.html() for section in sections if section.layer == layer)
+        yield from (in_report(section) for section in sections if section.layer == layer)
         if layer == Layer.NETWORK:
             yield from _segment_sizes(tables, of_layer)
         yield from other_metrics([each for each in of_layer if not each.headline])

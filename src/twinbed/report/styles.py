@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from twinbed.model.tables import TESTBED
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from twinbed.analyses.compare.result import Comparisons
     from twinbed.contracts.analysis import Section
     from twinbed.model.tables import Tables
@@ -17,8 +19,8 @@ SUFFIXES: Mapping[str, str] = {"html": ".html", "markdown": ".md", "latex": ".te
 """Style -> how the name of its file ends."""
 
 
-def rendered(style: str, tables: Tables, result: Comparisons) -> str:
-    """The report in a style of SUFFIXES."""
+def rendered(style: str, tables: Tables, result: Comparisons, file: Path | None = None) -> str:
+    """The report in a style of SUFFIXES. ``file`` is where it will be, from which pages of analyses are linked."""
     if style == "csv":
         from twinbed.analyses.compare.rows import as_csv
 
@@ -38,9 +40,10 @@ def rendered(style: str, tables: Tables, result: Comparisons) -> str:
         from twinbed.report.markdown import markdown
 
         return markdown(tables, result, sections(tables), own, scaling(tables))
+    from twinbed.report.further import further
     from twinbed.report.page import page
 
-    return page(tables, result, sections(tables), own, scaling(tables))
+    return page(tables, result, sections(tables), own, scaling(tables), further(tables, file))
 
 
 def sections(tables: Tables) -> tuple[Section, ...]:

@@ -22,6 +22,8 @@ class Catalogue:
     backgrounds: Mapping[str, type[BackgroundParams]] = field(default_factory=dict)
     summaries: Mapping[str, str] = field(default_factory=dict)
     """Plugin -> one line for readers. No two plugins of any kind have one name."""
+    also: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Plugin -> other words by which it is looked for."""
     metrics: Callable[[str, Sequence[str]], Mapping[str, str]] = _unknown
     """The metrics, with their units, of a run with a workload and with what else measures (instruments, background loads).
     Empty: names are not checked."""

@@ -90,7 +90,9 @@ class SectionReader:
         for name, value in node.entries.items():
             path = f"background.{name}"
             if name not in known:
-                self.problem(node.keys[name], path, "is not a background load", listed(known), nearest(name, known))
+                self.problem(
+                    node.keys[name], path, "is not a background load", listed(known), nearest(name, known, self.catalogue.also)
+                )
             elif not is_absent(value) and not isinstance(value, Entries):
                 self.problem(value.place, path, "is not a mapping", "a mapping of its settings, or nothing")
             else:
@@ -130,7 +132,13 @@ class SectionReader:
                 self.problem(place, "instruments", f"{name!r} is given twice")
             elif name not in self.catalogue.instruments:
                 known = self.catalogue.instruments
-                self.problem(place, "instruments", f"{name!r} is not an instrument", listed(known), nearest(name, known))
+                self.problem(
+                    place,
+                    "instruments",
+                    f"{name!r} is not an instrument",
+                    listed(known),
+                    nearest(name, known, self.catalogue.also),
+                )
             else:
                 empty = isinstance(node, Items) or is_absent(value)
                 if not empty and not isinstance(value, Entries):
@@ -158,7 +166,9 @@ class SectionReader:
         name = kind.value if isinstance(kind, Scalar) else None
         if not isinstance(name, str) or name not in known:
             value: object = kind.value if isinstance(kind, Scalar) else {}
-            self.problem(kind.place, key, f"{shown(value)} is not known", listed(known), nearest(str(name), known))
+            self.problem(
+                kind.place, key, f"{shown(value)} is not known", listed(known), nearest(str(name), known, self.catalogue.also)
+            )
             return None
         section = Section(path, known[name], node, name, kind_key)
         self.problems.extend(section.unknown_keys())

@@ -78,6 +78,7 @@ class Container(LabDriver[ContainerSettings]):
     name = "container"
     params = ContainerSettings
     summary = "Linux namespaces over this machine's kernel, joined by veth pairs"
+    also = ("docker", "podman", "lxc", "lxd", "namespace", "netns", "mininet", "containernet", "containerlab", "clab")
 
     def check(self, params: ContainerSettings) -> Sequence[Check]:
         overlay = "overlay" in Path("/proc/filesystems").read_text()

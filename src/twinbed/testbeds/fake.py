@@ -81,6 +81,7 @@ class Fake(Driver[FakeSettings]):
     params = FakeSettings
     in_process = True
     summary = "no hosts, a planted response: for tests and demonstrations, with the workload `planted`"
+    also = ("dummy", "mock", "synthetic")
 
     def check(self, params: FakeSettings) -> Sequence[Check]:
         return []

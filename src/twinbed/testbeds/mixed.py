@@ -58,6 +58,7 @@ class Mixed(Driver[MixedSettings]):
     summary = (
         "clients, servers and routers of different kinds in one lab: containers with guests, or guests with different NICs"
     )
+    also = ("hybrid", "heterogeneous", "mix")
 
     def __init__(self, drivers: Mapping[str, LabDriver[Any]]) -> None:
         """``drivers`` are what its hosts may be made by."""

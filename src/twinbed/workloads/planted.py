@@ -87,6 +87,7 @@ class Planted(Workload[PlantedParams]):
     name = "planted"
     params = PlantedParams
     summary = "a response of known size from the fake testbed, for tests and demonstrations"
+    also = ("dummy", "mock", "synthetic")
     metrics = METRICS
     work = "requests"
     rate = "requests_per_second"

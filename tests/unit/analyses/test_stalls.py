@@ -83,7 +83,7 @@ def test_requests_and_kernels_of_that_time(tmp_path: Path) -> None:
     assert sentence(found) == "1 stall of connections in 1 run, the longest 13 s on a."
     assert "client" in table(found).as_text()
     [section] = stalls.sections(results([row("client")]))
-    assert "13.000" in section.html()
+    assert "13.000" in section.body()
     assert {name: len(rows) for name, rows in stalls.tables(found).items()} == {"stalls": 1, "messages": 2}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Mapping
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from twinbed import registry
 from twinbed.api.figures import VEGA_LITE
 from twinbed.api.result import Result
 from twinbed.model.tables import Tables
+from twinbed.render.pages import page
 from twinbed.results.extract import extract
 
 
@@ -101,8 +103,8 @@ def test_rows_are_the_analysis_own(made: tuple[str, Result, Any, Any]) -> None:
 
 
 def test_words_are_those_of_the_section(made: tuple[str, Result, Any, Any]) -> None:
-    name, result, found, source = made
-    section = registry.analysis(name).section(found, source)
+    name, result, found, _source = made
+    section = registry.analysis(name).section(found)
     assert section is not None and section.parts
     text, page = repr(result), result._repr_html_()
     assert text.startswith(f"{name} of ")
@@ -116,16 +118,62 @@ def test_words_are_those_of_the_section(made: tuple[str, Result, Any, Any]) -> N
     assert "<svg" not in page
 
 
+def test_a_page_of_its_own_has_the_figures_and_tables_of_the_section_and_all_that_weighs_on_it(
+    made: tuple[str, Result, Any, Any],
+) -> None:
+    name, _, found, _ = made
+    section = registry.analysis(name).section(found)
+    text = str(page(section, found, "Made of results."))
+    parser = _Page()
+    parser.feed(text)
+    assert not parser.open and not parser.twice, "well-formed, and no name is there twice"
+    assert " ".join(section.title.split()) in parser.texts["h1"] and parser.texts["title"]
+    assert text.count("<svg ") == section.body().count("<svg ")
+    for caution in found.cautions:
+        assert caution.kind.meaning.lower() in parser.texts["ul"].lower()
+    for reason in found.left_out:
+        assert reason in parser.texts["ul"]
+
+
+class _Page(HTMLParser):
+    """Elements that are not closed, identifiers that are there twice, and the texts of elements."""
+
+    WITHOUT_END = ("meta", "br", "img", "link", "hr", "path", "circle", "rect", "line", "polyline")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: set[str] = set()
+        self.twice: list[str] = []
+        self.texts: dict[str, str] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in self.WITHOUT_END:
+            self.open.append(tag)
+        own = dict(attrs).get("id")
+        if own and "svg" not in self.open:
+            self.twice += [own] if own in self.ids else []
+            self.ids.add(own)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.WITHOUT_END:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        for tag in set(self.open):
+            self.texts[tag] = self.texts.get(tag, "") + data
+
+
 def test_figures_are_those_of_the_section(made: tuple[str, Result, Any, Any]) -> None:
-    name, result, found, source = made
+    name, result, found, _source = made
     if name in UNDRAWN:
         with pytest.raises(tb.TwinbedError, match=f"{name} has nothing to draw"):
             result.plot()
         return
-    section = registry.analysis(name).section(found, source)
+    section = registry.analysis(name).section(found)
     assert section is not None
     figures = result.plot()
-    assert len(figures) == section.html().count("<svg ") > 0
+    assert len(figures) == section.body().count("<svg ") > 0
     for plot in figures:
         bundle = plot._repr_mimebundle_()
         drawn = ElementTree.fromstring(plot.svg)

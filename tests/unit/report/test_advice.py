@@ -13,6 +13,7 @@ from benchmarks.simulated.ruled import PAYLOADS, study
 
 import twinbed
 from synthetic_results import write_study
+from twinbed import registry
 from twinbed.analyses.compare.analysis import FEW
 from twinbed.cli.main import run
 from twinbed.model.caution import Kind
@@ -24,6 +25,7 @@ from twinbed.report.advice.result import Advice, Rule, Topic
 from twinbed.report.advice.rows import document
 from twinbed.report.advice.study import Settings
 from twinbed.report.advice.text import WIDTH, markdown, text
+from twinbed.results.extract import extract
 
 BY_PAYLOAD: Mapping[str, list[Level]] = {"payload": [*PAYLOADS]}
 
@@ -161,6 +163,80 @@ def test_more_results_are_one_family() -> None:
     assert {rule.source for rule in both.rules} == {"results-1", "results-2"}
     [before], [after, _] = of(alone, "virtio"), of(both, "virtio")
     assert before.p_value is not None and after.p_value is not None and after.p_value > before.p_value
+
+
+def written(folder: Path, truth: Mapping[str, float], of_time: float, factors: Mapping[str, list[Level]], seed: int) -> Path:
+    """A study of several metrics: rates are ``truth``, and packets go with them to the power of ``of_time``."""
+
+    def respond(testbed: str, levels: Mapping[str, Any], replicate: int) -> Mapping[str, float | None]:
+        noise = 1 + 0.002 * ((replicate * 7 + seed + len(testbed)) % 5 - 2)
+        requests, rate = 1000, 1000.0 * truth[testbed] * noise
+        return {
+            "requests": requests,
+            "requests_per_second": rate,
+            "packets": requests * 10 * truth[testbed] ** of_time * noise,
+            "bytes": requests * 640 * truth[testbed] ** of_time * noise,
+        }
+
+    return write_study(folder, [*truth], factors, 6, respond)
+
+
+def advised(*folders: Path) -> Advice:
+    return advise([extract(each, registry.PLUGINS.read, registry.PLUGINS.accompanying) for each in folders], Settings())
+
+
+def test_what_several_metrics_say_is_said_once_with_the_amounts_and_evidence_of_each(tmp_path: Path) -> None:
+    truth = {"physical": 1.0, "container": 1.0, "virtio": 0.5}
+    advice = advised(written(tmp_path / "a", truth, -1.0, {"payload": ["500B", "1MiB"]}, 1))
+    same, other = [each for each in advice.statements if each.topic is Topic.STANDS_IN]
+    assert same.sentence == (
+        "container gives requests per second, packets per request and bytes per request within 10 % of physical at payload "
+        "500B and 1MiB."
+    )
+    assert [rule.metric for rule in same.rules] == ["requests_per_second", "packets_per_request", "bytes_per_request"]
+    # Half the rate, and twice as much of the others by request.
+    assert other.sentence == (
+        "virtio gives 0.50 of physical's requests per second and 2.00 times physical's packets per request and bytes per "
+        "request at payload 500B and 1MiB."
+    )
+    lines = "\n".join(text(advice))
+    assert lines.count("virtio gives") == 1
+    assert "- requests per second: ratio 0.50" in lines and "- packets per request and bytes per request: ratio 2.00" in lines
+    assert "--metric requests_per_second --metric packets_per_request --metric bytes_per_request" in lines
+    rows = document(advice)["advice"]
+    assert isinstance(rows, list) and len(rows) == len(advice.rules) > len(advice.statements)
+
+
+def test_metrics_with_other_verdicts_are_said_by_themselves(tmp_path: Path) -> None:
+    advice = advised(written(tmp_path / "a", {"physical": 1.0, "virtio": 0.5}, 0.0, {"payload": ["500B", "1MiB"]}, 1))
+    apart = [each for each in advice.statements if each.topic is Topic.STANDS_IN]
+    assert [len(each.rules) for each in apart] == [1, 2]
+
+
+def test_results_that_contradict_each_other_are_named_first(tmp_path: Path) -> None:
+    """One and the same pair of testbeds: equal in one, half in the other; only 500 B is in both."""
+    equal = written(tmp_path / "equal", {"physical": 1.0, "virtio": 1.0}, 0.0, {"payload": ["500B", "1MiB"]}, 1)
+    half = written(tmp_path / "half", {"physical": 1.0, "virtio": 0.5}, 0.0, {"payload": ["500B", "64KiB"]}, 2)
+    advice = advised(equal, half)
+    [found] = advice.contradictions
+    assert (found.contrast.subject, found.contrast.against, found.metric) == ("virtio", "physical", "requests_per_second")
+    [one], [other] = found.equivalent, found.different
+    assert (one.source, other.source) == (str(equal), str(half))
+    assert dict(one.comparison.cell) == dict(other.comparison.cell) == {"payload": "500B"}
+    lines = "\n".join(text(advice))
+    assert lines.index("contradict each other") < lines.index("What stands in for what")
+    assert "requests per second is shown to be equivalent by one and different by another" in " ".join(lines.split())
+    assert f"$ twinbed passport {equal} {half}" in lines
+    for shown in ("\n".join(markdown(advice)), str(page(advice)), json.dumps(document(advice))):
+        assert "contradict" in shown and str(equal) in shown and "500B" in shown
+
+
+def test_other_testbeds_or_workloads_are_no_contradiction(tmp_path: Path) -> None:
+    equal = written(tmp_path / "equal", {"physical": 1.0, "virtio": 1.0}, 0.0, {"payload": ["500B"]}, 1)
+    large = written(tmp_path / "large", {"physical": 1.0, "virtio": 0.5}, 0.0, {"payload": ["1MiB"]}, 2)
+    another = written(tmp_path / "another", {"physical": 1.0, "e1000": 0.5}, 0.0, {"payload": ["500B"]}, 3)
+    assert advised(equal, large, another).contradictions == ()
+    assert advised(large, large).contradictions == ()
 
 
 @pytest.fixture(scope="module")

@@ -34,6 +34,48 @@ def test_what_people_type_is_told_its_name(line: str, near: tuple[str, ...]) -> 
     assert problem.nearest == near
 
 
+@pytest.mark.parametrize(
+    ("place", "typed", "near"),
+    [
+        *(("testbed", word, "container") for word in ("docker", "podman", "lxc", "mininet", "containerlab", "netns", "Docker")),
+        *(("testbed", word, "qemu") for word in ("kvm", "vm", "libvirt", "virtual machine", "vagrant", "VirtualBox")),
+        *(("testbed", word, "remote") for word in ("ssh", "physical", "bare-metal", "hardware")),
+        ("testbed", "cluster", "minimega"),
+        ("testbed", "ns-3", "model"),
+        ("testbed", "hybrid", "mixed"),
+        *(("workload", word, "http") for word in ("nginx", "apachebench", "ab", "wrk", "web", "https", "curl")),
+        *(("workload", word, "iperf3") for word in ("iperf", "netperf", "tcp", "udp", "bulk")),
+        *(("workload", word, "replay") for word in ("pcap", "tcpreplay")),
+        *(("instruments", word, "packets") for word in ("tcpdump", "wireshark", "pcap")),
+        *(("instruments", word, "syscalls") for word in ("strace", "system-calls")),
+        ("instruments", "ping", "latency"),
+        ("instruments", "zeek", "monitor"),
+        ("background", "stress-ng", "stress"),
+        ("background", "cross-traffic", "traffic"),
+    ],
+)
+def test_what_other_tools_call_it_is_told_its_name(place: str, typed: str, near: str) -> None:
+    lines = {
+        "testbed": f"testbeds: {{a: {{driver: {typed}}}}}",
+        "workload": f"workload: {{kind: {typed}}}",
+        "instruments": f"instruments: [{typed}]",
+        "background": f"background: {{kind: {typed}}}",
+    }
+    rest = {"testbed": "testbeds: {a: {driver: container}}", "workload": "workload: {kind: http}"}
+    text = "\n".join(["study: x", lines[place], *(each for key, each in rest.items() if key != place)])
+    with pytest.raises(StudyError) as caught:
+        load(text, "x.yaml", registry.catalogue())
+    (problem,) = caught.value.problems
+    assert problem.nearest[0] == near and len(problem.nearest) <= 3
+
+
+def test_no_other_word_is_a_name_of_its_kind() -> None:
+    plugins = registry.PLUGINS
+    for kind in (plugins.drivers, plugins.workloads, plugins.instruments, plugins.backgrounds):
+        words = [word for plugin in kind.values() for word in plugin.also]
+        assert not set(words) & set(kind) and len(words) == len(set(words)), "one word means one plugin"
+
+
 @pytest.mark.parametrize("text", ["256M", "16KB", "1g", "5mb", "3b", "2k"])
 def test_a_unit_that_is_proposed_is_read(text: str) -> None:
     with pytest.raises(QuantityError) as caught:

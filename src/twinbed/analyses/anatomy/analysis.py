@@ -156,7 +156,7 @@ class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
             "timers": timer_rows(result),
         }
 
-    def section(self, result: Anatomy, source: Tables) -> Section:
+    def section(self, result: Anatomy) -> Section:
         from twinbed.analyses.anatomy.section import section
 
         return section(result)
@@ -166,7 +166,7 @@ class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
             result = self.run(source)
         except TwinbedError:  # no captured requests: nothing to say
             return ()
-        return (self.section(result, source),)
+        return (self.section(result),)
 
 
 def _links(table: pa.Table, complete: Mapping[str, Record]) -> dict[str, dict[str, pa.Table]]:

@@ -10,7 +10,8 @@ import click
 
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.analysis import Inputs
-from twinbed.observations.options import STYLES, write
+from twinbed.observations.options import STYLES, write, write_rows
+from twinbed.observations.pages import no_page
 
 if TYPE_CHECKING:
     from twinbed.analyses.anatomy.ladders import Ladder
@@ -34,9 +35,7 @@ MERMAID = (".mmd", ".mermaid")
 @click.option(
     "--ladder", is_flag=True, help="Show a request of each testbed packet by packet, not of the largest difference alone."
 )
-@click.option(
-    "--format", "style", type=click.Choice([*STYLES, "html", "mermaid"]), help="Default: by the name of -o, else text."
-)
+@click.option("--format", "style", type=click.Choice([*STYLES, "mermaid"]), help="Default: by the name of -o, else text.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; .html makes a page.")
 @click.pass_obj
 def command(
@@ -83,17 +82,7 @@ def command(
     result = anatomy.run(inputs.tables(sources[0], reference), params)
     if style == "mermaid":
         return _mermaid(result.ladders, result.titles, sources[0], output)
-    write(
-        anatomy.tables(result),
-        result.cautions,
-        result.left_out,
-        sources[0],
-        style,
-        table,
-        _text(result, all_ladders=ladder),
-        output,
-        lambda: _page(result, str(sources[0])),
-    )
+    write(anatomy, result, sources[0], style, table, _text(result, all_ladders=ladder), output)
     return codes.DONE
 
 
@@ -117,6 +106,7 @@ def _of_captures(
 
     if len(files) > 2:
         raise click.UsageError(f"{len(files)} captures: give the client's and the server's, or one")
+    no_page("captures", "import them as results: docs/import.md")
     found = read(files[0], files[1] if len(files) == 2 else None, one_clock=one_clock)
     if style == "mermaid":
         return _mermaid([found.ladder] if found.ladder else [], found.titles, files[0], output)
@@ -131,14 +121,8 @@ def _of_captures(
     }
     known = {reason: count for reason, count in left_out.items() if count}
     tables = {"steps": found.rows(), "timers": found.timer_rows()}
-    write(tables, (), known, files[0], style, table if table in tables else "steps", iter(lines), output, None)
+    write_rows(tables, (), known, files[0], style, table if table in tables else "steps", iter(lines), output)
     return codes.DONE
-
-
-def _page(result: Anatomy, source: str) -> str:
-    from twinbed.analyses.anatomy.section import page
-
-    return page(result, source)
 
 
 def _text(result: Anatomy, *, all_ladders: bool) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from markupsafe import Markup
 
@@ -15,9 +15,8 @@ from twinbed.analyses.anatomy.words import sentences
 from twinbed.contracts.analysis import Part, Section
 from twinbed.model.run import Level
 from twinbed.render import plots
-from twinbed.render.document import document
 from twinbed.render.html import html, notes
-from twinbed.render.words import caution_sentences, cell_title, left_out
+from twinbed.render.words import cell_title, left_out
 
 KEY, TITLE = "anatomy", "Anatomy of a request"
 
@@ -34,17 +33,20 @@ def section(result: Anatomy) -> Section:
         )
         for number, cell in enumerate(places(result), start=1)
     )
-    return Section(KEY, TITLE, lambda: Markup().join(_section(result)), parts)
+    lede, *rest = sentences(result)
+    return Section(
+        KEY,
+        TITLE,
+        lambda: Markup().join(_body(result, rest)),
+        parts,
+        lede=lede,
+        notes=tuple(left_out(result.left_out)),
+        kicker="Where the time of a request goes, step by step",
+    )
 
 
-def _section(result: Anatomy) -> Iterator[Markup]:
-    yield html('<section id="{}"><h2>{}</h2>', KEY, TITLE)
-    yield from _body(result)
-    yield Markup("</section>")
-
-
-def _body(result: Anatomy) -> Iterator[Markup]:
-    yield notes(list(sentences(result)))
+def _body(result: Anatomy, more: Sequence[str]) -> Iterator[Markup]:
+    yield notes(more)
     if result.differences:
         text = f"Where a request takes longer, or less long, than on {result.reference}: its steps one after the other."
         drawn = plots.svg(waterfall(result), f"{text} The tables have the numbers.", "waterfall of steps")
@@ -68,19 +70,8 @@ def _body(result: Anatomy) -> Iterator[Markup]:
         if each.patterns
     ]
     yield html("<details><summary>Patterns of packets</summary>{}</details>", notes(patterns))
-    yield notes(list(left_out(result.left_out)))
 
 
 def _of(cell: Mapping[str, Level]) -> str:
     """What a title says of a cell, where there are several."""
     return f": {cell_title(cell)}" if cell else ""
-
-
-def page(result: Anatomy, source: str) -> Markup:
-    """A page of its own."""
-    header = html(
-        '<header><p class="kicker">{}</p><h1>{}</h1></header>', "Where the time of a request goes, step by step", TITLE
-    )
-    cautions = notes(list(caution_sentences(result.cautions)))
-    main = html('{}<main><section id="{}">{}{}</section></main>', header, KEY, Markup().join(_body(result)), cautions)
-    return document(TITLE, main, f"Made of {source}.")

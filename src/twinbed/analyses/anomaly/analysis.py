@@ -65,7 +65,7 @@ class AnomalyAnalysis(Analysis[AnomalyParams, Anomalies]):
     def tables(self, result: Anomalies) -> Mapping[str, Sequence[Row]]:
         return {"faster": result.faster, "counters": result.counters}
 
-    def section(self, result: Anomalies, source: Tables) -> Section:
+    def section(self, result: Anomalies) -> Section:
         from twinbed.analyses.anomaly.section import section
 
         return section(result)

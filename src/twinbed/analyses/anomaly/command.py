@@ -40,7 +40,7 @@ def command(inputs: Inputs, /, alpha: float, **given: Unpack[Given]) -> int:
     from twinbed.analyses.anomaly.analysis import analysis as anomaly
 
     result = anomaly.run(request.tables, AnomalyParams(**request.rate, alpha=alpha))
-    request.write(anomaly.tables(result), result.cautions, result.left_out, _text(result))
+    request.write(anomaly, result, _text(result))
     return codes.DONE
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from twinbed.analyses.anomaly.result import Anomalies
 from twinbed.contracts.analysis import Part, Section
 from twinbed.model.run import level_text
-from twinbed.render.parts import as_html
 from twinbed.render.tabular import Tabular, bounds, figure, probability
 
 TITLE = "A pair among N against a pair alone"
@@ -17,8 +16,9 @@ NUMBERS = ("n", "ratio", "low", "high", "p", "p_holm", "faster")
 
 def section(result: Anomalies) -> Section:
     """It has no figures."""
-    parts = (Part("faster", "tab-anomaly", TITLE, " ".join(f"{each}." for each in sentences(result)), _table(result)),)
-    return Section("anomaly", TITLE, lambda: as_html(parts), parts)
+    said, table = " ".join(f"{each}." for each in sentences(result)), _table(result)
+    part = Part("faster", "tab-anomaly", TITLE, said, table)
+    return Section("anomaly", TITLE, table.as_html, (part,), lede=said, kicker="Are several faster than one?")
 
 
 def sentences(result: Anomalies) -> Iterator[str]:

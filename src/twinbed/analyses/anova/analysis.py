@@ -106,10 +106,10 @@ class AnovaAnalysis(Analysis[AnovaParams, Anova]):
     def tables(self, result: Anova) -> Mapping[str, Sequence[Row]]:
         return tables(result)
 
-    def section(self, result: Anova, source: Tables) -> Section:
-        from twinbed.analyses.anova.section import section
+    def section(self, result: Anova) -> Section:
+        from twinbed.analyses.anova.page import whole
 
-        return section((result,))
+        return whole(result)
 
     def sections(self, source: Tables) -> Sequence[Section]:
         from twinbed.analyses.anova.section import section

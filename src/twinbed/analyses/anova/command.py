@@ -11,6 +11,7 @@ import click
 
 from twinbed.contracts.analysis import Inputs
 from twinbed.model.error import TwinbedError
+from twinbed.observations.pages import shown_as_page, write_page
 
 if TYPE_CHECKING:
     from twinbed.analyses.anova.result import Anova
@@ -101,16 +102,16 @@ def command(
     frame = read_frame(inputs, source, anova.response(params), columns, host=host, direction=direction)
     result = anova.run(_only(frame, only), params)
     style = style or SUFFIXES.get(output.suffix.lower() if output else "", "text")
-    _write(rendered(result, style, table), output)
+    write_page(lambda: anova.section(result), result, source)
+    if style == "html":
+        _write(shown_as_page(anova.section(result), result, source), output)
+    else:
+        _write(rendered(result, style, table), output)
     return 0
 
 
 def rendered(anova: Anova, style: str, table: str) -> str:
-    """The analysis in a style of STYLES; ``table`` is the one that CSV has."""
-    if style == "html":
-        from twinbed.analyses.anova.page import page
-
-        return page(anova)
+    """The analysis in a style of STYLES but as a page; ``table`` is the one that CSV has."""
     if style == "latex":
         from twinbed.analyses.anova.page import latex
 

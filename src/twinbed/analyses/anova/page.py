@@ -1,4 +1,4 @@
-"""An analysis of variance as a page of its own, and as sections for another page; and as LaTeX."""
+"""An analysis of variance as a section, and its parts for the report's; and as LaTeX."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from twinbed.analyses.anova.tables import (
     unit_of,
     variance_table,
 )
+from twinbed.contracts.analysis import Part, Section
 from twinbed.model.result import Interval
 from twinbed.model.run import level_text
 from twinbed.observations import diagnostics
 from twinbed.observations.diagnostics import Bar, Point
 from twinbed.render import plots
-from twinbed.render.document import document
 from twinbed.render.html import html, notes
 from twinbed.render.latex_text import needs
 from twinbed.render.tabular import Tabular
-from twinbed.render.words import caution_sentences, heading
+from twinbed.render.words import heading
 
 MOST_INTERACTIONS = 3
 """The strongest pairs of factors that are drawn."""
@@ -48,22 +48,21 @@ MOST_OPEN = 21
 """Rows of a table of differences that is not folded."""
 
 
-def page(anova: Anova) -> Markup:
-    """The whole page."""
-    name = f"Analysis of variance: {title(anova)}"
-    header = html(
-        '<header><p class="kicker">{}</p><h1>{}</h1><p class="lede">{}</p></header>',
-        about(anova),
-        heading(title(anova)),
-        lede(anova),
+def whole(anova: Anova) -> Section:
+    """All of one analysis, from the table to the residuals."""
+    part = Part(anova.response, f"tab-anova-{anova.response}", heading(title(anova)), lede(anova), variance_table(anova))
+    return Section(
+        "anova",
+        f"Analysis of variance: {title(anova)}",
+        lambda: Markup().join(_sections(anova)),
+        (part,),
+        lede=lede(anova),
+        kicker=about(anova),
     )
-    return document(name, html("{}<main>{}</main>", header, Markup().join(sections(anova))), f"Made of {anova.source}.")
 
 
-def sections(anova: Anova) -> Iterator[Markup]:
-    """What a page shows of the analysis, from the table to the residuals."""
-    sentences = (*anova.notes, *caution_sentences(anova.cautions))
-    yield html("<section><h2>Analysis of variance</h2>{}{}", variance_table(anova).as_html(), notes(sentences))
+def _sections(anova: Anova) -> Iterator[Markup]:
+    yield html("<section>{}{}", variance_table(anova).as_html(), notes(anova.notes))
     yield Markup().join(_titled(table, "h3") for table in model_tables(anova)) + Markup("</section>")
     for title_of, content in parts(anova):
         yield html("<section><h2>{}</h2>{}</section>", title_of, content)

@@ -26,7 +26,7 @@ MOST_POINTS = 300
 
 def section(explained: Sequence[Anova | Unexplained]) -> Section:
     """The section in every form of a report."""
-    return Section(KEY, TITLE, lambda: Markup().join(explanations(explained)), tuple(_part(each) for each in explained))
+    return Section(KEY, TITLE, lambda: Markup().join(_explanations(explained)), tuple(_part(each) for each in explained))
 
 
 def _part(each: Anova | Unexplained) -> Part:
@@ -36,9 +36,7 @@ def _part(each: Anova | Unexplained) -> Part:
     return Part(each.response, label, heading(title(each)), lede(each), variance_table(each))
 
 
-def explanations(anovas: Sequence[Anova | Unexplained]) -> Iterator[Markup]:
-    """The section of the page."""
-    yield html('<section id="{}"><h2>{}</h2>', KEY, TITLE)
+def _explanations(anovas: Sequence[Anova | Unexplained]) -> Iterator[Markup]:
     yield Markup(
         "<p>How much of a metric's variation each factor accounts for, and how much is left as errors, between replicates: "
         "an analysis of variance. <code>twinbed analyse anova</code> makes it of any metric, with other factors and terms.</p>"
@@ -55,7 +53,6 @@ def explanations(anovas: Sequence[Anova | Unexplained]) -> Iterator[Markup]:
         if not drawn:
             yield from _details(each)
             drawn = True
-    yield Markup("</section>")
 
 
 def _details(anova: Anova) -> Iterator[Markup]:

@@ -92,7 +92,7 @@ class CalibrateAnalysis(Analysis[CalibrateParams, Calibrations]):
     def tables(self, result: Calibrations) -> Mapping[str, Sequence[Row]]:
         return tables(result)
 
-    def section(self, result: Calibrations, source: Tables) -> Section:
+    def section(self, result: Calibrations) -> Section:
         from twinbed.analyses.calibrate.page import section
 
         return section(result)

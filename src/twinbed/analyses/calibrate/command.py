@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @click.option("--until", metavar="SHARE", help="With --next: stop where nine of ten cells are within this, such as 5%.")
 @click.option("--study", "study", type=click.Path(path_type=Path), help="With --next: the study to write. Default: next.yaml.")
 @click.option("--table", type=click.Choice(["calibrations", "predictions", "left_out"]), default="predictions", help="Of CSV.")
-@click.option("--format", "style", type=click.Choice([*STYLES, "html"]), help="What to print. Default: text.")
+@click.option("--format", "style", type=click.Choice(STYLES), help="What to print. Default: text.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Where the calibration goes; .html makes a page instead.")
 @click.pass_obj
 def command(
@@ -76,7 +76,6 @@ def command(
     """
     from twinbed.analyses.calibrate.analysis import CalibrateParams
     from twinbed.analyses.calibrate.analysis import analysis as calibrate
-    from twinbed.analyses.calibrate.result import tables as rows_of
 
     if not inputs.is_results(results):
         raise TwinbedError(f"{results} is no results folder", advice="`twinbed run` and `twinbed import` make them")
@@ -99,17 +98,7 @@ def command(
         lines += _next(tables, found, steps, 0.0 if until is None else _share(until), study or Path("next.yaml"))
     elif saved is not None:
         lines += ["", f"{saved}; next: twinbed predict {saved} {_example(found)}"]
-    write(
-        rows_of(found),
-        found.cautions,
-        found.left_out,
-        results,
-        style or ("html" if page else None),
-        table,
-        iter(lines),
-        output if page else None,
-        lambda: _page(found),
-    )
+    write(calibrate, found, results, style or ("html" if page else None), table, iter(lines), output if page else None)
     return codes.DONE
 
 
@@ -169,12 +158,6 @@ def _next(tables: Tables, found: Calibrations, steps: int, until: float, study: 
     if chosen.levels:
         write_file(study_text(tables, found, chosen), study)
     yield from next_sentences(tables, found, chosen, study)
-
-
-def _page(found: Calibrations) -> str:
-    from twinbed.analyses.calibrate.page import page
-
-    return page(found)
 
 
 def _example(found: Calibrations) -> str:

@@ -1,4 +1,4 @@
-"""A calibration as a page of its own: what it says, curves, what was left out, the numbers, and what it is tied to."""
+"""A calibration as a section: what it says, curves, what was left out, the numbers, and what it is tied to."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from twinbed.analyses.calibrate.words import NAMED, sentences
 from twinbed.contracts.analysis import Part, Section
 from twinbed.model.run import level_text
 from twinbed.render import plots
-from twinbed.render.document import document
 from twinbed.render.html import html, notes
 from twinbed.render.quantities import unit_scale
 from twinbed.render.tabular import Tabular, bounds, figure
-from twinbed.render.words import caution_sentences, cell_title, heading, left_out
+from twinbed.render.words import cell_title, heading
 
 MOST_LINES = 5
 """Kinds in one picture."""
@@ -25,27 +24,21 @@ MOST_FIGURES = 8
 """Kinds, such as numbers of threads, that are drawn of each response."""
 
 
-def page(found: Calibrations) -> Markup:
-    """The whole page."""
-    first = found.each[0]
-    said = [line.strip() for line in sentences(found, first)]
-    header = html(
-        '<header><p class="kicker">from {} to {}</p><h1>Calibration</h1><p class="lede">{}.</p></header>',
-        found.cheap,
-        found.dear,
-        heading(said[2]),
-    )
-    body = html("{}<main>{}{}</main>", header, Markup().join(_response(found, each) for each in found.each), _tied(found))
-    return document(f"Calibration from {found.cheap} to {found.dear}", body, f"Made of {found.source}.")
-
-
 def section(found: Calibrations) -> Section:
-    """The same for a notebook."""
+    """Each response, and what the calibration is tied to."""
     parts = tuple(
         Part(each.response, f"tab-{_anchor(each)}", _title(each), " ".join(_sentences(found, each)), _table(found, each))
         for each in found.each
     )
-    return Section("calibration", "Calibration", lambda: Markup().join(_response(found, each) for each in found.each), parts)
+    said = [line.strip() for line in sentences(found, found.each[0])]
+    return Section(
+        "calibration",
+        "Calibration",
+        lambda: Markup().join((*(_response(found, each) for each in found.each), _tied(found))),
+        parts,
+        lede=f"{heading(said[2])}.",
+        kicker=f"from {found.cheap} to {found.dear}",
+    )
 
 
 def _title(each: Calibrated) -> str:
@@ -126,9 +119,8 @@ def _tied(found: Calibrations) -> Markup:
         for name, passport in found.passports.items()
     ]
     despite = [f"Made despite {' and '.join(found.accepted)}."] if found.accepted else []
-    remarks = [*despite, *left_out(found.left_out), *caution_sentences(found.cautions)]
     return html(
         "<section><h2>What it is tied to</h2><p>It says nothing of testbeds that differ in one of these.</p>{}{}</section>",
         notes(facts),
-        notes(remarks),
+        notes(despite),
     )

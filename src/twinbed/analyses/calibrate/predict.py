@@ -14,7 +14,7 @@ from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.analysis import Inputs, Row
 from twinbed.model.error import TwinbedError
 from twinbed.model.run import Level, level_text
-from twinbed.observations.options import STYLES, table_text, write
+from twinbed.observations.options import OF_ROWS, table_text, write_rows
 
 if TYPE_CHECKING:
     from twinbed.analyses.calibrate.result import Calibrated, Calibrations, Place
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 )
 @click.option("--testbed", help="With --with: the testbed there that is the calibration's. Default: the one of its name.")
 @click.option("--one-run", is_flag=True, help="The interval of one new run, not of the mean.")
-@click.option("--format", "style", type=click.Choice(STYLES), help="Default: by the name of -o, else text.")
+@click.option("--format", "style", type=click.Choice(OF_ROWS), help="Default: by the name of -o, else text.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: standard output.")
 @click.pass_obj
 def command(
@@ -81,7 +81,7 @@ def command(
         lines = [belief(found, each), "", table_text(rows)]
     if found.accepted:
         lines.append(f"made despite {' and '.join(found.accepted)}")
-    write({"predictions": rows}, found.cautions, {}, calibration, style, "predictions", iter([*lines, *remarks]), output)
+    write_rows({"predictions": rows}, found.cautions, {}, calibration, style, "predictions", iter([*lines, *remarks]), output)
     return codes.INCONCLUSIVE if all(place.refused for place in places) else codes.DONE
 
 

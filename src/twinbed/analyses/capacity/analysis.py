@@ -79,7 +79,7 @@ class CapacityAnalysis(Analysis[CapacityParams, Capacities]):
     def tables(self, result: Capacities) -> Mapping[str, Sequence[Row]]:
         return tables(result)
 
-    def section(self, result: Capacities, source: Tables) -> Section:
+    def section(self, result: Capacities) -> Section:
         from twinbed.analyses.capacity.page import section
 
         return section(result)

@@ -23,7 +23,7 @@ from twinbed.observations.options import factor_of_n, options, table_text, write
 @click.option("--of-one", is_flag=True, help="VALUE is a share of the mean at N = 1: --at-least 0.9 --of-one.")
 @click.option("--by", metavar="COLUMN", multiple=True, help="Of FILE: other factors; each combination has its own capacity.")
 @click.option("--confidence", type=click.FloatRange(0.5, 1, True, True), default=0.95, show_default=True)
-@options(("statements", "steps"), whole=True, pages=True)
+@options(("statements", "steps"), whole=True)
 @click.pass_obj
 def command(
     inputs: Inputs,
@@ -77,16 +77,8 @@ def command(
     )
     columns = None if inputs.is_results(source) else [over, *by]
     capacities = capacity.run(read_frame(inputs, source, response, columns, host=host, direction=direction), params)
-    rows = tables(capacities)
-    text = _text(capacities, rows)
-    write(rows, capacities.cautions, capacities.left_out, source, style, table, text, output, lambda: _page(capacities))
+    write(capacity, capacities, source, style, table, _text(capacities, tables(capacities)), output)
     return codes.DONE
-
-
-def _page(capacities: Capacities) -> str:
-    from twinbed.analyses.capacity.page import page
-
-    return page(capacities)
 
 
 def _text(capacities: Capacities, rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""How many fit, as a page of its own: the statements, a picture for each combination of levels, and the numbers."""
+"""How many fit, as a section: the statements, a picture for each combination of levels, and the numbers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from twinbed.analyses.capacity.result import Capacities, LevelCapacity
 from twinbed.contracts.analysis import Part, Section
 from twinbed.model.run import level_text
 from twinbed.render import plots
-from twinbed.render.document import document
 from twinbed.render.html import html, notes
 from twinbed.render.quantities import NONE, UnitScale, share, unit_scale
 from twinbed.render.tabular import Tabular, bounds, figure, percent
-from twinbed.render.words import caution_sentences, cell_title, heading, left_out, metric_name
+from twinbed.render.words import cell_title, heading, metric_name
 
 MOST_FIGURES = 12
 """Combinations of levels that are drawn; the table has the others too."""
@@ -24,28 +23,21 @@ NAMED = ("", "/s", "1")
 """Units that a metric's name says itself."""
 
 
-def page(capacities: Capacities) -> Markup:
-    """The whole page."""
-    name = f"How many fit: {_objective(capacities)}"
-    statements = _statements(capacities)
-    header = html(
-        '<header><p class="kicker">{}, {} sure of what is named</p><h1>How many fit</h1><p class="lede">{}.</p></header>',
-        heading(_objective(capacities)),
-        share(capacities.confidence),
-        heading(statements[0]),
-    )
-    rest = notes([f"{heading(each)}." for each in statements[1:]])
-    body = html("{}<main>{}{}</main>", header, rest, Markup().join(_sections(capacities)))
-    return document(name, body, f"Made of {capacities.source}.")
-
-
 def section(capacities: Capacities) -> Section:
-    """The same for a notebook."""
-    said = " ".join(f"{heading(each)}." for each in _statements(capacities))
+    """The statements, with what they rest on."""
+    first, *rest = _statements(capacities)
+    said = " ".join(f"{heading(each)}." for each in (first, *rest))
     values = [value for group in capacities.groups for step in group.steps for value in step.values]
     table = _table(capacities, unit_scale(capacities.unit, values))
     part = Part(capacities.response, "tab-fitting", f"How many fit: {_objective(capacities)}", said, table)
-    return Section("fitting", "How many fit", lambda: Markup().join(_sections(capacities)), (part,))
+    return Section(
+        "fitting",
+        f"How many fit: {_objective(capacities)}",
+        lambda: notes([f"{heading(each)}." for each in rest]) + Markup().join(_sections(capacities)),
+        (part,),
+        lede=f"{heading(first)}.",
+        kicker=f"{share(capacities.confidence)} sure of what is named",
+    )
 
 
 def _statements(capacities: Capacities) -> list[str]:
@@ -59,14 +51,13 @@ def _sections(capacities: Capacities) -> Iterator[Markup]:
     undrawn = len(capacities.groups) - MOST_FIGURES
     more = notes([f"The first {MOST_FIGURES} of {len(capacities.groups)} combinations are drawn."] if undrawn > 0 else [])
     yield html(
-        '<section id="fitting"><h2>Each number of {}s that was tested</h2><p>Between them, and above the'
+        "<section><h2>Each number of {}s that was tested</h2><p>Between them, and above the"
         ' largest, nothing is said.</p><div class="plots">{}</div>{}</section>',
         capacities.one,
         drawn,
         more,
     )
-    remarks = [*left_out(capacities.left_out), *caution_sentences(capacities.cautions)]
-    yield html("<section><h2>The numbers</h2>{}{}</section>", _table(capacities, scale).as_html(), notes(remarks))
+    yield html("<section><h2>The numbers</h2>{}</section>", _table(capacities, scale).as_html())
 
 
 def _figure(capacities: Capacities, group: LevelCapacity, scale: UnitScale) -> Markup:

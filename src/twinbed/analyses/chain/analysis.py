@@ -132,7 +132,7 @@ class Chain(Analysis[ChainParams, Chains]):
     def tables(self, result: Chains) -> Mapping[str, Sequence[Row]]:
         return {"chains": [asdict(row) for row in result.chains], "walks": [asdict(row) for row in result.walks]}
 
-    def section(self, result: Chains, source: Tables) -> Section:
+    def section(self, result: Chains) -> Section:
         from twinbed.analyses.chain.section import section
 
         return section(result)

@@ -13,6 +13,7 @@ import click
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.analysis import Inputs
 from twinbed.model.error import TwinbedError
+from twinbed.observations.pages import no_page, write_page
 
 if TYPE_CHECKING:
     from twinbed._core import TraceSummary, Transitions, Walk
@@ -78,6 +79,7 @@ def command(
 
         params = ChainParams(order=order, threshold=threshold, alpha=smoothing)
         return _of_results(inputs, traces[0], params, program, style, output)
+    no_page("traces", "-o FILE.svg draws a chain; pages are of RESULTS")
     first = _read(traces, skip, limit)
     other = _read(against, skip, limit) if against else None
     names = _programs(first, other, program)
@@ -230,11 +232,13 @@ def _of_results(
     kept = replace(
         result,
         chains=tuple(row for row in result.chains if program is None or row.program == program),
+        graphs=tuple(graph for row, graph in zip(result.chains, result.graphs, strict=True) if program in (None, row.program)),
         walks=tuple(row for row in result.walks if program is None or row.program == program),
     )
     if not kept.chains:
         there = ", ".join(sorted({str(row.program) for row in result.chains})) or "none"
         raise TwinbedError("no program to compare with the reference's", advice=f"there are: {there}")
+    write_page(lambda: analysis.section(kept), kept, results)
     if style == "json":
         cautions = [caution.to_json() for caution in result.cautions]
         _write(json.dumps({**analysis.tables(kept), "cautions": cautions}, indent=1, ensure_ascii=False) + "\n", output)

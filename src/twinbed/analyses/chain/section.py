@@ -36,7 +36,14 @@ def section(result: Chains) -> Section:
     part = Part(
         "chains", "tab-chains", "System calls as Markov chains", said, _tabular(result.chains) if result.chains else None
     )
-    return Section("chain", part.title, lambda: Markup().join(chains(result)), (part,))
+    return Section(
+        "chain",
+        part.title,
+        lambda: Markup().join(chains(result)),
+        (part,),
+        lede=said,
+        kicker="Which call follows which, for each program on each host",
+    )
 
 
 def _tabular(rows: Sequence[ChainRow]) -> Tabular:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from twinbed.analyses.compare import settling
 from twinbed.analyses.compare.cautions import Carried, Residue, carried, of_group, of_study, residue
 from twinbed.analyses.compare.decision import Nature, Rules, doubtful_shape, judge
-from twinbed.analyses.compare.estimates import estimate, intervals_overlap, within_rule
+from twinbed.analyses.compare.estimates import estimate, intervals_overlap, undecided, within_rule
 from twinbed.analyses.compare.interim import at_interim
 from twinbed.analyses.compare.ordering import order_cautions, orderings, session_cautions
 from twinbed.analyses.compare.pool import pooled
@@ -48,7 +48,8 @@ class CompareParams(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     by: str | None = Field(
-        default=None, description="the factor whose levels are compared; null: testbeds, or of one testbed the one that varies"
+        default=None,
+        description="the factor whose levels are compared; null: testbeds, or of one testbed the switch or choice that varies",
     )
     reference: str | None = Field(default=None, description="the testbed, or the level, that the others are held against")
     margin: float | None = Field(default=None, gt=0, description="how far apart still counts as equivalent: 0.1 is 10 %")
@@ -90,30 +91,14 @@ def _comparison(
     cautions: tuple[Caution, ...],
 ) -> Comparison:
     """One comparison before Holm's correction; its verdict is not yet final."""
-    metric, host, direction = key
     arranged = units.arrange(key, pair.groups)
-    one, two = (
-        estimate(group.values.get(key, ()), rules.confidence, about.scale, units.means(key, group)) for group in pair.groups
-    )
-    bare = Comparison(
-        metric=metric,
-        unit=about.unit,
-        layer=about.layer,
-        scale=about.scale,
-        host=host,
-        direction=direction,
-        headline=about.headline,
-        cell=pair.cell,
-        testbed=pair.names[0],
-        reference=pair.names[1],
-        estimate=one,
-        reference_estimate=two,
-        step=about.step,
-        events=about.events,
-        ratio=None,
-        ratio_interval=None,
-        margin=rules.margin,
-        verdict=Verdict.INCONCLUSIVE,
+    sides = [
+        _estimated(key, about, (pair.cell, name), group, rules.confidence, units)
+        for name, group in zip(pair.names, pair.groups, strict=True)
+    ]
+    one, two = (side.estimate for side in sides)
+    bare = replace(
+        undecided(sides[0], sides[1], pair.names, pair.cell, rules.margin),
         within_rule=within_rule(one, two, rules.margin) if about.scale == Scale.RATIO else None,
         intervals_overlap=intervals_overlap(one, two),
         paired=arranged.paired and about.scale in (Scale.RATIO, Scale.INTERVAL),
@@ -126,7 +111,7 @@ def _comparison(
     if rules.information is not None:
         decision = at_interim(decision, lambda other: judge(bare, arranged, nature, other, any(shapes)), rules)
     own = _own_cautions(bare, pair, shapes)
-    few = (Caution(Kind.FEW_COUNTS, decision.few_counts, metric),) if decision.few_counts else ()
+    few = (Caution(Kind.FEW_COUNTS, decision.few_counts, key[0]),) if decision.few_counts else ()
     return replace(decision.comparison, cautions=(*cautions, *own, *few))
 
 
@@ -201,11 +186,12 @@ class Compare(Analysis[CompareParams, Comparisons]):
     def run(self, source: Tables, params: CompareParams | None = None) -> Comparisons:
         """Where the study leaves runs out for a caution, its result without them, and beside it that of all runs."""
         params = params or CompareParams()
-        by = params.by or compared_by(source)
+        if params.by is None:
+            chosen = compared_by(source)
+            by, about = chosen.by, chosen.about
+        else:
+            by, about = params.by, "" if params.by == TESTBED else f"Levels of {params.by} are compared."
         source = held_against(source, by, params.reference)
-        about = "" if by == TESTBED else f"Levels of {by} are compared."
-        if about and params.by is None:
-            about = f"There is one testbed, and {by} alone varies: its levels are compared."
         return replace(self._excluding(source, params), by=by, about=about)
 
     def _excluding(self, source: Tables, params: CompareParams) -> Comparisons:
@@ -301,7 +287,7 @@ class Compare(Analysis[CompareParams, Comparisons]):
 
         return {"comparisons": rows(result.comparisons), "order": order_rows(result.orderings)}
 
-    def section(self, result: Comparisons, source: Tables) -> Section:
+    def section(self, result: Comparisons) -> Section:
         from twinbed.analyses.compare.by_itself import section
 
         return section(result)
@@ -349,21 +335,29 @@ def _estimates(samples: Samples, confidence: float, units: Units) -> Iterable[Es
                 group = samples.groups[cell].get(testbed)
                 if group is None or key not in group.values:
                     continue
-                estimated = estimate(group.values[key], confidence, about.scale, units.means(key, group))
-                yield Estimated(
-                    *key,
-                    unit=about.unit,
-                    layer=about.layer,
-                    headline=samples.is_headline(key),
-                    description=about.description,
-                    cell=levels,
-                    testbed=testbed,
-                    estimate=estimated,
-                    few=estimated.n < FEW,
-                    scale=about.scale,
-                    step=about.step,
-                    events=about.events,
-                )
+                made = _estimated(key, about, (levels, testbed), group, confidence, units)
+                yield replace(made, headline=samples.is_headline(key))
+
+
+def _estimated(
+    key: Key, about: Declared, place: tuple[Mapping[str, Level], str], group: CellRuns, confidence: float, units: Units
+) -> Estimated:
+    """``place`` is a cell and a testbed."""
+    made = estimate(group.values.get(key, ()), confidence, about.scale, units.means(key, group))
+    return Estimated(
+        *key,
+        unit=about.unit,
+        layer=about.layer,
+        headline=about.headline,
+        description=about.description,
+        cell=place[0],
+        testbed=place[1],
+        estimate=made,
+        few=made.n < FEW,
+        scale=about.scale,
+        step=about.step,
+        events=about.events,
+    )
 
 
 analysis = Compare()

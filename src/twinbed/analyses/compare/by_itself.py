@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from markupsafe import Markup
@@ -10,23 +10,32 @@ from markupsafe import Markup
 from twinbed.analyses.compare.grid import grid
 from twinbed.analyses.compare.measured import measured_tables
 from twinbed.analyses.compare.result import Comparison, Comparisons
-from twinbed.analyses.compare.section import headline_metric, verdicts
+from twinbed.analyses.compare.section import headline_metric, lede, verdicts
 from twinbed.analyses.compare.words import SYMBOLS, emulated, held, nothing_compared, summaries
 from twinbed.contracts.analysis import Part, Section
 from twinbed.render.quantities import share
 from twinbed.render.tabular import Tabular
 from twinbed.render.words import heading, interim_sentence, metric_title
 
-KEY, TITLE = "verdict", "Verdict"
+KEY, TITLE = "comparison", "Verdict"
 
 
-def section(result: Comparisons) -> Section:
-    """The beginning of the report's page, and its headline metrics."""
+def section(result: Comparisons, shown: Sequence[Comparison] | None = None) -> Section:
+    """The beginning of the report's page, and the metrics that are shown: by default the headlines."""
     headlines = [each for each in result.comparisons if each.headline]
     table = _table(headlines) if headlines else None
-    measured = (Part(shown.title, "", shown.title, "", shown) for shown in measured_tables(result))
+    of = headlines if shown is None else shown
+    measured = (Part(each.title, "", each.title, "", each) for each in measured_tables(result))
     parts = (Part("verdicts", "tab-verdicts", TITLE, " ".join(_sentences(result)), table), *measured)
-    return Section(KEY, TITLE, lambda: Markup().join(_section(result, headlines)), parts)
+    summarised = summaries(result)
+    return Section(
+        KEY,
+        "Comparison",
+        lambda: Markup().join(_body(result, of)),
+        parts,
+        lede=lede(summarised, summarised[0].reference) if summarised else "",
+        kicker="How faithful, metric by metric and cell by cell",
+    )
 
 
 def _sentences(result: Comparisons) -> Iterator[str]:
@@ -57,9 +66,9 @@ def _table(headlines: list[Comparison]) -> Tabular:
     return Tabular(heading("headline comparisons"), caption, heads, tuple(rows), texts=4)
 
 
-def _section(result: Comparisons, headlines: list[Comparison]) -> Iterator[Markup]:
+def _body(result: Comparisons, shown: Sequence[Comparison]) -> Iterator[Markup]:
     yield from verdicts(result)
-    for _, of_metric in groupby(headlines, key=_place):
+    for _, of_metric in groupby(shown, key=_place):
         yield from headline_metric(list(of_metric), result.pooled)
 
 

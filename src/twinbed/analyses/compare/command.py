@@ -10,6 +10,7 @@ import click
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.analysis import Inputs
 from twinbed.model.caution import OF_RUNS
+from twinbed.observations.pages import write_page
 
 if TYPE_CHECKING:
     from twinbed.analyses.compare.result import Comparison, Comparisons
@@ -28,8 +29,8 @@ _A_LINE = 10_000
 @click.option(
     "--by",
     metavar="FACTOR",
-    help="Compare the levels of this factor, such as workload.keep_alive. Default: testbeds, or of one testbed the factor that "
-    "varies.",
+    help="Compare the levels of this factor, such as workload.keep_alive. Default: testbeds, or of one testbed the switch or "
+    "choice that varies, not sizes, numbers or times of the workload.",
 )
 @click.option(
     "--reference",
@@ -42,7 +43,7 @@ _A_LINE = 10_000
 @click.option(
     "--sessions",
     metavar="FACTOR",
-    help="Compare sessions, not runs: FACTOR says in which one (day, boot) a run was made; time: by pauses; machine: a fleet's.",
+    help="Compare sessions, not runs: FACTOR says which (day, boot) a run is of; time: by pauses; machine: of a fleet.",
 )
 @click.option(
     "--exclude",
@@ -78,6 +79,7 @@ def command(
     are shown to be within it.  Read docs/statistics.md for what the numbers mean.
     """
     from twinbed.analyses.compare.analysis import CompareParams, analysis
+    from twinbed.analyses.compare.by_itself import section
     from twinbed.model.error import TwinbedError
     from twinbed.model.units import QuantityError, parse_share
 
@@ -92,6 +94,7 @@ def command(
     else:
         result = two.compared(params)
     shown = chosen(result, metrics, everything)
+    write_page(lambda: section(result, shown), result, Path(" and ".join(map(str, sides))), of_one=two is None)
     if style == "text":
         _print_text(result, shown, bool(metrics) or everything, quiet, two)
     elif style == "json":

@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from twinbed.analyses.compare.decision import Nature, Rules, doubtful_shape, judge
+from twinbed.analyses.compare.estimates import undecided
 from twinbed.analyses.compare.result import Comparison, Comparisons, Estimated
 from twinbed.metrics.metric import Scale
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.result import Verdict
 from twinbed.model.run import Level, level_text
+from twinbed.observations.levels import named
 from twinbed.observations.units import Arranged
 
 Place = tuple[str, str, str, str, str]
@@ -48,28 +49,9 @@ def _contrast(of: Estimated, base: Estimated, factor: str, rules: Rules, caution
     samples = of.estimate, base.estimate
     shapes = [doubtful_shape(each.values, of.scale, rules.margin) for each in samples]
     skewed = (Caution(Kind.SKEWED, shape, of.testbed) for shape in shapes if shape)
-    bare = Comparison(
-        metric=of.metric,
-        unit=of.unit,
-        layer=of.layer,
-        scale=of.scale,
-        host=of.host,
-        direction=of.direction,
-        headline=of.headline,
-        cell={name: level for name, level in of.cell.items() if name != factor},
-        testbed=f"{factor} {level_text(of.cell[factor])}",
-        reference=f"{factor} {level_text(base.cell[factor])}",
-        estimate=of.estimate,
-        reference_estimate=base.estimate,
-        step=of.step,
-        ratio=None,
-        ratio_interval=None,
-        margin=rules.margin,
-        verdict=Verdict.INCONCLUSIVE,
-        within_rule=None,
-        intervals_overlap=None,
-        cautions=(*cautions, *skewed),
-    )
+    one, two = (named(factor, level_text(each.cell[factor])) for each in (of, base))
+    rest = {name: level for name, level in of.cell.items() if name != factor}
+    bare = replace(undecided(of, base, (one, two), rest, rules.margin), cautions=(*cautions, *skewed))
     arranged = Arranged(of.estimate.values, base.estimate.values)
     judged = judge(bare, arranged, Nature(step=of.step), rules, any(shapes)).comparison
     return replace(judged, p_different_alone=judged.p_different)

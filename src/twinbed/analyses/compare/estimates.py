@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from twinbed.analyses.compare.result import Estimate, Quantile
+from twinbed.analyses.compare.result import Comparison, Estimate, Estimated, Quantile
 from twinbed.metrics.metric import Scale
-from twinbed.model.result import Interval
+from twinbed.model.result import Interval, Verdict
+from twinbed.model.run import Level
 from twinbed.statistics.moments import logarithms, mean_interval, variance, varies
 from twinbed.statistics.quantile import fewest, quantile, quantile_interval
 
@@ -63,3 +64,29 @@ def intervals_overlap(testbed: Estimate, reference: Estimate) -> bool | None:
     """Whether the intervals of the means have a point in common (ICNC, section II: "a stronger definition")."""
     one, two = testbed.interval, reference.interval
     return None if one is None or two is None else one.low <= two.high and two.low <= one.high
+
+
+def undecided(of: Estimated, base: Estimated, names: tuple[str, str], cell: Mapping[str, Level], margin: float) -> Comparison:
+    """One against the other before any test; ``names`` are what the two are called, ``cell`` where both are."""
+    return Comparison(
+        metric=of.metric,
+        unit=of.unit,
+        layer=of.layer,
+        scale=of.scale,
+        host=of.host,
+        direction=of.direction,
+        headline=of.headline,
+        cell=cell,
+        testbed=names[0],
+        reference=names[1],
+        estimate=of.estimate,
+        reference_estimate=base.estimate,
+        step=of.step,
+        events=of.events,
+        ratio=None,
+        ratio_interval=None,
+        margin=margin,
+        verdict=Verdict.INCONCLUSIVE,
+        within_rule=None,
+        intervals_overlap=None,
+    )

@@ -78,7 +78,7 @@ def verdict_table(
         _print(console, interim_sentence(result.interim))
     if not shown:
         _print(console, f"Nothing to compare: {nothing_compared(result)}.")
-        if names := factors_measured(result):
+        if (names := factors_measured(result)) and not result.about:
             _print(console, f"--by FACTOR compares levels; there are: {', '.join(names)}.")
         _measured(console, result)
     else:

@@ -100,7 +100,7 @@ class ContentionAnalysis(Analysis[ContentionParams, Contention]):
     def tables(self, result: Contention) -> Mapping[str, Sequence[Row]]:
         return tables(result)
 
-    def section(self, result: Contention, source: Tables) -> Section:
+    def section(self, result: Contention) -> Section:
         from twinbed.analyses.contention.page import section
 
         return section(result)

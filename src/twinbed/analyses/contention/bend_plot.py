@@ -9,8 +9,8 @@ import math
 from collections.abc import Sequence
 
 from twinbed.analyses.contention.result import Curve, Turn
-from twinbed.render.over_n import HEIGHT, LEGEND, of_n
-from twinbed.render.plots import DASHES, MUTED, SERIES, WIDTH, Spec, panels
+from twinbed.render.over_n import HEIGHT, MARKS, SHAPES, aside, beside, dashed, ranged
+from twinbed.render.plots import MUTED, SERIES, WIDTH, Spec, panels
 from twinbed.render.words import metric_name
 
 WIDE = WIDTH + 60
@@ -23,7 +23,7 @@ LEVELS = (1.15, 1.32, 1.49, 1.66, 1.83)
 def bends(curves: Sequence[Curve], turns: Sequence[Turn], many: str) -> Spec:
     """Metrics over N, each scaled to its range; below, their second differences, with inflections numbered in order."""
     names = [_named(curve) for curve in curves]
-    x = of_n(curves[0].n, many)
+    x, factors = beside(names, curves[0].n, many), aside(names, curves[0].n)
     smoothed = [
         _row(_named(curve), n, value) for curve in curves for n, value in zip(curve.n, _between(curve.smoothed), strict=True)
     ]
@@ -33,6 +33,8 @@ def bends(curves: Sequence[Curve], turns: Sequence[Turn], many: str) -> Spec:
         for n, value in zip(curve.n, curve.curvature, strict=True)
         if value is not None
     ]
+    for row in (*smoothed, *curvature):
+        row["n"] *= factors[row["series"]]
     by_metric = {curve.metric: _named(curve) for curve in curves}
     marks = [
         {
@@ -42,12 +44,13 @@ def bends(curves: Sequence[Curve], turns: Sequence[Turn], many: str) -> Spec:
             "label": label,
             "foot": label - 0.09,
             "place": str(at),
-            "shape": "rises" if turn.rises else "falls",
+            "shape": "triangle-up" if turn.rises else "triangle-down",
             "said": f"{at}. {by_metric[turn.metric]}: the slope begins to {_way(turn)} at N = {turn.n:.3g}",
         }
         for at, (turn, label) in enumerate(zip(turns, _labels(turns, curves[0].n), strict=True), 1)
     ]
-    colour, dash = _series(names), _dashes(names)
+    # Names of metrics are long: two side by side would be cut off.
+    colour, form = (ranged(names, of, {**MARKS, "columns": 1}) for of in (SERIES, SHAPES))
     below = {**x, "axis": {**x["axis"], "title": many}}
     above = {**x, "axis": {**x["axis"], "title": None, "labels": False, "ticks": False}}
     y = {"field": "value", "type": "quantitative"}
@@ -57,29 +60,26 @@ def bends(curves: Sequence[Curve], turns: Sequence[Turn], many: str) -> Spec:
         "scale": {"domain": [-1.05, 1.92], "nice": False},
         "axis": {"title": "second difference, scaled", "values": [-1, 0, 1], "titlePadding": 8},
     }
-    shape: Spec = {
-        "field": "shape",
-        "type": "nominal",
-        "legend": None,
-        "scale": {"domain": ["rises", "falls"], "range": ["triangle-up", "triangle-down"]},
-    }
     second: list[Spec] = [
         {
             "data": {"values": [{"value": 0}]},
             "mark": {"type": "rule", "color": MUTED, "strokeDash": [3, 3], "aria": False},
             "encoding": {"y": lower},
         },
-        *_drawn(curvature, below, lower, colour, dash),
+        *_drawn(curvature, below, lower, colour, form),
         {
             "data": {"values": marks},
             "mark": {"type": "rule", "strokeWidth": 0.8, "strokeDash": [1, 2], "color": MUTED, "aria": False},
             "encoding": {"x": below, "y": lower, "y2": {"field": "foot"}},
         },
-        {
-            "data": {"values": marks},
-            "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
-            "encoding": {"x": below, "y": lower, "color": colour, "shape": shape, "description": {"field": "said"}},
-        },
+        *(
+            {
+                "data": {"values": [mark for mark in marks if mark["shape"] == shape]},
+                "mark": {"type": "point", "shape": shape, "filled": True, "size": 90, "opacity": 1},
+                "encoding": {"x": below, "y": lower, "color": colour, "description": {"field": "said"}},
+            }
+            for shape in ("triangle-up", "triangle-down")
+        ),
         {
             "data": {"values": marks},
             "mark": {"type": "text", "fontSize": 11, "fontWeight": 600, "aria": False},
@@ -87,21 +87,17 @@ def bends(curves: Sequence[Curve], turns: Sequence[Turn], many: str) -> Spec:
         },
     ]
     size = {"width": WIDE}
-    first = {**size, "height": HEIGHT - 40, "layer": _drawn(smoothed, above, upper, colour, dash)}
+    first = {**size, "height": HEIGHT - 40, "layer": _drawn(smoothed, above, upper, colour, form)}
     return panels([first, {**size, "height": HEIGHT + 30, "layer": second}])
 
 
-def _drawn(rows: Sequence[Spec], x: Spec, y: Spec, colour: Spec, dash: Spec) -> list[Spec]:
+def _drawn(rows: Sequence[Spec], x: Spec, y: Spec, colour: Spec, form: Spec) -> list[Spec]:
     return [
+        *dashed(rows, x, y, colour),
         {
             "data": {"values": list(rows)},
-            "mark": {"type": "line", "strokeWidth": 1.8, "aria": False},
-            "encoding": {"x": x, "y": y, "color": colour, "strokeDash": dash},
-        },
-        {
-            "data": {"values": list(rows)},
-            "mark": {"type": "circle", "size": 20, "opacity": 1},
-            "encoding": {"x": x, "y": y, "color": colour, "description": {"field": "said"}},
+            "mark": {"type": "point", "filled": True, "size": 26, "opacity": 0.8},
+            "encoding": {"x": x, "y": y, "color": colour, "shape": form, "description": {"field": "said"}},
         },
     ]
 
@@ -127,21 +123,6 @@ def _named(curve: Curve) -> str:
 
 def _row(name: str, n: int, value: float) -> Spec:
     return {"series": name, "n": n, "value": value, "said": f"{name}, N = {n}: {value:.3g}"}
-
-
-def _series(names: Sequence[str]) -> Spec:
-    return {
-        "field": "series",
-        "type": "nominal",
-        "sort": list(names),
-        "scale": {"domain": list(names), "range": [SERIES[at % len(SERIES)] for at in range(len(names))]},
-        # Names of metrics are long: two side by side would be cut off.
-        "legend": {**LEGEND, "columns": 1},
-    }
-
-
-def _dashes(names: Sequence[str]) -> Spec:
-    return {**_series(names), "scale": {"domain": list(names), "range": [DASHES[at % len(DASHES)] for at in range(len(names))]}}
 
 
 def _way(turn: Turn) -> str:

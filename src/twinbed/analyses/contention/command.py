@@ -27,7 +27,7 @@ from twinbed.observations.options import Given, Request, options, table_text
     help="Share of the rate lost: contended.",
 )
 @click.option("--fallen", type=click.FloatRange(0, 1, True, True), default=0.1, show_default=True, help="Lost: too much.")
-@options(("inflections", "curves", "detectors", "alarms", "scores", "roc"), whole=False, pages=True)
+@options(("inflections", "curves", "detectors", "alarms", "scores", "roc"), whole=False)
 @click.pass_obj
 def command(
     inputs: Inputs,
@@ -54,15 +54,8 @@ def command(
 
     params = ContentionParams(**request.rate, metrics=metrics, span=span, degree=degree, drop=drop, fallen=fallen)
     result = contention.run(request.tables, params)
-    rows = tables(result)
-    request.write(rows, result.cautions, result.left_out, _text(result, rows), lambda: _page(result))
+    request.write(contention, result, _text(result, tables(result)))
     return codes.DONE
-
-
-def _page(contention: Contention) -> str:
-    from twinbed.analyses.contention.page import page
-
-    return page(contention)
 
 
 def _text(contention: Contention, rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:

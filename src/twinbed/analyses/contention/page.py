@@ -1,4 +1,4 @@
-"""Where rates bend and whether the machine shows it, as a page of its own; the detector's pictures for a report too."""
+"""Where rates bend and whether the machine shows it, as a section; the detector's pictures for a report too."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from twinbed.analyses.contention.result import Contention, Curve, DetectorResult
 from twinbed.analyses.contention.sentences import counted, rough, sentences, where
 from twinbed.contracts.analysis import Part, Section
 from twinbed.render import plots
-from twinbed.render.document import document
 from twinbed.render.html import html, notes
 from twinbed.render.quantities import NONE, share
 from twinbed.render.tabular import Tabular, figure, percent
-from twinbed.render.words import caution_sentences, heading, left_out, metric_name
+from twinbed.render.words import heading, metric_name
 
 MOST_CURVES = 4
 """A picture has so many metrics: the rate, and those that bend most."""
@@ -25,33 +24,26 @@ MOST_GROUPS = 6
 """Combinations of levels that are drawn."""
 
 
-def page(contention: Contention) -> Markup:
-    """The whole page."""
-    first, *rest = sentences(contention)
-    title = f"Contention: {metric_name(contention.rate)} over {contention.one}s"
-    header = html(
-        '<header><p class="kicker">{} of a {}, and the metrics of'
-        ' the machine that carries them</p><h1>Was a run contended?</h1><p class="lede">{}</p></header>',
-        heading(metric_name(contention.rate)),
-        contention.one,
-        first,
-    )
-    body = _groups(contention)
-    undrawn = len(contention.groups) - MOST_GROUPS
-    more = [f"The first {MOST_GROUPS} of {len(contention.groups)} combinations are shown."] if undrawn > 0 else []
-    sentence_notes = notes([*rest, *more, *left_out(contention.left_out), *caution_sentences(contention.cautions)])
-    return document(title, html("{}<main>{}{}</main>", header, sentence_notes, body), f"Made of {contention.source}.")
-
-
 def section(contention: Contention) -> Section:
-    """The same for a notebook."""
+    """The sentences, and for each combination of levels its pictures and tables."""
     title = f"Contention: {metric_name(contention.rate)} over {contention.one}s"
     tables = [(group, table) for group in contention.groups for table in _tables(contention, group)]
     parts = (
         Part(contention.rate, "tab-contention", f"{heading(where(group))}{table.title}", "", table) for group, table in tables
     )
-    first = Part(contention.rate, "tab-contention", title, " ".join(sentences(contention)))
-    return Section("contention", title, lambda: _groups(contention), (first, *parts))
+    lede, *rest = sentences(contention)
+    first = Part(contention.rate, "tab-contention", title, " ".join((lede, *rest)))
+    undrawn = len(contention.groups) - MOST_GROUPS
+    more = [f"The first {MOST_GROUPS} of {len(contention.groups)} combinations are shown."] if undrawn > 0 else []
+    return Section(
+        "contention",
+        title,
+        lambda: notes([*rest, *more]) + _groups(contention),
+        (first, *parts),
+        lede=lede,
+        kicker=f"Was a run contended? {heading(metric_name(contention.rate))} of a {contention.one}, and the metrics of the"
+        " machine that carries them",
+    )
 
 
 def _groups(contention: Contention) -> Markup:
@@ -60,7 +52,7 @@ def _groups(contention: Contention) -> Markup:
 
 def _group(contention: Contention, group: LevelContention) -> Markup:
     title = where(group).removesuffix(": ")
-    parts = [html('<section id="fitting"><h2>{}</h2>', heading(title) or WHOLE)]
+    parts = [html('<section class="wide"><h2>{}</h2>', heading(title) or WHOLE)]
     parts.append(html('<div class="plots">{}</div>', Markup().join(_figures(contention, group))))
     parts += [html("<h3>{}</h3>{}", table.title, table.as_html()) for table in _tables(contention, group)]
     return Markup().join([*parts, Markup("</section>")])

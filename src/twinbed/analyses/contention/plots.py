@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from twinbed.analyses.contention.result import Contention, DetectorResult, Step
-from twinbed.render.over_n import LEGEND, of_n
+from twinbed.render.over_n import LEGEND, MARKS, of_n
 from twinbed.render.plots import BAND, DIFFERENT, EQUIVALENT, INCONCLUSIVE, INK, MUTED, RULE, WIDTH, Spec, panels
 from twinbed.render.quantities import share
 
@@ -17,7 +17,6 @@ SQUARE = 230
 TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 APART = 0.035
 """How far apart the runs of one N are drawn, as a share of N."""
-MARKS = {each: value for each, value in LEGEND.items() if not each.startswith("symbol")} | {"symbolOpacity": 1}
 KINDS = {"contended": DIFFERENT, "free": EQUIVALENT, "unclear": INCONCLUSIVE}
 NAMES = {"contended": "contended", "free": "free of contention", "unclear": "neither for sure"}
 SHAPES = ["circle", "square", "triangle-up"]

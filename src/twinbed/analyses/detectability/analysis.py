@@ -131,7 +131,7 @@ class DetectabilityAnalysis(Analysis[DetectabilityParams, Detectability]):
             "costs": cost_rows(result),
         }
 
-    def section(self, result: Detectability, source: Tables) -> Section:
+    def section(self, result: Detectability) -> Section:
         from twinbed.analyses.detectability.section import section
 
         return section(result)
@@ -143,7 +143,7 @@ class DetectabilityAnalysis(Analysis[DetectabilityParams, Detectability]):
             result = self.run(source)
         except TwinbedError:  # too few runs, or nothing seen: the command says which
             return ()
-        return (self.section(result, source),)
+        return (self.section(result),)
 
 
 def _complete(source: Tables) -> list[Record]:

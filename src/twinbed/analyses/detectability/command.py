@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     "--observer", type=click.Choice(["passive", "active", "host"]), help="Default: all that something was recorded for."
 )
 @click.option("--table", type=click.Choice(["detectability", "features", "lengths", "costs"]), default="detectability")
-@click.option("--format", "style", type=click.Choice([*STYLES, "html"]), help="Default: by the name of -o, else text.")
+@click.option("--format", "style", type=click.Choice(STYLES), help="Default: by the name of -o, else text.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; .html makes a page.")
 @click.pass_obj
 def command(
@@ -49,24 +49,8 @@ def command(
     from twinbed.analyses.detectability.analysis import analysis as detectability
 
     result = detectability.run(inputs.tables(results, reference), DetectabilityParams(observer=observer))
-    write(
-        detectability.tables(result),
-        result.cautions,
-        result.left_out,
-        results,
-        style,
-        table,
-        _text(result),
-        output,
-        lambda: _page(result, str(results)),
-    )
+    write(detectability, result, results, style, table, _text(result), output)
     return codes.DONE
-
-
-def _page(result: Detectability, source: str) -> str:
-    from twinbed.analyses.detectability.section import page
-
-    return page(result, source)
 
 
 def _text(result: Detectability) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""How well testbeds are told, in a report and as a page of its own."""
+"""How well testbeds are told, in a report and on a page of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from twinbed.analyses.detectability.tables import cost_table, feature_table, tab
 from twinbed.analyses.detectability.words import sentences
 from twinbed.contracts.analysis import Part, Section
 from twinbed.render import plots
-from twinbed.render.document import document
 from twinbed.render.html import html, notes
 from twinbed.render.words import caution_sentences, left_out
 
@@ -29,16 +28,17 @@ COSTS = (
 
 def section(result: Detectability) -> Section:
     """The section in every form of a report."""
-    first, *_ = sentences(result)
+    first, *rest = sentences(result)
     part = Part("detectability", "tab-detectability", TITLE, first, table(result))
-    return Section(KEY, TITLE, lambda: Markup().join(_section(result)), (part,))
-
-
-def _section(result: Detectability) -> Iterator[Markup]:
-    yield html('<section id="{}"><h2>{}</h2>', KEY, TITLE)
-    yield notes(list(sentences(result)))
-    yield from _body(result)
-    yield Markup("</section>")
+    return Section(
+        KEY,
+        TITLE,
+        lambda: Markup().join([notes(rest), *_body(result)]),
+        (part,),
+        lede=first,
+        notes=(*caution_sentences(result.cautions), *left_out(result.left_out)),
+        kicker="Three observers",
+    )
 
 
 def _body(result: Detectability) -> Iterator[Markup]:
@@ -50,17 +50,7 @@ def _body(result: Detectability) -> Iterator[Markup]:
         yield html("<h3>{}</h3>", "What hiding costs")
         yield _figure(plots.svg(pareto(result), f"{COSTS} The table has the numbers.", "what hiding costs"), COSTS)
         yield cost_table(result).as_html()
-    yield notes([*caution_sentences(result.cautions), *left_out(result.left_out)])
 
 
 def _figure(drawn: Markup, caption: str) -> Markup:
     return html('<div class="plots"><figure>{}<figcaption>{}</figcaption></figure></div>', drawn, caption)
-
-
-def page(result: Detectability, source: str) -> Markup:
-    """A page of its own."""
-    first, *rest = sentences(result)
-    kicker = html('<p class="kicker">{}</p>', "Three observers")
-    header = html('<header>{}<h1>{}</h1><p class="lede">{}</p></header>', kicker, TITLE, first)
-    body = Markup().join([notes(rest), *_body(result)])
-    return document(TITLE, html('{}<main><section id="{}">{}</section></main>', header, KEY, body), f"Made of {source}.")

@@ -120,7 +120,7 @@ class ExplainAnalysis(Analysis[ExplainParams, Explanation]):
 
         return {"causes": candidate_rows(result), "responses": response_rows(result), "proofs": proof_rows(result)}
 
-    def section(self, result: Explanation, source: Tables) -> Section:
+    def section(self, result: Explanation) -> Section:
         from twinbed.analyses.explain.section import section
 
         return section(result)
@@ -132,7 +132,7 @@ class ExplainAnalysis(Analysis[ExplainParams, Explanation]):
             return ()
         if not result.pairs:
             return ()
-        return (self.section(result, source),)
+        return (self.section(result),)
 
 
 def _different(

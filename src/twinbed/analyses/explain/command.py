@@ -11,6 +11,7 @@ import click
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.analysis import Inputs
 from twinbed.observations.options import STYLES, write
+from twinbed.observations.pages import no_page
 
 if TYPE_CHECKING:
     from twinbed.analyses.explain.result import Explanation
@@ -33,7 +34,7 @@ TABLES = ("causes", "responses", "proofs")
     help="Results of such a study: say whether its cause is proved. May be given more than once.",
 )
 @click.option("--table", type=click.Choice(TABLES), default=TABLES[0], show_default=True, help="Which table CSV is of.")
-@click.option("--format", "style", type=click.Choice([*STYLES, "html"]), help="Default: by the name of -o, else text.")
+@click.option("--format", "style", type=click.Choice(STYLES), help="Default: by the name of -o, else text.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; .html makes a page.")
 @click.pass_obj
 def command(
@@ -66,26 +67,17 @@ def command(
     tables = inputs.tables(results, reference)
     result = explain.run(tables)
     if study_file is not None:
-        return write_study(result, tables, cause, study_file)
+        no_page("a study", "--study and --html are two commands")
+        return _write_study(result, tables, cause, study_file)
     if cause is not None:
         raise click.UsageError("--cause says which study to write: give --study FILE too")
     if proofs:
         result = proved(result, tables, [inputs.tables(proof) for proof in proofs])
-    write(
-        explain.tables(result),
-        result.cautions,
-        result.left_out,
-        results,
-        style,
-        table,
-        _text(result, results),
-        output,
-        lambda: _page(result, str(results)),
-    )
+    write(explain, result, results, style, table, _text(result, results), output)
     return codes.DONE
 
 
-def write_study(result: Explanation, tables: Tables, name: str | None, file: Path) -> int:
+def _write_study(result: Explanation, tables: Tables, name: str | None, file: Path) -> int:
     from twinbed.analyses.explain.study import cause_of, study_text
     from twinbed.render.output import opened
 
@@ -97,12 +89,6 @@ def write_study(result: Explanation, tables: Tables, name: str | None, file: Pat
         f"{file}: switches {cause.title} on and off. Next: twinbed run {file} -o PROOF, then explain --proof PROOF", err=True
     )
     return codes.DONE
-
-
-def _page(result: Explanation, source: str) -> str:
-    from twinbed.analyses.explain.section import page
-
-    return page(result, source)
 
 
 def _text(result: Explanation, source: Path) -> Iterator[str]:

@@ -72,7 +72,7 @@ class MonitorAnalysis(Analysis[MonitorAnalysisParams, Monitored]):
 
         return {"classes": rows(result.classes, "class"), "alerts": rows(result.alerts, "signature")}
 
-    def section(self, result: Monitored, source: Tables) -> Section:
+    def section(self, result: Monitored) -> Section:
         from twinbed.analyses.monitor.section import section
 
         return section(result)
@@ -82,7 +82,7 @@ class MonitorAnalysis(Analysis[MonitorAnalysisParams, Monitored]):
             result = self.run(source)
         except TwinbedError:  # nothing was monitored
             return ()
-        return (self.section(result, source),)
+        return (self.section(result),)
 
 
 def _cell(record: Record) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.command(name="monitor", epilog="docs/observer.md says what each class is and how alerts are compared.")
 @click.argument("results", metavar="RESULTS", type=click.Path(path_type=Path))
 @click.option("--table", type=click.Choice(["classes", "alerts"]), default="classes", help="Which table CSV is of.")
-@click.option("--format", "style", type=click.Choice([*STYLES, "html"]), help="Default: by the name of -o, else text.")
+@click.option("--format", "style", type=click.Choice(STYLES), help="Default: by the name of -o, else text.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; .html makes a page.")
 @click.pass_obj
 def command(inputs: Inputs, /, results: Path, table: str, style: str | None, output: Path | None) -> int:
@@ -35,24 +35,8 @@ def command(inputs: Inputs, /, results: Path, table: str, style: str | None, out
     from twinbed.analyses.monitor.analysis import analysis as monitor
 
     result = monitor.run(inputs.tables(results))
-    write(
-        monitor.tables(result),
-        result.cautions,
-        result.left_out,
-        results,
-        style,
-        table,
-        _text(result),
-        output,
-        lambda: _page(result, str(results)),
-    )
+    write(monitor, result, results, style, table, _text(result), output)
     return codes.DONE
-
-
-def _page(result: Monitored, source: str) -> str:
-    from twinbed.analyses.monitor.section import page
-
-    return page(result, source)
 
 
 def _text(result: Monitored) -> Iterator[str]:

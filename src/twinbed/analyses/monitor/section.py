@@ -9,8 +9,6 @@ from markupsafe import Markup
 from twinbed.analyses.monitor.result import Monitored
 from twinbed.analyses.monitor.tables import alerts, classes, sentence
 from twinbed.contracts.analysis import Part, Section
-from twinbed.render.document import document
-from twinbed.render.html import html, notes
 from twinbed.render.words import caution_sentences, left_out
 
 KEY, TITLE = "monitor", "What a security monitor sees"
@@ -21,13 +19,15 @@ def section(result: Monitored) -> Section:
     parts = [Part("connections that are not the workload's", "tab-monitor", TITLE, sentence(result), classes(result))]
     if result.alerts:
         parts.append(Part("alerts", "tab-alerts", "Alerts", "", alerts(result)))
-    return Section(KEY, TITLE, lambda: Markup().join(_section(result)), tuple(parts))
-
-
-def _section(result: Monitored) -> Iterator[Markup]:
-    yield html('<section id="{}"><h2>{}</h2><p>{}</p>', KEY, TITLE, sentence(result))
-    yield from _body(result)
-    yield Markup("</section>")
+    return Section(
+        KEY,
+        TITLE,
+        lambda: Markup().join(_body(result)),
+        tuple(parts),
+        lede=sentence(result),
+        notes=(*caution_sentences(result.cautions), *left_out(result.left_out)),
+        kicker="Monitor",
+    )
 
 
 def _body(result: Monitored) -> Iterator[Markup]:
@@ -35,11 +35,3 @@ def _body(result: Monitored) -> Iterator[Markup]:
         yield classes(result).as_html()
     if result.alerts:
         yield alerts(result).as_html()
-    yield notes([*caution_sentences(result.cautions), *left_out(result.left_out)])
-
-
-def page(result: Monitored, source: str) -> Markup:
-    """A page of its own."""
-    header = html('<header><p class="kicker">Monitor</p><h1>{}</h1><p class="lede">{}</p></header>', TITLE, sentence(result))
-    body = Markup().join(_body(result))
-    return document(TITLE, html('{}<main><section id="{}">{}</section></main>', header, KEY, body), f"Made of {source}.")

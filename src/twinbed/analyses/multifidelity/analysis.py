@@ -76,7 +76,7 @@ class MultifidelityAnalysis(Analysis[MultifidelityParams, Multifidelity]):
             frame.left_out,
         )
 
-    def section(self, result: Multifidelity, source: Tables) -> Section:
+    def section(self, result: Multifidelity) -> Section:
         from twinbed.analyses.multifidelity.section import section
 
         return section(result)
@@ -89,7 +89,7 @@ class MultifidelityAnalysis(Analysis[MultifidelityParams, Multifidelity]):
             result = self.run(source)
         except TwinbedError:  # too few draws yet
             return ()
-        return (self.section(result, source),)
+        return (self.section(result),)
 
     def tables(self, result: Multifidelity) -> Mapping[str, Sequence[Row]]:
         return tables(result)

@@ -74,8 +74,7 @@ def command(
     else:
         frame = read_frame(inputs, source, response, [TESTBED, DRAW, *by], host=host, direction=direction)
         result = multifidelity.run(frame, params)
-    rows = tables(result)
-    write(rows, result.cautions, result.left_out, source, style, table, _text(result, rows), output)
+    write(multifidelity, result, source, style, table, _text(result, tables(result)), output)
     return codes.DONE
 
 

@@ -25,14 +25,20 @@ def section(result: Multifidelity) -> Section:
     """The section in every form of a report."""
     table = _estimates(result)
     part = Part(result.response, "tab-uncertain", TITLE, f"{_sentence(result)} {' '.join(_remarks(result))}".strip(), table)
-    return Section(KEY, TITLE, lambda: Markup().join(_section(result, table)), (part,))
+    return Section(
+        KEY,
+        TITLE,
+        lambda: Markup().join(_body(result, table)),
+        (part,),
+        lede=_sentence(result),
+        kicker="Few dear runs and many cheap ones",
+    )
 
 
-def _section(result: Multifidelity, table: Tabular) -> Iterator[Markup]:
-    yield html('<section id="{}"><h2>{}</h2><p>{}</p>', KEY, TITLE, _sentence(result))
+def _body(result: Multifidelity, table: Tabular) -> Iterator[Markup]:
     yield table.as_html()
     yield notes(list(_remarks(result)))
-    yield html("<details><summary>What it rests on</summary>{}</details></section>", _testbeds(result).as_html())
+    yield html("<details><summary>What it rests on</summary>{}</details>", _testbeds(result).as_html())
 
 
 def _sentence(result: Multifidelity) -> str:

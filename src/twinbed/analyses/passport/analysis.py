@@ -46,7 +46,7 @@ class PassportAnalysis(Analysis[PassportParams, Passports]):
         rows = [{"between": pair.left, "and": pair.right, **asdict(row)} for pair in result.pairs for row in pair.differences]
         return {"differences": rows, "summary": [pair.summary for pair in result.pairs]}
 
-    def section(self, result: Passports, source: Tables) -> Section:
+    def section(self, result: Passports) -> Section:
         from twinbed.analyses.passport.section import section
 
         return section(result)

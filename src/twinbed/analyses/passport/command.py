@@ -12,6 +12,7 @@ import click
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.analysis import Inputs
 from twinbed.model.error import TwinbedError
+from twinbed.observations.pages import write_page
 from twinbed.render.rows import STYLES
 
 if TYPE_CHECKING:
@@ -45,9 +46,13 @@ def command(inputs: Inputs, sides: tuple[str, ...], everything: bool, style: str
 
     if len(sides) > 2:
         raise click.UsageError("give one or two of RESULTS or RESULTS:TESTBED")
-    from twinbed.analyses.passport.analysis import PassportParams
+    from twinbed.analyses.passport.analysis import PassportParams, analysis
+    from twinbed.analyses.passport.result import Passports
 
     pairs = _pairs(inputs, sides, PassportParams(everything=everything))
+    result = Passports(tuple(pairs))
+    made_of = Path(" and ".join(sides)) if len(sides) > 1 else Path(sides[0])
+    write_page(lambda: analysis.section(result), result, made_of, of_one=len(sides) == 1)
     if style == "json":
         print_json([{**each.summary, "differences": [asdict(row) for row in each.differences]} for each in pairs])
     elif style == "csv":

@@ -1,12 +1,14 @@
-"""What differs between testbeds, for a notebook."""
+"""What differs between testbeds, for a notebook and on a page of its own."""
 
 from __future__ import annotations
+
+from markupsafe import Markup
 
 from twinbed.analyses.passport.result import Passports
 from twinbed.contracts.analysis import Part, Section
 from twinbed.observations.passports import Differences
 from twinbed.observations.passports_text import sentence
-from twinbed.render.parts import as_html
+from twinbed.render.html import html
 from twinbed.render.tabular import Tabular
 
 TITLE = "What differs"
@@ -17,7 +19,20 @@ def section(result: Passports) -> Section:
     parts = tuple(
         Part(pair.left, "tab-passport", f"{pair.left} and {pair.right}", sentence(pair), _table(pair)) for pair in result.pairs
     )
-    return Section("passport", TITLE, lambda: as_html(parts), parts)
+    return Section(
+        "passport",
+        TITLE,
+        lambda: Markup().join(_pair(pair, is_alone=len(parts) == 1) for pair in result.pairs),
+        parts,
+        lede="" if len(result.pairs) != 1 else parts[0].sentence,
+        kicker="What each side recorded of itself, most suspicious first",
+    )
+
+
+def _pair(pair: Differences, *, is_alone: bool) -> Markup:
+    table = _table(pair).as_html() if pair.differences else ""
+    said = "" if is_alone else html("<p>{}</p>", sentence(pair))
+    return html("<h3>{} and {}</h3>{}{}", pair.left, pair.right, said, table)
 
 
 def _table(pair: Differences) -> Tabular:

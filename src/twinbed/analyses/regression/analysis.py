@@ -22,6 +22,7 @@ from twinbed.analyses.regression.points import points
 from twinbed.analyses.regression.result import Column, Inflation, Model, Regression, tables
 from twinbed.contracts.analysis import Analysis, Row, Section
 from twinbed.model.error import TwinbedError
+from twinbed.model.near import did_you_mean, nearest
 from twinbed.model.tables import Tables
 from twinbed.model.units import QuantityError, parse_size
 from twinbed.observations.frame import Frame, of_tables
@@ -89,13 +90,13 @@ class RegressionAnalysis(Analysis[RegressionParams, Regression]):
             _check_effects(params, formulas, models)
         except RegressionError as error:
             left_out = "; ".join(f"left out were {count} {reason}" for reason, count in frame.left_out.items())
-            raise TwinbedError(error.message, advice="; ".join(filter(None, (error.advice, left_out)))) from error
+            raise TwinbedError(error.message, advice="; ".join(filter(None, (_advice(error), left_out)))) from error
         return Regression(frame.source, frame.response, frame.unit, params.confidence, frame.left_out, models, frame.cautions)
 
     def tables(self, result: Regression) -> Mapping[str, Sequence[Row]]:
         return tables(result)
 
-    def section(self, result: Regression, source: Tables) -> Section:
+    def section(self, result: Regression) -> Section:
         from twinbed.analyses.regression.page import section
 
         return section(result)
@@ -105,7 +106,11 @@ def _read(params: RegressionParams) -> list[Formula]:
     try:
         return [read(text) for text in params.formulas]
     except RegressionError as error:
-        raise TwinbedError(error.message, advice=error.advice) from error
+        raise TwinbedError(error.message, advice=_advice(error)) from error
+
+
+def _advice(error: RegressionError) -> str:
+    return f"{did_you_mean(nearest(error.name, error.known))} {error.advice}".strip()
 
 
 def _check_bases(params: RegressionParams, formulas: Sequence[Formula]) -> None:

@@ -13,6 +13,7 @@ import click
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.analysis import Inputs
 from twinbed.model.error import TwinbedError
+from twinbed.observations.pages import shown_as_page, write_page
 
 if TYPE_CHECKING:
     from twinbed.analyses.regression.result import Regression
@@ -106,7 +107,13 @@ def command(
     response, columns = regression.columns(asked)
     frame = read_frame(inputs, source, response, columns, host=host, direction=direction)
     result = regression.run(frame, asked)
-    _write(_shown(result, style, stars), output)
+    from twinbed.analyses.regression.page import section
+
+    write_page(lambda: section(result, stars), result, source)
+    if style == "html":
+        _write(shown_as_page(section(result, stars), result, source), output)
+    else:
+        _write(_shown(result, style, stars), output)
     return codes.DONE
 
 
@@ -153,10 +160,6 @@ def _shown(regression: Regression, style: str, stars: bool) -> str:
         return as_csv(tables(regression)["coefficients"])
     if style == "latex":
         return report.latex(regression, stars)
-    if style == "html":
-        from twinbed.analyses.regression.page import page
-
-        return page(regression, stars)
     return "".join(f"{line}\n" for line in _text(regression, stars))
 
 

@@ -1,4 +1,4 @@
-"""A regression as a page of its own: the table, effects, what the model assumes, and its residuals."""
+"""A regression as a section: the table, effects, what the model assumes, and its residuals."""
 
 from __future__ import annotations
 
@@ -13,37 +13,31 @@ from twinbed.observations import diagnostics
 from twinbed.observations.diagnostics import Bar
 from twinbed.observations.residual import Residual
 from twinbed.render import plots
-from twinbed.render.document import document
 from twinbed.render.html import html
 from twinbed.render.tabular import Tabular
-from twinbed.render.words import caution_sentences, heading
+from twinbed.render.words import heading
 
 _HOLDS = {True: "holds", False: "fails", None: "not tested"}
 
 
-def page(regression: Regression, stars: bool = False) -> Markup:
-    """The whole page."""
-    header = html(
-        '<header><p class="kicker">{}</p><h1>Regression of {}</h1><p class="lede">{}</p></header>',
-        regression.source,
-        regression.response,
-        _lede(regression),
-    )
-    items = Markup().join(html("<li>{}</li>", caution) for caution in caution_sentences(regression.cautions))
-    models = table_html(regression, stars) + (html('<ul class="notes">{}</ul>', items) if items else "")
-    body = html("{}<main><section><h2>Models</h2>{}</section>{}</main>", header, models, Markup().join(_models(regression)))
-    return document(f"Regression of {regression.response}", body, f"Made of {regression.source}.")
-
-
-def section(regression: Regression) -> Section:
-    """The same for a notebook."""
-    made = table(regression)
+def section(regression: Regression, stars: bool = False) -> Section:
+    """The models side by side, and each by itself."""
+    made = table(regression, stars)
     effects = (line for model in regression.models for line in effect_lines(model))
     said = " ".join([_lede(regression), *(f"{heading(line)}." for line in effects)])
     rows = (*made.head[1:], *made.terms, *made.facts)
     shown = Tabular("Models", " ".join(made.notes), made.head[0], rows)
     part = Part(regression.response, "tab-regression", f"Regression of {regression.response}", said, shown)
-    return Section("regression", "Regression", lambda: Markup().join(_models(regression)), (part,))
+    return Section(
+        "regression",
+        part.title,
+        lambda: html(
+            "<section><h2>Models</h2>{}</section>{}", table_html(regression, stars), Markup().join(_models(regression))
+        ),
+        (part,),
+        lede=_lede(regression),
+        kicker=regression.source,
+    )
 
 
 def _lede(regression: Regression) -> str:

@@ -90,17 +90,19 @@ class SocketsAnalysis(Analysis[SocketsParams, Senders]):
         ]
         left = sum(record.id not in sampled for record in complete)
         left_out = {"runs without a sample of a socket": left} if left else {}
-        return Senders(tuple(limits), tuple(windows), source.outline.reference, tuple(_cautions(limits)), left_out)
+        return Senders(
+            tuple(limits), tuple(windows), source.outline.reference, source.outline.testbeds, tuple(_cautions(limits)), left_out
+        )
 
     def tables(self, result: Senders) -> Mapping[str, Sequence[Row]]:
         from twinbed.analyses.sockets.tables import rows, window_rows
 
         return {"limits": rows(result), "windows": window_rows(result)}
 
-    def section(self, result: Senders, source: Tables) -> Section:
+    def section(self, result: Senders) -> Section:
         from twinbed.analyses.sockets.section import section
 
-        return section(result, source.outline.testbeds)
+        return section(result)
 
     def sections(self, source: Tables) -> Sequence[Section]:
         try:
@@ -109,7 +111,7 @@ class SocketsAnalysis(Analysis[SocketsParams, Senders]):
             return ()
         if not result.limits:
             return ()
-        return (self.section(result, source),)
+        return (self.section(result),)
 
 
 def _cell(record: Record) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.command(name="sockets", epilog="docs/sockets.md says how each reason is measured.")
 @click.argument("results", metavar="RESULTS", type=click.Path(path_type=Path))
 @click.option("--table", type=click.Choice(["limits", "windows"]), default="limits", help="Which table CSV is of.")
-@click.option("--format", "style", type=click.Choice([*STYLES, "html"]), help="Default: by the name of -o, else text.")
+@click.option("--format", "style", type=click.Choice(STYLES), help="Default: by the name of -o, else text.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; .html makes a page.")
 @click.pass_obj
 def command(inputs: Inputs, /, results: Path, table: str, style: str | None, output: Path | None) -> int:
@@ -36,24 +36,8 @@ def command(inputs: Inputs, /, results: Path, table: str, style: str | None, out
 
     tables = inputs.tables(results)
     result = sockets.run(tables)
-    write(
-        sockets.tables(result),
-        result.cautions,
-        result.left_out,
-        results,
-        style,
-        table,
-        _text(result),
-        output,
-        lambda: _page(result, str(results), tables.outline.testbeds),
-    )
+    write(sockets, result, results, style, table, _text(result), output)
     return codes.DONE
-
-
-def _page(result: Senders, source: str, testbeds: tuple[str, ...]) -> str:
-    from twinbed.analyses.sockets.section import page
-
-    return page(result, source, testbeds)
 
 
 def _text(result: Senders) -> Iterator[str]:

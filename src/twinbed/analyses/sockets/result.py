@@ -62,6 +62,8 @@ class Senders:
     windows: tuple[Window, ...]
     reference: str | None
     """The testbed that the others are held against."""
+    testbeds: tuple[str, ...] = ()
+    """In the order of the study."""
     cautions: tuple[Caution, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Reason -> number of runs that are not in it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from markupsafe import Markup
 
@@ -11,8 +11,7 @@ from twinbed.analyses.sockets.result import Senders
 from twinbed.analyses.sockets.tables import sentence, table
 from twinbed.contracts.analysis import Part, Section
 from twinbed.render import plots
-from twinbed.render.document import document
-from twinbed.render.html import html, notes
+from twinbed.render.html import html
 from twinbed.render.words import caution_sentences, left_out
 
 KEY, TITLE = "sockets", "What holds senders up"
@@ -26,36 +25,29 @@ LINES = (
 )
 
 
-def section(result: Senders, testbeds: Sequence[str]) -> Section:
+def section(result: Senders) -> Section:
     """The section in every form of a report."""
     part = Part("what holds senders up", "tab-sockets", TITLE, sentence(result), table(result))
-    return Section(KEY, TITLE, lambda: Markup().join(_section(result, testbeds)), (part,))
+    return Section(
+        KEY,
+        TITLE,
+        lambda: Markup().join(_body(result)),
+        (part,),
+        lede=sentence(result),
+        notes=(*caution_sentences(result.cautions), *left_out(result.left_out)),
+        kicker="TCP connections",
+    )
 
 
-def _section(result: Senders, testbeds: Sequence[str]) -> Iterator[Markup]:
-    yield html('<section id="{}"><h2>{}</h2><p>{}</p>', KEY, TITLE, sentence(result))
-    yield from _body(result, testbeds)
-    yield Markup("</section>")
-
-
-def _body(result: Senders, testbeds: Sequence[str]) -> Iterator[Markup]:
+def _body(result: Senders) -> Iterator[Markup]:
     yield table(result).as_html()
     if any(each.parts() for each in result.limits):
         drawn = plots.svg(reasons(result.limits), f"{BARS} The table has the numbers.", "what holds senders up")
         yield html('<div class="plots"><figure>{}<figcaption>{}</figcaption></figure></div>', drawn, BARS)
     if result.windows:
-        drawn = plots.svg(over_time(result.windows, testbeds), LINES, "congestion windows over time")
+        drawn = plots.svg(over_time(result.windows, result.testbeds), LINES, "congestion windows over time")
         figure = html('<div class="plots"><figure>{}</figure></div>', drawn)
         yield html('<details open class="print"><summary>{}</summary>{}</details>', LINES, figure)
     panels = len({(repr(each.cell), each.testbed) for each in result.windows})
     if panels > MOST:
         yield html('<p class="note">The first {} of {} are drawn.</p>', MOST, panels)
-    yield notes([*caution_sentences(result.cautions), *left_out(result.left_out)])
-
-
-def page(result: Senders, source: str, testbeds: Sequence[str]) -> Markup:
-    """A page of its own."""
-    kicker = html('<p class="kicker">{}</p>', "TCP connections")
-    header = html('<header>{}<h1>{}</h1><p class="lede">{}</p></header>', kicker, TITLE, sentence(result))
-    body = Markup().join(_body(result, testbeds))
-    return document(TITLE, html('{}<main><section id="{}">{}</section></main>', header, KEY, body), f"Made of {source}.")

@@ -107,7 +107,7 @@ class StallsAnalysis(Analysis[StallsParams, StallsFound]):
 
         return {"stalls": rows(result), "messages": message_rows(result)}
 
-    def section(self, result: StallsFound, source: Tables) -> Section:
+    def section(self, result: StallsFound) -> Section:
         from twinbed.analyses.stalls.section import section
 
         return section(result)
@@ -116,7 +116,7 @@ class StallsAnalysis(Analysis[StallsParams, StallsFound]):
         result = self.run(source)
         if not result.stalls:
             return ()
-        return (self.section(result, source),)
+        return (self.section(result),)
 
 
 def _groups(rows: Sequence[_Seen]) -> Iterator[list[_Seen]]:

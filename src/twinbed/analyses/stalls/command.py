@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.argument("results", metavar="RESULTS", type=click.Path(path_type=Path))
 @click.option("--table", type=click.Choice(["stalls", "messages"]), default="stalls", help="Which table CSV is of.")
 @click.option("--format", "style", type=click.Choice(STYLES), help="Default: by the name of -o, else text.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; .html makes a page.")
 @click.pass_obj
 def command(inputs: Inputs, /, results: Path, table: str, style: str | None, output: Path | None) -> int:
     """When did connections stand still, for how long, where, and what did the kernels say?
@@ -32,7 +32,7 @@ def command(inputs: Inputs, /, results: Path, table: str, style: str | None, out
     from twinbed.analyses.stalls.analysis import analysis as stalls
 
     result = stalls.run(inputs.tables(results))
-    write(stalls.tables(result), result.pauses, result.left_out, results, style, table, _text(result), output)
+    write(stalls, result, results, style, table, _text(result), output)
     return codes.DONE
 
 

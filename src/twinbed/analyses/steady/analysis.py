@@ -106,7 +106,7 @@ class SteadyAnalysis(Analysis[SteadyParams, SteadyStates]):
 
         return {"cells": rows(result), "series": series_rows(result)}
 
-    def section(self, result: SteadyStates, source: Tables) -> Section:
+    def section(self, result: SteadyStates) -> Section:
         from twinbed.analyses.steady.section import section
 
         return section(result)
@@ -116,7 +116,7 @@ class SteadyAnalysis(Analysis[SteadyParams, SteadyStates]):
             result = self.run(source)
         except TwinbedError:  # no series: nothing to say
             return ()
-        return (self.section(result, source),)
+        return (self.section(result),)
 
 
 def _series(tables: Tables, records: Sequence[Record]) -> tuple[str, list[_Series]]:

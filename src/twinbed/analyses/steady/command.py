@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.argument("results", metavar="RESULTS", type=click.Path(path_type=Path))
 @click.option("--margin", metavar="SHARE", help="How much drift still counts as none. Default: the study's.")
 @click.option("--table", type=click.Choice(["cells", "series"]), default="cells", help="Which table CSV is of.")
-@click.option("--format", "style", type=click.Choice([*STYLES, "html"]), help="Default: by the name of -o, else text.")
+@click.option("--format", "style", type=click.Choice(STYLES), help="Default: by the name of -o, else text.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; .html makes a page.")
 @click.pass_obj
 def command(inputs: Inputs, /, results: Path, margin: str | None, table: str, style: str | None, output: Path | None) -> int:
@@ -40,24 +40,8 @@ def command(inputs: Inputs, /, results: Path, margin: str | None, table: str, st
     except (QuantityError, ValueError) as error:
         raise TwinbedError(f"--margin: {margin!r} is not a share above 0", advice="such as 10% or 0.1") from error
     result = steady.run(inputs.tables(results), params)
-    write(
-        steady.tables(result),
-        result.cautions,
-        result.left_out,
-        results,
-        style,
-        table,
-        _text(result),
-        output,
-        lambda: _page(result, str(results)),
-    )
+    write(steady, result, results, style, table, _text(result), output)
     return codes.DONE
-
-
-def _page(result: SteadyStates, source: str) -> str:
-    from twinbed.analyses.steady.section import page
-
-    return page(result, source)
 
 
 def _text(result: SteadyStates) -> Iterator[str]:

@@ -11,8 +11,7 @@ from twinbed.analyses.steady.result import SteadyStates
 from twinbed.analyses.steady.tables import sentence, table
 from twinbed.contracts.analysis import Part, Section
 from twinbed.render import plots
-from twinbed.render.document import document
-from twinbed.render.html import html, notes
+from twinbed.render.html import html
 from twinbed.render.words import caution_sentences, left_out
 
 KEY, TITLE = "steady", "Inside runs"
@@ -21,13 +20,15 @@ KEY, TITLE = "steady", "Inside runs"
 def section(result: SteadyStates) -> Section:
     """The section in every form of a report."""
     part = Part("rate inside runs", "tab-steady", TITLE, sentence(result), table(result))
-    return Section(KEY, TITLE, lambda: Markup().join(_section(result)), (part,))
-
-
-def _section(result: SteadyStates) -> Iterator[Markup]:
-    yield html('<section id="{}"><h2>{}</h2><p>{}</p>', KEY, TITLE, sentence(result))
-    yield from _body(result)
-    yield Markup("</section>")
+    return Section(
+        KEY,
+        TITLE,
+        lambda: Markup().join(_body(result)),
+        (part,),
+        lede=sentence(result),
+        notes=(*caution_sentences(result.cautions), *left_out(result.left_out)),
+        kicker="Warm-up, drift, and how long runs should last",
+    )
 
 
 def _body(result: SteadyStates) -> Iterator[Markup]:
@@ -39,15 +40,3 @@ def _body(result: SteadyStates) -> Iterator[Markup]:
     )
     if len(result.cells) > MOST:
         yield html('<p class="note">The first {} of {} are drawn.</p>', MOST, len(result.cells))
-    yield notes([*caution_sentences(result.cautions), *left_out(result.left_out)])
-
-
-def page(result: SteadyStates, source: str) -> Markup:
-    """A page of its own."""
-    header = html(
-        '<header><p class="kicker">{}</p><h1>Inside runs</h1><p class="lede">{}</p></header>',
-        "Warm-up, drift, and how long runs should last",
-        sentence(result),
-    )
-    main = html('{}<main><section id="steady">{}</section></main>', header, Markup().join(_body(result)))
-    return document("Inside runs", main, f"Made of {source}.")

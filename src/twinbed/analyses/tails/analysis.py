@@ -124,7 +124,7 @@ class TailsAnalysis(Analysis[TailsParams, Tails]):
 
         return {"shifts": shift_rows(result), "quantiles": quantile_rows(result)}
 
-    def section(self, result: Tails, source: Tables) -> Section:
+    def section(self, result: Tails) -> Section:
         from twinbed.analyses.tails.section import section
 
         return section(result)
@@ -134,7 +134,7 @@ class TailsAnalysis(Analysis[TailsParams, Tails]):
             result = self.run(source)
         except TwinbedError:  # no times of requests: nothing to say
             return ()
-        return (self.section(result, source),) if result.verdicts else ()
+        return (self.section(result),) if result.verdicts else ()
 
 
 @dataclass(frozen=True, slots=True)

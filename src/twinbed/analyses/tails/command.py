@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 )
 @click.option("--all", "everything", is_flag=True, help="Every quantile, not only the median, P90 and P99.")
 @click.option("--table", type=click.Choice(["shifts", "quantiles"]), default="shifts", help="Which table CSV is of.")
-@click.option("--format", "style", type=click.Choice([*STYLES, "html"]), help="Default: by the name of -o, else text.")
+@click.option("--format", "style", type=click.Choice(STYLES), help="Default: by the name of -o, else text.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; .html makes a page.")
 @click.pass_obj
 def command(
@@ -63,24 +63,8 @@ def command(
         raise TwinbedError(f"--margin: {margin!r} is not a share above 0", advice="such as 10% or 0.1") from error
     result = tails.run(inputs.tables(results, reference), params)
     text = _text(result, everything)
-    write(
-        tails.tables(result),
-        result.cautions,
-        result.left_out,
-        results,
-        style,
-        table,
-        text,
-        output,
-        lambda: _page(result, str(results)),
-    )
+    write(tails, result, results, style, table, text, output)
     return codes.DONE
-
-
-def _page(result: Tails, source: str) -> str:
-    from twinbed.analyses.tails.section import page
-
-    return page(result, source)
 
 
 def _text(result: Tails, everything: bool) -> Iterator[str]:

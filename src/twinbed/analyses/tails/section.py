@@ -12,9 +12,8 @@ from twinbed.analyses.tails.tables import shift_table
 from twinbed.analyses.tails.words import sentence
 from twinbed.contracts.analysis import Part, Section
 from twinbed.render import plots
-from twinbed.render.document import document
-from twinbed.render.html import html, notes
-from twinbed.render.words import caution_sentences, left_out
+from twinbed.render.html import html
+from twinbed.render.words import left_out
 
 KEY, TITLE = "tails", "Tails"
 
@@ -23,13 +22,15 @@ def section(result: Tails) -> Section:
     """The section in every form of a report."""
     table = shift_table(result, result.verdicts)
     part = Part("request times", "tab-tails", TITLE, f"{sentence(result)} {table.caption}", table)
-    return Section(KEY, TITLE, lambda: Markup().join(_section(result)), (part,))
-
-
-def _section(result: Tails) -> Iterator[Markup]:
-    yield html('<section id="{}"><h2>{}</h2><p>{}</p>', KEY, TITLE, sentence(result))
-    yield from _body(result)
-    yield Markup("</section>")
+    return Section(
+        KEY,
+        TITLE,
+        lambda: Markup().join(_body(result)),
+        (part,),
+        lede=sentence(result),
+        notes=tuple(left_out(result.left_out)),
+        kicker="The times of single requests",
+    )
 
 
 def _body(result: Tails) -> Iterator[Markup]:
@@ -50,16 +51,3 @@ def _body(result: Tails) -> Iterator[Markup]:
         yield html('<p class="note">The first {} of {} cells are drawn.</p>', MOST_CELLS, cells)
     whole = shift_table(result, result.shifts)
     yield html("<details><summary>All quantiles</summary>{}</details>", whole.as_html())
-    yield notes(list(left_out(result.left_out)))
-
-
-def page(result: Tails, source: str) -> Markup:
-    """A page of its own."""
-    header = html(
-        '<header><p class="kicker">{}</p><h1>Tails</h1><p class="lede">{}</p></header>',
-        "The times of single requests",
-        sentence(result),
-    )
-    cautions = notes(list(caution_sentences(result.cautions)))
-    main = html('{}<main><section id="tails">{}{}</section></main>', header, Markup().join(_body(result)), cautions)
-    return document("Tails", main, f"Made of {source}.")

@@ -34,6 +34,7 @@ class Traffic(Background[TrafficParams]):
     name = "traffic"
     params = TrafficParams
     summary = "HTTP requests, TCP streams and UDP beside the workload, on its own links or others (nginx and wrk, iperf3)"
+    also = ("cross_traffic", "http", "iperf3", "udp", "tcp")
     metrics = METRICS
     trials: Mapping[str, TrafficParams] = MappingProxyType(
         {"http": TrafficParams(http=1), "tcp": TrafficParams(tcp=1), "udp": TrafficParams(udp=10**6)}

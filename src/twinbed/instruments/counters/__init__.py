@@ -56,6 +56,7 @@ class Counters(Instrument[CountersParams]):
     name = "counters"
     params = CountersParams
     summary = "counters of the kernels and NICs of the machine and of every host (CPU, interrupts, TCP, drops, pressure)"
+    also = ("vmstat", "mpstat", "nstat", "cpu", "interrupts")
     metrics = METRICS
 
     def plan(self, params: CountersParams, target: Target) -> Sequence[Command]:

@@ -59,6 +59,7 @@ class Events(Instrument[EventsParams]):
     name = "events"
     params = EventsParams
     summary = "the kernels' network events by device, and how often and how long guests left KVM (eBPF)"
+    also = ("ebpf", "bpf", "bpftrace", "tracepoints", "kvm_exits")
     metrics = METRICS
 
     def plan(self, params: EventsParams, target: Target) -> Sequence[Command]:

@@ -65,6 +65,7 @@ class Fingerprint(Instrument[FingerprintParams]):
     name = "fingerprint"
     params = FingerprintParams
     summary = "what gives hosts away: nmap, HTTP answers, ICMP, ARP, CPUID, DMI, PCI, the cost of timers; after the workload"
+    also = ("nmap", "p0f", "cpuid", "detect")
     metrics = METRICS
 
     def plan(self, params: FingerprintParams, target: Target) -> Sequence[Command]:

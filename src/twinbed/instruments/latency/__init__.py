@@ -76,6 +76,7 @@ class Latency(Instrument[LatencyParams]):
     name = "latency"
     params = LatencyParams
     summary = "probes between clients and servers (irtt): round-trip time, one-way delay, jitter, loss, and the hosts' clocks"
+    also = ("ping", "rtt", "delay", "irtt", "owamp", "jitter")
     metrics = METRICS
 
     def plan(self, params: LatencyParams, target: Target) -> Sequence[Command]:

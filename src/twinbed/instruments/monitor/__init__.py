@@ -113,6 +113,7 @@ class Monitor(Instrument[MonitorParams]):
     summary = (
         "what a security monitor sees of every link: connections with checksums checked and ignored, alerts (Suricata, Zeek)"
     )
+    also = ("zeek", "suricata", "ids", "snort")
     metrics = METRICS
 
     def plan(self, params: MonitorParams, target: Target) -> Sequence[Command]:

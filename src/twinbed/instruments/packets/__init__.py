@@ -101,6 +101,7 @@ class Packets(Instrument[PacketsParams]):
     name = "packets"
     params = PacketsParams
     summary = "a capture of every link (tcpdump): packets, segments, connections, flight, bursts, exchanges, loss on the way"
+    also = ("tcpdump", "pcap", "capture", "wireshark", "tshark")
     metrics = METRICS
 
     def plan(self, params: PacketsParams, target: Target) -> Sequence[Command]:

@@ -58,6 +58,7 @@ class Sockets(Instrument[SocketsParams]):
     name = "sockets"
     params = SocketsParams
     summary = "the workload's TCP connections as the kernel has them (tcp_info): congestion window, RTT, what limits senders"
+    also = ("ss", "tcp_info", "cwnd", "congestion_window")
     metrics = METRICS
 
     def plan(self, params: SocketsParams, target: Target) -> Sequence[Command]:

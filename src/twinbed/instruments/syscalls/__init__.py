@@ -100,6 +100,7 @@ class Syscalls(Instrument[SyscallsParams]):
     name = "syscalls"
     params = SyscallsParams
     summary = "system calls of every host's programs: kinds, bytes, time, and what followed what (Markov chains)"
+    also = ("strace", "system_calls", "calls", "sysdig")
     metrics = (*METRICS, INSTRUMENT_CALLS)
 
     def plan(self, params: SyscallsParams, target: Target) -> Sequence[Command]:

@@ -23,12 +23,13 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.result import Verdict
 from twinbed.model.tables import Tables
 from twinbed.render.words import metric_title
+from twinbed.report.advice.contradictions import contradictions
 from twinbed.report.advice.fitting import objectives, rules_of
 from twinbed.report.advice.open import undecided
-from twinbed.report.advice.result import Advice, Contrast, Count, Rule, Span, Topic, Trusted
+from twinbed.report.advice.result import Advice, Contrast, Count, Rule, Span, Statement, Topic, Trusted
 from twinbed.report.advice.series import Series, series
 from twinbed.report.advice.study import Held, Settings, Study, study_of
-from twinbed.report.advice.words import kinds, sentence
+from twinbed.report.advice.words import Said, kinds, said_of, sentence
 
 
 def advise(sources: Sequence[Tables], asked: Settings) -> Advice:
@@ -45,27 +46,34 @@ def advise(sources: Sequence[Tables], asked: Settings) -> Advice:
     found = decided(bare, asked.error * comparisons / tested if comparisons else asked.error)
     shown = [(contrast, each) for (contrast, _), each in zip(held, found.comparisons, strict=True)]
     of_studies = iter(shown)
-    rules: list[Rule] = []
+    statements: list[Statement] = []
+    of_sources = []
     for study in studies:
-        rules += _rules(study, list(islice(of_studies, len(study.held))), asked)
+        own = list(islice(of_studies, len(study.held)))
+        of_sources.append((study.tables, own))
+        statements += _statements(study, own, asked)
         if fitting:
             known = objectives(study.tables, 1 - asked.error / (2 * tested))
-            rules += rules_of(study.tables, study.result, [each for each in known if each.least_runs >= FEW])
+            of_numbers = rules_of(study.tables, study.result, [each for each in known if each.least_runs >= FEW])
+            statements += (Statement(rule.topic, rule.sentence, (rule,), rule.command) for rule in of_numbers)
     return Advice(
         bases=tuple(study.basis for study in studies),
-        rules=tuple(sorted(rules, key=lambda rule: list(Topic).index(rule.topic))),
+        statements=tuple(sorted(statements, key=lambda each: list(Topic).index(each.topic))),
         trusted=tuple(_trusted(shown)),
         open=tuple(undecided(shown, found)),
         error=asked.error,
         tested=tested,
         notes=tuple(note for study in studies for note in study.notes),
+        contradictions=tuple(contradictions(of_sources)),
     )
 
 
-def _rules(study: Study, held: Sequence[Held], asked: Settings) -> Iterator[Rule]:
+def _statements(study: Study, held: Sequence[Held], asked: Settings) -> Iterator[Statement]:
+    """A sentence for all metrics that it is said of with the same words."""
     by_metric: dict[tuple[Contrast, str], list[Series]] = {}
     for each in series(held, study.axis, study.varying):
         by_metric.setdefault((each.contrast, each.cells[0].place), []).append(each)
+    said: dict[tuple[Contrast, Said], list[tuple[Sequence[Series], Sequence[Comparison]]]] = {}
     for (contrast, _), of_metric in by_metric.items():
         alike: dict[tuple[tuple[str, Verdict], ...], list[Series]] = {}
         for each in of_metric:
@@ -73,7 +81,12 @@ def _rules(study: Study, held: Sequence[Held], asked: Settings) -> Iterator[Rule
         for group in alike.values():
             shown = [cell for each in group for cell in each.cells if cell.verdict is not Verdict.INCONCLUSIVE]
             if shown:
-                yield _rule(contrast, sentence(group, len(of_metric)), shown, asked)
+                said.setdefault((contrast, said_of(group, len(of_metric))), []).append((group, shown))
+    for (contrast, (_, every, *_rest)), metrics in said.items():
+        rules = tuple(_rule(contrast, sentence([group], every), shown, asked) for group, shown in metrics)
+        names = [shown[0].metric for _, shown in metrics]
+        text = sentence([group for group, _ in metrics], every)
+        yield Statement(contrast.topic, text, rules, _command(contrast, names, asked))
 
 
 def _rule(contrast: Contrast, text: str, shown: Sequence[Comparison], asked: Settings) -> Rule:
@@ -94,7 +107,7 @@ def _rule(contrast: Contrast, text: str, shown: Sequence[Comparison], asked: Set
         # Of each cell that which its verdict rests on.
         p_value=max([each.p_equivalent or 0.0 for each in within] + [each.p_different or 0.0 for each in beyond]),
         cautions=kinds(shown),
-        command=_command(contrast, shown[0].metric, asked),
+        command=_command(contrast, [shown[0].metric], asked),
         comparisons=tuple(shown),
     )
 
@@ -110,13 +123,16 @@ def _span(cells: Sequence[Comparison]) -> Span | None:
     return Span(len(cells), min(estimates), max(estimates), min(low) if bounded else None, max(high) if bounded else None)
 
 
-def _command(contrast: Contrast, metric: str, asked: Settings) -> str:
+def _command(contrast: Contrast, metrics: Sequence[str], asked: Settings) -> str:
     source = shlex.quote(contrast.source)
     if contrast.factor:
-        return f"twinbed analyse anova {source} --response {metric} --factor {shlex.quote(contrast.factor)} --factor testbed"
+        return (
+            f"twinbed analyse anova {source} --response {metrics[0]} --factor {shlex.quote(contrast.factor)} --factor testbed"
+        )
     options = "" if asked.reference is None else f" --reference {shlex.quote(asked.reference)}"
     options += "" if asked.margin is None else f" --margin {asked.margin:g}"
-    return f"twinbed compare {source} --metric {metric}{options}"
+    asked_of = "".join(f" --metric {metric}" for metric in dict.fromkeys(metrics))
+    return f"twinbed compare {source}{asked_of}{options}"
 
 
 def _trusted(held: Sequence[Held]) -> Iterator[Trusted]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from markupsafe import Markup
 
 from twinbed.render.document import document
 from twinbed.render.html import html, notes
 from twinbed.render.words import heading
-from twinbed.report.advice.result import Advice, Rule, Topic
-from twinbed.report.advice.text import OPEN, TITLES, TRUST, bases, details, lede, trust_table
-from twinbed.report.advice.words import contrast_text, open_text
+from twinbed.report.advice.result import Advice, Contradiction, Statement, Topic
+from twinbed.report.advice.text import CONTRADICTIONS, OPEN, TITLES, TRUST, bases, details, lede, passport_command, trust_table
+from twinbed.report.advice.words import contradiction_texts, contrast_text, open_text
 
 
 def page(advice: Advice) -> Markup:
@@ -20,10 +22,13 @@ def page(advice: Advice) -> Markup:
         notes([f"{each}." for each in (*bases(advice), *advice.notes)]),
     )
     sections = []
+    if advice.contradictions:
+        items = Markup().join(_contradiction(each) for each in advice.contradictions)
+        sections.append(html("<section><h2>{}</h2><ul>{}</ul></section>", CONTRADICTIONS, items))
     for topic in Topic:
-        of_topic = [rule for rule in advice.rules if rule.topic is topic]
+        of_topic = [each for each in advice.statements if each.topic is topic]
         if of_topic:
-            items = Markup().join(_rule(rule) for rule in of_topic)
+            items = Markup().join(_statement(each) for each in of_topic)
             sections.append(html("<section><h2>{}</h2><ul>{}</ul></section>", TITLES[topic], items))
     if advice.trusted:
         sections.append(html("<section><h2>{}</h2>{}</section>", TRUST, trust_table(advice.trusted).as_html()))
@@ -34,10 +39,19 @@ def page(advice: Advice) -> Markup:
     return document("Advice", body, f"Made of {', '.join(each.source for each in advice.bases)}.")
 
 
-def _rule(rule: Rule) -> Markup:
+def _contradiction(found: Contradiction) -> Markup:
+    first, *both = contradiction_texts(found)
+    return _item(f"{first}.", [f"{each}." for each in both], passport_command(found))
+
+
+def _statement(each: Statement) -> Markup:
+    return _item(each.sentence, [f"{heading(line)}." for line in details(each)], each.command)
+
+
+def _item(sentence: str, lines: Sequence[str], command: str) -> Markup:
     return html(
         "<li><strong>{}</strong>{}<p><code>{}</code></p></li>",
-        rule.sentence,
-        notes([f"{heading(each)}." for each in details(rule)]),
-        rule.command,
+        sentence,
+        notes(lines),
+        command,
     )

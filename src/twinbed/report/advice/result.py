@@ -79,6 +79,42 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class Statement:
+    """What is said in one sentence: the same of one or several metrics."""
+
+    topic: Topic
+    sentence: str
+    rules: tuple[Rule, ...]
+    """One a metric."""
+    command: str
+    """Shows more."""
+
+    @property
+    def cautions(self) -> tuple[Kind, ...]:
+        return tuple(dict.fromkeys(kind for rule in self.rules for kind in rule.cautions))
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What one of the results shows."""
+
+    source: str
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Results of the same contrast, metric and workload, whose verdicts exclude each other."""
+
+    contrast: Contrast
+    """Without a source."""
+    metric: str
+    """With its place, as responses are named."""
+    equivalent: tuple[Evidence, ...]
+    different: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Count:
     """A metric, and in how many of its cells it was shown to be equivalent, and to differ."""
 
@@ -139,7 +175,7 @@ class Advice:
     """All of it."""
 
     bases: tuple[Basis, ...]
-    rules: tuple[Rule, ...]
+    statements: tuple[Statement, ...]
     trusted: tuple[Trusted, ...]
     open: tuple[Open, ...]
     error: float
@@ -148,3 +184,9 @@ class Advice:
     """Comparisons and objectives that the error is spread over."""
     notes: tuple[str, ...] = ()
     """What could not be asked, and why."""
+    contradictions: tuple[Contradiction, ...] = ()
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Each metric by itself."""
+        return tuple(rule for each in self.statements for rule in each.rules)

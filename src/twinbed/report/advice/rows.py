@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from twinbed.analyses.compare.result import Comparison
 from twinbed.model.json import Json
 from twinbed.model.run import level_text
 from twinbed.report.advice.result import Advice, Rule, Span
@@ -41,6 +42,23 @@ def document(advice: Advice) -> Mapping[str, Json]:
         "tested": advice.tested,
         "results": [*bases(advice)],
         "notes": [*advice.notes],
+        "contradictions": [
+            {
+                "subject": each.contrast.subject,
+                "against": each.contrast.against,
+                "testbed": each.contrast.testbed or None,
+                "metric": each.metric,
+                **{
+                    name: [{"source": one.source, **_cell(one.comparison)} for one in side]
+                    for name, side in (("equivalent", each.equivalent), ("different", each.different))
+                },
+            }
+            for each in advice.contradictions
+        ],
+        "sentences": [
+            {"topic": str(each.topic), "sentence": each.sentence, "metrics": [rule.metric for rule in each.rules]}
+            for each in advice.statements
+        ],
         "advice": [{**row, "evidence": _cells(rule)} for row, rule in zip(rows(advice), advice.rules, strict=True)],
         "trust": [
             {
@@ -87,17 +105,18 @@ def _span(name: str, span: Span | None) -> dict[str, Json]:
 
 
 def _cells(rule: Rule) -> list[Json]:
-    return [
-        {
-            "cell": {name: level_text(level) for name, level in each.cell.items()},
-            "verdict": str(each.verdict),
-            "ratio": each.ratio,
-            "ratio_low": each.ratio_interval.low if each.ratio_interval else None,
-            "ratio_high": each.ratio_interval.high if each.ratio_interval else None,
-            "n": each.estimate.n,
-            "reference_n": each.reference_estimate.n,
-            "p_equivalent_corrected": each.p_equivalent,
-            "p_different_corrected": each.p_different,
-        }
-        for each in rule.comparisons
-    ]
+    return [_cell(each) for each in rule.comparisons]
+
+
+def _cell(each: Comparison) -> dict[str, Json]:
+    return {
+        "cell": {name: level_text(level) for name, level in each.cell.items()},
+        "verdict": str(each.verdict),
+        "ratio": each.ratio,
+        "ratio_low": each.ratio_interval.low if each.ratio_interval else None,
+        "ratio_high": each.ratio_interval.high if each.ratio_interval else None,
+        "n": each.estimate.n,
+        "reference_n": each.reference_estimate.n,
+        "p_equivalent_corrected": each.p_equivalent,
+        "p_different_corrected": each.p_different,
+    }

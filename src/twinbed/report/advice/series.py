@@ -15,7 +15,7 @@ from enum import StrEnum
 from twinbed.analyses.compare.result import Comparison
 from twinbed.model.result import Verdict
 from twinbed.model.run import Level, level_text
-from twinbed.model.units import magnitude
+from twinbed.observations.levels import size
 from twinbed.report.advice.result import Contrast
 
 Levels = tuple[tuple[str, Level], ...]
@@ -65,18 +65,6 @@ def range_of(verdicts: Sequence[Verdict]) -> Range:
     if all(within[-count:]):
         return Range.FROM
     return Range.UP_TO if all(within[:count]) else Range.NONE
-
-
-def size(level: Level) -> tuple[str, float] | None:
-    """Unit and number of a level that has an order: of numbers, sizes, rates and durations."""
-    if isinstance(level, bool) or level is None:
-        return None
-    return ("", float(level)) if isinstance(level, int | float) else magnitude(level)
-
-
-def is_ordered(levels: Sequence[Level]) -> bool:
-    sizes = [size(level) for level in levels]
-    return len({each[0] for each in sizes if each is not None}) == 1 and None not in sizes
 
 
 def series(

@@ -13,10 +13,10 @@ from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.model.record import IMPORTED
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables
+from twinbed.observations.levels import is_ordered
 from twinbed.observations.numbered import of_pairs, varied_numbers
 from twinbed.render.tabular import joined
 from twinbed.report.advice.result import Basis, Contrast
-from twinbed.report.advice.series import is_ordered
 
 Held = tuple[Contrast, Comparison]
 

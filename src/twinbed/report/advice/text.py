@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
 
 from twinbed.render.quantities import share
-from twinbed.render.tabular import Tabular
+from twinbed.render.tabular import Tabular, joined
 from twinbed.render.words import LAYERS, heading
-from twinbed.report.advice.result import Advice, Count, Rule, Topic, Trusted
-from twinbed.report.advice.words import contrast_text, evidence, open_text
+from twinbed.report.advice.result import Advice, Contradiction, Count, Statement, Topic, Trusted
+from twinbed.report.advice.words import contradiction_texts, contrast_text, evidence, metric_of, open_text
 
 WIDTH = 80
 TITLES = {
@@ -17,6 +18,7 @@ TITLES = {
     Topic.SETTING: "What settings do",
     Topic.FITS: "How many fit",
 }
+CONTRADICTIONS = "Results that contradict each other"
 TRUST, OPEN = "Which metrics to trust", "Not settled, and what would settle it"
 NOTHING = "No advice: nothing is shown of these results. What is open says what would settle it."
 
@@ -26,18 +28,26 @@ def text(advice: Advice) -> Iterator[str]:
     yield from _wrapped(lede(advice))
     for note in (*bases(advice), *advice.notes):
         yield from _wrapped(f"{note}.", "- ", "  ")
+    if advice.contradictions:
+        yield from ("", CONTRADICTIONS)
+    for found in advice.contradictions:
+        first, *both = contradiction_texts(found)
+        yield from _wrapped(f"{first}.", "  ! ", "    ")
+        for line in both:
+            yield from _wrapped(line, "    - ", "      ")
+        yield f"    $ {passport_command(found)}"
     number = 0
     for topic in Topic:
-        of_topic = [rule for rule in advice.rules if rule.topic is topic]
+        of_topic = [each for each in advice.statements if each.topic is topic]
         if of_topic:
             yield from ("", TITLES[topic])
-        for rule in of_topic:
+        for statement in of_topic:
             number += 1
-            yield from _wrapped(rule.sentence, f"{number:3}. ", "     ")
-            for line in details(rule):
+            yield from _wrapped(statement.sentence, f"{number:3}. ", "     ")
+            for line in details(statement):
                 yield from _wrapped(line, "     - ", "       ")
             # A command has to stay in one line to be copied.
-            yield f"     $ {rule.command}"
+            yield f"     $ {statement.command}"
     if advice.trusted:
         yield from ("", TRUST)
         for each in advice.trusted:
@@ -55,13 +65,19 @@ def markdown(advice: Advice) -> Iterator[str]:
     """Its lines."""
     yield from ("# Advice", "", lede(advice), "")
     yield from (f"- {note}." for note in (*bases(advice), *advice.notes))
+    if advice.contradictions:
+        yield from ("", f"## {CONTRADICTIONS}", "")
+    for found in advice.contradictions:
+        first, *both = contradiction_texts(found)
+        yield f"- **{first}.**"
+        yield from (f"  - {line}" for line in (*both, f"`{passport_command(found)}`"))
     for topic in Topic:
-        of_topic = [rule for rule in advice.rules if rule.topic is topic]
+        of_topic = [each for each in advice.statements if each.topic is topic]
         if of_topic:
             yield from ("", f"## {TITLES[topic]}", "")
-        for rule in of_topic:
-            yield f"- **{rule.sentence}**"
-            yield from (f"  - {line}" for line in (*details(rule), f"`{rule.command}`"))
+        for statement in of_topic:
+            yield f"- **{statement.sentence}**"
+            yield from (f"  - {line}" for line in (*details(statement), f"`{statement.command}`"))
     if advice.trusted:
         yield from ("", f"## {TRUST}", "")
         yield from _markdown(trust_table(advice.trusted))
@@ -72,7 +88,7 @@ def markdown(advice: Advice) -> Iterator[str]:
 
 def lede(advice: Advice) -> str:
     """How sure all of it is."""
-    count = len(advice.rules)
+    count = len(advice.statements)
     first = f"{count} rule{'' if count == 1 else 's'} of thumb" if count else NOTHING
     if not count:
         return first
@@ -90,11 +106,20 @@ def bases(advice: Advice) -> Iterator[str]:
         yield from each.unreal
 
 
-def details(rule: Rule) -> Iterator[str]:
-    """Evidence, and what weighs on it."""
-    yield evidence(rule)
-    if rule.cautions:
-        yield f"cautions: {'; '.join(kind.meaning for kind in rule.cautions)}"
+def details(statement: Statement) -> Iterator[str]:
+    """Evidence, of several metrics that of each, and what weighs on it."""
+    alike: dict[str, list[str]] = {}
+    for rule in statement.rules:
+        alike.setdefault(evidence(rule), []).append(metric_of(rule))
+    for said, metrics in alike.items():
+        yield f"{joined(metrics)}: {said}" if len(statement.rules) > 1 else said
+    if statement.cautions:
+        yield f"cautions: {'; '.join(kind.meaning for kind in statement.cautions)}"
+
+
+def passport_command(found: Contradiction) -> str:
+    """Shows what differs between both results."""
+    return f"twinbed passport {shlex.quote(found.equivalent[0].source)} {shlex.quote(found.different[0].source)}"
 
 
 def trusted_text(each: Trusted) -> str:

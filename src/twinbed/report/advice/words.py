@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from twinbed.analyses.compare.claims import values
 from twinbed.analyses.compare.result import Comparison
 from twinbed.analyses.compare.words import held
 from twinbed.model.caution import Kind
@@ -12,8 +13,8 @@ from twinbed.model.result import Verdict
 from twinbed.model.run import level_text
 from twinbed.render.quantities import share
 from twinbed.render.tabular import joined
-from twinbed.render.words import heading, metric_title, p_text
-from twinbed.report.advice.result import Contrast, Open, Rule, Span, Topic
+from twinbed.render.words import cell_title, heading, metric_title, p_text
+from twinbed.report.advice.result import Contradiction, Contrast, Evidence, Open, Rule, Span, Topic
 from twinbed.report.advice.series import Levels, Range, Series, level_of
 
 ABOUT: Mapping[Kind, str] = {
@@ -23,13 +24,28 @@ ABOUT: Mapping[Kind, str] = {
 """What a sentence says of cautions that change what it is about."""
 
 
-def sentence(alike: Sequence[Series], every: int) -> str:
-    """Of series whose patterns are the same; ``every`` is how many series the contrast has of this metric."""
+Said = tuple[tuple[Levels, ...], int, str, str, tuple[object, ...]]
+"""What a sentence says of a metric but for its name and amounts: combinations of levels, of how many there are, the axis,
+how near is near, and the pattern of verdicts with what they are about."""
+
+
+def said_of(alike: Sequence[Series], every: int) -> Said:
+    """Equal for metrics that one sentence may be said of."""
+    first = alike[0]
+    near = [_near(each) for each in first.cells if each.verdict is Verdict.EQUIVALENT][:1]
+    about = tuple(kind for kind in kinds(_cells(alike)) if kind in ABOUT)
+    return tuple(each.rest for each in alike), every, first.axis or "", "".join(near), (first.pattern, about)
+
+
+def sentence(metrics: Sequence[Sequence[Series]], every: int) -> str:
+    """Of each metric the series whose patterns are the same, alike for all metrics (``said_of``); ``every`` is how many series
+    the contrast has of one."""
+    alike = metrics[0]
     first = alike[0]
     subject = f"{first.contrast.subject} gives"
     where = _where([each.rest for each in alike], len(alike) == every)
     on = f"on {first.contrast.testbed}" if first.contrast.testbed else ""
-    parts = [*_within(alike), *_beyond(alike), *_undecided(first)]
+    parts = [*_within(metrics), *_beyond(metrics), *_undecided(first)]
     about = dict.fromkeys(ABOUT[kind] for kind in kinds(_cells(alike)) if kind in ABOUT)
     notes = f" ({'; '.join(about)})" if about else ""
     text = f"{', '.join(filter(None, (on, where, subject)))} {'; '.join(parts)}{notes}."
@@ -49,13 +65,15 @@ def _cells(alike: Sequence[Series], verdict: Verdict | None = None) -> list[Comp
     return [cell for each in alike for cell in each.cells if verdict is None or cell.verdict is verdict]
 
 
-def _within(alike: Sequence[Series]) -> Iterator[str]:
-    first = alike[0]
+def _near(one: Comparison) -> str:
+    return f"within {_margin(one)} of" if one.ratio is not None else f"no farther than {_margin(one)} from"
+
+
+def _within(metrics: Sequence[Sequence[Series]]) -> Iterator[str]:
+    first = metrics[0][0]
     cells = [each for each in first.cells if each.verdict is Verdict.EQUIVALENT]
     if not cells:
         return
-    one = cells[0]
-    near = f"within {_margin(one)} of" if one.ratio is not None else f"no farther than {_margin(one)} from"
     place = _at_levels(first, cells)
     if first.range in (Range.FROM, Range.UP_TO):
         axis, ends = _short(first.axis or ""), [level_of(each, first.axis) for each in (first.cells[0], first.cells[-1])]
@@ -64,24 +82,29 @@ def _within(alike: Sequence[Series]) -> Iterator[str]:
             if first.range is Range.FROM
             else f" up to {axis} {level_of(cells[-1], first.axis)} (from {ends[0]}, the smallest measured)"
         )
-    yield f"{_metric(one)} {near} {first.contrast.against}{place}"
+    names = joined([_metric(alike[0].cells[0]) for alike in metrics])
+    yield f"{names} {_near(cells[0])} {first.contrast.against}{place}"
 
 
-def _beyond(alike: Sequence[Series]) -> Iterator[str]:
-    first = alike[0]
+def _beyond(metrics: Sequence[Sequence[Series]]) -> Iterator[str]:
+    first = metrics[0][0]
     cells = [each for each in first.cells if each.verdict is Verdict.DIFFERENT]
     if not cells:
         return
-    amount = _amount(_cells(alike, Verdict.DIFFERENT))
+    amounts: dict[str, list[str]] = {}
+    for alike in metrics:
+        amounts.setdefault(_amount(_cells(alike, Verdict.DIFFERENT)), []).append(_metric(alike[0].cells[0]))
+    whose = joined([f"{amount} {first.contrast.against}'s {joined(names)}" for amount, names in amounts.items()])
+    it = joined([f"{amount} it{f' for {joined(names)}' if len(amounts) > 1 else ''}" for amount, names in amounts.items()])
     rest = [each for each in first.cells if each.verdict is not Verdict.EQUIVALENT]
     if len(cells) == len(first.cells):
-        yield f"{amount} {first.contrast.against}'s {_metric(cells[0])}{_at_levels(first, cells)}"
+        yield f"{whose}{_at_levels(first, cells)}"
     elif first.range in (Range.FROM, Range.UP_TO) and len(rest) == len(cells):
-        yield f"{'below' if first.range is Range.FROM else 'above'} that {amount} it"
+        yield f"{'below' if first.range is Range.FROM else 'above'} that {it}"
     elif any(each.verdict is Verdict.EQUIVALENT for each in first.cells):
-        yield f"{amount} it{_at_levels(first, cells)}"
+        yield f"{it}{_at_levels(first, cells)}"
     else:
-        yield f"{amount} {first.contrast.against}'s {_metric(cells[0])}{_at_levels(first, cells)}"
+        yield f"{whose}{_at_levels(first, cells)}"
 
 
 def _undecided(series: Series) -> Iterator[str]:
@@ -131,6 +154,11 @@ def _metric(each: Comparison) -> str:
     return metric_title(each.metric, each.host, each.direction)
 
 
+def metric_of(rule: Rule) -> str:
+    """In words, with its place."""
+    return _metric(rule.comparisons[0]) if rule.comparisons else rule.metric
+
+
 def _short(factor: str) -> str:
     return factor.rpartition(".")[2]
 
@@ -157,6 +185,28 @@ def evidence(rule: Rule) -> str:
 def _span(span: Span) -> str:
     bounds = f" [{_ratio(span.low)}, {_ratio(span.high)}]" if span.low is not None and span.high is not None else ""
     return f"{numbers(span.least, span.most)}{bounds} in {span.cells} cell{'s' if span.cells > 1 else ''}"
+
+
+def contradiction_texts(each: Contradiction) -> tuple[str, ...]:
+    """What contradicts, and the evidence of all."""
+    metric = _metric(each.equivalent[0].comparison)
+    return (
+        f"{contrast_text(each.contrast)}: {metric} is shown to be equivalent by one and different by another: something "
+        "that neither varies differs between them",
+        *(_shown_by(one, "equivalent") for one in each.equivalent),
+        *(_shown_by(one, "different") for one in each.different),
+    )
+
+
+def _shown_by(evidence: Evidence, verdict: str) -> str:
+    """``results/a: equivalent at payload 500B, ratio 1.01 [0.99, 1.03], 10 runs of each side``"""
+    of = evidence.comparison
+    where = f" at {cell_title(of.cell)}" if of.cell else ""
+    effect = of.effect.name.replace("_", " ") if of.effect else "ratio"
+    value, interval = (of.effect.value, of.effect.interval) if of.effect else (of.ratio, of.ratio_interval)
+    bounds = f" [{_ratio(interval.low)}, {_ratio(interval.high)}]" if interval is not None else ""
+    amount = "" if value is None else f", {effect} {_ratio(value)}{bounds}"
+    return f"{evidence.source}: {verdict}{where}{amount}, {values(of)} runs of each side"
 
 
 def contrast_text(contrast: Contrast) -> str:

@@ -151,13 +151,10 @@ def _check_size(labels: Sequence[str], columns: Sequence[Array]) -> None:
 
 
 def _check_columns(used: Sequence[str], data: Mapping[str, Column]) -> None:
-    import difflib
-
     for name in used:
         if name not in data:
-            near = difflib.get_close_matches(name, data, n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
-            raise RegressionError(f"the data have no column {name!r}", f"{hint}there are {', '.join(data)}")
+            advice = f"there are {', '.join(data)}"
+            raise RegressionError(f"the data have no column {name!r}", advice, name=name, known=tuple(data))
 
 
 def _complete(used: Sequence[str], data: Mapping[str, Column]) -> tuple[NDArray[np.intp], dict[str, int]]:

@@ -11,7 +11,6 @@ Limits: no nesting ``/``, no ``%in%``, no offsets.  Terms are ordered by their n
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass
 
@@ -230,12 +229,8 @@ class _Reader:
         known = (*FUNCTIONS, CATEGORICAL, BOX_COX)
         function = _OTHER_NAMES.get(word, word)
         if function not in known:
-            near = difflib.get_close_matches(function, known, n=1)
-            raise self._error(
-                f"there is no function {word!r}",
-                position,
-                f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}",
-            )
+            advice = f"there are {', '.join(known)}"
+            raise FormulaError(f"there is no function {word!r}", self.text, position, advice, name=word, known=known)
         argument = self._sum()
         if function == CATEGORICAL and not isinstance(argument, Name):
             raise self._error("C takes the name of a column", argument.position)

@@ -35,6 +35,7 @@ class Minimega(Driver[MinimegaSettings]):
     name = "minimega"
     params = MinimegaSettings
     summary = "virtual machines or containers of a running minimega cluster, through its command socket"
+    also = ("cluster", "phenix", "miniccc")
 
     def check(self, params: MinimegaSettings) -> Sequence[Check]:
         with contextlib.ExitStack() as stack:

@@ -36,6 +36,7 @@ class Model(Driver[ModelSettings]):
     params = ModelSettings
     in_process = True
     summary = "no hosts: a simulation of http (ab) and iperf3 over the links that are asked for"
+    also = ("simulation", "simulator", "ns3", "ns_3", "omnet", "emulation")
 
     def check(self, params: ModelSettings) -> Sequence[Check]:
         return []

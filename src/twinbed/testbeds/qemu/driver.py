@@ -35,6 +35,19 @@ class Qemu(LabDriver[QemuSettings]):
     name = "qemu"
     params = QemuSettings
     summary = "virtual machines under QEMU, joined by taps; KVM where it really boots a guest"
+    also = (
+        "kvm",
+        "vm",
+        "virtual_machine",
+        "guest",
+        "libvirt",
+        "virsh",
+        "vagrant",
+        "virtualbox",
+        "vmware",
+        "proxmox",
+        "hypervisor",
+    )
 
     def check(self, params: QemuSettings) -> Sequence[Check]:
         program = shutil.which(PROGRAM)

@@ -37,6 +37,7 @@ class Remote(Driver[RemoteSettings]):
     name = "remote"
     params = RemoteSettings
     summary = "hosts over SSH, physical ones first of all: leased for a run, and put back as they were"
+    also = ("ssh", "physical", "bare_metal", "baremetal", "hardware", "real", "machine", "host")
 
     def check(self, params: RemoteSettings) -> Sequence[Check]:
         return checks(params)

@@ -29,6 +29,7 @@ class Http(Workload[HttpParams]):
     name = "http"
     params = HttpParams
     summary = "a web server and clients that ask it for one document (nginx; ApacheBench or wrk)"
+    also = ("nginx", "apache", "apachebench", "ab", "wrk", "web", "https", "curl", "hey", "siege", "h2load", "httperf")
     metrics = METRICS
     work = "requests"
     rate = "requests_per_second"

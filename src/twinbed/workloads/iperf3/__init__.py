@@ -39,6 +39,7 @@ class Iperf3(Workload[Iperf3Params]):
     name = "iperf3"
     params = Iperf3Params
     summary = "bulk streams from clients to servers, TCP or UDP (iperf3): goodput, loss, jitter, retransmissions"
+    also = ("iperf", "netperf", "nuttcp", "bulk", "tcp", "udp", "stream", "throughput", "bandwidth")
     metrics = METRICS
     work = "received_bytes"
     rate = "goodput"

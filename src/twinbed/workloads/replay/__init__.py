@@ -33,6 +33,7 @@ class Replay(Workload[ReplayParams]):
     name = "replay"
     params = ReplayParams
     summary = "a capture sent again by both sides, its timing kept (tcpreplay)"
+    also = ("pcap", "tcpreplay", "capture", "playback")
     metrics = METRICS
     work = "sent_packets"
     rate = "sent_packets_per_second"

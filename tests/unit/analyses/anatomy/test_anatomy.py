@@ -18,7 +18,7 @@ from twinbed.analyses.anatomy.analysis import AnatomyParams
 from twinbed.analyses.anatomy.analysis import analysis as anatomy
 from twinbed.analyses.anatomy.command import command
 from twinbed.analyses.anatomy.result import BETWEEN, TOTAL, Anatomy
-from twinbed.analyses.anatomy.section import page, section
+from twinbed.analyses.anatomy.section import section
 from twinbed.analyses.anatomy.steps import STEPS, Seen
 from twinbed.analyses.anatomy.words import sentences
 from twinbed.cli.inputs import ResultsFolders
@@ -26,6 +26,7 @@ from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Pairing, Verdict
 from twinbed.model.tables import Outline, StudyDocument
+from twinbed.render.pages import page
 
 GOLDEN = Path(__file__).parents[3] / "golden"
 NAMES = [step.name for step in STEPS[Seen.BOTH]]
@@ -137,7 +138,7 @@ def test_patterns_have_their_shares() -> None:
 def test_one_run_has_no_interval_and_no_verdict() -> None:
     result = anatomy.run(study({"real": MEANS_US, "virtual": MEANS_US}, runs=1))
     assert {(each.interval, each.verdict) for each in result.differences} == {(None, None)}
-    assert page(result, "results")
+    assert page(section(result), result, "results")
 
 
 def test_without_steps_it_says_what_captures_them() -> None:
@@ -158,7 +159,7 @@ def test_emulated_cpus_are_cautioned_with_what_they_touch() -> None:
 
 def test_the_page_and_the_section_hold_every_step() -> None:
     result = anatomy.run(study({"real": MEANS_US, "virtual": {**MEANS_US, "server": 400.0}}), AnatomyParams(margin=0.2))
-    html = str(page(result, "results"))
+    html = str(page(section(result), result, "results"))
     assert all(step.title in html for step in STEPS[Seen.BOTH])
     assert "waterfall" not in html or "<svg" in html
     (part,) = section(result).parts

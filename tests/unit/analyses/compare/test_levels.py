@@ -24,6 +24,8 @@ from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.cli.inputs import ResultsFolders
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Verdict
+from twinbed.model.run import Level
+from twinbed.observations.levels import compared_by
 from twinbed.report.styles import rendered
 from twinbed.results.extract import extract
 from twinbed.results.store import Store
@@ -98,27 +100,62 @@ def test_other_testbeds_are_cells(tmp_path: Path) -> None:
         assert each.verdict is Verdict.DIFFERENT
 
 
-def test_of_one_testbed_what_alone_varies_is_compared_and_said(tmp_path: Path) -> None:
-    by_payload(tmp_path, {"bed": 1.0})
+def test_of_one_testbed_a_switch_is_compared_and_said(tmp_path: Path) -> None:
+    def respond(testbed: str, levels: Mapping[str, Level], replicate: int) -> Mapping[str, float | None]:
+        return answer(1000.0 if levels["keep_alive"] == "on" else 700.0, replicate)
+
+    write_study(tmp_path, ["bed"], {"payload": ["500B", "1MiB"], "keep_alive": ["on", "off"]}, 5, respond)
     ran = CliRunner().invoke(command, [str(tmp_path)], obj=ResultsFolders(), standalone_mode=False)
     assert ran.return_value == 4
-    assert "There is one testbed, and payload alone varies: its levels are compared." in ran.output
-    assert "payload 20kB differs from payload 500B" in ran.output
+    said = "There is one testbed: the levels of keep_alive are compared. --by FACTOR compares another: payload."
+    assert said in " ".join(ran.output.split())
+    assert "keep_alive off differs from keep_alive on" in ran.output
     result = compare.run(opened(tmp_path))
-    assert result.by == "payload"
+    assert result.by == "keep_alive" and {str(dict(each.cell)) for each in result.comparisons} == {
+        "{'payload': '500B'}",
+        "{'payload': '1MiB'}",
+    }
     for style in ("html", "markdown"):
-        text = rendered(style, opened(tmp_path), result)
-        assert "payload alone varies" in text and "payload 1MiB" in text
+        text = rendered(style, opened(tmp_path), result).replace("\\_", "_")
+        assert "the levels of keep_alive are compared" in text and "keep_alive off" in text
     asked = compare.run(opened(tmp_path), CompareParams(by="payload"))
     assert asked.about == "Levels of payload are compared." and asked.about in rendered("html", opened(tmp_path), asked)
 
 
-def test_two_factors_or_a_number_of_pairs_are_not_compared_unasked(tmp_path: Path) -> None:
-    by_payload(tmp_path / "two", {"bed": 1.0}, offload=["on", "off"])
-    assert compare.run(opened(tmp_path / "two")).comparisons == ()
+@pytest.mark.parametrize(
+    ("factors", "by"),
+    [
+        ({"payload": ["500B", "1MiB"]}, "testbed"),
+        ({"workload.threads": [1, 10]}, "testbed"),
+        ({"duration": ["10s", "90s"]}, "testbed"),
+        ({"rate": ["100mbit", "1gbit"]}, "testbed"),
+        ({"offload": ["on", "off"]}, "offload"),
+        ({"keep_alive": [True, False]}, "keep_alive"),
+        ({"nic": ["e1000", "virtio-net-pci"], "payload": ["500B", "1MiB"]}, "nic"),
+        ({"switch": ["bridge", "ovs"], "connections": [1, 2], "duration": ["1s", "2s"]}, "switch"),
+        ({"testbed.vcpus": [1, 2]}, "testbed.vcpus"),
+        ({"nic": ["e1000", "virtio-net-pci"], "offload": ["on", "off"]}, "testbed"),
+    ],
+)
+def test_switches_and_choices_are_compared_unasked_amounts_are_not(
+    tmp_path: Path, factors: dict[str, list[Level]], by: str
+) -> None:
+    write_study(tmp_path, ["bed"], factors, 2, lambda *_: answer(1000.0, 1))
+    chosen = compared_by(opened(tmp_path))
+    assert chosen.by == by
+    assert f"--by {next(iter(factors))} compares its levels" in chosen.about or "--by FACTOR" in chosen.about or by in factors
+    assert (compare.run(opened(tmp_path)).comparisons != ()) is (by in factors)
+
+
+def test_what_is_not_compared_unasked_is_named(tmp_path: Path) -> None:
+    by_payload(tmp_path / "size", {"bed": 1.0})
+    ran = CliRunner().invoke(command, [str(tmp_path / "size")], obj=ResultsFolders(), standalone_mode=False)
+    assert ran.return_value == 5
+    assert "what varies (payload) is how much is asked of it: --by payload compares its levels." in " ".join(ran.output.split())
     respond = lambda testbed, levels, replicate: answer(1000.0 / levels["pairs"], replicate)  # noqa: E731
     write_study(tmp_path / "pairs", ["bed"], {"pairs": [1, 2]}, 3, respond)
     assert compare.run(opened(tmp_path / "pairs")).comparisons == ()
+    assert compare.run(opened(tmp_path / "pairs")).about == "", "how many fit is said elsewhere"
     assert compare.run(opened(tmp_path / "pairs"), CompareParams(by="pairs")).comparisons
 
 
@@ -145,7 +182,7 @@ def test_rows_say_which_factor_and_which_levels(tmp_path: Path) -> None:
         ("500B", "1MiB"),
         ("20kB", "1MiB"),
     }
-    ran = CliRunner().invoke(command, [str(tmp_path), "--format", "json"], obj=ResultsFolders())
+    ran = CliRunner().invoke(command, [str(tmp_path), "--by", "payload", "--format", "json"], obj=ResultsFolders())
     assert json.loads(ran.output)["by"] == "payload"
 
 
@@ -165,8 +202,8 @@ def test_a_study_whose_truth_is_set(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(STUDY)
     words = [sys.executable, "-m", "twinbed.cli.main", "run", "study.yaml", "-o", "results", "--no-report"]
     ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert "workload.rate alone varies" in ran.stdout, ran.stderr
-    result: Comparisons = compare.run(opened(tmp_path / "results"))
+    assert "--by workload.rate compares its levels" in " ".join(ran.stdout.split()), ran.stderr
+    result: Comparisons = compare.run(opened(tmp_path / "results"), CompareParams(by="workload.rate"))
     near, far = [each for each in result.comparisons if each.metric == "requests_per_second"]
     assert near.ratio_interval is not None and near.ratio_interval.low < 1.04 < near.ratio_interval.high
     assert far.ratio_interval is not None and far.ratio_interval.low < 2 < far.ratio_interval.high

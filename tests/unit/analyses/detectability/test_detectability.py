@@ -18,12 +18,12 @@ from twinbed.analyses.detectability.needed import needed
 from twinbed.analyses.detectability.plots import over_length
 from twinbed.analyses.detectability.removed_by import OFFLOAD, REMEDIES, Remedy, is_applied
 from twinbed.analyses.detectability.result import Detection, Length, Needed
-from twinbed.analyses.detectability.section import page
 from twinbed.analyses.detectability.words import packets_text, sentence, sentences
 from twinbed.contracts.host_settings import HostSettings
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.topology import Topology
+from twinbed.render.pages import page
 from twinbed.testbeds.container import ContainerSettings
 from twinbed.testbeds.qemu.settings import QemuSettings
 
@@ -219,7 +219,7 @@ def test_tables_are_json_and_the_page_has_all_of_it() -> None:
     tables = json.loads(json.dumps(detectability.tables(result), allow_nan=False))
     assert {row["removed_by"] for row in tables["features"]} >= {"buffers: alike", None}
     assert next(row["auc"] for row in tables["detectability"] if row["observer"] == "passive") == 1.0
-    shown = page(result, "made")
+    shown = page(detectability.section(result), result, "made")
     assert shown.count("<svg") == 2 and "&lt;b&gt;" in shown and "<b>" not in shown
     assert "What hiding costs" in shown and "window scale (server)" in shown
 
@@ -239,7 +239,7 @@ def test_reports_show_it_where_the_study_asked_for_it() -> None:
     assert not detectability.sections(source)
     asked = [replace(one, settings={**one.settings, "instruments": {"fingerprint": {}}}) for one in source.records]
     (section,) = detectability.sections(replace(source, records=asked))
-    assert section.parts[0].sentence.startswith("A remote observer tells other from real") and "<svg" in section.html()
+    assert section.parts[0].sentence.startswith("A remote observer tells other from real") and "<svg" in section.body()
     few = study(Made(scale=5), runs=2)
     asked = [replace(one, settings={**one.settings, "instruments": {"fingerprint": {}}}) for one in few.records]
     assert not detectability.sections(replace(few, records=asked))

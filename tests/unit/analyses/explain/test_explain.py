@@ -13,13 +13,14 @@ from twinbed.analyses.explain.analysis import analysis as explain
 from twinbed.analyses.explain.command import command
 from twinbed.analyses.explain.proof import proved
 from twinbed.analyses.explain.result import Explanation, Proved
-from twinbed.analyses.explain.section import page
+from twinbed.analyses.explain.section import section
 from twinbed.analyses.explain.study import cause_of, study_text
 from twinbed.analyses.explain.tables import sentences
 from twinbed.contracts import exit_codes as codes
 from twinbed.design.order import runs
 from twinbed.model.error import TwinbedError
 from twinbed.registry import catalogue
+from twinbed.render.pages import page
 from twinbed.study.loading import load
 
 SAME = {"real": 1000.0, "virtual": 1000.0}
@@ -214,7 +215,7 @@ def test_every_form_says_the_same(capsys: pytest.CaptureFixture[str], tmp_path: 
 def test_the_page_has_what_the_terminal_says() -> None:
     result = explain.run(study({"real": JOINED, "virtual": {}}, SLOWER))
     for sentence in sentences(result):
-        assert sentence in page(result, "results").unescape()
+        assert sentence in page(section(result), result, "results").unescape()
 
 
 def test_results_without_a_reference_are_refused() -> None:

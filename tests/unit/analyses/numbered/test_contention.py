@@ -13,9 +13,10 @@ from numbered_results import PAIRS, RATE, WithMachine, drawn
 from synthetic_results import write_study
 from twinbed import registry
 from twinbed.analyses.contention.page import drawn as metrics_drawn
-from twinbed.analyses.contention.page import page as contention_page
+from twinbed.analyses.contention.page import section
 from twinbed.contracts import exit_codes as codes
 from twinbed.model.error import TwinbedError
+from twinbed.render.pages import page
 from twinbed.render.words import metric_name
 from twinbed.results.store import Store
 
@@ -80,8 +81,8 @@ def test_a_run_that_the_machine_was_not_measured_in_costs_itself_only(opened):
 def test_contention_has_a_page(opened):
     contention = registry.analysis("contention")
     result = contention.run(opened, contention.params(response="requests_per_second"))
-    page = contention_page(result)
-    count, text = drawn(page)
+    shown = page(section(result), result, "results")
+    count, text = drawn(shown)
     assert count == 2 * 4, "for each testbed: bends, scores, how early, ROC"
     first = result.groups[0]
     curves, turns = metrics_drawn(first)
@@ -93,8 +94,8 @@ def test_contention_has_a_page(opened):
     assert "the threshold: above it the detector alarms" in text
     assert any(each.startswith("its threshold: ") for each in text)
     assert sum(bool(re.match(r"N = \d+, replicate \d: ", each)) for each in text) > 40
-    assert "Testbed slow: at no tested number" not in page
-    assert "at no tested number has the rate lost 5 % to 10 %: it goes from" in page.lower()
+    assert "Testbed slow: at no tested number" not in shown
+    assert "at no tested number has the rate lost 5 % to 10 %: it goes from" in shown.lower()
 
 
 def test_a_contention_page_without_a_detector_says_why(shown, results, tmp_path):

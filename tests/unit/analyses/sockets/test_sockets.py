@@ -14,12 +14,12 @@ from benchmarks.simulated.little import InMemory, record
 
 from twinbed.analyses.sockets.analysis import analysis as sockets
 from twinbed.analyses.sockets.command import command
-from twinbed.analyses.sockets.section import page
 from twinbed.analyses.sockets.tables import sentence
 from twinbed.contracts import exit_codes as codes
 from twinbed.model.caution import Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.tables import Outline
+from twinbed.render.pages import in_report, page
 
 NAMES = ("application_limited_share", "rwnd_limited_share", "sndbuf_limited_share", "network_limited_share")
 REAL = dict(zip(NAMES, (0.5, 0.0, 0.2, 0.8), strict=True))
@@ -172,6 +172,6 @@ def test_the_command_prints_every_form(capsys: pytest.CaptureFixture[str], tmp_p
 def test_a_report_has_the_section() -> None:
     tables = study()
     (section,) = sockets.sections(tables)
-    text = str(section.html())
+    text = str(in_report(section))
     assert 'id="sockets"' in text and text.count("<svg ") == 2
-    assert "receive window" in page(sockets.run(tables), "results", tables.outline.testbeds)
+    assert "receive window" in page(section, sockets.run(tables), "results")

@@ -18,12 +18,13 @@ from twinbed.analyses.steady.analysis import SteadyParams
 from twinbed.analyses.steady.analysis import analysis as steady
 from twinbed.analyses.steady.command import command
 from twinbed.analyses.steady.result import Steady
-from twinbed.analyses.steady.section import page
+from twinbed.analyses.steady.section import section
 from twinbed.analyses.steady.tables import sentence, table
 from twinbed.contracts import exit_codes as codes
 from twinbed.model.caution import Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.tables import Outline
+from twinbed.render.pages import page
 
 Pace = Callable[[np.ndarray], np.ndarray]
 """Share of a run that has passed -> rate, as a share of the usual one."""
@@ -195,5 +196,6 @@ def test_the_command_prints_every_form(capsys: pytest.CaptureFixture[str], tmp_p
 
 
 def test_a_page_says_what_never_settles() -> None:
-    text = page(steady.run(study({"real": level, "virtual": falling})), "results")
+    result = steady.run(study({"real": level, "virtual": falling}))
+    text = page(section(result), result, "results")
     assert "virtual: never settles" in text and "real: never settles" not in text

@@ -16,13 +16,14 @@ from twinbed.analyses.tails.analysis import TailsParams
 from twinbed.analyses.tails.analysis import analysis as tails
 from twinbed.analyses.tails.command import command
 from twinbed.analyses.tails.result import Tails
-from twinbed.analyses.tails.section import page, section
+from twinbed.analyses.tails.section import section
 from twinbed.analyses.tails.words import sentence
 from twinbed.contracts import exit_codes as codes
 from twinbed.model.caution import Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Pairing, Verdict
 from twinbed.model.tables import Outline, StudyDocument
+from twinbed.render.pages import page
 
 Times = Callable[[np.random.Generator], np.ndarray]
 RUNS = 6
@@ -146,9 +147,9 @@ def test_a_report_without_requests_has_no_section() -> None:
 
 def test_the_page_draws_both_pictures() -> None:
     result = tails.run(study({"real": usual, "virtual": with_tail}))
-    text = page(result, "results")
+    text = page(section(result), result, "results")
     assert text.count("<svg ") == 2 and "virtual: 1 % of requests take longer than" in text
-    assert str(section(result).html()).count("<table") == 2
+    assert str(section(result).body()).count("<table") == 2
 
 
 class Given:

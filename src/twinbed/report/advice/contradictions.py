@@ -1,0 +1,71 @@
+"""Results that contradict each other: of the same contrast, metric and workload one shows equivalence, another a difference.
+
+Both hold at the level of all advice, so that chance is hardly why: something that neither study varies differs between them,
+such as a kernel, a machine or an image.  The same workload is one of the same kind and settings, but for how long it runs;
+factors that both studies vary are at the same level.  Names of testbeds are taken for what they say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from twinbed.analyses.compare.result import Comparison
+from twinbed.model.result import Verdict
+from twinbed.model.tables import TESTBED, Tables
+from twinbed.report.advice.result import Contradiction, Contrast, Evidence
+
+LENGTH = ("duration", "warm_up", "warm_up_requests", "max_requests")
+"""Settings of workloads that say how long they run."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    contrast: Contrast
+    comparison: Comparison
+
+
+def contradictions(of_sources: Sequence[tuple[Tables, Sequence[tuple[Contrast, Comparison]]]]) -> Iterator[Contradiction]:
+    """Of each results folder what is shown of it; in their order."""
+    within: dict[tuple[Contrast, str, str], list[_Shown]] = {}
+    beyond: dict[tuple[Contrast, str, str], list[_Shown]] = {}
+    for tables, held in of_sources:
+        for contrast, each in held:
+            side = {Verdict.EQUIVALENT: within, Verdict.DIFFERENT: beyond}.get(each.verdict)
+            if side is not None:
+                key = replace(contrast, source=""), each.place, _workload(tables, each)
+                side.setdefault(key, []).append(_Shown(contrast, each))
+    for key, equivalent in within.items():
+        pairs = [
+            (one, other)
+            for one, other in product(equivalent, beyond.get(key, ()))
+            if one.contrast.source != other.contrast.source and _agree(one.comparison, other.comparison)
+        ]
+        if pairs:
+            sides = ([one for one, _ in pairs], [other for _, other in pairs])
+            yield Contradiction(key[0], key[1], *(_evidence(side) for side in sides))
+
+
+def _workload(tables: Tables, comparison: Comparison) -> str:
+    """What was asked of hosts in a cell, as text."""
+    for record in tables.records:
+        if all(record.levels.get(name) == level for name, level in comparison.cell.items() if name in record.levels):
+            own = {name: value for name, value in record.settings["workload"].items() if name not in LENGTH}
+            levels = {name: level for name, level in comparison.cell.items() if _is_workloads(name, own)}
+            return json.dumps({**own, **levels}, sort_keys=True, default=str)
+    return ""
+
+
+def _is_workloads(factor: str, workload: Mapping[str, object]) -> bool:
+    return factor.partition(".")[0] == "workload" or factor == "payload" or factor in workload
+
+
+def _agree(one: Comparison, other: Comparison) -> bool:
+    return all(other.cell.get(name, level) == level for name, level in one.cell.items() if name != TESTBED)
+
+
+def _evidence(side: Sequence[_Shown]) -> tuple[Evidence, ...]:
+    """Each once."""
+    return tuple({id(each.comparison): Evidence(each.contrast.source, each.comparison) for each in side}.values())
