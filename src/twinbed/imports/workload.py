@@ -83,6 +83,10 @@ class Imported(Workload[ImportedParams]):
     work = ""
     rate = ""
 
+    def __reduce__(self) -> tuple[type[Imported], tuple[Callable[[], Mapping[str, Format]]]]:
+        """In another process it begins anew: what was read here is not taken along."""
+        return type(self), (self.formats,)
+
     def described(self, params: ImportedParams) -> Described:
         """The metrics of the formats of a run's files; the work is that of the first that has any."""
         metrics: dict[str, Metric] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from twinbed.executor.local import Processes
 from twinbed.metrics.metric import Layer, Metric, Value
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
+from twinbed.registry import PLUGINS
 from twinbed.results.extract import extract
 from twinbed.results.extract.derived import derive, fairness, work_done
 from twinbed.results.store import Store
@@ -439,3 +441,8 @@ def test_tables_are_the_same_bytes_whatever_reads_them_and_dies(tmp_path: Path, 
 
 def files_below(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*.parquet"))}
+
+
+def test_every_plugin_goes_to_other_processes() -> None:
+    for name, plugin in {**PLUGINS.read, **PLUGINS.accompanying}.items():
+        assert type(pickle.loads(pickle.dumps(plugin))) is type(plugin), name
