@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fleet_of_machines import Fleet, events, fleet, made, meanwhile
+from benchmarks.machines import Fleet, events, made, meanwhile
 from twinbed.cli.main import run as main
 from twinbed.results.folder import Folder
 
-__all__ = ["fleet"]
 pytestmark = pytest.mark.privileged
 
 FAKE = """

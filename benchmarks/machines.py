@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
-
 from twinbed.hosts.cache import cache_root
 
 ROOT = Path(__file__).parents[1]
@@ -39,7 +37,7 @@ class Fleet:
         return f"tcp://127.0.0.1:{self.port}"
 
     def _start(self, name: str, argv: list[str], **environment: str) -> None:
-        paths = os.pathsep.join([str(ROOT / "src"), str(ROOT), str(ROOT / "tests")])
+        paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 argv, stdout=log, stderr=log, env={**os.environ, "PYTHONPATH": paths, **environment}, start_new_session=True
@@ -111,16 +109,3 @@ def events(results: Path) -> list[dict[str, object]]:
 def made(results: Path, machine: str | None = None) -> list[str]:
     """Ids of the runs that were fetched from a machine, or from all, as often as they were."""
     return [str(each["run"]) for each in events(results) if "status" in each and machine in (None, each["machine"])]
-
-
-@pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    """A scheduler and three machines."""
-    one = Fleet(tmp_path_factory.mktemp("fleet"))
-    try:
-        one.scheduler()
-        for name in ("m1", "m2", "m3"):
-            one.machine(name)
-        yield one
-    finally:
-        one.end()
