@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Try a wheel on a new machine with nothing but Python: packaging/clean.sh bookworm dist/twinbed-*.whl
-# The machine is a folder with a fresh Debian of that release, in namespaces of its own; it ends, and goes, with this script.
-# Needs root and mmdebstrap.
+# The machine is a folder with a fresh system of that release, in namespaces of its own; it ends, and goes, with this script.
+# Needs root and mmdebstrap, which is given what follows: for a release that it does not know, its archive and its keys:
+#   packaging/clean.sh noble WHEEL --components=main,universe --keyring=ubuntu-archive-keyring.gpg http://archive.ubuntu.com/ubuntu
 set -eu -o pipefail
 suite=$1 wheel=$(realpath "$2")
 here=$(realpath "$(dirname "$0")")
@@ -10,7 +11,7 @@ trap 'rm -rf --one-file-system "$root" "$root.apt"' EXIT
 
 # How this machine reaches servers holds for the new one too.
 apt-config dump --format '%F "%v";%n' Acquire | grep -E '^Acquire::(http|https|Check-|Retries)' >"$root.apt" || true
-mmdebstrap --quiet --variant=minbase --include=python3-venv,ca-certificates --aptopt="$root.apt" "$suite" "$root"
+mmdebstrap --quiet --variant=minbase --include=apt,ca-certificates,python3-venv --aptopt="$root.apt" "$suite" "$root" "${@:3}"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
 mkdir -p "$root/opt/twinbed"
