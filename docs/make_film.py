@@ -4,9 +4,10 @@
 # ///
 """Draws docs/film.svg, a film of a session, from docs/film.cast: ``uv run docs/make_film.py``.
 
-pyte is the terminal: it knows what cursor movements make of the screen. A picture of it is taken whenever it has changed and stays so
-for a moment; pauses are shortened. Pictures stand side by side and are moved past the window by CSS, so that nothing is needed to
-see it but a browser; who wants no motion sees the last one. A line is drawn once, however many pictures show it.
+pyte is the terminal: it knows what cursor movements make of the screen. A picture of it is taken whenever it has changed and
+stays so for a moment; pauses are shortened. Pictures stand side by side and are moved past the window by CSS, so that nothing
+is needed to see it but a browser; who wants no motion sees the last one, where the browser tells the film. A line is drawn
+once, however many pictures show it.
 """
 
 from __future__ import annotations

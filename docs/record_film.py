@@ -1,7 +1,7 @@
 """Records docs/film.cast, a session in a terminal, as asciicast v2: ``python docs/record_film.py``, as root.
 
-The commands are run as anybody would run them, in a new folder, in a terminal of their own; nothing is cut or changed. The image of
-hosts should be there, or its building is filmed too. ``docs/make_film.py`` draws what was recorded.
+The commands are run as anybody would run them, in a new folder, in a terminal of their own; nothing is cut or changed. The
+image of hosts should be there, or its building is filmed too. ``docs/make_film.py`` draws what was recorded.
 
 Source of the format: docs.asciinema.org/manual/asciicast/v2.
 """

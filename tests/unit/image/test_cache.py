@@ -71,8 +71,8 @@ def test_a_failed_build_leaves_nothing() -> None:
 
 
 def test_what_a_user_s_study_asks_for_is_the_user_s_when_root_builds_it(folder: Path) -> None:
-    """Root builds into a user's cache where the user's own try has been refused: notes of what was checked go into a folder that
-    the user may write in."""
+    """Root builds into a user's cache where the user's own try has been refused. Notes of what was checked go into a folder
+    that the user may write in."""
     with pytest.raises(ImageFailed), cache.building(silent):
         raise ImageFailed("building an image needs root")
     assert (folder / "checked").is_dir()
