@@ -75,7 +75,7 @@ install_python() {
   fi
   sed -n '/^uv==/,/[^\\]$/p' constraints.txt >$stamps/uv.txt
   [[ -x .venv/bin/uv ]] || .venv/bin/python -m pip install -q -r $stamps/uv.txt || return 1
-  .venv/bin/uv pip install -q --require-hashes -r constraints.txt && finish python
+  .venv/bin/uv pip install -q --require-hashes --compile-bytecode -r constraints.txt && finish python
 }
 
 build_probe() {

@@ -6,9 +6,12 @@
 //!
 //! And it lets tcpdump begin where a lab was made without root. There tcpdump is root of a user namespace that may not set groups
 //! (user_namespaces(7)), but sets them all the same, and gives up where it cannot. It has no option to let that be.
+//!
+//! And it lets Ubuntu's tcpdump (4.99.4 of 24.04) stay root: told `-Z root` it forgets the name, and then looks up the user without
+//! one, to give the file away, which ends it by SIGSEGV.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::{fs, mem};
+use std::{fs, mem, ptr};
 
 /// Often enough that the end of a run does not wait; 50 wake-ups a second are lost in the noise.
 const TIMEOUT_MS: c_int = 20;
@@ -46,4 +49,19 @@ pub unsafe extern "C" fn initgroups(user: *const c_char, group: libc::gid_t) -> 
     // initgroups(3).
     let real: unsafe extern "C" fn(*const c_char, libc::gid_t) -> c_int = mem::transmute(real);
     real(user, group)
+}
+
+/// Stands in for libc's function of this name. No name is root's.
+///
+/// # Safety
+/// `name` must be null, or what libc's own function takes.
+#[no_mangle]
+pub unsafe extern "C" fn getpwnam(name: *const c_char) -> *mut libc::passwd {
+    let real = libc::dlsym(libc::RTLD_NEXT, c"getpwnam".as_ptr());
+    if real.is_null() {
+        return ptr::null_mut();
+    }
+    // getpwnam(3).
+    let real: unsafe extern "C" fn(*const c_char) -> *mut libc::passwd = mem::transmute(real);
+    real(if name.is_null() { c"root".as_ptr() } else { name })
 }

@@ -63,6 +63,7 @@ FEDORA = Distribution("Fedora", ("dnf", "install"), ("-y", "--setopt=install_wea
 _KINSHIP = {"debian": DEBIAN, "ubuntu": DEBIAN, "fedora": FEDORA, "rhel": FEDORA}
 """By a word of os-release's ID or ID_LIKE."""
 
+DEBIAN_KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 PURPOSES: Mapping[str, Sequence[Need]] = {
     "container": (
         Need("ip", "iproute2", "iproute"),
@@ -75,7 +76,7 @@ PURPOSES: Mapping[str, Sequence[Need]] = {
         Need("mkfs.erofs", "erofs-utils", "erofs-utils"),
         Need("apt-get", "apt", "apt"),
         Need("dpkg-deb", "dpkg", "dpkg"),
-        Need("/usr/share/keyrings/debian-archive-keyring.gpg", "debian-archive-keyring", "debian-keyring"),
+        Need(DEBIAN_KEYS, "debian-archive-keyring", "debian-keyring"),
         Need("unshare", "util-linux", "util-linux"),
         Need("setpriv", "util-linux", "util-linux"),
     ),

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from twinbed.hosts.cache import cache_root
-from twinbed.hosts.packages import PURPOSES, lacking, mend
+from twinbed.hosts.packages import DEBIAN_KEYS, PURPOSES, lacking, mend
 from twinbed.hosts.process import ProcessFailed, run
 from twinbed.image import cache, kernel, modules, other_kernel
 from twinbed.image.failure import ImageFailed
@@ -127,6 +127,8 @@ def _install(spec: Specification, rootfs: Path, download: Path, say: Callable[[s
         f"--aptopt={settings}",
         f"--include={','.join(spec.packages)}",
         f"--customize-hook={_HOOK}",
+        # Whose keys are Debian's mmdebstrap finds out by gpg, which a machine of another distribution need not have.
+        *(() if sources else (f"--keyring={DEBIAN_KEYS}",)),
         *(spec.suite, str(rootfs), *map(str, sources)),
     ]
     env = {

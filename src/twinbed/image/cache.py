@@ -134,7 +134,7 @@ def building(say: Callable[[str], None]) -> Iterator[Path]:
     """An empty folder to build in, on the cache's file system, while nobody else builds. It is removed in any case."""
     top = cache_root()
     try:
-        for name in ("images", "bases", "current", "tmp"):
+        for name in ("images", "bases", "current", "checked", "tmp"):
             (top / name).mkdir(parents=True, exist_ok=True)
         lock = (top / "lock").open("w")
     except OSError as error:

@@ -19,8 +19,6 @@ from twinbed.contracts.host import Host
 from twinbed.contracts.site import Site
 from twinbed.hosts.stage import Stage
 from twinbed.linkcheck.ends import Ends, find_ends
-from twinbed.linkcheck.flow import flow_figures
-from twinbed.linkcheck.train import train_figures
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.linkcheck import Depends, Figure, LinkCheck, Verdict
 from twinbed.model.topology import Link
@@ -52,6 +50,10 @@ def depends_on(run: Run) -> Depends:
 def measure(run: Run, bed: Bed, site: Site) -> LinkCheck | None:
     """Measures pair after pair, while there is time. None where the testbed has no place to capture its links at. Raises
     HostError where a program fails."""
+    # With NumPy, which a study that has nothing left to do does not need.
+    from twinbed.linkcheck.flow import flow_figures
+    from twinbed.linkcheck.train import train_figures
+
     link: Link = run.topology.link
     pairs = run.topology.names()
     ends_of_pairs = [find_ends(run, bed, client, server) for client, server in pairs]

@@ -108,6 +108,8 @@ def test_a_machine_of_another_release_leaves_the_servers_to_mmdebstrap(tools: Pa
     of_this_release = offered.startswith("bookworm")
     assert asked[asked.index("bookworm") + 2 :] == (["/etc/apt/sources.list"] if of_this_release else [])
     assert any("Debian's own servers" in line for line in lines) is not of_this_release
+    # mmdebstrap's choice of keys needs gpg, which Ubuntu's base system lacks.
+    assert ("--keyring=/usr/share/keyrings/debian-archive-keyring.gpg" in asked) is not of_this_release
 
 
 def test_only_how_to_reach_servers_is_taken_from_apts_settings(tools: Path) -> None:

@@ -70,6 +70,14 @@ def test_a_failed_build_leaves_nothing() -> None:
     assert cache.current("key") is None
 
 
+def test_what_a_user_s_study_asks_for_is_the_user_s_when_root_builds_it(folder: Path) -> None:
+    """Root builds into a user's cache where the user's own try has been refused. Notes of what was checked go into a folder
+    that the user may write in."""
+    with pytest.raises(ImageFailed), cache.building(silent):
+        raise ImageFailed("building an image needs root")
+    assert (folder / "checked").is_dir()
+
+
 def test_what_a_killed_build_left_is_swept(folder: Path) -> None:
     (folder / "tmp/dead/rootfs").mkdir(parents=True)
     (folder / "tmp/dead/rootfs/file").write_text("left")

@@ -13,8 +13,9 @@ import pytest
 from pydantic import ValidationError
 
 from twinbed.contracts.place import Target
-from twinbed.instruments.latency import LatencyParams, irtt, latency, owamp
+from twinbed.instruments.latency import LatencyParams, irtt, latency
 from twinbed.model.caution import Kind
+from twinbed.readers.latency.files import of_owping
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "latency"
 NAMES = sorted(file.stem for file in GOLDEN.glob("*.json"))
@@ -303,7 +304,7 @@ def record(sequence: int, sent_s: float, received_s: float | None) -> str:
 def owping(folder: Path, there: list[str], back: list[str]) -> Any:
     (folder / "client").mkdir(exist_ok=True)
     for way, lines in ((THERE, there), (BACK, back)):
-        (folder / "client" / owamp.artifact("server", way)).write_text("".join(f"{line}\n" for line in lines))
+        (folder / "client" / of_owping("server", way)).write_text("".join(f"{line}\n" for line in lines))
     return latency.extract(OWAMP, folder)
 
 

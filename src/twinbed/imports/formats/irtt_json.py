@@ -22,7 +22,7 @@ from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.json import Document
 from twinbed.model.members import object_at, text_at
-from twinbed.readers.latency.windows import LEAST
+from twinbed.readers.latency.files import LEAST
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -23,7 +23,8 @@ from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.json import Document
 from twinbed.readers.latency import owamp
-from twinbed.readers.latency.probes import CLIENT_TO_SERVER, MISSING, SERVER_TO_CLIENT
+from twinbed.readers.latency.files import CLIENT_TO_SERVER, SERVER_TO_CLIENT
+from twinbed.readers.latency.probes import MISSING
 
 _START = re.compile(
     rb"^[ \t]*--- ow(?:ping|stats) statistics from \[|\A\s*(?:\d{1,10} \d{18,20} [01] \S+ \d{1,20} [01] \S+ \d{1,3}\s)", re.M

@@ -15,7 +15,7 @@ from twinbed.metrics.latency import METRICS as LATENCY
 from twinbed.metrics.metric import Value
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.json import Document
-from twinbed.readers.latency.probes import CLIENT_TO_SERVER, SERVER_TO_CLIENT
+from twinbed.readers.latency.files import CLIENT_TO_SERVER, SERVER_TO_CLIENT
 
 _NAMES = ("one_way_delay_", "jitter", "delay_variation_p95", "ipdv", "probe")
 METRICS = tuple(metric for metric in LATENCY if metric.name.startswith(_NAMES) and "rtt" not in metric.name)

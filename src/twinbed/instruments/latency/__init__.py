@@ -34,8 +34,7 @@ from twinbed.metrics.latency import METRICS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.units import Duration, Size
 from twinbed.readers.latency import host_clock
-from twinbed.readers.latency.probes import CLIENT_TO_SERVER
-from twinbed.readers.latency.windows import LEAST
+from twinbed.readers.latency.files import CLIENT_TO_SERVER, LEAST, of_owping
 
 PROBE_BYTES = 1_200
 """Of a probe in the results."""
@@ -105,7 +104,7 @@ class Latency(Instrument[LatencyParams]):
 
         pattern, read = ("*/irtt-*.json", irtt_reader.read)
         if params.tool == "owamp":
-            pattern, read = (f"*/{owamp_reader.artifact('*', CLIENT_TO_SERVER)}", owamp_reader.read)
+            pattern, read = (f"*/{of_owping('*', CLIENT_TO_SERVER)}", owamp_reader.read)
         files = sorted(artifacts.glob(pattern))
         if not files:
             raise FileNotFoundError(f"no {pattern} in {artifacts}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from twinbed.contracts.command import Command, Ready
 from twinbed.contracts.place import PROBE_PORT, Target
-from twinbed.readers.latency.irtt import artifact
+from twinbed.readers.latency.files import of_irtt
 
 SIGINT = 2
 MOST_PROBES = 1_000_000
@@ -38,8 +38,8 @@ def client(host: str, server: str, address: str, *, interval_s: float, length: i
         *("-l", str(length)),
         f"--timeouts={OPEN_TIMEOUTS}",
         "-q",
-        *("-o", f"{{artifacts}}/{artifact(server)}"),
+        *("-o", f"{{artifacts}}/{of_irtt(server)}"),
         f"{address}:{PROBE_PORT}",
     )
-    output, ready = f"{artifact(server)}.out", Ready(says=b"[Connected]")
+    output, ready = f"{of_irtt(server)}.out", Ready(says=b"[Connected]")
     return Command(host, argv, output, ready, stop=SIGINT, stop_limit_s=STOP_LIMIT_S, round=1, tasks=TASKS)

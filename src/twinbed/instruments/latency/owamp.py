@@ -8,8 +8,7 @@ run fails and names it. Its packets have ports of their own choice, so captures 
 from __future__ import annotations
 
 from twinbed.contracts.command import Command, Ready
-from twinbed.readers.latency.owamp import artifact
-from twinbed.readers.latency.probes import CLIENT_TO_SERVER, SERVER_TO_CLIENT, WAYS
+from twinbed.readers.latency.files import CLIENT_TO_SERVER, SERVER_TO_CLIENT, WAYS, of_owping
 
 SIGINT = 2
 PORT = 861
@@ -28,7 +27,7 @@ def clients(host: str, server: str, address: str, *, interval_s: float, most: in
     common = ("-R", "-A", "O", "-c", str(most), "-i", f"{interval_s:g}f", "-s", str(padding), address)
     return [
         Command(
-            *(host, ("owping", _OPTIONS[way], *common), artifact(server, way)),
+            *(host, ("owping", _OPTIONS[way], *common), of_owping(server, way)),
             Ready(says=b""),
             stop=SIGINT,
             round=1,

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from twinbed.model.caution import Caution, Kind
+from twinbed.readers.latency.files import CLIENT_TO_SERVER, WAYS
 from twinbed.readers.latency.host_clock import HostClock
-from twinbed.readers.latency.probes import CLIENT_TO_SERVER, MISSING, WAYS, Flags, Numbers, Pair, difference_s
+from twinbed.readers.latency.probes import MISSING, Flags, Numbers, Pair, difference_s
 from twinbed.statistics.two_clocks import Straight, contradictions, level_shifts, straight
 
 LEAST_STEP_S = 1e-4

@@ -15,13 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
+from twinbed.readers.latency.files import CLIENT_TO_SERVER, SERVER_TO_CLIENT
 from twinbed.readers.latency.probes import (
     ABSENT,
     ARRIVED,
-    CLIENT_TO_SERVER,
     LOST,
     MISSING,
-    SERVER_TO_CLIENT,
     UNKNOWN,
     Flags,
     Integers,
@@ -45,10 +44,6 @@ _TRIP = re.compile(
 _WITHOUT_TRIPS = re.compile(rb'("round_trips":\s*)\[.*\](\s*\}\s*)\Z', re.DOTALL)
 """Probes are by far the most of it: read by an expression they take a third of the time that JSON takes. An expression that
 does not fit is an error, never a probe less."""
-
-
-def artifact(server: str) -> str:
-    return f"irtt-{server}.json"
 
 
 def read(file: Path) -> Pair:

@@ -11,13 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
+from twinbed.readers.latency.files import CLIENT_TO_SERVER, SERVER_TO_CLIENT, of_owping
 from twinbed.readers.latency.probes import (
     ABSENT,
     ARRIVED,
-    CLIENT_TO_SERVER,
     LOST,
     MISSING,
-    SERVER_TO_CLIENT,
     Integers,
     Pair,
     Stamps,
@@ -27,15 +26,11 @@ _FIELDS = 8
 _S_FROM_1900_TO_1970 = 2_208_988_800
 
 
-def artifact(server: str, way: str) -> str:
-    return f"owping-{server}.{way}.txt"
-
-
 def read(file: Path) -> Pair:
     """From the client-to-server file and the other beside it. Raises OSError or ValueError where one cannot be read."""
     server = file.name.removeprefix("owping-").removesuffix(f".{CLIENT_TO_SERVER}.txt")
     went, twice = _records(file)
-    came, again = _records(file.with_name(artifact(server, SERVER_TO_CLIENT)))
+    came, again = _records(file.with_name(of_owping(server, SERVER_TO_CLIENT)))
     missing = np.full(len(went), MISSING), np.full(len(came), MISSING)
     absent = np.full(len(went), ABSENT), np.full(len(came), ABSENT)
     return Pair(

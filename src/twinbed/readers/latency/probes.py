@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-CLIENT_TO_SERVER, SERVER_TO_CLIENT = WAYS = ("client_to_server", "server_to_client")
+from twinbed.readers.latency.files import CLIENT_TO_SERVER
+
 MISSING = np.iinfo(np.int64).min
 ARRIVED, LOST, UNKNOWN, ABSENT = range(4)
 """What became of a probe on its way; unknown: it did not come back, and nothing says where it was lost; absent: it was never

@@ -11,7 +11,8 @@ import numpy as np
 from twinbed.metrics.latency import METRICS, value
 from twinbed.metrics.metric import Value
 from twinbed.readers.latency.clocks import Clocks, absolute_s, unskewed_s
-from twinbed.readers.latency.probes import ABSENT, LOST, MISSING, UNKNOWN, WAYS, Integers, Numbers, Pair
+from twinbed.readers.latency.files import WAYS
+from twinbed.readers.latency.probes import ABSENT, LOST, MISSING, UNKNOWN, Integers, Numbers, Pair
 from twinbed.readers.latency.windows import Windows, windows
 
 if TYPE_CHECKING:

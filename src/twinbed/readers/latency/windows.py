@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from twinbed.readers.latency.files import LEAST
 from twinbed.readers.latency.probes import Integers, Numbers
-
-LEAST = 20
-"""Probes that a window needs: of fewer the 95th percentile is little else than the largest."""
 
 
 @dataclass(frozen=True, slots=True)

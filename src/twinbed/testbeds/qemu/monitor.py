@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict, cast
-
-from qemu.qmp import QMPClient, QMPError
 
 from twinbed.hosts.error import HostError, LimitExceeded
 
@@ -51,6 +48,11 @@ def ask(
     socket: Path, name: str, cpu_flags: Sequence[str] = (), devices: Sequence[tuple[str, str]] = (), *, limit_s: float = 10.0
 ) -> Monitored:
     """Raises HostError when QEMU does not answer as QMP."""
+    # With the sockets and TLS of the standard library, which only guests need.
+    import asyncio
+
+    from qemu.qmp import QMPError
+
     try:
         return asyncio.run(asyncio.wait_for(_ask(socket, cpu_flags, devices), limit_s))
     except TimeoutError:
@@ -60,6 +62,8 @@ def ask(
 
 
 async def _ask(socket: Path, cpu_flags: Sequence[str], devices: Sequence[tuple[str, str]]) -> Monitored:
+    from qemu.qmp import QMPClient
+
     client = QMPClient("twinbed")
     await client.connect(str(socket))
 
