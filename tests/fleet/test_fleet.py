@@ -7,8 +7,8 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-
 from benchmarks.machines import Fleet, events, made, meanwhile
+
 from twinbed.cli.main import run as main
 from twinbed.results.folder import Folder
 
