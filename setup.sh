@@ -113,6 +113,12 @@ image_stale() {
     [[ $(<"$stamps/image.cache") != "${TWINBED_CACHE:-}:${XDG_CACHE_HOME:-}:$HOME" ]]
 }
 
+# The YAML language server that tests ask what editors show of a study.
+install_editor() {
+  begin editor
+  npm install --prefix tests/editor --no-audit --no-fund --no-package-lock && finish editor
+}
+
 failed=()
 mkdir -p $stamps
 
@@ -161,6 +167,9 @@ if [[ ! -x .venv/bin/twinbed ]] || stale extension crates/core crates/python Car
 fi
 if stale preload crates/preload Cargo.toml Cargo.lock || [[ ! -e ${probe%/*}/libtwinbed_preload.so ]]; then
   step preload build_preload || failed+=(preload)
+fi
+if [[ ${1:-} == test ]] && { stale editor tests/editor/package.json || [[ ! -d tests/editor/node_modules ]]; }; then
+  step editor install_editor || failed+=(editor)
 fi
 if [[ -n $building_image ]]; then wait $building_image || failed+=(image); fi
 

@@ -102,6 +102,8 @@ PURPOSES: Mapping[str, Sequence[Need]] = {
         Need("ab", "apache2-utils"),
         Need("editcap", "wireshark-common"),
         Need("nginx", "nginx-light"),
+        Need("node", "nodejs"),
+        Need("npm", "npm"),
         Need("ps", "procps"),
         Need("/usr/sbin/sshd", "openssh-server"),
         Need("/usr/share/doc/busybox-static", "busybox-static"),
