@@ -1,4 +1,4 @@
-"""What an editor shows of a study, by the real yaml-language-server, which reads the schema that each study's first line names."""
+"""What an editor shows of a study, by the real yaml-language-server: it reads the schema that each study's first line names."""
 
 from __future__ import annotations
 
