@@ -1,6 +1,7 @@
 """Writes docs/handbook.md, what the papers found and what was measured of it: ``python docs/make_handbook.py [RESULTS ...]``.
 
-A test holds the page without results and the program together. With results it is yours: write it elsewhere with ``-o``.
+Without results it is made of those that are kept in docs/measured, archives without raw artifacts; a test holds the page to them.
+With results it is yours: write it elsewhere with ``-o``.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from twinbed.study.loading import load
 
 DOCS = Path(__file__).parent
 STUDIES = DOCS.parent / "studies"
+MEASURED = tuple(sorted((DOCS / "measured").glob("*.zip")))
+"""Archives of what was measured for the page."""
 MARGIN = 0.10
 MOST_CASES = 3
 NOT_MEASURED = "not measured here"
@@ -38,7 +41,7 @@ WALKS = "sequences of system calls"
 HEAD = """# The experimenter's handbook
 
 Made by `python docs/make_handbook.py` from the printed tables in `src/twinbed/published/data`, the studies in `studies/` and
-the program itself.
+the program itself; what was measured is in `docs/measured`, as archives that every command reads.
 
 The project from which twinbed began set out for an "Emulytics experimenter's handbook" (slides of 2017, SAND2017-8992 C). This
 page is one: what its papers found, whether it follows from the numbers that they print, and what measurements say of it. A
@@ -213,7 +216,7 @@ def main() -> None:
     parser.add_argument("results", nargs="*", type=Path)
     parser.add_argument("-o", "--output", type=Path, default=DOCS / "handbook.md")
     options = parser.parse_args()
-    options.output.write_text(text(options.results), encoding="utf-8")
+    options.output.write_text(text(options.results or MEASURED), encoding="utf-8")
 
 
 if __name__ == "__main__":
