@@ -1,6 +1,7 @@
 """Writes docs/handbook.md, what the papers found and what was measured of it: ``python docs/make_handbook.py [RESULTS ...]``.
 
-Without results it is made of those that are kept in docs/measured, archives without raw artifacts; a test holds the page to them.
+Without results it is made of those that are kept in docs/measured, archives without raw artifacts: a test holds the page to
+them.
 With results it is yours: write it elsewhere with ``-o``.
 """
 
@@ -185,12 +186,12 @@ def _measured(advice: Advice | None) -> Iterator[str]:
         yield ""
         return
     for topic in Topic:
-        rules = [rule for rule in advice.rules if rule.topic is topic]
-        if rules:
+        statements = [each for each in advice.statements if each.topic is topic]
+        if statements:
             yield f"### {TITLES[topic]}\n"
-        for rule in rules:
-            yield f"- {rule.sentence}"
-            yield from (f"  - {line}" for line in details(rule))
+        for each in statements:
+            yield f"- {each.sentence}"
+            yield from (f"  - {line}" for line in details(each))
         yield ""
     if advice.open:
         yield "### Not settled\n"

@@ -1,4 +1,4 @@
-"""docs/handbook.md is what the script makes of the printed tables and of what is kept in docs/measured: with results it has their verdicts and rules too."""
+"""docs/handbook.md is what the script makes of the printed tables and of the results that are kept for it."""
 
 from __future__ import annotations
 
