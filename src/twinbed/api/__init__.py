@@ -28,26 +28,29 @@ if TYPE_CHECKING:
 
 
 class Results:
-    """A results folder of ``twinbed run``, ``twinbed import`` or ``twinbed merge``, or an archive of one: the runs of the study
-    as it stands.
+    """A results folder of ``twinbed run``, ``twinbed import`` or ``twinbed merge``, an archive of one, or the address of what
+    ``twinbed publish`` put there: the runs of the study as it stands.
     Those of other settings, which a folder may hold as well, are left out."""
 
     def __init__(self, path: Path | str, on_progress: Callable[[int, int], None] | None = None) -> None:
         """Raises ``twinbed.TwinbedError`` where ``path`` is no results folder. ``on_progress`` is called with runs read and
         runs to read, when artifacts have to be: the first time, and after runs were added."""
         from twinbed.results.archive.unpack import folder_of
+        from twinbed.results.bucket.address import address_of
         from twinbed.results.store import Store
 
-        self._shown = Path(path)
+        self._shown = address_of(path) or Path(path)
         self.path = folder_of(self._shown)
         self._on_progress = on_progress
-        Store.open(self.path, self._shown)
+        self._opened = Store.open(self.path, self._shown)
 
     @cached_property
     def _store(self) -> Store:
         from twinbed import registry
         from twinbed.results.extract import extract
 
+        if self._opened.published:
+            return self._opened.as_it_stands()
         return extract(
             self.path, registry.PLUGINS.read, registry.PLUGINS.accompanying, self._on_progress, self._shown
         ).as_it_stands()

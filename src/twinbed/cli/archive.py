@@ -53,6 +53,8 @@ def command(
             click.echo(f"\rpacking: {done} of {total} files", err=True, nl=done == total)
 
     store = extracted(results, all_settings=True)
+    if store.published:
+        raise TwinbedError(f"{store.shown} is no folder", advice="archive the results folder that was published")
     facts: dict[tuple[str, str], list[str]] = {}
     table = store.table("facts")
     if table.num_rows:

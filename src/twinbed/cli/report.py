@@ -13,7 +13,7 @@ import click
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="File to write; - is standard output. Default: RESULTS/report.*, of an archive beside it.",
+    help="File to write; - is standard output. Default: RESULTS/report.*, of an archive beside it, of an address here.",
 )
 @click.option("--html", "style", flag_value="html", default="html", help="One self-contained page (default).")
 @click.option("--markdown", "style", flag_value="markdown", help="Markdown with GitHub's tables.")
@@ -36,11 +36,15 @@ def command(results: Path, output: Path | None, style: str, by: str | None, refe
     from twinbed.model.error import TwinbedError
     from twinbed.render.output import write
     from twinbed.report.styles import SUFFIXES, rendered
+    from twinbed.results.bucket.address import address_of
 
     tables = extracted(results, all_settings=all_settings)
     compare = registry.analysis("compare")
     to_standard = output is not None and str(output) == "-"
-    base = results / "report" if results.is_dir() else results.with_name(f"{results.stem}-report")
+    if address := address_of(results):
+        base = Path(f"{address.name}-report")
+    else:
+        base = results / "report" if results.is_dir() else results.with_name(f"{results.stem}-report")
     file = output or base.with_name(base.name + SUFFIXES[style])
     result = compare.run(tables, compare.params(by=by, reference=reference))
     text = rendered(style, tables, result, None if to_standard else file)

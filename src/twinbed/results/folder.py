@@ -20,6 +20,7 @@ from pathlib import Path
 from twinbed.model.error import TwinbedError
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
+from twinbed.results.bucket.address import address_of
 
 _LOCK = ".lock"
 _UNFINISHED = ".unfinished-"
@@ -72,6 +73,10 @@ class Folder:
     """A results folder open for writing, by one process at a time."""
 
     def __init__(self, path: Path) -> None:
+        if address := address_of(path):
+            raise ResultsUnusable(
+                f"{address}: results are made in a folder", advice=f"then `twinbed publish FOLDER {address}` puts them there"
+            )
         self.path = path.absolute()
         self.runs = self.path / "runs"
         self.links = self.path / "links"

@@ -1,16 +1,14 @@
-"""Opens a results folder: the study's outline, planned runs, run records, and the extracted tables.
+"""Opens results, a folder's or published ones: the study's outline, planned runs, run records, and the extracted tables.
 
-Knows no plugin.  Reads ``study.json``, ``looks.json``, ``study.yaml``, ``links/<cell>.json``, ``runs/<id>/run.json`` and
-``tables/<name>/part-<id>.parquet``; writes nothing.  A part counts only when it is listed by the file of the same name under
-``tables/runs``, which is written last.
-A folder below ``runs`` without a ``run.json``, or with a name that starts with a dot, is a run that never finished.
+Knows no plugin, and writes nothing.  Of a folder it reads ``study.json``, ``looks.json``, ``study.yaml``,
+``links/<cell>.json``, ``runs/<id>/run.json`` and ``tables/<name>/part-<id>.parquet``.  A folder below ``runs`` without a
+``run.json``, or with a name that starts with a dot, is a run that never finished.
 """
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import json
-import os
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +22,8 @@ from twinbed.model.interim import InterimAnalyses
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
 from twinbed.model.tables import Outline, Planned, StudyDocument
+from twinbed.results.bucket.address import Address, address_of
+from twinbed.results.source import FolderSource, Source, without
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,8 +49,10 @@ class Store:
     """An opened results folder. ``digests`` maps a run's id to the hash of its ``run.json``."""
 
     path: Path
+    """The folder, or the address of what was published."""
     shown: Path
     """As the user knows it: where it was unpacked from an archive, the archive."""
+    source: Source
     outline: Outline
     planned: tuple[Planned, ...]
     records: tuple[Record, ...]
@@ -62,29 +64,26 @@ class Store:
 
     @classmethod
     def open(cls, path: Path, shown: Path | None = None) -> Store:
-        """``shown`` is the archive that ``path`` was unpacked from, if it was, for messages to name.
+        """``path`` is a folder, or the address of what was published. ``shown`` is the archive that it was unpacked from, if it
+        was, for messages to name.
 
         Raises StoreError where ``path`` is not a results folder or its study.json cannot be read.
         """
-        runs = path / "runs"
-        shown = shown or path
-        if path.is_file():
-            raise StoreError(f"{path} is no archive, or not all of one", advice="get it again, or give a results folder")
-        if not path.is_dir():
-            raise StoreError(f"{path}: no such folder", advice="give the results folder that `twinbed run` named")
-        if not any(runs.glob("*")) and not (path / "study.json").is_file():
-            raise StoreError(
-                f"{shown} has no runs and no study.json: it is not a results folder",
-                advice="give the results folder that `twinbed run` named",
-            )
-        study = _study(path, shown)
-        records, digests, cautions = _records(runs)
-        link_checks = _link_checks(path / "links", cautions)
+        if address := address_of(path):
+            path = shown = address
+            source = _published(address)
+        else:
+            shown = shown or path
+            source = _folder(path, shown)
+        study = _study(source, path, shown)
+        records, digests, cautions = source.catalogue()
+        link_checks = _link_checks(source, path, cautions)
         return cls(
             path=path,
             shown=shown,
-            outline=_outline(path, shown, study, records),
-            planned=tuple(_planned(path, shown, study)),
+            source=source,
+            outline=_outline(source, path, shown, study, records),
+            planned=tuple(source.planned() or _planned(path, shown, study)),
             records=tuple(sorted(records, key=lambda record: (record.position, record.id))),
             digests=digests,
             cautions=tuple(cautions),
@@ -92,27 +91,26 @@ class Store:
         )
 
     @property
+    def published(self) -> bool:
+        """Whether there is no folder: what was published has tables, but no artifacts to read."""
+        return isinstance(self.path, Address)
+
+    @property
     def frozen(self) -> bool:
         """Whether the tables are to be taken as they are, since what they were made from is not there."""
-        return (self.path / FROZEN).is_file()
-
-    def parts(self) -> tuple[str, ...]:
-        """File names of the committed parts."""
-        return tuple(sorted(file.name for file in (self.path / "tables" / "runs").glob("part-*.parquet")))
+        return self.published or (self.path / FROZEN).is_file()
 
     def names(self) -> tuple[str, ...]:
         """Names of the tables that there are."""
-        folder = self.path / "tables"
-        return tuple(sorted(entry.name for entry in folder.iterdir() if entry.is_dir())) if folder.is_dir() else ()
+        return tuple(self.source.tables())
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """All committed parts of a table, one below the other; an empty table without columns where there are none."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        files = [self.path / "tables" / name / part for part in self.parts()]
         try:
-            parts = [pq.ParquetFile(file).read(columns=columns) for file in files if file.is_file()]
+            parts = [pq.ParquetFile(file).read(columns=columns) for file in self.source.parts(name)]
             return pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({})
         except (OSError, pa.ArrowException) as error:
             raise StoreError(
@@ -155,16 +153,37 @@ class Store:
         return tuple(run for run in self.planned if run.id not in made)
 
 
+def _folder(path: Path, shown: Path) -> Source:
+    if path.is_file():
+        raise StoreError(f"{path} is no archive, or not all of one", advice="get it again, or give a results folder")
+    if not path.is_dir():
+        raise StoreError(f"{path}: no such folder", advice="give the results folder that `twinbed run` named")
+    if not any((path / "runs").glob("*")) and not (path / "study.json").is_file():
+        raise StoreError(
+            f"{shown} has no runs and no study.json: it is not a results folder",
+            advice="give the results folder that `twinbed run` named",
+        )
+    return FolderSource(path)
+
+
+def _published(address: Address) -> Source:
+    from twinbed.results.bucket.source import BucketSource
+
+    return BucketSource(address)
+
+
 def _mend(path: Path, shown: Path, text: str) -> str:
-    """The advice for a folder; what was unpacked from an archive is not the reader's to mend."""
+    """The advice for a folder; what was unpacked from an archive, or published, is not the reader's to mend."""
+    if isinstance(path, Address):
+        return "publish it again to another prefix"
     return text if path == shown else "get the archive again, or have the results archived anew"
 
 
-def _study(path: Path, shown: Path) -> StudyDocument:
+def _study(source: Source, path: Path, shown: Path) -> StudyDocument:
     file = shown / "study.json"
     advice = _mend(path, shown, "`twinbed run` writes it anew from the study file")
     try:
-        data = json.loads((path / "study.json").read_bytes())
+        data = json.loads(source.read("study.json"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
@@ -177,13 +196,13 @@ def _study(path: Path, shown: Path) -> StudyDocument:
     return cast(StudyDocument, data)
 
 
-def _outline(path: Path, shown: Path, study: StudyDocument, records: Sequence[Record]) -> Outline:
+def _outline(source: Source, path: Path, shown: Path, study: StudyDocument, records: Sequence[Record]) -> Outline:
     factors = study.get("factors")
     testbeds = list(study.get("testbeds") or (factors.get("testbed") if isinstance(factors, dict) else None) or ())
     testbeds += sorted({testbed_of(record) for record in records} - set(testbeds))
-    source = study.get("source") or ""
-    if (path / "study.yaml").is_file():
-        source = (path / "study.yaml").read_text(encoding="utf-8", errors="replace")
+    text = study.get("source") or ""
+    with contextlib.suppress(FileNotFoundError, IsADirectoryError):
+        text = source.read("study.yaml").decode(errors="replace")
     defaults = Outline("", (), None)
     return Outline(
         name=study.get("study") or path.name,
@@ -192,24 +211,23 @@ def _outline(path: Path, shown: Path, study: StudyDocument, records: Sequence[Re
         margin=_number(study.get("margin"), defaults.margin),
         confidence=_number(study.get("confidence"), defaults.confidence),
         seed=study.get("seed"),
-        source=source,
+        source=text,
         data=study,
-        interim=_interim(path, shown, study),
+        interim=_interim(source, path, shown, study),
     )
 
 
-def _interim(path: Path, shown: Path, study: StudyDocument) -> InterimAnalyses | None:
+def _interim(source: Source, path: Path, shown: Path, study: StudyDocument) -> InterimAnalyses | None:
     """The interim analyses of a study that goes on until it is decided."""
     until = study.get("replicates")
     if not isinstance(until, dict):
         return None
-    file = path / INTERIM_FILE
     try:
-        return (
-            InterimAnalyses.from_json(json.loads(file.read_bytes()))
-            if file.is_file()
-            else InterimAnalyses(until["least"], until["most"])
-        )
+        try:
+            taken = source.read(INTERIM_FILE)
+        except FileNotFoundError:
+            return InterimAnalyses(until["least"], until["most"])
+        return InterimAnalyses.from_json(json.loads(taken))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"{shown / INTERIM_FILE} cannot be read: {error}",
@@ -237,53 +255,14 @@ def _planned(path: Path, shown: Path, study: StudyDocument) -> Iterator[Planned]
         ) from error
 
 
-def _link_checks(folder: Path, cautions: list[Caution]) -> tuple[LinkCheck, ...]:
+def _link_checks(source: Source, path: Path, cautions: list[Caution]) -> tuple[LinkCheck, ...]:
     """One that cannot be read is left out, with a caution, which names it from the results on: wherever they lie, their page is
     the same."""
     checks = []
-    for file in sorted(folder.glob("*.json")):
+    for name in source.link_checks():
         try:
-            checks.append(LinkCheck.from_json(json.loads(file.read_bytes())))
+            checks.append(LinkCheck.from_json(json.loads(source.read(name))))
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            problem = f"{folder.name}/{file.name}: {type(error).__name__}: {_without(error, file)}"
+            problem = f"{name}: {type(error).__name__}: {without(error, path / name)}"
             cautions.append(Caution(Kind.UNREADABLE, f"{problem}; this link check is left out"))
     return tuple(checks)
-
-
-def _without(error: Exception, file: Path | str) -> str:
-    """What an error says, but for the file's name."""
-    return str(error).removesuffix(f": {str(file)!r}")
-
-
-def _plainly(file: str, flags: int) -> int:
-    """Opens what may be a stranger's: no link is followed, no named pipe waited for."""
-    return os.open(file, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
-
-
-def _records(runs: Path) -> tuple[list[Record], dict[str, str], list[Caution]]:
-    records: list[Record] = []
-    digests: dict[str, str] = {}
-    cautions: list[Caution] = []
-    root = str(runs)
-    for name in sorted(os.listdir(root)) if runs.is_dir() else ():  # noqa: PTH208 -- a Path for each of 10,000 costs more than reading it
-        if name.startswith("."):
-            continue
-        file = f"{root}/{name}/run.json"
-        try:
-            with open(file, "rb", opener=_plainly) as stream:
-                text = stream.read()
-            record = Record.from_json(json.loads(text))
-            testbed_of(record)
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            problem = f"runs/{name}/run.json: {type(error).__name__}: {_without(error, file)}"
-            cautions.append(Caution(Kind.UNREADABLE, f"{problem}; this run is left out", name))
-            continue
-        if record.id != name:
-            problem = f"runs/{name}/run.json says it is run {record.id}"
-            cautions.append(Caution(Kind.UNREADABLE, f"{problem}; this run is left out", name))
-            continue
-        records.append(record)
-        digests[name] = hashlib.blake2b(text, digest_size=16).hexdigest()
-    return records, digests, cautions

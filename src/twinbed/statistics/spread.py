@@ -33,7 +33,8 @@ def brown_forsythe(values: Sequence[float], reference: Sequence[float]) -> float
     """Two-sided p-value that both samples spread alike; None for fewer than LEAST_TEST values, or where neither varies."""
     if min(len(values), len(reference)) < LEAST_TEST or not (varies(values) or varies(reference)):
         return None
-    groups = [[abs(value - median(group)) for value in group] for group in (values, reference)]
+    samples = ((median(group), group) for group in (values, reference))
+    groups = [[abs(value - middle) for value in group] for middle, group in samples]
     total, grand = sum(map(len, groups)), fmean([value for group in groups for value in group])
     between = sum(len(group) * (fmean(group) - grand) ** 2 for group in groups)
     within = sum((len(group) - 1) * variance(group) for group in groups)

@@ -5,20 +5,27 @@ runs of one cell are compared with each other, so that effects of levels cancel;
 falling pairs.  It is exact where no values are tied and there are at most EXACT pairs, else normal with the variance corrected
 for ties, and for continuity.  The size is Sen's slope (1968, J. Am. Stat. Assoc. 63:1379), the median of all pairs' slopes, of
 the values as given: for logarithms it is a relative drift for each run. The test assumes that runs are independent except for
-the drift.
+the drift.  Beyond MOST_PAIRS pairs the median is that of DRAWN_PAIRS of them, drawn with a fixed seed: its rank among all is
+off by 0.0002 of their number (standard error), which for so many is less than what the runs leave open.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 EXACT = 2000
+MOST_PAIRS = 2**25
+"""Of which all slopes are looked at: 256 MiB of them."""
+DRAWN_PAIRS = 2**22
+Slopes = NDArray[np.float64]
 Series = Sequence[tuple[float, float]]
 """The runs of one cell: (position in the order of runs, value)."""
 
@@ -39,13 +46,45 @@ def trend(cells: Sequence[Series]) -> Trend | None:
     cells = [sorted(cell) for cell in cells if len(cell) > 1]
     if not cells:
         return None
-    slopes, rising = [], 0
+    pairs = sum(len(cell) * (len(cell) - 1) // 2 for cell in cells)
+    rising = sum(_rising([value for _at, value in cell]) for cell in cells)
+    slopes = _all_slopes(cells, pairs) if pairs <= MOST_PAIRS else _some_slopes(cells)
+    return Trend(pairs, rising, float(np.median(slopes, overwrite_input=True)), _p_value(cells, pairs, rising))
+
+
+def _rising(values: Sequence[float]) -> int:
+    """Pairs of values, in their order, of which the second is larger, less those of which it is smaller."""
+    rising, before = 0, list[float]()
+    for value in values:
+        below = bisect_left(before, value)
+        above = len(before) - bisect_right(before, value, lo=below)
+        rising += below - above
+        before.insert(below, value)
+    return rising
+
+
+def _all_slopes(cells: Sequence[Series], pairs: int) -> Slopes:
+    slopes, filled = np.empty(pairs), 0
     for cell in cells:
-        for index, (at, value) in enumerate(cell):
-            for later, after in cell[index + 1 :]:
-                slopes.append((after - value) / (later - at))
-                rising += (after > value) - (after < value)
-    return Trend(len(slopes), rising, median(slopes), _p_value(cells, len(slopes), rising))
+        at, values = np.array(cell, dtype=np.float64).T
+        for index in range(len(cell) - 1):
+            to = filled + len(cell) - 1 - index
+            np.divide(values[index + 1 :] - values[index], at[index + 1 :] - at[index], out=slopes[filled:to])
+            filled = to
+    return slopes
+
+
+def _some_slopes(cells: Sequence[Series]) -> Slopes:
+    noise = np.random.default_rng(0)
+    sizes = np.array([len(cell) for cell in cells])
+    pairs = sizes * (sizes - 1.0)
+    slopes = []
+    for cell, drawn in zip(cells, noise.multinomial(DRAWN_PAIRS, pairs / pairs.sum()), strict=True):
+        at, values = np.array(cell, dtype=np.float64).T
+        one, other = noise.integers(len(cell), size=drawn), noise.integers(len(cell) - 1, size=drawn)
+        other += other >= one
+        slopes.append((values[other] - values[one]) / (at[other] - at[one]))
+    return np.concatenate(slopes)
 
 
 def _p_value(cells: Sequence[Series], pairs: int, rising: int) -> float:

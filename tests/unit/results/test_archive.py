@@ -191,7 +191,7 @@ def test_an_archive_without_artifacts_is_archived_again_as_it_is_and_is_not_merg
     assert again.read_bytes() == small.read_bytes()
     assert tb.open(again).metrics("requests_per_second")["value"].null_count == 0
     assert run(["merge", str(small), str(results), "-o", str(tmp_path / "both")]) == 2
-    assert "http was archived without its artifacts" in capsys.readouterr().err
+    assert "http is here without its artifacts" in capsys.readouterr().err
     assert not (tmp_path / "both").exists()
 
 

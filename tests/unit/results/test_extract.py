@@ -348,7 +348,10 @@ def test_what_a_killed_writer_leaves_is_cleared_away(tmp_path: Path, table: str)
     write_run(tmp_path, "one", {"testbed": "one"}, 9, ANSWER)
     store = extract(tmp_path, {"planted": planted}, {})
     assert expected.items() < values(store).items()
-    assert {file.name for file in tables.rglob("*") if file.is_file()} == {".lock", *store.parts()}
+    assert {file.name for file in tables.rglob("*") if file.is_file()} == {
+        ".lock",
+        *(part.name for part in store.source.parts("runs")),
+    }
 
 
 def test_a_part_that_is_cut_short_is_read_anew(tmp_path: Path) -> None:
@@ -368,7 +371,7 @@ def test_batches_and_threads_change_nothing(tmp_path: Path, monkeypatch: pytest.
     store = extract(many, {"planted": planted}, {}, lambda done, total: steps.append((done, total)))
     assert values(store) == expected
     assert steps == [(3, 7), (6, 7), (7, 7)]
-    assert len(store.parts()) == 3
+    assert len(store.source.parts("runs")) == 3
 
 
 def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -436,7 +439,7 @@ def test_tables_are_the_same_bytes_whatever_reads_them_and_dies(tmp_path: Path, 
     extract(many, {"planted": planted}, {}, kill, executor=Processes(2))
     assert len(killed) == 2
     assert files_below(one / "tables") == files_below(many / "tables")
-    assert len(extract(many, {"planted": planted}, {}).parts()) == 8
+    assert len(extract(many, {"planted": planted}, {}).source.parts("runs")) == 8
 
 
 def files_below(folder: Path) -> dict[str, bytes]:

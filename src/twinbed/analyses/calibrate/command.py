@@ -126,7 +126,7 @@ def _save(found: Calibrations, results: Path, output: Path | None) -> Path:
     from twinbed.render.output import write as write_file
 
     if output is None and not results.is_dir():
-        raise TwinbedError(f"{results} is an archive", advice="-o FILE says where the calibration goes")
+        raise TwinbedError(f"{results} is no folder", advice="-o FILE says where the calibration goes")
     file = output or results / FOLDER / file_name(found)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

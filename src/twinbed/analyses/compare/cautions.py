@@ -12,7 +12,7 @@ from twinbed.model.caution import Caution, Kind, counted
 from twinbed.model.record import Record
 from twinbed.model.run import Status, level_text
 from twinbed.model.tables import Tables
-from twinbed.observations.samples import CellRuns, Samples, cell_of
+from twinbed.observations.samples import CellRuns, Named, Samples, texts
 from twinbed.observations.suspicion import suspicion
 
 Carried = Mapping[str, Sequence[tuple[Kind, str]]]
@@ -105,17 +105,18 @@ def _values_text(what: str, values: frozenset[str]) -> str:
 def residue(tables: Tables, sessions: str | None = None) -> Residue:
     """Settings and facts of a testbed that differ between the replicates of one cell."""
     cells: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    name_of = Named(sessions)
     for record in tables.records:
-        cells[str(record.settings["testbed"]["name"]), cell_of(record.levels, sessions)[0]].append(record)
+        cells[str(record.settings["testbed"]["name"]), name_of(record.levels)[0]].append(record)
     varying: dict[tuple[str, str], dict[str, frozenset[str]]] = defaultdict(dict)
     for cell, records in cells.items():
         if len({record.cell for record in records}) > 1:
-            varying[cell] |= _varying([record.settings for record in records])
+            varying[cell] |= _varying(list({id(record.settings): record.settings for record in records}.values()))
     cell_of_run = {record.id: cell for cell, records in cells.items() for record in records}
     table = tables.table("facts")
     if table.num_rows:
         facts: dict[tuple[tuple[str, str], str, str], set[str]] = defaultdict(set)
-        rows = zip(*(table[name].to_pylist() for name in ("run", "place", "fact", "value")), strict=True)
+        rows = zip(*(texts(table[name]) for name in ("run", "place", "fact", "value")), strict=True)
         for run, place, fact, value in rows:
             if run in cell_of_run:
                 facts[cell_of_run[run], place, fact].add(value)
@@ -149,7 +150,9 @@ def _circumstances_of(
     records: Sequence[Record], circumstances: Mapping[str, Mapping[str, str]], by: str
 ) -> Mapping[str, set[str]]:
     """What all runs of a cell know of how they were measured -> the values; without the factor that is compared, ``by``."""
-    each = [_of_measuring(record, circumstances, by) for record in records]
+    # Settings that runs share, as those of a catalogue are, are looked at once.
+    once = records if circumstances else list({id(record.settings): record for record in records}.values())
+    each = [_of_measuring(record, circumstances, by) for record in once]
     return {what: {one[what] for one in each} for what in each[0] if all(what in one for one in each)}
 
 

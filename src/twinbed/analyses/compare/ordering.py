@@ -59,9 +59,12 @@ def _ordering(samples: Samples, key: Key, places: Mapping[str, _Place]) -> Itera
     if not any(_varying(rows) for rows in cells.values()):
         return
     drifts = tuple(each for testbed in samples.testbeds for each in _drift(testbed, cells, residuals, relative))
-    blocks = sorted({each.block for each in residuals})
+    in_block: dict[int, list[float]] = defaultdict(list)
+    for each in residuals:
+        in_block[each.block].append(each.value)
+    blocks = sorted(in_block)
     test = block_effect(_rows(cells, blocks)) if _contiguous(residuals) else None
-    means = {block: fmean(each.value for each in residuals if each.block == block) for block in blocks}
+    means = {block: fmean(values) for block, values in in_block.items()}
     farthest = max(blocks, key=lambda block: abs(means[block])) if test else None
     if drifts:
         yield Ordering(

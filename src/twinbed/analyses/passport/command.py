@@ -87,7 +87,7 @@ def _opened(inputs: Inputs, side: str) -> tuple[Tables, str | None]:
     if Path(side).exists():
         return inputs.tables(Path(side)), None
     path, colon, testbed = side.rpartition(":")
-    if not colon:
+    if not colon or testbed.startswith("/"):  # the colon of an address is no testbed's
         return inputs.tables(Path(side)), None
     store = inputs.tables(Path(path))
     if testbed not in store.outline.testbeds:

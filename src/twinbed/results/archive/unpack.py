@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from twinbed.hosts import scratch
 from twinbed.model.error import TwinbedError
 from twinbed.results.archive.layout import CHECKSUMS, METADATA
+from twinbed.results.bucket.address import address_of
 
 MOST_FILES = 1_000_000
 MOST_BYTES = 2**40
@@ -62,8 +63,8 @@ def unpack(file: Path, folder: Path) -> None:
 
 
 def is_results(path: Path) -> bool:
-    """A folder, or an archive of one; whether there are results in it is seen when it is opened."""
-    return path.is_dir() or is_archive(path)
+    """A folder, an archive of one, or an address; whether there are results there is seen when it is opened."""
+    return path.is_dir() or is_archive(path) or address_of(path) is not None
 
 
 def folder_of(path: Path) -> Path:

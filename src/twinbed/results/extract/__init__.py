@@ -115,7 +115,7 @@ def _update(
             on_progress(done, len(todo))
 
 
-def _refuse_strange(run: Path) -> None:
+def refuse_strange(run: Path) -> None:
     """Results may be a stranger's. A link may lead to any file of this machine, a named pipe has no end: nothing of such a run
     is read. Raises StoreError."""
     for root, folders, files in os.walk(run):
@@ -187,7 +187,7 @@ def _read(batch: _Batch) -> Part:
     from twinbed.results.extract.parts import part_of
 
     for job in batch.jobs:
-        _refuse_strange(job.folder)
+        refuse_strange(job.folder)
     return part_of(list(_rows(batch.jobs, batch.plugins)))
 
 

@@ -88,8 +88,8 @@ def refuse_without_artifacts(of: Sequence[Source]) -> None:
     for source in of:
         if source.store.frozen:
             raise TwinbedError(
-                f"{source.name} was archived without its artifacts, of which the tables of all together would be made",
-                advice="merge the results themselves, or an archive with artifacts; `twinbed export --metrics` has values",
+                f"{source.name} is here without its artifacts, of which the tables of all together would be made",
+                advice="merge the results themselves, or archives with artifacts; `twinbed export --metrics` has values",
             )
 
 

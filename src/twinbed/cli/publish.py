@@ -1,0 +1,49 @@
+"""`twinbed publish`: results into a bucket, where others read them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from twinbed.contracts import exit_codes as codes
+
+
+@click.command(name="publish")
+@click.argument("results", type=click.Path(path_type=Path))
+@click.argument("address", metavar="ADDRESS")
+@click.option("--raw/--no-raw", default=True, show_default=True, help="With the raw artifacts, one object a run.")
+def command(results: Path, address: str, raw: bool) -> int:
+    """Put RESULTS to ADDRESS: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, or file:///FOLDER.
+
+    Doing it again adds what is new. The commands that read results read the address as well, without the artifacts:
+    `twinbed compare s3://BUCKET/PREFIX`. Whoever reads meanwhile sees all of it or nothing.
+
+    \b
+    Examples:
+      twinbed publish results/quickstart s3://lab/quickstart
+      twinbed publish results/quickstart file:///srv/results/quickstart --no-raw      tables and settings alone
+    """
+    import twinbed
+    from twinbed.cli.envelope import tell
+    from twinbed.cli.extraction import extracted
+    from twinbed.model.error import TwinbedError
+    from twinbed.results.bucket.address import address_of
+    from twinbed.results.bucket.publish import Publisher
+
+    to = address_of(address)
+    if to is None:
+        raise TwinbedError(f"{address} is no address", advice="such as s3://BUCKET/PREFIX or file:///FOLDER")
+    if there := address_of(results):
+        raise TwinbedError(f"{there} is published already", advice="give the results folder")
+
+    def progress(done: int, total: int) -> None:
+        if sys.stderr.isatty():
+            click.echo(f"\rpublishing: {done} of {total} runs", err=True, nl=done == total)
+
+    store = extracted(results, all_settings=True)
+    done = Publisher(store, to, twinbed.__version__, raw=raw, on_progress=progress).publish()
+    tell({"published": str(to), "snapshot": done.snapshot, "runs": done.runs, "added": done.added, "bytes": done.bytes})
+    click.echo(f"{to}: {done.added} runs added, {done.runs} there (snapshot {done.snapshot}); {done.bytes:,} bytes sent")
+    return codes.DONE

@@ -1,0 +1,294 @@
+"""Puts the runs of a folder that are not there yet into a bucket, and makes them count by one put on condition.
+
+What is put before that put counts for nothing: a publisher that is killed leaves objects that no snapshot names.  Of two that
+publish at once, one finds its number taken, looks again, and adds what is still new.  Nothing is ever changed or removed, so
+that whoever reads meanwhile has a whole snapshot.
+
+Batches are put together as counters carry: when a batch is not smaller than the one before it, both become one, so that n runs
+are in at most log2(n) + 1 batches, and each is rewritten as often at most.
+"""
+
+from __future__ import annotations
+
+import json
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from twinbed.model.record import Record
+from twinbed.model.run import Status
+from twinbed.results.bucket.address import Address
+from twinbed.results.bucket.objects import BucketError, Objects, Stored
+from twinbed.results.bucket.snapshot import Batch, Snapshot, latest
+from twinbed.results.catalogue import Entry, planned_table, table_of
+from twinbed.results.extract import refuse_strange
+from twinbed.results.store import Store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+OBJECT_BYTES = 32 * 2**20
+"""An object of a table that is as large is not put together with others, and a larger one is begun anew."""
+MOST_RUNS = 2**18
+"""A batch with as many is not put together with others: what is read and written at once stays small."""
+_ROWS = 2**17
+"""Rows of a table that are written at once."""
+_RECORDS = 10_000
+"""Records that are written as columns at once."""
+_TRIES = 30
+_ONE_STUDY = ("study.json", "study.yaml", "looks.json")
+"""Files that say what all runs are of."""
+
+
+class PublishRefused(BucketError):
+    """What is there and what would be put there do not go together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What publishing came to: the snapshot that counts now, and its runs, of which ``added`` were not there before."""
+
+    snapshot: int
+    runs: int
+    added: int
+    bytes: int
+    """Put there, of all kinds."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    digest: str
+    key: str
+    status: str
+
+
+class Publisher:
+    """Publishes a folder, whose tables are up to date, to an address. ``raw``: with the artifacts of its runs."""
+
+    def __init__(
+        self,
+        store: Store,
+        address: Address,
+        version: str,
+        *,
+        raw: bool,
+        on_progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> None:
+        self._store = store
+        self._objects = Objects(address)
+        self._version = version
+        self._raw = raw and not store.frozen
+        self._on_progress = on_progress
+        self._bytes = 0
+        self._raw_of: dict[str, str] = {}
+        """Run -> the object with its artifacts, of those that were put."""
+
+    def publish(self) -> Published:
+        """Raises BucketError, PublishRefused where other results are there."""
+        keys = self._keys()
+        files = {name: self._put(content) for name, content in self._files()}
+        planned = self._put(_parquet(planned_table(self._store.planned))) if self._store.planned else None
+        for _ in range(_TRIES):
+            before = latest(self._objects) or Snapshot(0, self._version, {}, None, ())
+            there = self._there(before)
+            self._refuse_others(before, there, files, planned)
+            new = self._new(there, keys)
+            if not new and before.number and {**before.files, **files} == before.files and planned == before.planned:
+                return Published(before.number, before.runs, 0, self._bytes)
+            batches = self._with(before.batches, there, new, keys)
+            after = Snapshot(before.number + 1, self._version, {**before.files, **files}, planned, batches)
+            if after.put(self._objects):
+                return Published(after.number, after.runs, after.runs - before.runs, self._bytes)
+        raise BucketError(f"{self._objects.address}: others published there at every try", advice="try again later")
+
+    def _keys(self) -> Mapping[str, str]:
+        """Run -> the key of its rows in tables."""
+        table = self._store.table("runs", ["run", "key"])
+        return dict(zip(table["run"].to_pylist(), table["key"].to_pylist(), strict=True)) if table.num_rows else {}
+
+    def _there(self, snapshot: Snapshot) -> list[dict[str, _Known]]:
+        """The runs of each batch."""
+        found = []
+        for batch in snapshot.batches:
+            columns = ["run", "digest", "key", "status"]
+            table = _table(self._objects.checked(batch.catalogue), columns)
+            rows = zip(*(table[name].to_pylist() for name in columns), strict=True)
+            found.append({run: _Known(*known) for run, *known in rows})
+        return found
+
+    def _refuse_others(
+        self, before: Snapshot, there: Sequence[Mapping[str, _Known]], files: Mapping[str, Stored], planned: Stored | None
+    ) -> None:
+        known = {run: each for batch in there for run, each in batch.items()}
+        own = self._store.digests
+        missing = known.keys() - own.keys()
+        one_study = {"the planned runs": (before.planned, planned)}
+        one_study |= {name: (before.files.get(name), files.get(name)) for name in _ONE_STUDY}
+        changed = [name for name, (one, other) in one_study.items() if one != other]
+        if changed and missing:
+            raise PublishRefused(
+                f"{self._objects.address} has {len(missing)} runs that {self._store.shown} has not, and {changed[0]} differ",
+                advice="publish to another prefix, or merge both results and publish those",
+            )
+        for run in sorted(known.keys() & own.keys()):
+            if known[run].digest != own[run] and known[run].status == Status.COMPLETE:
+                raise PublishRefused(
+                    f"{self._objects.address} has a complete run {run} that is another than the one in {self._store.shown}",
+                    advice="publish to another prefix",
+                )
+
+    def _new(self, there: Sequence[Mapping[str, _Known]], keys: Mapping[str, str]) -> set[str]:
+        """Runs that are not there, or were made or read again since."""
+        known = {run: (each.digest, each.key) for batch in there for run, each in batch.items()}
+        return {run for run, digest in self._store.digests.items() if known.get(run) != (digest, keys.get(run, ""))}
+
+    def _files(self) -> Iterator[tuple[str, bytes]]:
+        """The planned runs of study.json are a table of their own: there may be a million."""
+        source = self._store.source
+        for name in (*_ONE_STUDY, *source.link_checks()):
+            try:
+                content = source.read(name)
+            except FileNotFoundError:
+                continue
+            if name == "study.json" and self._store.planned:
+                rest = {key: value for key, value in json.loads(content).items() if key != "runs"}
+                content = f"{json.dumps(rest, indent=1)}\n".encode()
+            yield name, content
+
+    def _with(
+        self, before: Sequence[Batch], there: Sequence[Mapping[str, _Known]], new: set[str], keys: Mapping[str, str]
+    ) -> list[Batch]:
+        """The batches with one more, put together as it carries; runs that were made again are taken out of older ones."""
+        batches = []
+        for batch, runs in zip(before, there, strict=True):
+            if again := new & runs.keys():
+                batch = self._put_together([batch], runs.keys() - again)
+            if batch.runs:
+                batches.append(batch)
+        if new:
+            batches.append(self._batch(new, keys))
+        while len(batches) > 1 and MOST_RUNS > batches[-1].runs >= batches[-2].runs:
+            last = batches.pop()
+            batches.append(self._put_together([batches.pop(), last]))
+        return batches
+
+    def _batch(self, new: set[str], keys: Mapping[str, str]) -> Batch:
+        import pyarrow as pa
+
+        records = [record for record in self._store.records if record.id in new]
+        catalogue = []
+        for begin in range(0, len(records), _RECORDS):
+            of = records[begin : begin + _RECORDS]
+            catalogue.append(table_of([self._entry(record, keys.get(record.id, "")) for record in of]))
+            self._on_progress(begin + len(of), len(records))
+        wanted = pa.array(sorted(new), pa.string())
+        tables = {name: self._rows(map(_opened, self._store.source.parts(name)), wanted) for name in self._store.names()}
+        stored = self._put(_parquet(pa.concat_tables(catalogue)))
+        return Batch(len(records), stored, tables)
+
+    def _entry(self, record: Record, key: str) -> Entry:
+        return Entry(record, self._store.digests[record.id], key, self._artifacts(record.id))
+
+    def _artifacts(self, run: str) -> str | None:
+        if not self._raw:
+            return None
+        if run not in self._raw_of:
+            with tempfile.NamedTemporaryFile() as file:
+                _pack(self._store.path / "runs" / run, file.name)
+                stored = self._objects.put_file(Path(file.name))
+            self._bytes += stored.bytes
+            self._raw_of[run] = stored.name
+        return self._raw_of[run]
+
+    def _put_together(self, batches: Sequence[Batch], keep: Iterable[str] | None = None) -> Batch:
+        """One batch of several, or what is kept of one. Large objects stay as they are, where nothing is taken out."""
+        import pyarrow as pa
+
+        wanted = None if keep is None else pa.array(sorted(keep), pa.string())
+        catalogue = pa.concat_tables([_kept(_table(self._objects.checked(each.catalogue)), wanted) for each in batches])
+        tables: dict[str, Sequence[Stored]] = {}
+        for name in sorted({name for each in batches for name in each.tables}):
+            stored = [one for each in batches for one in each.tables.get(name, ())]
+            large = [one for one in stored if wanted is None and one.bytes >= OBJECT_BYTES]
+            small = [one for one in stored if one not in large]
+            rows = self._rows((_opened(pa.BufferReader(self._objects.checked(one))) for one in small), wanted)
+            tables[name] = [*large, *rows]
+        return Batch(catalogue.num_rows, self._put(_parquet(catalogue)), tables)
+
+    def _rows(self, parts: Iterable[pa.parquet.ParquetFile], wanted: pa.Array | None) -> list[Stored]:
+        """The rows of these runs, as objects of about OBJECT_BYTES; a part of other columns begins another one. Where there is
+        none, an object without rows says which columns there are."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        stored: list[Stored] = []
+        sink, writer, schema = pa.BufferOutputStream(), None, None
+        for part in parts:
+            schema = schema or part.schema_arrow
+            for rows in (_kept(pa.Table.from_batches([batch]), wanted) for batch in part.iter_batches(_ROWS)):
+                if not rows.num_rows:
+                    continue
+                if writer is not None and (sink.tell() >= OBJECT_BYTES or writer.schema != rows.schema):
+                    writer.close()
+                    stored.append(self._put(sink.getvalue()))
+                    sink, writer = pa.BufferOutputStream(), None
+                writer = writer or pq.ParquetWriter(sink, rows.schema, compression="zstd")
+                writer.write_table(rows)
+        if writer is not None:
+            writer.close()
+            stored.append(self._put(sink.getvalue()))
+        elif schema is not None:
+            stored.append(self._put(_parquet(schema.empty_table())))
+        return stored
+
+    def _put(self, content: bytes | pa.Buffer) -> Stored:
+        stored = self._objects.put(memoryview(content).cast("B"))
+        self._bytes += stored.bytes
+        return stored
+
+
+def _opened(part: object) -> pa.parquet.ParquetFile:
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(part)
+
+
+def _table(content: memoryview, columns: Sequence[str] | None = None) -> pa.Table:
+    import pyarrow as pa
+
+    return _opened(pa.BufferReader(content)).read(columns=columns)
+
+
+def _kept(table: pa.Table, wanted: pa.Array | None) -> pa.Table:
+    import pyarrow.compute as pc
+
+    return table if wanted is None else table.filter(pc.is_in(table["run"], wanted))
+
+
+def _parquet(table: pa.Table) -> pa.Buffer:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    return sink.getvalue()
+
+
+def _pack(run: Path, file: str) -> None:
+    """A run's folder as a compressed tar file, the same bytes for the same files. Raises StoreError where it has a link."""
+    import pyarrow as pa
+
+    refuse_strange(run)
+    with (
+        pa.OSFile(file, "wb") as sink,
+        pa.CompressedOutputStream(sink, "zstd") as stream,
+        tarfile.open(fileobj=stream, mode="w|") as archive,
+    ):
+        for path in sorted(path for path in run.rglob("*") if path.is_file()):
+            entry = tarfile.TarInfo(path.relative_to(run).as_posix())
+            entry.size = path.stat().st_size
+            with path.open("rb") as content:
+                archive.addfile(entry, content)

@@ -1,0 +1,96 @@
+"""Published results as a source: one snapshot of them, for as long as it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeVar
+
+from twinbed.model.record import Record
+from twinbed.model.tables import Planned
+from twinbed.results.bucket.address import Address
+from twinbed.results.bucket.objects import BucketError, Objects, Stored
+from twinbed.results.bucket.snapshot import Snapshot, latest
+from twinbed.results.catalogue import READ, planned_of, records_of
+from twinbed.results.source import Catalogue
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_AT_ONCE = 8
+"""Objects asked for at the same time: most of the time goes by waiting for answers."""
+T = TypeVar("T")
+
+
+class BucketSource:
+    """What was published at an address. Every method raises BucketError where something cannot be read."""
+
+    def __init__(self, address: Address) -> None:
+        """Raises BucketError where nothing was published."""
+        self._objects = Objects(address)
+        snapshot = latest(self._objects)
+        if snapshot is None:
+            raise BucketError(
+                f"{address}: no results were published there", advice=f"`twinbed publish RESULTS {address}` publishes a folder"
+            )
+        self.snapshot: Snapshot = snapshot
+
+    def read(self, name: str) -> bytes:
+        if name not in self.snapshot.files:
+            raise FileNotFoundError(name)
+        return bytes(self._objects.checked(self.snapshot.files[name]))
+
+    def link_checks(self) -> Sequence[str]:
+        return sorted(name for name in self.snapshot.files if name.startswith("links/"))
+
+    def catalogue(self) -> Catalogue:
+        records: list[Record] = []
+        digests: dict[str, str] = {}
+        for content in self._contents([batch.catalogue for batch in self.snapshot.batches]):
+            table = self._table(content, READ)
+            of_batch = self._understood(records_of, table)
+            records.extend(of_batch)
+            digests.update(zip((record.id for record in of_batch), table["digest"].to_pylist(), strict=True))
+        return Catalogue(records, digests, [])
+
+    def planned(self) -> Sequence[Planned] | None:
+        if self.snapshot.planned is None:
+            return None
+        (content,) = self._contents([self.snapshot.planned])
+        return self._understood(planned_of, self._table(content))
+
+    def tables(self) -> Sequence[str]:
+        return sorted({name for batch in self.snapshot.batches for name in batch.tables})
+
+    def parts(self, table: str) -> Sequence[pa.NativeFile]:
+        import pyarrow as pa
+
+        stored = [each for batch in self.snapshot.batches for each in batch.tables.get(table, ())]
+        return [pa.BufferReader(content) for content in self._contents(stored)]
+
+    def _contents(self, stored: Sequence[Stored]) -> Sequence[memoryview]:
+        if len(stored) < 2:
+            return [self._objects.checked(each) for each in stored]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return list(pool.map(self._objects.checked, stored))
+
+    def _table(self, content: memoryview, columns: Sequence[str] | None = None) -> pa.Table:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            return pq.ParquetFile(pa.BufferReader(content)).read(columns=columns)
+        except (OSError, pa.ArrowException) as error:
+            raise self._strange(error) from error
+
+    def _understood(self, read: Callable[[pa.Table], T], table: pa.Table) -> T:
+        try:
+            return read(table)
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise self._strange(error) from error
+
+    def _strange(self, error: Exception) -> BucketError:
+        return BucketError(
+            f"{self._objects.address}: snapshot {self.snapshot.number} is nothing that this twinbed reads: {error!r:.200}",
+            advice="read it with the twinbed that published it, or publish again to another prefix",
+        )

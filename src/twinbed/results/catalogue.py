@@ -1,0 +1,199 @@
+"""Run records as a table, and back: what is asked of every run in columns of its own, what is asked of few as JSON that is read
+when it is.
+
+JSON: levels, settings, cautions, drawn, and about, which holds what few ask for. raw: the object with the run's artifacts,
+where they were published.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+
+from twinbed.model.caution import Caution
+from twinbed.model.clients import ClientTimes
+from twinbed.model.drawn import Drawn
+from twinbed.model.json import Document, Json, document, documents
+from twinbed.model.lazy import LazyMapping, LazySequence
+from twinbed.model.record import Artifact, Record, Settings
+from twinbed.model.run import Level, Status
+from twinbed.model.tables import Planned
+from twinbed.model.usage import ProgramUsage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_TEXTS = ("levels", "settings", "cautions", "drawn", "status", "failed_phase", "reason", "twinbed", "lab", "cell")
+"""Columns of few different texts: each is read once."""
+READ = (*_TEXTS, "run", "digest", "replicate", "block", "position", "started_s", "start_skew_s", "about")
+"""Columns that records are made of."""
+_LAZY = ("phases", "artifacts", "clients", "programs")
+_NUMBERS = ("replicate", "block", "position")
+T = TypeVar("T")
+
+
+class Entry(NamedTuple):
+    """A run of a catalogue: its record, the hash of its run.json, the key of its rows in tables, and the object with its
+    artifacts."""
+
+    record: Record
+    digest: str
+    key: str
+    raw: str | None = None
+
+
+def table_of(entries: Sequence[Entry]) -> pa.Table:
+    """The catalogue of these runs."""
+    import pyarrow as pa
+
+    rows = [entry.record.to_json() for entry in entries]
+    text, whole, real = pa.string(), pa.int64(), pa.float64()
+
+    def of(kind: pa.DataType, *names: str) -> dict[str, pa.Array]:
+        return {name: pa.array([row[name] for row in rows], kind) for name in names}
+
+    def written(name: str, empty: Json) -> pa.Array:
+        return pa.array([json.dumps(row.get(name, empty), ensure_ascii=False) for row in rows], text)
+
+    about = [json.dumps({name: row[name] for name in _LAZY if name in row}, ensure_ascii=False) for row in rows]
+    return pa.table(
+        {
+            "run": pa.array([entry.record.id for entry in entries], text),
+            "digest": pa.array([entry.digest for entry in entries], text),
+            "key": pa.array([entry.key for entry in entries], text),
+            "raw": pa.array([entry.raw for entry in entries], text),
+            **of(text, "cell", "status", "twinbed", "lab", "failed_phase", "reason"),
+            **of(whole, *_NUMBERS),
+            **of(real, "started_s", "start_skew_s"),
+            **{name: written(name, {}) for name in ("levels", "settings", "drawn")},
+            "cautions": written("cautions", []),
+            "about": pa.array(about, text),
+        }
+    )
+
+
+def records_of(table: pa.Table) -> list[Record]:
+    """The records of a catalogue. Raises what ``Record.from_json`` does of one that is none: the first of each kind of text is
+    read as strictly as a run.json, and so is the first record."""
+    if not table.num_rows:
+        return []
+    numbers = {name: _column(table, name) for name in (*_NUMBERS, "started_s", "start_skew_s")}
+    about = _column(table, "about")
+    columns: dict[str, Iterable[object]] = {
+        **numbers,
+        "id": _column(table, "run"),
+        **{name: _each_once(table, name, _plain) for name in ("cell", "failed_phase", "reason", "twinbed", "lab")},
+        "status": _each_once(table, "status", Status),
+        "levels": _each_once(table, "levels", _levels),
+        "settings": _each_once(table, "settings", _settings),
+        "cautions": _each_once(table, "cautions", _cautions),
+        "drawn": _each_once(table, "drawn", _drawn),
+        "phases": _made(LazyMapping, len(about), {"_text": about, "_read": repeat(_phases)}),
+        "artifacts": _made(LazySequence, len(about), {"_text": about, "_read": repeat(_artifacts)}),
+        "clients": _made(LazySequence, len(about), {"_text": about, "_read": repeat(_clients)}),
+        "programs": _made(LazySequence, len(about), {"_text": about, "_read": repeat(_programs)}),
+    }
+    records = _made(Record, len(about), columns)
+    Record.from_json(records[0].to_json())
+    return records
+
+
+def _made(kind: type[T], number: int, columns: Mapping[str, Iterable[object]]) -> list[T]:
+    """Objects of a class with slots, filled column by column, without a call for each. Nothing that is made here can be part of
+    a circle, so that looking for some would only cost time."""
+    looked = gc.isenabled()
+    gc.disable()
+    try:
+        made = list(map(object.__new__, repeat(kind, number)))
+        for name, column in columns.items():
+            deque(map(getattr(kind, name).__set__, made, column), maxlen=0)
+        return made
+    finally:
+        if looked:
+            gc.enable()
+
+
+def planned_table(planned: Sequence[Planned]) -> pa.Table:
+    """The runs that a study asks for."""
+    import pyarrow as pa
+
+    return pa.table(
+        {
+            "run": pa.array([run.id for run in planned], pa.string()),
+            "cell": pa.array([run.cell for run in planned], pa.string()),
+            "levels": pa.array([json.dumps(run.levels, ensure_ascii=False) for run in planned], pa.string()),
+            "replicate": pa.array([run.replicate for run in planned], pa.int64()),
+            "block": pa.array([run.block for run in planned], pa.int64()),
+            "position": pa.array([run.position for run in planned], pa.int64()),
+        }
+    )
+
+
+def planned_of(table: pa.Table) -> list[Planned]:
+    columns: dict[str, Iterable[object]] = {
+        "id": _column(table, "run"),
+        "cell": _each_once(table, "cell", _plain),
+        "levels": _each_once(table, "levels", _levels),
+        **{name: _column(table, name) for name in _NUMBERS},
+    }
+    return _made(Planned, table.num_rows, columns)
+
+
+def _column(table: pa.Table, name: str) -> list[str]:
+    column = table[name]
+    if column.null_count or str(column.type) == "string":
+        return cast(list[str], column.to_pylist())
+    return cast(list[str], column.combine_chunks().to_numpy().tolist())  # several times as fast, of numbers
+
+
+def _each_once(table: pa.Table, name: str, read: Callable[[str], T]) -> Iterable[T | None]:
+    """A column of few different texts: each is read once, and shared by the rows that have it."""
+    import pyarrow as pa
+
+    column = table[name]
+    coded = pa.chunked_array([column.combine_chunks()], column.type).dictionary_encode().chunk(0)
+    values: list[T | None] = [read(text) for text in coded.dictionary.to_pylist()]
+    values.append(None)
+    return map(values.__getitem__, coded.indices.fill_null(-1).to_numpy().tolist())
+
+
+def _plain(text: str) -> str:
+    return text
+
+
+def _levels(text: str) -> Mapping[str, Level]:
+    return cast(Mapping[str, Level], document(json.loads(text)))
+
+
+def _settings(text: str) -> Settings:
+    settings = cast(Settings, document(json.loads(text)))
+    str(settings["testbed"]["name"])
+    return settings
+
+
+def _cautions(text: str) -> tuple[Caution, ...]:
+    return tuple(Caution.from_json(each) for each in documents(json.loads(text)))
+
+
+def _drawn(text: str) -> Mapping[str, Drawn]:
+    return {name: Drawn.from_json(document(each)) for name, each in document(json.loads(text)).items()}
+
+
+def _phases(about: Document) -> Mapping[str, float]:
+    return cast(Mapping[str, float], document(about["phases"]))
+
+
+def _artifacts(about: Document) -> Sequence[Artifact]:
+    return cast(Sequence[Artifact], documents(about["artifacts"]))
+
+
+def _clients(about: Document) -> Sequence[ClientTimes]:
+    return [ClientTimes.from_json(each) for each in documents(about.get("clients", []))]
+
+
+def _programs(about: Document) -> Sequence[ProgramUsage]:
+    return [ProgramUsage.from_json(each) for each in documents(about.get("programs", []))]
