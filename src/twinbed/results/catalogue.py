@@ -27,7 +27,7 @@ from twinbed.model.usage import ProgramUsage
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_TEXTS = ("levels", "settings", "cautions", "drawn", "status", "failed_phase", "reason", "twinbed", "lab", "cell")
+_TEXTS = ("levels", "settings", "cautions", "drawn", "status", "failed_phase", "reason", "twinbed", "lab", "cell", "machine")
 """Columns of few different texts: each is read once."""
 READ = (*_TEXTS, "run", "digest", "replicate", "block", "position", "started_s", "start_skew_s", "about")
 """Columns that records are made of."""
@@ -71,6 +71,7 @@ def table_of(entries: Sequence[Entry]) -> pa.Table:
             **of(real, "started_s", "start_skew_s"),
             **{name: written(name, {}) for name in ("levels", "settings", "drawn")},
             "cautions": written("cautions", []),
+            "machine": pa.array([entry.record.machine for entry in entries], text),
             "about": pa.array(about, text),
         }
     )
@@ -86,7 +87,7 @@ def records_of(table: pa.Table) -> list[Record]:
     columns: dict[str, Iterable[object]] = {
         **numbers,
         "id": _column(table, "run"),
-        **{name: _each_once(table, name, _plain) for name in ("cell", "failed_phase", "reason", "twinbed", "lab")},
+        **{name: _each_once(table, name, _plain) for name in ("cell", "failed_phase", "reason", "twinbed", "lab", "machine")},
         "status": _each_once(table, "status", Status),
         "levels": _each_once(table, "levels", _levels),
         "settings": _each_once(table, "settings", _settings),
@@ -97,6 +98,7 @@ def records_of(table: pa.Table) -> list[Record]:
         "clients": _made(LazySequence, len(about), {"_text": about, "_read": repeat(_clients)}),
         "programs": _made(LazySequence, len(about), {"_text": about, "_read": repeat(_programs)}),
     }
+    assert columns.keys() == Record.__dataclass_fields__.keys()
     records = _made(Record, len(about), columns)
     Record.from_json(records[0].to_json())
     return records

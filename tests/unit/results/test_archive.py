@@ -116,6 +116,7 @@ def add(name: str, content: bytes, mode: int = stat.S_IFREG) -> Callable[[zipfil
         (add("/etc/outside", b"x"), "leads out of it"),
         (add("runs/../../outside", b"x"), "leads out of it"),
         (add("runs\\outside", b"x"), "leads out of it"),
+        (add("", b"x"), "leads out of it"),
         (add("link", b"/etc/passwd", stat.S_IFLNK), "is no plain file"),
         (add("extra", b"x"), "is not in SHA256SUMS"),
         (add("zeros", bytes(70 * 2**20)), "would be 73,400,320 bytes from"),

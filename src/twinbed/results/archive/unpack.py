@@ -91,7 +91,7 @@ _KEPT = _Kept()
 
 def _entries(file: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     entries: dict[str, zipfile.ZipInfo] = {}
-    listed = [entry for entry in archive.infolist() if not entry.is_dir()]
+    listed = [entry for entry in archive.infolist() if not entry.filename.endswith("/")]  # a name may be empty
     if len(listed) > MOST_FILES:
         raise ArchiveRefused(f"{file} has {len(listed)} files, more than {MOST_FILES}")
     for entry in listed:
