@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 from pathlib import Path
 
@@ -96,3 +97,8 @@ def test_flaws_that_differ_in_a_number_alone_are_one_line(tmp_path: Path) -> Non
     flaws = [Diagnostic(f"a[{index}].b", None) for index in (0, 2, 5, 6)] + [Diagnostic("x", line) for line in (4, 5)]
     assert one_line_each(flaws) == ["a[0], [2], [5] and 1 more.b", "lines 4 to 5: x"]
     assert one_line_each([Diagnostic("y"), Diagnostic("y"), Diagnostic("z[1]", 3)]) == ["y (2 times)", "line 3: z[1]"]
+
+
+@pytest.mark.parametrize("name", sorted(registry.PLUGINS.formats))
+def test_a_format_goes_to_other_processes(name: str) -> None:
+    assert pickle.loads(pickle.dumps(registry.PLUGINS.formats[name])).recognises(b"") is False

@@ -7,8 +7,8 @@ Source: tools/perf/Documentation/perf.data-file-format.txt of Linux.
 
 from __future__ import annotations
 
-from twinbed.imports.text.system_calls import TraceFormat
+from functools import partial
 
-perf_data = TraceFormat(
-    "perf-data", "system calls recorded by perf record", "perf_data", lambda head: head.startswith(b"PERFILE2")
-)
+from twinbed.imports.text.system_calls import TraceFormat, begins
+
+perf_data = TraceFormat("perf-data", "system calls recorded by perf record", "perf_data", partial(begins, b"PERFILE2"))

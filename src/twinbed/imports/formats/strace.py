@@ -9,6 +9,7 @@ Source: strace(1).
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from twinbed.imports.text.system_calls import STRACE_LINE, TraceFormat, most_lines
 
@@ -18,6 +19,6 @@ strace = TraceFormat(
     "strace",
     "system calls one by one, as strace prints them",
     "strace",
-    most_lines(STRACE_LINE),
+    partial(most_lines, STRACE_LINE),
     lambda head: _WITH_TIME.search(head) is not None,
 )

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,7 @@ _NAMES = ("% time", "total %", "seconds", "total time", "usecs/call", "avg time"
 _HEAD = re.compile(rf"\s*(?:(?:{'|'.join(_NAMES)}|calls|errors|syscall)\s+)*(?:{'|'.join(_NAMES)}|calls|errors|syscall)\s*")
 _COLUMN = re.compile("|".join((*_NAMES, "calls", "errors", "syscall")))
 _RULER = re.compile(r"\s*-{4,}(?: -{4,})+\s*")
-_IS_TRACE = most_lines(STRACE_LINE)
+_IS_TRACE = partial(most_lines, STRACE_LINE)
 _CALL = re.compile(r"[a-z_][a-z0-9_]*")
 
 

@@ -6,9 +6,10 @@ Source: sysdig(8).
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from twinbed.imports.text.system_calls import TraceFormat, some_line
 
 _LINE = re.compile(rb"^\s*\d+ (?:\d\d:\d\d:\d\d\.\d+|\d+\.\d+) \d+ .{1,128}\([0-9.:]+\) [<>] [a-z]")
 
-sysdig = TraceFormat("sysdig", "system calls that sysdig prints", "sysdig", some_line(_LINE))
+sysdig = TraceFormat("sysdig", "system calls that sysdig prints", "sysdig", partial(some_line, _LINE))

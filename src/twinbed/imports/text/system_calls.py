@@ -136,16 +136,17 @@ def _diagnostics(summary: _core.TraceSummary, below: int) -> Iterator[Diagnostic
             yield Diagnostic(f"{count:,} {reason.replace('_', ' ')}")
 
 
-def some_line(pattern: re.Pattern[bytes]) -> Callable[[bytes], bool]:
+def begins(with_: bytes, head: bytes) -> bool:
+    """Whether a file begins so."""
+    return head.startswith(with_)
+
+
+def some_line(pattern: re.Pattern[bytes], head: bytes) -> bool:
     """Whether one of the first lines is a tracer's."""
-    return lambda head: any(pattern.search(line) for line in head.split(b"\n", _LINES)[:_LINES])
+    return any(pattern.search(line) for line in head.split(b"\n", _LINES)[:_LINES])
 
 
-def most_lines(pattern: re.Pattern[bytes]) -> Callable[[bytes], bool]:
+def most_lines(pattern: re.Pattern[bytes], head: bytes) -> bool:
     """Whether at least half of the first lines are a tracer's: the program's own output may be between them."""
-
-    def recognised(head: bytes) -> bool:
-        lines = [line for line in head.split(b"\n", _LINES)[:_LINES] if line.strip()]
-        return 2 * sum(1 for line in lines if pattern.match(line)) >= len(lines) > 0
-
-    return recognised
+    lines = [line for line in head.split(b"\n", _LINES)[:_LINES] if line.strip()]
+    return 2 * sum(1 for line in lines if pattern.match(line)) >= len(lines) > 0

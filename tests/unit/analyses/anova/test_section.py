@@ -17,7 +17,7 @@ from twinbed.analyses.anova.analysis import AnovaParams
 from twinbed.analyses.anova.analysis import analysis as anova
 from twinbed.analyses.anova.analysis import headline_analyses as explained
 from twinbed.analyses.anova.result import Anova, Unexplained
-from twinbed.analyses.anova.section import explanations
+from twinbed.analyses.anova.section import section
 from twinbed.analyses.compare.analysis import analysis as compare
 from twinbed.metrics.metric import Scale
 from twinbed.model.tables import Tables
@@ -133,6 +133,6 @@ def test_a_page_of_many_runs_stays_light() -> None:
     columns = {name: encoded(name, [f"{name}-{at}" for at in of]) for name, of in codes.items()}
     y = np.exp(sum(0.1 * of for of in codes.values()) + chance.normal(0, 0.1, 5000))
     frame = Frame("results", "rate", "1/s", Scale.RATIO, y, columns, tuple(columns))
-    text = "".join(explanations([anova.run(frame, AnovaParams())]))
+    text = str(section([anova.run(frame, AnovaParams())]).body())
     assert len(text.encode()) < 300_000
     assert text.count("300 of 5,000.</figcaption>") == 2 and text.count('aria-roledescription="point"') >= 600

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from twinbed.analyses.anova.analysis import AnovaParams
 from twinbed.analyses.anova.analysis import analysis as anova
-from twinbed.analyses.anova.page import sections
+from twinbed.analyses.anova.page import whole
 from twinbed.analyses.anova.result import Anova
 from twinbed.observations import diagnostics
 from twinbed.observations.diagnostics import Bar, Point
@@ -88,7 +88,7 @@ def test_names_of_lines_that_end_together_do_not_overlap(logarithmic):
 
 
 def test_sections_of_a_page_follow_dark_mode_and_have_every_figure():
-    text = "".join(sections(analysed("signs", "log(y) ~ a * b * c")))
+    text = str(whole(analysed("signs", "log(y) ~ a * b * c")).body())
     # Three effects, three interactions, three differences, residuals, Q-Q.
     assert text.count("<figure>") == 11 and "var(--ink)" in text and "#010101" not in text
     assert "2^3 x 3 factorial design" in text and "geometric mean" in text
