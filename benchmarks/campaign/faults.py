@@ -144,7 +144,7 @@ FAULTS: Mapping[str, Mapping[str, Fault]] = {
     "qemu, nic: e1000": {
         "a guest's clock is set": Fault(_clock, "clock_step"),
         "a guest's NIC loses its link": Fault(_link_of_a_guest, "nic_reset"),
-        "a guest's disk is full": Fault(_disk, reason="No space left"),
+        "a guest's disk is full": Fault(_disk, reason="no space left"),
         "QEMU is killed": Fault(_end("qemu-system-x86_64 -name server"), reason="QEMU ended"),
     },
 }
@@ -252,7 +252,8 @@ def _carry(text: str, faults: Mapping[str, Fault], planned: Sequence[str], resul
     for name, of_run in signs.items():
         record = json.loads((results / "runs" / name / "run.json").read_text())
         if record["status"] == "failed":
-            known = [each.sign for each in faults.values() if each.reason and each.reason in record["reason"]]
+            said = record["reason"].lower()  # the kernel's words and ours begin differently
+            known = [each.sign for each in faults.values() if each.reason and each.reason.lower() in said]
             of_run.update(known or [f"failed: {record['reason']}"])
         sys.stderr.write(f"{name}: {planted[name]}: {', '.join(sorted(of_run)) or 'nothing'}\n")
     return [(planted[name], sorted(of_run)) for name, of_run in signs.items()]

@@ -15,10 +15,15 @@ from twinbed.imports.text.system_calls import STRACE_LINE, TraceFormat, most_lin
 
 _WITH_TIME = re.compile(rb"<\d+\.\d+>\s*$", re.MULTILINE)
 
+
+def _is_timed(head: bytes) -> bool:
+    return _WITH_TIME.search(head) is not None
+
+
 strace = TraceFormat(
     "strace",
     "system calls one by one, as strace prints them",
     "strace",
     partial(most_lines, STRACE_LINE),
-    lambda head: _WITH_TIME.search(head) is not None,
+    _is_timed,
 )

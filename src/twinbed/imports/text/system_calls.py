@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,11 @@ _AS_SHOULD_BE = frozenset(
 """Why a line or record is no call, where nothing is wrong with it, or where it is counted as lost."""
 
 
+def begins(with_: bytes, head: bytes) -> bool:
+    """Whether a file begins so."""
+    return head.startswith(with_)
+
+
 @dataclass
 class TraceFormat(Format):
     """A format whose files the core reads. ``kind`` is the core's name for it."""
@@ -68,7 +74,7 @@ class TraceFormat(Format):
     summary: str
     kind: str
     recognised: Callable[[bytes], bool]
-    timed: Callable[[bytes], bool] = lambda head: True
+    timed: Callable[[bytes], bool] = partial(begins, b"")  # noqa: RUF009 - frozen all the same
     """Whether a file that begins so has the time of every call; where it has that of a few, their sum means nothing."""
     metrics: Sequence[Metric] = METRICS
 
@@ -134,11 +140,6 @@ def _diagnostics(summary: _core.TraceSummary, below: int) -> Iterator[Diagnostic
         count = number - below if reason == _NO_CALL else number
         if reason not in _AS_SHOULD_BE and count > 0:
             yield Diagnostic(f"{count:,} {reason.replace('_', ' ')}")
-
-
-def begins(with_: bytes, head: bytes) -> bool:
-    """Whether a file begins so."""
-    return head.startswith(with_)
 
 
 def some_line(pattern: re.Pattern[bytes], head: bytes) -> bool:
