@@ -41,7 +41,9 @@ seed: {seed}
 _AFTER_S = (0.3, 1.2)
 """Into the workload."""
 _NOTHING = "nothing"
-_OF_THIS_MACHINE = frozenset({"software_cpu", "unpinned", "steal", "cpu_exhausted", "checksum_offload", "warm_up"})
+_OF_THIS_MACHINE = frozenset(
+    {"software_cpu", "unpinned", "steal", "cpu_exhausted", "checksum_offload", "warm_up", "link_not_filled"}
+)
 """Cautions about the machine on which the campaign is run, which says nothing of faults."""
 
 
