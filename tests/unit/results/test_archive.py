@@ -156,6 +156,13 @@ def test_damage_is_found(results: Path, tmp_path: Path, capsys: pytest.CaptureFi
         none.writestr("a", "b")
     assert run(["report", str(tmp_path / "none.zip")]) == 2
     assert "no archive of results" in capsys.readouterr().err
+    with zipfile.ZipFile(tmp_path / "name.zip", "w") as strange:
+        strange.writestr("é", "b")
+    text = (tmp_path / "name.zip").read_bytes()
+    assert text.count("é".encode()) == 2
+    (tmp_path / "name.zip").write_bytes(text.replace("é".encode(), b"\x80\x80"))  # it says that it is UTF-8
+    assert run(["report", str(tmp_path / "name.zip")]) == 2
+    assert "is damaged, or no zip file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,10 @@ counted while they are read, and every checksum is held to.
 from __future__ import annotations
 
 import hashlib
+import lzma
 import shutil
 import stat
+import struct
 import tempfile
 import weakref
 import zipfile
@@ -34,6 +36,20 @@ class ArchiveRefused(TwinbedError):
     """It is no archive of results, it is damaged, or it would do harm."""
 
 
+_NO_ZIP = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
+)
+"""What zipfile raises where a file is none; UnicodeDecodeError, a ValueError, where a name is no text."""
+
+
 def is_archive(path: Path) -> bool:
     return path.is_file() and zipfile.is_zipfile(path)
 
@@ -51,7 +67,7 @@ def unpack(file: Path, folder: Path) -> None:
                 if name != CHECKSUMS:
                     _one(file, archive, entry, partial / name, sums[name])
         partial.rename(folder)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except _NO_ZIP as error:
         raise ArchiveRefused(f"{file} is damaged, or no zip file: {error}", advice="get it again, and check its sum") from error
     except OSError as error:
         raise ArchiveRefused(
