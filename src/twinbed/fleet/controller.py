@@ -11,7 +11,7 @@ import hashlib
 import json
 import secrets
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -393,12 +393,3 @@ def _hold_to(folder: Path, made: Made, run: Run, machine: str) -> None:
     have = {path: file.bytes for path, file in made.files.items() if path.startswith("artifacts/")}
     if (record.id, record.machine, record.status) != (run.id, machine, made.status) or told != have:
         raise HostError(f"{machine}: what it sent is not run {run.id}")
-
-
-def facts(folder: Path) -> Mapping[str, Mapping[str, object]]:
-    """Machine -> what is known of it, of results that a fleet made; none of others."""
-    try:
-        machines = json.loads((folder / FILE).read_bytes())["machines"]
-        return {str(name): dict(about) for name, about in machines.items()}
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return {}
