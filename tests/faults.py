@@ -30,6 +30,7 @@ from twinbed.workloads.http import plan as http_plan
 Harm = Callable[[Bed], None]
 AFTER_S = 0.4
 """Into the workload."""
+HARM_LIMIT_S = 60.0
 
 
 class Seen:
@@ -83,6 +84,10 @@ def carry(
     def listener(event: Event) -> None:
         if isinstance(event, RunEnded):
             limits.undo()
+        if isinstance(event, PhaseBegan) and event.phase is Phase.COLLECT:
+            # On a busy machine a harm that a guest carries out may last longer than the workload.
+            for thread in threads:
+                thread.join(HARM_LIMIT_S)
         if not isinstance(event, PhaseBegan) or not waiting or testbed not in (None, event.run.testbed_name):
             return
         if short and event.phase is Phase.UP:

@@ -228,14 +228,18 @@ class Offset:
     """How far a host's clock is ahead of the captures', as packets bound it."""
 
     base_ns: int
+    """By the host's clock."""
     offset_s: float
+    """Then."""
     drift: float
+    """In seconds a second of the captures' clock."""
     bound_s: float
     """The largest possible error."""
 
     def at(self, ns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """In whole nanoseconds, at times of the host's clock."""
-        ahead = self.offset_s + self.drift * (ns - self.base_ns) * 1e-9
+        captures_s = (ns - self.base_ns) * 1e-9 / (1 + self.drift)
+        ahead = self.offset_s + self.drift * captures_s
         whole: npt.NDArray[np.int64] = np.rint(ahead * 1e9).astype(np.int64)
         return whole
 
@@ -267,4 +271,5 @@ def offset(incoming: list[tuple[Times, Times]], outgoing: list[tuple[Times, Time
     line = straight(*(np.concatenate(each) for each in arrays))
     if line is None:
         return None
-    return Offset(base + ahead, line.offset_s + ahead * 1e-9, line.drift, line.bound_s)
+    base_of_host_ns = base + ahead + round(line.offset_s * 1e9)
+    return Offset(base_of_host_ns, line.offset_s + ahead * 1e-9, line.drift, line.bound_s)
