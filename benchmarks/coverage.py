@@ -1,6 +1,7 @@
 """How often intervals hold the truth and verdicts are wrong, by simulation: writes docs/coverage.md.
 
-python -m benchmarks.coverage                        all of it, a quarter of an hour on one core
+python -m benchmarks.coverage                        all of it, a quarter of an hour of one core
+python -m benchmarks.coverage --on tcp://...:8786    the same page from a cluster's workers
 python -m benchmarks.coverage --studies 500 --bootstrap 50 --doubts 50 --corpus 2 -o /tmp/coverage.md
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ from benchmarks.simulated.populations import POPULATIONS, Population
 from benchmarks.simulated.shared import MARGIN, SPREAD, blocks, sessions
 from twinbed.analyses.compare.analysis import FEW
 from twinbed.analyses.compare.decision import doubtful_shape
+from twinbed.executor import Executor, opened
 from twinbed.model.interim import UntilDecided
 from twinbed.statistics.order import neighbours
 
@@ -55,18 +57,17 @@ def coverage(method: Method, of: Population, studies: int, n: int, seed: int) ->
     return (float(held.mean()) if given.any() else math.nan), float(given.mean())
 
 
-def _intervals(studies: int, bootstrap: int, seed: int) -> Iterator[str]:
-    for of in POPULATIONS:
-        rows = []
-        for method in METHODS:
-            cells = []
-            for n in SIZES:
-                held, given = coverage(method, of, studies if method.at_once else bootstrap, n, seed)
-                text = "–" if given < 0.01 else _per_cent(held) + (f" of {given:.0%}" if given < 0.995 else "")
-                cells.append(f"**{text}**" if method.holds(of) and given >= 0.01 else text)
-            rows.append([method.name, method.assumes, *cells])
-        yield f"### {of.name}\n\n{of.about}.\n"
-        yield _table(["interval", "assumes", *(f"n = {n}" for n in SIZES)], rows)
+def _intervals(of: Population, studies: int, bootstrap: int, seed: int) -> str:
+    rows = []
+    for method in METHODS:
+        cells = []
+        for n in SIZES:
+            held, given = coverage(method, of, studies if method.at_once else bootstrap, n, seed)
+            text = "–" if given < 0.01 else _per_cent(held) + (f" of {given:.0%}" if given < 0.995 else "")
+            cells.append(f"**{text}**" if method.holds(of) and given >= 0.01 else text)
+        rows.append([method.name, method.assumes, *cells])
+    table = _table(["interval", "assumes", *(f"n = {n}" for n in SIZES)], rows)
+    return f"### {of.name}\n\n{of.about}.\n\n{table}"
 
 
 def verdicts(of: Population, ratio: float, studies: int, n: int, seed: int) -> tuple[float, float]:
@@ -257,10 +258,56 @@ def _table(heads: Row, rows: Sequence[Row]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
-def document(studies: int, bootstrap: int, of_doubts: int, corpus: int, seed: int, tell: Callable[[str], None]) -> str:
-    """The whole page."""
-    parts = [
-        f"""# How often intervals hold the truth, and verdicts are wrong
+def part(task: tuple[str, tuple[int, ...]]) -> str:
+    """A part of the page, as a task for an executor: its name, and what its function takes."""
+    name, numbers = task
+    if name.startswith("intervals"):
+        return _intervals(POPULATIONS[numbers[0]], *numbers[1:])
+    parts: dict[str, Callable[..., str]] = {
+        "tests": _tests,
+        "others": _others,
+        "doubts": _doubts,
+        "looks": _looks,
+        "blocks": _blocks,
+        "sessions": _sessions,
+        "little": _little,
+        "losses": _losses,
+        "settling": _settling,
+        "stalls": _stalls,
+        "corpora": _corpora,
+    }
+    return parts[name](*numbers)
+
+
+def parts(
+    studies: int, bootstrap: int, of_doubts: int, corpus: int, seed: int, executor: Executor, tell: Callable[[str], None]
+) -> dict[str, str]:
+    """The tables by their names. Longest first, so that none is waited for alone."""
+    tasks: dict[str, tuple[int, ...]] = {
+        "corpora": (corpus,),
+        "little": (of_doubts, seed),
+        "looks": (2 * studies, seed),
+        "doubts": (of_doubts, seed),
+        **{f"intervals {number}": (number, studies, bootstrap, seed) for number in range(len(POPULATIONS))},
+        "tests": (studies, seed),
+        "others": (studies, seed),
+        "blocks": (studies, seed),
+        "sessions": (studies, seed),
+        "losses": (studies // 5, seed),
+        "settling": (studies // 10, seed),
+        "stalls": (studies // 10, seed),
+    }
+    found = {}
+    for name, table in zip(tasks, executor.map(part, tasks.items()), strict=True):
+        tell(name)
+        found[name] = table
+    return found
+
+
+def document(studies: int, bootstrap: int, of_doubts: int, corpus: int, seed: int, found: Mapping[str, str]) -> str:
+    """The whole page, of ``parts``."""
+    intervals = "\n".join(table for name, table in found.items() if name.startswith("intervals"))
+    return f"""# How often intervals hold the truth, and verdicts are wrong
 
 Made by `python -m benchmarks.coverage --studies {studies} --bootstrap {bootstrap} --doubts {of_doubts} --corpus {corpus} \
 --seed {seed}`; do not edit. The planted truth is known, so every interval and verdict is either right or wrong.
@@ -291,118 +338,90 @@ Coverage of {LEVEL:.0%} intervals by the number n of values (of each testbed, fo
 is {TRUE_RATIO}, for the delta 1 + m/2 with the margin m below). Bold: the assumptions of the method hold. `–`: there is no \
 interval, because n is too small or a value is 0; "of 83%": there is one in 83 % of the studies, and coverage is of those. \
 Order statistics cover *at least* what is stated.
-"""
-    ]
-    for part in _intervals(studies, bootstrap, seed):
-        parts.append(part)
-    tell("intervals")
-    parts.append(
-        f"""## Verdicts on a ratio
+
+{intervals}
+## Verdicts on a ratio
 
 Share of single comparisons called equivalent and different at {ALPHA:.0%}, by the true ratio; the margin is about two \
 standard deviations, so that there is something to decide. Bold: wrong verdicts, with the limit 5.
 
-{_tests(studies, seed)}
+{found["tests"]}
 ## Tests of no difference
 
 Share of studies in which a test at {ALPHA:.0%} rejects: the hypothesis of equal values if they are equal, and that of equal \
 spreads if they are equal and if one is double. Bold: wrong rejections, limit 5. With zeros of {studies // 10:,} studies.
 
-{_others(studies, seed)}"""
-    )
-    tell("tests")
-    parts.append(
-        f"""## What the program warns of
+{found["others"]}
+## What the program warns of
 
 Share of {of_doubts:,} samples with a caution: *too few* values (below {FEW}), *shape* (Grubbs's test for an outlier, Shapiro \
 and Wilk's of normality from ten values on), *order* (correlation with the run before, before Holm's correction).
 
-{_doubts(of_doubts, seed)}"""
-    )
-    tell("cautions")
-    parts.append(
-        f"""## Studies that go on until they are decided
+{found["doubts"]}
+## Studies that go on until they are decided
 
 One comparison, log-normal values, margin 10 %, at most six looks; a study ends with its first verdict. Bold: wrong verdicts \
 over all looks, limit 5. "After": mean number of replicates.
 
-{_looks(2 * studies, seed)}
+{found["looks"]}
 Of {2 * studies:,} studies each.
-"""
-    )
-    tell("looks")
-    parts.append(
-        f"""## Blocks and sessions
+
+## Blocks and sessions
 
 One comparison, log-normal values of {SPREAD:.1%} standard deviation, margin 10 %. Of the variance the share *correlation* \
 lies between blocks, or between sessions. Bold: wrong verdicts, limit 5; at a rate of 1 and (1 + m)² the share of right ones.
 
 Blocks of the design that are complete, with the test of independent runs and with that of pairs:
 
-{_blocks(studies, seed)}
+{found["blocks"]}
 Sessions that each testbed has of its own, with their runs taken as independent, and with `--sessions`:
 
-{_sessions(studies, seed)}
+{found["sessions"]}
 - A comparison of independent runs never errs too often because of blocks; it only reaches fewer verdicts. Pairs cost \
 something where blocks share nothing, and with 2 or 3 replicates; from 4 on they are worth it.
 - Runs of sessions are no independent runs: taken as such, too many verdicts are wrong, the more so the more runs a session \
 has. Means of sessions keep to the limit, but two or three sessions hardly ever decide.
-"""
-    )
-    tell("blocks and sessions")
-    parts.append(
-        f"""## Where values say little
+
+## Where values say little
 
 Whole comparisons of one cell, {of_doubts} studies for each number, margin 10 %: the share of wrong verdicts, and in brackets \
 of those without any caution. "n = 3, 10": replicates on the testbed and on the reference. Beside each "equivalent" the \
 program gives the share of runs that may be otherwise unseen (`unseen_share`), which is not counted as a caution here.
 
-{_little(of_doubts, seed)}
+{found["little"]}
 - Rounding and rare events give no more wrong verdicts than other values.
 - A slow mode in a fifth of the runs is seen by none of five runs in a third of the studies, and nothing in them can show it. \
 `unseen_share` says that: 45 % for 5 runs, 26 % for 10, 14 % for 20. Rarer modes move the mean by less than the margin.
 - A machine whose state lasts from run to run does no harm where the order is random. A testbed that has such a state of its \
 own does: five runs cannot show it, twenty do in most studies.
-"""
-    )
-    tell("little information")
-    parts.append(
-        f"""## How many fit, by losses
+
+## How many fit, by losses
 
 Per cent of {studies // 5:,} studies in which `analyse capacity` names an N as keeping a loss of at most 1 %. What it names is \
 that *most runs* keep it. Bold: they do not, limit 5. With fewer than five runs nothing is named.
 
-{_losses(studies // 5, seed)}
+{found["losses"]}
 Where one run in ten loses 15 %, most runs keep the objective, and N is named though the mean does not keep it: five runs \
 seldom meet such a run. The sentence says how many there may be: up to 45 % of all runs, for five that all kept it.
-"""
-    )
-    tell("losses")
-    parts.append(
-        f"""## Inside runs
+
+## Inside runs
 
 Per cent of {studies // 10:,} cells whose runs are said never to settle, or to have one that does not, at a margin of \
 {MARGIN:.0%}. Runs are autoregressions of 100 values with a standard deviation of 10 %, whose neighbours correlate as stated. \
 Bold: wrong, limit 5. Last: the estimated variance of one run's mean, over the true one.
 
-{_settling(studies // 10, seed)}
+{found["settling"]}
 Per cent of {studies // 10:,} runs of random pauses that are said to stall; none does. Bold: wrong.
 
-{_stalls(studies // 10, seed)}
+{found["stalls"]}
 Pauses whose tail is that of a power law have no pace of their own, and are called stalls where they are long.
-"""
-    )
-    tell("inside runs")
-    parts.append(
-        f"""## Whole studies of the fake testbed
+
+## Whole studies of the fake testbed
 
 These studies are run, extracted and compared like any study: {corpus} of each kind. Testbeds of A/A studies do not differ, \
 so that a single headline called different makes the whole study wrong; Holm's correction keeps those studies to 5 %.
 
-{_corpora(corpus)}"""
-    )
-    tell("corpora")
-    return "\n".join(parts)
+{found["corpora"]}"""
 
 
 def main() -> None:
@@ -413,13 +432,16 @@ def main() -> None:
     parser.add_argument("--corpus", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("-o", "--output", type=Path, default=Path(__file__).parents[1] / "docs/coverage.md")
+    parser.add_argument("--on", help="who simulates: local:N, tcp://SCHEDULER of dask, or a file with a cluster")
     given = parser.parse_args()
     sizes = (given.studies, given.bootstrap, given.doubts, given.corpus)
 
     def tell(part: str) -> None:
         sys.stderr.write(f"{part}\n")
 
-    given.output.write_text(document(*sizes, given.seed, tell))
+    with opened(given.on) as executor:
+        found = parts(*sizes, given.seed, executor, tell)
+    given.output.write_text(document(*sizes, given.seed, found))
 
 
 if __name__ == "__main__":

@@ -53,8 +53,9 @@ class Fleet:
         self._start("scheduler", [*dask, "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard"])
         wait_until(lambda: "Scheduler at:" in self.log("scheduler")[before:])
 
-    def machine(self, name: str, *, lab: bool = True, **environment: str) -> None:
-        """``name``: the machine's; its worker is the first of its processes, so that all of them end with it."""
+    def machine(self, name: str, *, lab: bool = True, preload: Path | None = None) -> None:
+        """``name``: the machine's; its worker is the first of its processes, so that all of them end with it. ``preload``: a
+        module that makes it another machine than it would be."""
         cache = self.folder / f"cache-{name}"
         cache.mkdir(exist_ok=True)
         for part in ("images", "bases", "current"):  # built once for all
@@ -62,9 +63,10 @@ class Fleet:
                 (cache / part).symlink_to(cache_root() / part)
         worker = [sys.executable, "-m", "distributed.cli.dask_worker", self.address, "--host", "127.0.0.1", "--no-dashboard"]
         worker += ["--nthreads", "1", "--no-nanny", "--local-directory", str(cache), *(["--resources", "lab=1"] if lab else [])]
+        worker += ["--preload", str(preload)] if preload else []
         alone = ["unshare", "--uts", "--pid", "--mount-proc", "--fork", "--kill-child"]
         named = ["sh", "-c", 'hostname "$0" && exec "$@"', name, *worker]
-        self._start(name, [*alone, *named], TWINBED_CACHE=str(cache), **environment)
+        self._start(name, [*alone, *named], TWINBED_CACHE=str(cache))
 
     def kill(self, name: str) -> None:
         """As when its power fails."""

@@ -134,6 +134,51 @@ def test_workers_without_a_lab_are_no_machines(
     assert not list((tmp_path / "results/runs").iterdir())
 
 
+SLOWER = """
+import json
+from twinbed.testbeds.fake import FakeHost
+
+respond, asked = FakeHost._respond, 0
+
+
+def slower(self, arguments):
+    global asked
+    asked += 1
+    answer = json.loads(respond(self, arguments))
+    answer["requests_per_second"] *= 1.0 if asked <= 4 else 0.6
+    return json.dumps(answer).encode()
+
+
+FakeHost._respond = slower
+"""
+
+
+def test_a_machine_that_drifts_away_from_its_peers_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It makes four runs as the others do, and all later ones at 60 % of their speed."""
+    monkeypatch.setattr("twinbed.fleet.controller.AWAY_S", 0.5)
+    (tmp_path / "slower.py").write_text(SLOWER)
+    one = Fleet(tmp_path)
+    study, results = written(tmp_path, "0.1s", FAKE.replace("replicates: 8", "replicates: 60")), tmp_path / "results"
+    try:
+        one.scheduler()
+        for name in ("m1", "m2", "m3", "m4"):
+            one.machine(name)
+        one.machine("m5", preload=tmp_path / "slower.py")
+        assert run(study, results, one) == 0
+    finally:
+        one.end()
+    blocks = machines_of_blocks(results)
+    assert len(blocks) == 60 and all(len(machines) == 1 for machines in blocks.values())
+    machines = json.loads((results / "fleet.json").read_text())["machines"]
+    assert [name for name, about in machines.items() if "left out" in about] == ["m5"]
+    assert "it drifted away from its peers: in its last 3 blocks a is" in machines["m5"]["left out"]
+    capsys.readouterr()
+    main(["compare", str(results)])
+    assert "A machine of the fleet was left out after it had made runs" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

@@ -13,15 +13,18 @@ import secrets
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Never, TypeVar
 
+from twinbed import registry
 from twinbed.contracts import exit_codes as codes
 from twinbed.executor.cluster import ANSWER_S, Cluster
 from twinbed.executor.protocol import NoExecutor
 from twinbed.fleet import member
 from twinbed.fleet.blocks import Block, Blocks
+from twinbed.fleet.peers import Peers
 from twinbed.fleet.words import Asked, Made, Offered, Ordered, Piece, Wanted
 from twinbed.hosts.error import HostError
 from twinbed.hosts.files import create, plain_name
@@ -31,15 +34,15 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
 from twinbed.model.run import Status
+from twinbed.results.extract.rows import UNREADABLE
 from twinbed.results.folder import Folder, failed_writes_are_clear
+from twinbed.results.store import FLEET
 from twinbed.study.run import Run
 from twinbed.study.study import Study
 
 if TYPE_CHECKING:
     from distributed import Future
 
-FILE = "fleet.json"
-"""In the results: who made them, and who was left out."""
 RESOURCE = "lab"
 AWAY_S = 30.0
 """So long a machine that is gone is waited for before its block is begun again elsewhere."""
@@ -92,13 +95,13 @@ class _Notes:
     @classmethod
     def of(cls, folder: Folder) -> _Notes:
         try:
-            kept = json.loads((folder.path / FILE).read_bytes())
-            return cls(folder, plain_name(str(kept["id"]), FILE), dict(kept["machines"]), str(kept["image"]))
+            kept = json.loads((folder.path / FLEET).read_bytes())
+            return cls(folder, plain_name(str(kept["id"]), FLEET), dict(kept["machines"]), str(kept["image"]))
         except (OSError, ValueError, LookupError, TypeError, HostError):
             return cls(folder, secrets.token_hex(8), {})
 
     def keep(self) -> None:
-        self.folder.write(FILE, json.dumps({"id": self.id, "image": self.image, "machines": self.machines}, indent=1) + "\n")
+        self.folder.write(FLEET, json.dumps({"id": self.id, "image": self.image, "machines": self.machines}, indent=1) + "\n")
 
 
 def carry_out(
@@ -129,7 +132,8 @@ def carry_out(
         notes = _Notes.of(folder)
         notes.keep()
         blocks = Blocks.of(wanted, folder, states, retry_failed)
-        loop = _Loop(cluster, blocks, folder, notes, ask(notes.id, to_do), listener, keep_going)
+        peers = Peers(study.reference, study.margin, len({run.block for run in wanted}), partial(_rate, folder))
+        loop = _Loop(cluster, blocks, folder, notes, peers, ask(notes.id, to_do), listener, keep_going)
         try:
             loop.run()
         finally:
@@ -146,6 +150,7 @@ class _Loop:
     blocks: Blocks
     folder: Folder
     notes: _Notes
+    peers: Peers
     asked: Asked
     listener: Listener
     keep_going: bool
@@ -251,6 +256,7 @@ class _Loop:
         one.left_out, one.steps = reason, None
         name = one.name or one.address
         self.notes.machines.setdefault(name, {})["left out"] = reason
+        self.peers.forget(name)
         self.notes.keep()
         self._away(_Member(one.address, name), reason)
 
@@ -304,6 +310,8 @@ class _Loop:
             if self.stopped:
                 break
         self.blocks.give_back(one.name)
+        if not block.due and (reason := self.peers.block(one.name, block.runs)):
+            raise HostError(reason)
 
     def _fetch(self, one: _Member, run: Run, made: Made) -> _Steps:
         """The run's files, held against what the machine said of them."""
@@ -338,6 +346,18 @@ class _Loop:
                 self.cluster.client.run(member.give_up, self.notes.id, workers=busy, on_error="ignore")
             if idle and not self.blocks.left:
                 self.cluster.client.run(member.over, self.notes.id, workers=idle, on_error="ignore")
+
+
+def _rate(folder: Folder, run: Run) -> float | None:
+    """What a run's workload says of its speed."""
+    workload = registry.PLUGINS.workloads[run.workload.kind]
+    if folder.status(run.id) != Status.COMPLETE:
+        return None
+    try:
+        found = workload.parse(run.workload.params, folder.runs / run.id / "artifacts").values
+    except UNREADABLE:
+        return None
+    return next((each.value for each in found if (each.metric, each.host, each.direction) == (workload.rate, "", "")), None)
 
 
 def _a(kind: type[T], what: object, one: _Member) -> T:

@@ -181,6 +181,10 @@ class Kind(Enum):
     )
     INCOMPLETE = ("the study is not complete; some runs have not been made", "run the same command again to go on")
     UNREADABLE = ("an artifact could not be read in full", "its missing values are null, not 0; the raw file is kept")
+    MACHINE_APART = (
+        "a machine of the fleet was left out after it had made runs",
+        "they are in the results, whole blocks of them: hold verdicts against those without the machine, and look at it",
+    )
     CONTRADICTED = (
         "a file contradicts itself, or another of its run",
         "both values are in the detail; what is counted from intervals or rows is taken, not a tool's summary of them",

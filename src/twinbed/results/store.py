@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+FLEET = "fleet.json"
+"""A file of results that a fleet made: who made them, and who was left out."""
 FROZEN = "frozen.json"
 """A file in results whose artifacts were left out of an archive: their tables are not to be made anew."""
 _KINDS: Mapping[str, tuple[type, ...]] = {
@@ -78,6 +81,7 @@ class Store:
         study = _study(source, path, shown)
         records, digests, cautions = source.catalogue()
         link_checks = _link_checks(source, path, cautions)
+        cautions += _left_out(source, records)
         return cls(
             path=path,
             shown=shown,
@@ -233,6 +237,22 @@ def _interim(source: Source, path: Path, shown: Path, study: StudyDocument) -> I
             f"{shown / INTERIM_FILE} cannot be read: {error}",
             advice=_mend(path, shown, "delete it; `twinbed run` takes the looks again"),
         ) from error
+
+
+def _left_out(source: Source, records: Sequence[Record]) -> Iterator[Caution]:
+    """Machines of a fleet that the controller left out after they had made runs. The file may be a stranger's."""
+    try:
+        machines = json.loads(source.read(FLEET))["machines"]
+        left_out = {str(name): str(about["left out"]) for name, about in machines.items() if "left out" in about}
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        yield Caution(Kind.UNREADABLE, f"{FLEET}: {type(error).__name__}: {without(error, FLEET)}")
+        return
+    made = Counter(record.machine for record in records)
+    for name, reason in left_out.items():
+        if made[name]:
+            yield Caution(Kind.MACHINE_APART, f"{name}, which made {made[name]} of {len(records)} runs: {reason}")
 
 
 def _number(value: object, default: float) -> float:

@@ -25,7 +25,7 @@ from twinbed.results.bucket.objects import BucketError, Objects, Stored
 from twinbed.results.bucket.snapshot import Batch, Snapshot, latest
 from twinbed.results.catalogue import Entry, planned_table, table_of
 from twinbed.results.extract import refuse_strange
-from twinbed.results.store import Store
+from twinbed.results.store import FLEET, Store
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -148,7 +148,7 @@ class Publisher:
     def _files(self) -> Iterator[tuple[str, bytes]]:
         """The planned runs of study.json are a table of their own: there may be a million."""
         source = self._store.source
-        for name in (*_ONE_STUDY, *source.link_checks()):
+        for name in (*_ONE_STUDY, FLEET, *source.link_checks()):
             try:
                 content = source.read(name)
             except FileNotFoundError:
