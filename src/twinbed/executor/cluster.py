@@ -58,7 +58,7 @@ def cluster(on: str) -> Iterator[Cluster]:
         try:
             client = stack.enter_context(distributed.Client(address, timeout=ANSWER_S, set_as_default=False))
             client.wait_for_workers(1, timeout=ANSWER_S)
-        except (OSError, TimeoutError, ValueError) as error:
+        except (OSError, TimeoutError, ValueError, TypeError) as error:  # the last: tls:// without settings of TLS
             raise NoExecutor(
                 f"--on {on}: {str(error) or 'no answer'}",
                 advice="is a scheduler there (`dask scheduler`), has it workers (`dask worker ADDRESS`), have all TLS?",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import dask.config
 import distributed
 import pytest
 
@@ -77,6 +79,34 @@ def test_nobody_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NoExecutor, match=r"tcp://127\.0\.0\.1:9") as caught, opened("tcp://127.0.0.1:9"):
         pass
     assert "dask scheduler" in caught.value.advice
+
+
+def test_tls_is_asked_for_and_given_by_dasks_own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scheduler that takes TLS alone, with certificates of an authority of the test's."""
+    cert, key = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1"]
+    named = ["-subj", "/CN=twinbed test", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run([*made, *named, "-keyout", key, "-out", cert], check=True, capture_output=True)
+    sides = {
+        f"tls_{side}_{part}": file
+        for side in ("scheduler", "worker", "client")
+        for part, file in (("cert", cert), ("key", key))
+    }
+    security = distributed.Security(tls_ca_file=cert, require_encryption=True, **sides)
+    with distributed.LocalCluster(
+        n_workers=1, dashboard_address="127.0.0.1:0", host="tls://127.0.0.1", security=security, silence_logs=50
+    ) as cluster:
+        address = cluster.scheduler_address
+        assert address.startswith("tls://")
+        with pytest.raises(NoExecutor, match="TLS"), opened(address):
+            pass
+        tls = "distributed.comm.tls"
+        settings = {f"{tls}.ca-file": cert, f"{tls}.client.cert": cert, f"{tls}.client.key": key}
+        with dask.config.set(settings), opened(address) as executor:
+            assert list(executor.map(square, range(5))) == [0, 1, 4, 9, 16]
+        monkeypatch.setattr("twinbed.executor.cluster.ANSWER_S", 1.0)
+        with dask.config.set(settings), pytest.raises(NoExecutor), opened(address.replace("tls://", "tcp://")):
+            pass
 
 
 def test_without_dask_the_option_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,8 @@ MOST = 8
 RARE = 0.01
 """Share of requests from which a pattern is worth naming."""
 MOST_NAMED = 4
+CUT = "..."
+"""The end of a pattern of many packets, whose rest is not kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +154,23 @@ def _packets(common: Sequence[str], other: Sequence[str]) -> Iterator[str]:
     if ("S" in common) != ("S" in other):
         yield "opens the connection" if "S" in other else "on an open connection"
         common, other = _without_handshake(common), _without_handshake(other)
+    cut = [tokens[-1:] == [CUT] for tokens in (common, other)]
+    if any(cut):
+        yield from _of_payload(*_as_far_as_known(common, other))
+        if cut[0] != cut[1]:
+            yield "goes on for longer" if cut[1] else "is shorter"
+        return
     closed = [not _FINS.isdisjoint(token[0] for token in tokens) for tokens in (common, other)]
     if closed[0] != closed[1]:
         yield "closes the connection" if closed[1] else "leaves the connection open"
         common, other = _without_end(common), _without_end(other)
     yield from _of_payload(common, other)
+
+
+def _as_far_as_known(common: Sequence[str], other: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Both up to where the first of them is cut, or ends."""
+    known = min(len(tokens) - (tokens[-1:] == [CUT]) for tokens in (common, other))
+    return common[:known], other[:known]
 
 
 _FINS = frozenset("FfEeRr")

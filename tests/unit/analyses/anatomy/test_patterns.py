@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from twinbed.analyses.anatomy.patterns import Pattern, counted, difference, occurring, sentence, together
 from twinbed.analyses.anatomy.steps import Requests
@@ -53,6 +55,23 @@ def test_a_late_acknowledgment_is_a_pattern_of_its_own_and_slow_requests_are_not
             ["the server's payload sent again", "an ACK more of the client before the server's FIN"],
         ),
         (USUAL, "S Y s A P a p+ A f F A", ["the client's SYN sent again"]),
+        # Long ones are cut after sixteen: of what comes then nothing is said, but that there is more.
+        (
+            USUAL,
+            "S s A P a p+ A x A x A x A x+ A x+ ...",
+            ["the server's payload sent again", "goes on for longer"],
+        ),
+        (
+            "S s A P a p+ A x A x A x A x+ A x+ ...",
+            "S s A P a p+ A+ x A+ x A x A x+ A x+ ...",
+            ["several ACKs of the client"],
+        ),
+        ("P a p+ A p+ A p+ A p+ A p+ A p+ A p+ A ...", "P a p+ A p+ A", ["is shorter"]),
+        (
+            "S s A P a p+ A p+ A p+ A p+ A p+ A p+ A ...",
+            "P a p+ A p+ A p+ A p+ A p+ A p+ A p+ A ...",
+            ["on an open connection"],
+        ),
         (USUAL, "S s A P a p+ A f F Z A", ["the client's FIN sent again"]),
         ("S s A P a p+ f F A", "S s A P a p+ A e F A", ["the server's FIN with its last payload"]),
         (
@@ -82,6 +101,22 @@ def test_a_late_acknowledgment_is_a_pattern_of_its_own_and_slow_requests_are_not
 )
 def test_what_sets_a_pattern_apart_is_said(common: str, other: str, said: list[str]) -> None:
     assert difference(pattern(common), pattern(other)) == said
+
+
+TOKENS = st.lists(st.sampled_from([*"SAPFERYXZsapferyxz", "A+", "p+", "x+"]), max_size=16)
+
+
+@settings(max_examples=500)
+@given(TOKENS, TOKENS, st.booleans(), st.booleans())
+def test_whatever_patterns_there_are_something_is_said_of_each(
+    one: list[str], two: list[str], one_is_cut: bool, two_is_cut: bool
+) -> None:
+    # What is cut has as many as are kept.
+    common = [*one, *["p"] * (16 - len(one)), "..."] if one_is_cut else one
+    other = [*two, *["p"] * (16 - len(two)), "..."] if two_is_cut else two
+    said = difference(pattern(" ".join(common)), pattern(" ".join(other)))
+    assert all(said)
+    assert bool(said) == (common != other)
 
 
 def test_a_sentence_names_the_commonest_and_leaves_the_rare_ones_together() -> None:
