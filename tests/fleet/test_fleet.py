@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from benchmarks.machines import Fleet, events, made, meanwhile
+from benchmarks.machines import Fleet, events, made, meanwhile, wait_until
 
 from twinbed.cli.main import run as main
 from twinbed.results.folder import Folder
@@ -183,7 +186,6 @@ def test_a_machine_that_drifts_away_from_its_peers_is_left_out(
     ("old", "new", "said"),
     [
         ("order: randomized-blocks", "order: random", "machines make whole blocks"),
-        ("replicates: 8", "replicates: {least: 4, most: 8}", "ends as soon as it is decided"),
         ("driver: fake, seed: 1", "driver: remote, hosts: {client: root@c, server: root@s}", "would share these hosts"),
     ],
 )
@@ -192,3 +194,37 @@ def test_a_study_that_is_none_for_a_fleet_is_refused(
 ) -> None:
     assert run(written(tmp_path, text=FAKE.replace(old, new)), tmp_path / "results", fleet) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("ratio", "ended"), [(1.5, "decided"), (1.1, "most")])
+def test_a_study_ends_as_soon_as_it_is_decided(fleet: Fleet, tmp_path: Path, ratio: float, ended: str) -> None:
+    """Half as fast again is seen at the first look; what lies on the margin's edge is not decided."""
+    text = FAKE.replace("replicates: 8", "replicates: {least: 4, most: 8}").replace("ratio: 1.5", f"ratio: {ratio}")
+    study, results = written(tmp_path, text=text), tmp_path / "results"
+    assert run(study, results, fleet) == 0
+    looks = json.loads((results / "looks.json").read_text())["taken"]
+    assert looks[-1]["ended"] == ended
+    blocks = machines_of_blocks(results)
+    assert sorted(blocks) == list(range(4 if ended == "decided" else 8))
+    assert all(len(machines) == 1 for machines in blocks.values())
+    # The same command finds nothing to do.
+    before = len(made(results))
+    assert run(study, results, fleet) == 0
+    assert len(made(results)) == before
+
+
+def test_ctrl_c_ends_the_command_and_leaves_machines_free(fleet: Fleet, tmp_path: Path) -> None:
+    """Runs in flight are given up, so that the next command has the machines at once."""
+    study, results = written(tmp_path, "1s"), tmp_path / "results"
+    argv = [sys.executable, "-m", "twinbed.cli.main", "run", study, "-o", str(results), "--on", fleet.address, "--no-report"]
+    command = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: bool(made(results)))
+    command.send_signal(signal.SIGINT)
+    _, said = command.communicate(timeout=60)
+    assert command.returncode == 130
+    assert "stopping" in said
+    there = {path.name for path in (results / "runs").iterdir()}
+    assert 0 < len(there) < 16 and there == set(made(results))
+    assert run(study, results, fleet) == 0
+    assert all(len(machines) == 1 for machines in machines_of_blocks(results).values())
+    assert sorted(made(results)) == sorted(path.name for path in (results / "runs").iterdir())

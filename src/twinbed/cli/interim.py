@@ -95,6 +95,10 @@ class Deciding:
             self._say(interim_sentence(analysis))
         return not analysis.ended
 
+    def next_look(self, blocks: int) -> int:
+        """With how many blocks the next look is planned, after these; all where none is."""
+        return next((look for look in self._scheduled if look > blocks), self._study.replicates)
+
     def _missing(self, block: int) -> bool:
         return any(self._folder.status(run) is None for run in self._blocks[block])
 

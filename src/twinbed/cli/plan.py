@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -115,9 +116,19 @@ def command(
             print_json({**_as_json(study, runs), **about, "undecidable": cannot})
         else:
             _print_text(study, runs)
-            click.echo("\n" + "\n".join([*_machine_lines(here), made.sentence()]))
+            lines = [*_machine_lines(here), made.sentence()]
+            if made.due and not refused and not here.refused:
+                lines.append(f"Make them: {_run(study_file, profile, overrides, output)}")
+            click.echo("\n" + "\n".join(lines))
     if refused:
         raise PreflightFailed(study.name, refused, "the plan holds for a machine with more")
+
+
+def _run(study_file: Path, profile: str | None, overrides: Sequence[str], output: Path | None) -> str:
+    """The command that does what was planned."""
+    options = [*(["--profile", profile] if profile else []), *(part for each in overrides for part in ("-s", each))]
+    options += ["-o", str(output)] if output else []
+    return shlex.join(["twinbed", "run", str(study_file), *options])
 
 
 def _refused(study: Study) -> Sequence[Check]:

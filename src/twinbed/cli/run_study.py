@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -30,6 +31,9 @@ from twinbed.results.archive.layout import REPORT
 from twinbed.results.folder import Folder
 from twinbed.study.run import Run
 from twinbed.study.study import Study
+
+if TYPE_CHECKING:
+    from twinbed.cli.interim import Deciding
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +66,14 @@ def run_study(
             raise TwinbedError(
                 f"--only {' --only '.join(only)}: no run of {study.name} matches", advice="`twinbed plan` lists them"
             )
-        goes_on: Callable[[int], bool] | None = None
+        deciding: Deciding | None = None
         reach = len(runs)
         if study.until:
             # Its statistics take longer to import than all else that a study needs which has nothing left to do.
             from twinbed.cli.interim import Deciding
 
             deciding = Deciding(study, runs, folder, lambda text: console.print(text, highlight=False, soft_wrap=True))
-            goes_on, reach = deciding.goes_on, deciding.reach()
+            reach = deciding.reach()
         within = [run for run in wanted if run.block < reach]
         to_do = due(within, {run.id: folder.status(run.id) for run in within}, retry_failed)
         spread = on.fleet()
@@ -90,7 +94,15 @@ def run_study(
                 from twinbed.cli.spreading import carried_out
 
                 ending = carried_out(
-                    spread, study, runs, folder, listener, only=only, keep_going=keep_going, retry_failed=retry_failed
+                    spread,
+                    study,
+                    runs,
+                    folder,
+                    listener,
+                    only=only,
+                    keep_going=keep_going,
+                    retry_failed=retry_failed,
+                    looks=deciding,
                 )
             else:
                 ending = carry_out(
@@ -103,7 +115,7 @@ def run_study(
                     only=only,
                     keep_going=keep_going,
                     retry_failed=retry_failed,
-                    goes_on=goes_on,
+                    goes_on=deciding.goes_on if deciding else None,
                 )
     _tell_failures(ending)
     concluded = _conclude(results, console, report, ending, telling) if ending.complete else None

@@ -8,7 +8,7 @@ from twinbed import registry
 from twinbed.design.time import expense
 from twinbed.executor.cluster import cluster
 from twinbed.executor.program import program
-from twinbed.fleet.controller import carry_out
+from twinbed.fleet.controller import Looks, carry_out
 from twinbed.fleet.words import Asked
 from twinbed.lab import needs
 from twinbed.lab.event import Listener
@@ -29,17 +29,13 @@ def carried_out(
     only: Sequence[str],
     keep_going: bool,
     retry_failed: bool,
+    looks: Looks | None,
 ) -> Ending:
     """Raises TwinbedError where the study is none for a fleet."""
     if study.order is not Order.RANDOMIZED_BLOCKS:
         raise TwinbedError(
             f"{study.name} has the order {study.order}: machines make whole blocks",
             advice="order: randomized-blocks, or run it without --on",
-        )
-    if study.until is not None:
-        raise TwinbedError(
-            f"{study.name} ends as soon as it is decided, which is asked after each block",
-            advice="give a number of replicates, or run it without --on",
         )
     if elsewhere := dict.fromkeys(run.testbed_name for run in runs if not needs.is_here(run, registry.PLUGINS)):
         raise TwinbedError(
@@ -56,6 +52,7 @@ def carried_out(
             only=only,
             keep_going=keep_going,
             retry_failed=retry_failed,
+            looks=looks,
         )
 
 

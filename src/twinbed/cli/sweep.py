@@ -17,6 +17,7 @@ def command(dry_run: bool, hosts: tuple[str, ...], ssh_config: Path | None, fold
 
     A lab removes these itself, also when twinbed is killed. They stay only when the lab's keeper was killed too. What is
     elsewhere (a namespace of minimega's) outlives a killed twinbed. What does not carry a lab's id is never touched.
+    Runs that this machine made for a fleet, and that nobody came for in a week, go too.
 
     A host that was leased is put back as it was by the lease's own keeper on that host; --host does it for a keeper that was
     killed.
@@ -24,7 +25,10 @@ def command(dry_run: bool, hosts: tuple[str, ...], ssh_config: Path | None, fold
     if hosts:
         _hosts(hosts, ssh_config, folder, dry_run)
         return
+    import shutil
+
     from twinbed.cli.envelope import tell
+    from twinbed.fleet.member import forgotten
     from twinbed.hosts.error import HostError
     from twinbed.hosts.lab import leftovers, remove
     from twinbed.registry import PLUGINS
@@ -37,6 +41,12 @@ def command(dry_run: bool, hosts: tuple[str, ...], ssh_config: Path | None, fold
         if not dry_run:
             remove(scratch, groups)
         removed.append(what)
+    spools = forgotten()
+    for spool in spools:
+        click.echo(f"{'would remove' if dry_run else 'removing'} {spool}: runs made for a fleet that nobody came for in a week")
+        if not dry_run:
+            shutil.rmtree(spool)
+        removed.append(str(spool))
     stays: list[str] = []
     elsewhere = [left for driver in PLUGINS.drivers.values() for left in driver.leftovers()]
     for left in elsewhere:
@@ -51,7 +61,7 @@ def command(dry_run: bool, hosts: tuple[str, ...], ssh_config: Path | None, fold
     if stays:
         raise click.ClickException("\n".join(stays))
     tell({"dry_run": dry_run, "removed": removed})
-    if not dead and not elsewhere:
+    if not dead and not elsewhere and not spools:
         click.echo("Nothing to remove.")
 
 

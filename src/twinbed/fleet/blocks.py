@@ -49,10 +49,10 @@ class Blocks:
             blocks.left[number] = block
         return blocks
 
-    def next(self, machine: str, awaited: Container[str]) -> Block | None:
-        """One for a machine that has nothing to do: its own, a fresh one, or one that was begun where nobody is awaited any
-        more. The runs of such a one are set aside, and made again with the others."""
-        free = [block for block in self.left.values() if block.taken is None]
+    def next(self, machine: str, awaited: Container[str], reach: int) -> Block | None:
+        """One of the first ``reach`` for a machine that has nothing to do: its own, a fresh one, or one that was begun where
+        nobody is awaited any more. The runs of such a one are set aside, and made again with the others."""
+        free = [block for block in self.left.values() if block.taken is None and block.number < reach]
         block = next(
             (each for at_home in (machine, None) for each in free if each.home == at_home),
             next((each for each in free if each.home not in (machine, None) and each.home not in awaited), None),

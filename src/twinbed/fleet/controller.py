@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Never, TypeVar
+from typing import TYPE_CHECKING, Never, Protocol, TypeVar
 
 from twinbed import registry
 from twinbed.contracts import exit_codes as codes
@@ -115,10 +115,13 @@ def carry_out(
     only: Sequence[str] = (),
     keep_going: bool = True,
     retry_failed: bool = False,
+    looks: Looks | None = None,
 ) -> Ending:
     """Make the runs that are missing on the cluster's machines, into ``folder``, which the caller has locked.
 
-    ``ask`` makes what machines are asked first, of the results' identity and the runs. Options are as of ``lab.study``.
+    ``ask`` makes what machines are asked first, of the results' identity and the runs. ``looks``: of a study that ends as soon
+    as it is decided; no block after the next look is begun before it was taken, so that what is decided, and with how many
+    blocks, is as on one machine. Other options are as of ``lab.study``.
     Raises NoMachine where none can make them, and NoExecutor where the scheduler is lost: complete runs are kept.
     """
     folder.write("study.yaml", study.source)
@@ -126,28 +129,75 @@ def carry_out(
     states = {run.id: folder.status(run.id) for run in wanted}
     to_do = due(wanted, states, retry_failed)
     listener(StudyBegan(len(wanted), len(wanted) - len(to_do)))
+    blocks = Blocks.of(wanted, folder, states, retry_failed)
+    progress = _Progress(blocks, study.replicates, looks, lambda reach: write_study(folder, study, _before(runs, reach)))
+    progress.go_on()
     made = 0
-    if to_do:
-        write_study(folder, study, runs)
+    if not progress.ended:
         notes = _Notes.of(folder)
         notes.keep()
-        blocks = Blocks.of(wanted, folder, states, retry_failed)
-        peers = Peers(study.reference, study.margin, len({run.block for run in wanted}), partial(_rate, folder))
-        loop = _Loop(cluster, blocks, folder, notes, peers, ask(notes.id, to_do), listener, keep_going)
+        peers = Peers(study.reference, study.margin, study.replicates, partial(_rate, folder))
+        loop = _Loop(cluster, progress, folder, notes, peers, ask(notes.id, to_do), listener, keep_going)
         try:
             loop.run()
         finally:
             loop.end()
-        states, made = blocks.states, loop.made
-    write_study(folder, study, runs)
-    endings = list(states.values())
+        made = loop.made
+    reached = _before(runs, progress.reach)
+    write_study(folder, study, reached)
+    endings = [blocks.states[run.id] for run in reached if run.id in states]
     return Ending(endings.count(Status.COMPLETE), endings.count(Status.FAILED), made, endings.count(None))
+
+
+def _before(runs: Sequence[Run], block: int) -> list[Run]:
+    return [run for run in runs if run.block < block]
+
+
+class Looks(Protocol):
+    """Of a study that ends as soon as it is decided."""
+
+    def goes_on(self, block: int) -> bool:
+        """Whether another block is needed after this one; takes the look that is due."""
+        ...
+
+    def next_look(self, blocks: int) -> int:
+        """With how many blocks the next look is taken, where there are so many."""
+        ...
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far a study has come, block by block, and how far it may go: ``reach`` blocks."""
+
+    blocks: Blocks
+    count: int
+    looks: Looks | None
+    on_reach: Callable[[int], None]
+    done: int = 0
+    reach: int = 0
+    decided: bool = False
+
+    @property
+    def ended(self) -> bool:
+        return self.decided or not self.blocks.left
+
+    def go_on(self) -> None:
+        """After a block was made: looks are taken in the order of blocks."""
+        while self.done < self.count and self.done not in self.blocks.left:
+            self.done += 1
+            if self.looks and not self.looks.goes_on(self.done - 1):
+                self.decided, self.reach = True, self.done
+                return
+        reach = min(self.looks.next_look(self.done), self.count) if self.looks else self.count
+        if reach > self.reach:
+            self.reach = reach
+            self.on_reach(reach)
 
 
 @dataclass(slots=True)
 class _Loop:
     cluster: Cluster
-    blocks: Blocks
+    progress: _Progress
     folder: Folder
     notes: _Notes
     peers: Peers
@@ -161,10 +211,14 @@ class _Loop:
     """When each machine was there last."""
     ended: SimpleQueue[tuple[_Member, Future[object]]] = field(default_factory=SimpleQueue)
 
+    @property
+    def blocks(self) -> Blocks:
+        return self.progress.blocks
+
     def run(self) -> None:
         began = looked = time.monotonic()
         self._look()
-        while self.blocks.left and not self.stopped:
+        while not self.progress.ended and not self.stopped:
             self._give_work(began)
             if not any(each.busy for each in self.members.values()) and time.monotonic() - began > ANSWER_S:
                 self._nobody()
@@ -282,7 +336,7 @@ class _Loop:
         if now - began < AWAY_S:  # those that are not here yet may come
             awaited |= {block.home for block in self.blocks.left.values() if block.home}
         for one in self._joined():
-            if not one.busy and one.steps is None and (block := self.blocks.next(one.name, awaited)):
+            if not one.busy and one.steps is None and (block := self.blocks.next(one.name, awaited, self.progress.reach)):
                 self._begin(one, self._block(one, block))
 
     def _nobody(self) -> None:
@@ -310,6 +364,7 @@ class _Loop:
             if self.stopped:
                 break
         self.blocks.give_back(one.name)
+        self.progress.go_on()
         if not block.due and (reason := self.peers.block(one.name, block.runs)):
             raise HostError(reason)
 
@@ -344,7 +399,7 @@ class _Loop:
         with contextlib.suppress(Exception):
             if busy:
                 self.cluster.client.run(member.give_up, self.notes.id, workers=busy, on_error="ignore")
-            if idle and not self.blocks.left:
+            if idle and self.progress.ended:
                 self.cluster.client.run(member.over, self.notes.id, workers=idle, on_error="ignore")
 
 

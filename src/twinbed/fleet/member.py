@@ -13,6 +13,7 @@ import os
 import platform
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from twinbed.model.run import Phase
 from twinbed.results.folder import Folder
 from twinbed.study.run import Run
 
+FORGOTTEN_S = 7 * 86400.0
 _stopping: set[str] = set()
 """Results whose run in flight is given up at the end of its phase."""
 
@@ -168,16 +170,29 @@ def over(results: str) -> None:
     shutil.rmtree(_spool(results).path, ignore_errors=True)
 
 
+def forgotten() -> list[Path]:
+    """Folders with runs that were made here and that no controller came for in a long time: its study was given up."""
+    spools = [path for path in _spools().iterdir() if path.is_dir()] if _spools().is_dir() else []
+    return sorted(path for path in spools if time.time() - _touched_s(path) > FORGOTTEN_S)
+
+
+def _touched_s(spool: Path) -> float:
+    return max(path.stat().st_mtime for path in (spool, *spool.glob("runs"), *spool.glob("runs/*")))
+
+
 def _spool(results: str) -> Folder:
-    return Folder(cache_root() / "fleet" / results)
+    return Folder(_spools() / results)
+
+
+def _spools() -> Path:
+    return cache_root() / "fleet"
 
 
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
     """One run at a time on a machine, whoever asks for it. Raises LeftOut."""
-    place = cache_root() / "fleet"
-    place.mkdir(parents=True, exist_ok=True)
-    with (place / "machine.lock").open("w") as lock:
+    _spools().mkdir(parents=True, exist_ok=True)
+    with (_spools() / "machine.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

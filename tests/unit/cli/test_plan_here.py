@@ -50,15 +50,19 @@ def as_json(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object
 
 
 def test_the_runs_that_are_there_are_counted(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert planned(capsys)[-1] == "No runs are in results/here yet."
+    assert planned(capsys)[-2] == "No runs are in results/here yet."
     assert not (place / "results").exists(), "planning makes nothing"
     assert run(["run", "s.yaml", "--no-report", "--only", "testbed=one"]) == codes.DONE
     capsys.readouterr()
-    assert planned(capsys)[-1] == "3 of 6 runs are in results/here: run goes on with 3."
-    assert planned(capsys, "-s", "replicates=5")[-1] == "3 of 10 runs are in results/here: run goes on with 7."
-    assert planned(capsys, "-s", "replicates=2")[-1].endswith("run goes on with 2. 1 more are of other settings.")
-    assert planned(capsys, "--profile", "quick")[-1] == "No runs are in results/here-quick yet."
-    assert planned(capsys, "-o", "elsewhere")[-1] == "No runs are in elsewhere yet."
+    assert planned(capsys)[-2] == "3 of 6 runs are in results/here: run goes on with 3."
+    assert planned(capsys, "-s", "replicates=5")[-2] == "3 of 10 runs are in results/here: run goes on with 7."
+    assert planned(capsys, "-s", "replicates=2")[-2].endswith("run goes on with 2. 1 more are of other settings.")
+    assert planned(capsys, "--profile", "quick")[-2] == "No runs are in results/here-quick yet."
+    assert planned(capsys, "-o", "elsewhere")[-2] == "No runs are in elsewhere yet."
+    options = ("--profile", "quick", "-s", "factors.testbed=[one, two]", "-o", "else where")
+    assert planned(capsys, *options)[-1] == (
+        "Make them: twinbed run s.yaml --profile quick -s 'factors.testbed=[one, two]' -o 'else where'"
+    )
     counts = {"planned": 6, "complete": 3, "failed": 0, "due": 3, "of_other_settings": 0}
     assert as_json(capsys)["results"] == {"folder": "results/here", **counts}
 
@@ -68,7 +72,7 @@ def test_what_it_counts_as_due_is_what_run_makes(place: Path, capsys: pytest.Cap
     (record, *_) = sorted((place / "results/here/runs").glob("*/run.json"))
     record.write_text(record.read_text().replace('"status": "complete"', '"status": "failed"'))
     capsys.readouterr()
-    text = planned(capsys)[-1]
+    text = planned(capsys)[-2]
     assert text == "3 of 6 runs are in results/here (1 failed: --retry-failed makes them again): run goes on with 3."
     before = len(list((place / "results/here/runs").iterdir()))
     run(["run", "s.yaml", "--no-report"])

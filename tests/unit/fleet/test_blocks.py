@@ -65,7 +65,7 @@ def study(tmp_path: Path) -> Made:
 
 def test_blocks_are_given_in_order_and_each_once(study: Made) -> None:
     blocks = study.blocks()
-    given = [blocks.next(name, {"m1", "m2"}) for name in ("m1", "m2", "m1", "m2")]
+    given = [blocks.next(name, {"m1", "m2"}, 3) for name in ("m1", "m2", "m1", "m2")]
     assert [block and block.number for block in given] == [0, 1, 2, None]
 
 
@@ -73,7 +73,7 @@ def test_a_machine_goes_on_with_its_own_block_first(study: Made) -> None:
     first, second = study.of_block(2)
     study.made(first, "m2")
     blocks = study.blocks()
-    assert [block and block.number for block in (blocks.next("m2", {"m2"}),)] == [2]
+    assert [block and block.number for block in (blocks.next("m2", {"m2"}, 3),)] == [2]
     assert blocks.left[2].due == [second]
     assert first.id not in [run.id for run in blocks.left[2].due]
 
@@ -81,7 +81,7 @@ def test_a_machine_goes_on_with_its_own_block_first(study: Made) -> None:
 def test_a_block_of_a_machine_that_is_awaited_is_left_to_it(study: Made) -> None:
     study.made(study.of_block(0)[0], "m2")
     blocks = study.blocks()
-    given = [blocks.next("m1", {"m1", "m2"}) for _ in range(3)]
+    given = [blocks.next("m1", {"m1", "m2"}, 3) for _ in range(3)]
     assert [block and block.number for block in given] == [1, 2, None]
 
 
@@ -91,7 +91,7 @@ def test_a_block_of_nobody_who_is_awaited_is_begun_again_whole(study: Made, mach
     study.made(first, machine)
     blocks = study.blocks()
     blocks.left = {0: blocks.left[0]}
-    block = blocks.next("m1", {"m1"})
+    block = blocks.next("m1", {"m1"}, 3)
     assert block is not None and block.due == [first, second]
     assert study.folder.status(first.id) is None
     assert (study.folder.path / "failed" / f"{first.id}-1" / "run.json").exists()
@@ -102,10 +102,10 @@ def test_a_block_of_nobody_who_is_awaited_is_begun_again_whole(study: Made, mach
 
 def test_what_a_lost_machine_had_goes_back(study: Made) -> None:
     blocks = study.blocks()
-    taken = blocks.next("m1", {"m1"})
+    taken = blocks.next("m1", {"m1"}, 3)
     assert taken is not None
     blocks.give_back("m1")
-    again = blocks.next("m2", {"m2"})
+    again = blocks.next("m2", {"m2"}, 3)
     assert again is taken
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from twinbed import design, registry
+from twinbed.cli.main import run as main
 from twinbed.fleet import member
 from twinbed.fleet.controller import _batches, _hold_to, _write
 from twinbed.fleet.words import File, LeftOut, Made, Piece
@@ -123,3 +126,24 @@ def test_a_member_refuses_runs_of_plugins_that_it_has_not(run: Run) -> None:
     )
     with pytest.raises(LeftOut, match="driver warp, workload sing, ruler"):
         member._known(strange)
+
+
+def test_runs_that_nobody_comes_for_are_swept_after_a_week(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TWINBED_CACHE", str(tmp_path))
+    old, young = (tmp_path / "fleet" / name / "runs/0123" for name in ("old", "young"))
+    for folder in (old, young):
+        folder.mkdir(parents=True)
+    (tmp_path / "fleet/machine.lock").touch()
+    long_ago = time.time() - 8 * 86400
+    for path in (old, old.parent, old.parents[1]):
+        os.utime(path, (long_ago, long_ago))
+    os.utime(young.parents[1], (long_ago, long_ago))
+    # What labs of others left is theirs.
+    monkeypatch.setattr("twinbed.hosts.lab.leftovers", list)
+    monkeypatch.setattr("twinbed.registry.PLUGINS", replace(registry.PLUGINS, drivers={}))
+    assert main(["sweep", "--dry-run"]) == 0
+    assert f"would remove {old.parents[1]}: runs made for a fleet" in capsys.readouterr().out and old.is_dir()
+    assert main(["sweep"]) == 0
+    assert not old.parents[1].exists() and young.is_dir()
