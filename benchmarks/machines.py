@@ -68,6 +68,10 @@ class Fleet:
         named = ["sh", "-c", 'hostname "$0" && exec "$@"', name, *worker]
         self._start(name, [*alone, *named], TWINBED_CACHE=str(cache))
 
+    def wait_for(self, machines: int) -> None:
+        """Until so many have come to the scheduler since it was started first."""
+        wait_until(lambda: self.log("scheduler").count("Register worker addr") >= machines)
+
     def kill(self, name: str) -> None:
         """As when its power fails."""
         process = self.processes.pop(name)

@@ -138,21 +138,32 @@ def test_workers_without_a_lab_are_no_machines(
 
 
 SLOWER = """
+import itertools
 import json
 from twinbed.testbeds.fake import FakeHost
 
-respond, asked = FakeHost._respond, 0
+
+def slower(respond, runs):
+    def slow(self, arguments):
+        answer = json.loads(respond(self, arguments))
+        answer["requests_per_second"] *= 1.0 if next(runs) < 4 else 0.6
+        return json.dumps(answer).encode()
+
+    return slow
 
 
-def slower(self, arguments):
-    global asked
-    asked += 1
-    answer = json.loads(respond(self, arguments))
-    answer["requests_per_second"] *= 1.0 if asked <= 4 else 0.6
-    return json.dumps(answer).encode()
+if FakeHost._respond.__name__ != "slow":  # a worker loads it more than once
+    FakeHost._respond = slower(FakeHost._respond, itertools.count())
+"""
+BROKEN = """
+from twinbed.testbeds.fake import FakeHost
 
 
-FakeHost._respond = slower
+def endless(self, arguments):
+    return endless(self, arguments)
+
+
+FakeHost._respond = endless
 """
 
 
@@ -169,6 +180,7 @@ def test_a_machine_that_drifts_away_from_its_peers_is_left_out(
         for name in ("m1", "m2", "m3", "m4"):
             one.machine(name)
         one.machine("m5", preload=tmp_path / "slower.py")
+        one.wait_for(5)
         assert run(study, results, one) == 0
     finally:
         one.end()
@@ -196,13 +208,32 @@ def test_a_study_that_is_none_for_a_fleet_is_refused(
     assert said in capsys.readouterr().err
 
 
+def test_a_machine_whose_twinbed_breaks_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it raises: this exception is one that dask cannot send."""
+    monkeypatch.setattr("twinbed.fleet.controller.AWAY_S", 0.5)
+    (tmp_path / "broken.py").write_text(BROKEN)
+    one = Fleet(tmp_path)
+    study, results = written(tmp_path, "0.1s"), tmp_path / "results"
+    try:
+        one.scheduler()
+        one.machine("m1")
+        one.machine("m2", preload=tmp_path / "broken.py")
+        one.wait_for(2)
+        assert run(study, results, one) == 0
+    finally:
+        one.end()
+    assert set().union(*machines_of_blocks(results).values()) == {"m1"}
+    machines = json.loads((results / "fleet.json").read_text())["machines"]
+    assert machines["m2"]["left out"] == "RecursionError: maximum recursion depth exceeded"
+
+
 @pytest.mark.parametrize(("ratio", "ended"), [(1.5, "decided"), (1.1, "most")])
 def test_a_study_ends_as_soon_as_it_is_decided(fleet: Fleet, tmp_path: Path, ratio: float, ended: str) -> None:
     """Half as fast again is seen at the first look; what lies on the margin's edge is not decided."""
     text = FAKE.replace("replicates: 8", "replicates: {least: 4, most: 8}").replace("ratio: 1.5", f"ratio: {ratio}")
     study, results = written(tmp_path, text=text), tmp_path / "results"
     assert run(study, results, fleet) == 0
-    looks = json.loads((results / "looks.json").read_text())["taken"]
+    looks = json.loads((results / "looks.json").read_text())["looks"]
     assert looks[-1]["ended"] == ended
     blocks = machines_of_blocks(results)
     assert sorted(blocks) == list(range(4 if ended == "decided" else 8))

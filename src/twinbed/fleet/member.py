@@ -98,6 +98,16 @@ def _facts() -> Facts:
 
 def make_run(ordered: Ordered) -> Made:
     """Makes the run, unless it is here already. Nothing else is made on this machine meanwhile. Raises LeftOut."""
+    try:
+        return _make(ordered)
+    except LeftOut:
+        raise
+    except Exception as error:  # noqa: BLE001 - some exceptions cannot be sent, and the controller would wait for ever
+        reason = f"{type(error).__name__}: {error}"
+    raise LeftOut(reason)
+
+
+def _make(ordered: Ordered) -> Made:
     run, spool = ordered.run, _spool(ordered.results)
     with _alone(), spool.locked():
         if spool.status(run.id) is None:
