@@ -11,7 +11,7 @@ import argparse
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from twinbed import registry
@@ -24,10 +24,10 @@ from twinbed.published.printed_metrics import Own, printed_with_own
 from twinbed.published.verdicts import Held, compare
 from twinbed.render.words import heading, metric_name
 from twinbed.report.advice.analysis import advise
-from twinbed.report.advice.result import Advice, Topic
+from twinbed.report.advice.result import Advice, Open, Topic
 from twinbed.report.advice.study import Settings
 from twinbed.report.advice.text import TITLES, bases, details, lede
-from twinbed.report.advice.words import numbers, open_text
+from twinbed.report.advice.words import numbers
 from twinbed.study.loading import load
 
 DOCS = Path(__file__).parent
@@ -77,12 +77,18 @@ def text(results: Sequence[Path] = ()) -> str:
     claims = check_all(found)
     held = compare(found, MARGIN)
     measured = [each for folder in results for each in own(folder, MARGIN)]
-    advice = advise([ResultsFolders().tables(folder) for folder in results], Settings()) if results else None
+    advice = _advice(results) if results else None
     lines = [HEAD, *_rules_first(claims, held, advice), "## What was found, metric by metric\n", READING]
     for metric in _metrics(found, claims, held):
         lines += _metric(found, metric, claims, held, measured)
     lines += _measured(advice)
     return "\n".join(lines)
+
+
+def _advice(results: Sequence[Path]) -> Advice:
+    """Where results lie on this machine is nothing to the page."""
+    found = advise([ResultsFolders().tables(folder) for folder in results], Settings())
+    return replace(found, bases=tuple(replace(each, source=Path(each.source).name) for each in found.bases))
 
 
 def _metrics(found: Library, claims: Sequence[Checked], held: Sequence[Held]) -> list[str]:
@@ -195,8 +201,29 @@ def _measured(advice: Advice | None) -> Iterator[str]:
         yield ""
     if advice.open:
         yield "### Not settled\n"
-        yield from (f"- {each.contrast.subject} against {each.contrast.against}: {open_text(each)}" for each in advice.open)
+        yield "In brackets: about how many runs of each cell would settle all cells of that metric.\n"
+        yield from _open(advice)
         yield ""
+
+
+def _open(advice: Advice) -> Iterator[str]:
+    """A line for what is held against what, with the metrics that are open."""
+    together: dict[tuple[str, str], dict[str, list[Open]]] = {}
+    for each in advice.open:
+        of = together.setdefault((each.contrast.subject, each.contrast.against), {})
+        of.setdefault(each.metric, []).append(each)
+    for (subject, against), metrics in together.items():
+        every = [each for of in metrics.values() for each in of]
+        runs = sorted({each.runs for each in every})
+        now = str(runs[0]) if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
+        listed = ", ".join(map(_settled, metrics, metrics.values()))
+        yield f"- {subject} against {against}, {now} runs of each cell now: {listed}."
+
+
+def _settled(metric: str, of: Sequence[Open]) -> str:
+    wanted = [each.replicates for each in of]
+    most = max((each for each in wanted if each is not None), default=None)
+    return f"{metric} ({'no number' if most is None or None in wanted else f'{most:,}'})"
 
 
 def _studies() -> Iterator[tuple[str, str, str]]:
