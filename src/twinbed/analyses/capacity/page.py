@@ -7,7 +7,7 @@ from itertools import chain
 
 from markupsafe import Markup
 
-from twinbed.analyses.capacity.plot import capacity_plot, interval_text
+from twinbed.analyses.capacity.plot import NO_INTERVAL, capacity_plot, interval_text
 from twinbed.analyses.capacity.result import Capacities, LevelCapacity
 from twinbed.contracts.analysis import Part, Section
 from twinbed.model.run import level_text
@@ -64,9 +64,10 @@ def _figure(capacities: Capacities, group: LevelCapacity, scale: UnitScale) -> M
     named = f"{metric_name(capacities.response)}{f' per {capacities.one}' if capacities.per_pair else ''}"
     unit = f" [{scale.unit}]" if scale.unit not in NAMED else ""
     held = f" and the mean at 1 {capacities.one}" if group.single is not None else ""
+    interval = interval_text(capacities, group)
+    shaded = f"nothing is shaded: {interval}" if interval == NO_INTERVAL else f"shaded: {interval}"
     caption = (
-        f"{heading(f'{_where(group)}{named}')}: runs, means with intervals; dashed: what the objective demands{held};"
-        f" shaded: {interval_text(capacities, group)}."
+        f"{heading(f'{_where(group)}{named}')}: runs, means with intervals; dashed: what the objective demands{held}; {shaded}."
     )
     drawn = plots.svg(capacity_plot(capacities, group, scale, f"{named}{unit}"), f"{caption} The table has the numbers.")
     return html("<figure><figcaption>{}</figcaption>{}</figure>", caption, drawn)

@@ -21,7 +21,9 @@ def capacity_plot(capacities: Capacities, group: LevelCapacity, scale: UnitScale
     }
     low = max(group.low, left) if group.low else left
     high = right if group.high is None else min(group.high + 1, right)
-    band = {"n": low, "to": max(high, low * ROOM), "said": interval_text(capacities, group)}
+    # Where neither end is known, there is no interval to show.
+    known = group.low or group.high is not None
+    bands = [{"n": low, "to": max(high, low * ROOM), "said": interval_text(capacities, group)}] if known else []
     means = [
         {
             "n": step.n,
@@ -40,7 +42,7 @@ def capacity_plot(capacities: Capacities, group: LevelCapacity, scale: UnitScale
     ]
     layers: list[Spec] = [
         {
-            "data": {"values": [band]},
+            "data": {"values": bands},
             "mark": {"type": "rect", "color": BAND},
             "encoding": {"x": x, "x2": {"field": "to"}, "description": {"field": "said"}},
         },
@@ -102,11 +104,14 @@ def _held(capacities: Capacities, group: LevelCapacity, scale: UnitScale, x: Spe
     }
 
 
+NO_INTERVAL = "no end of an interval of the capacity is sure enough, which takes half the error that a bound alone takes"
+
+
 def interval_text(capacities: Capacities, group: LevelCapacity) -> str:
     """Where the capacity lies, in words."""
     many = f"{capacities.one}s"
     if group.high is None:
-        return f"the capacity is at least {group.low} {many}" if group.low else f"of the capacity in {many} nothing is known"
+        return f"the capacity is at least {group.low} {many}" if group.low else NO_INTERVAL
     if group.low == group.high:
         return f"the capacity is {group.low} {capacities.one if group.low == 1 else many}"
     return (

@@ -84,10 +84,11 @@ class TailsAnalysis(Analysis[TailsParams, Tails]):
             raise TwinbedError("there is no reference testbed to compare with", advice="give one: --reference TESTBED")
         name, times, incomplete = _times(source, params.source)
         complete = [record for record in source.records if record.status is Status.COMPLETE]
-        runs = [
+        step = MILLISECOND if name == "requests" else 0.0
+        whole = [
             _Run(record, times[record.id].requests, _quantiles(times[record.id])) for record in complete if record.id in times
         ]
-        step = MILLISECOND if name == "requests" else 0.0
+        runs = [replace(run, quantiles=_told(run.quantiles, step)) for run in whole]
         groups: dict[str, dict[str, list[_Run]]] = {}
         cells: dict[str, dict[str, Level]] = {}
         for run in runs:
@@ -105,7 +106,12 @@ class TailsAnalysis(Analysis[TailsParams, Tails]):
                     pair = of_cell[testbed], of_cell[outline.reference]
                     about = cells[cell], testbed, outline.reference
                     shifts += _shifts(about, pair, margin, alpha, step, paired)
-        left_out = {"runs without times of requests": len(complete) - len(runs), "requests without an answer": incomplete}
+        left_out = {
+            "runs without times of requests": len(complete) - len(runs),
+            "requests without an answer": incomplete,
+            "quantiles of runs that are written as 0 ms": sum(len(run.quantiles) for run in whole)
+            - sum(len(run.quantiles) for run in runs),
+        }
         return Tails(
             source=name,
             step=step,
@@ -213,6 +219,12 @@ def _of_histograms(tables: Tables, name: str) -> tuple[dict[str, _Times], int]:
 def _quantiles(times: _Times) -> dict[float, float]:
     shares = [share for share in SHARES if times.requests * min(share, 1 - share) >= BEYOND - 1e-9]
     return dict(zip(shares, times.quantiles(shares), strict=True))
+
+
+def _told(quantiles: Mapping[float, float], step: float) -> dict[float, float]:
+    """Those of at least half the step in which times are written: what is less is written as 0, which has no ratio to
+    anything."""
+    return {share: value for share, value in quantiles.items() if value >= step / 2}
 
 
 def _tail(cell: Mapping[str, Level], testbed: str, runs: Sequence[_Run]) -> Tail:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -13,6 +14,8 @@ from twinbed.render.quantities import number, ratio_with_interval, unit_scale
 from twinbed.render.words import cell_title
 
 HEIGHT = 170
+TITLE = 36
+"""Characters of a line above a plot."""
 MOST_CELLS = 12
 """Panels in a picture; the table has the rest."""
 
@@ -141,7 +144,7 @@ def _shift(shifts: Sequence[Shift], testbeds: Sequence[str], margin: float) -> S
         },
     }
     layer = [band, bars, points]
-    return {"title": cell_title(shifts[0].cell) or "all requests", "width": WIDTH, "height": HEIGHT, "layer": layer}
+    return {"title": _title(cell_title(shifts[0].cell)), "width": WIDTH, "height": HEIGHT, "layer": layer}
 
 
 def _lines(title: str, rows: Sequence[Spec], axes: tuple[Spec, Spec], testbeds: Sequence[str]) -> Spec:
@@ -154,4 +157,9 @@ def _lines(title: str, rows: Sequence[Spec], axes: tuple[Spec, Spec], testbeds: 
         "encoding": {**encoding, "strokeDash": dash},
     }
     dots: Spec = {"data": {"values": rows}, "mark": {"type": "circle", "size": 22, "opacity": 0.8}, "encoding": encoding}
-    return {"title": title or "all requests", "width": WIDTH, "height": HEIGHT, "layer": [line, dots]}
+    return {"title": _title(title), "width": WIDTH, "height": HEIGHT, "layer": [line, dots]}
+
+
+def _title(cell: str) -> list[str]:
+    """In lines that are no wider than the plot."""
+    return textwrap.wrap(cell or "all requests", TITLE)

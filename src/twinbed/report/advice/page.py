@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
 from twinbed.render.document import document
 from twinbed.render.html import html, notes
 from twinbed.render.words import heading
-from twinbed.report.advice.result import Advice, Contradiction, Statement, Topic
+from twinbed.report.advice.result import Advice, Contradiction, Contrast, Open, Statement, Topic
 from twinbed.report.advice.text import CONTRADICTIONS, OPEN, TITLES, TRUST, bases, details, lede, passport_command, trust_table
 from twinbed.report.advice.words import contradiction_texts, contrast_text, open_text
 
@@ -33,10 +33,19 @@ def page(advice: Advice) -> Markup:
     if advice.trusted:
         sections.append(html("<section><h2>{}</h2>{}</section>", TRUST, trust_table(advice.trusted).as_html()))
     if advice.open:
-        sentences = [f"{contrast_text(each.contrast)}: {open_text(each)}." for each in advice.open]
-        sections.append(html("<section><h2>{}</h2>{}</section>", OPEN, notes(sentences)))
+        sections.append(html("<section><h2>{}</h2>{}</section>", OPEN, Markup().join(_open(advice))))
     body = html("{}<main>{}</main>", header, Markup().join(sections))
     return document("Advice", body, f"Made of {', '.join(each.source for each in advice.bases)}.")
+
+
+def _open(advice: Advice) -> Iterator[Markup]:
+    """What is open of each contrast, collapsed: there may be hundreds."""
+    together: dict[Contrast, list[Open]] = {}
+    for each in advice.open:
+        together.setdefault(each.contrast, []).append(each)
+    for contrast, of in together.items():
+        said = f"{contrast_text(contrast)}: {len(of)} metric{'' if len(of) == 1 else 's'}"
+        yield html("<details><summary>{}</summary>{}</details>", said, notes([f"{open_text(each)}." for each in of]))
 
 
 def _contradiction(found: Contradiction) -> Markup:

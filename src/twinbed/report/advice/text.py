@@ -156,12 +156,19 @@ def _layer(each: Trusted) -> str:
 
 
 def trust_table(trusted: Sequence[Trusted]) -> Tabular:
-    """A row a testbed and layer."""
+    """A row a testbed and layer, with the results where there are several."""
+    several = len({each.source for each in trusted}) > 1
     rows = (
-        (each.testbed, each.against, heading(_layer(each)), *("; ".join(counts) for counts in _graded(each)))
+        (
+            *([each.source] if several else ()),
+            each.testbed,
+            each.against,
+            heading(_layer(each)),
+            *("; ".join(counts) for counts in _graded(each)),
+        )
         for each in trusted
     )
-    heads = ("Testbed", "Against", "Layer", *(heading(name) for name in GRADES))
+    heads = (*(["Results"] if several else ()), "Testbed", "Against", "Layer", *(heading(name) for name in GRADES))
     return Tabular(TRUST, "Cells in which each metric is shown to be equivalent.", heads, tuple(rows), texts=len(heads))
 
 

@@ -114,6 +114,16 @@ def test_whole_milliseconds_hide_what_they_are_too_coarse_for() -> None:
     assert verdicts(tails.run(study(times)))[0.5] is Verdict.DIFFERENT
 
 
+def test_what_is_written_as_nothing_has_no_ratio() -> None:
+    """Half of the requests take 0.2 ms and are written as 0; P90 and more are of the others."""
+    times = {"real": lambda noise: usual(noise) * np.where(noise.random(2000) < 0.55, 0.2, 1.0), "virtual": usual}
+    result = tails.run(study(times, "requests"))
+    assert set(verdicts(result)) == {0.9, 0.99}
+    assert all(each.value > 0.5e-3 and each.reference_value > 0.5e-3 for each in result.shifts)
+    # The quantiles to the median, and none above 0.6, of each of the runs on one side.
+    assert result.left_out["quantiles of runs that are written as 0 ms"] == RUNS * 5
+
+
 def test_one_run_has_no_verdict_and_two_have_a_caution() -> None:
     assert tails.run(study({"real": usual, "virtual": usual}, runs=1)).verdicts == ()
     two = tails.run(study({"real": usual, "virtual": usual}, runs=2))
