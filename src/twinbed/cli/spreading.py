@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from twinbed import registry
 from twinbed.design.time import expense
@@ -29,6 +29,7 @@ def carried_out(
     only: Sequence[str],
     keep_going: bool,
     retry_failed: bool,
+    on_made: Callable[[str], None],
 ) -> Ending:
     """Raises TwinbedError where the study is none for a fleet."""
     if study.order is not Order.RANDOMIZED_BLOCKS:
@@ -56,6 +57,7 @@ def carried_out(
             only=only,
             keep_going=keep_going,
             retry_failed=retry_failed,
+            on_made=on_made,
         )
 
 

@@ -112,6 +112,7 @@ def carry_out(
     only: Sequence[str] = (),
     keep_going: bool = True,
     retry_failed: bool = False,
+    on_made: Callable[[str], None] = lambda run: None,
 ) -> Ending:
     """Make the runs that are missing on the cluster's machines, into ``folder``, which the caller has locked.
 
@@ -129,7 +130,7 @@ def carry_out(
         notes = _Notes.of(folder)
         notes.keep()
         blocks = Blocks.of(wanted, folder, states, retry_failed)
-        loop = _Loop(cluster, blocks, folder, notes, ask(notes.id, to_do), listener, keep_going)
+        loop = _Loop(cluster, blocks, folder, notes, ask(notes.id, to_do), listener, keep_going, on_made)
         try:
             loop.run()
         finally:
@@ -149,6 +150,7 @@ class _Loop:
     asked: Asked
     listener: Listener
     keep_going: bool
+    on_made: Callable[[str], None]
     made: int = 0
     stopped: bool = False
     members: dict[str, _Member] = field(default_factory=dict)
@@ -299,6 +301,7 @@ class _Loop:
             log = {"run": run.id, "machine": one.name, "status": made.status}
             self.folder.log({**log, "seconds": round(made.seconds, 3), "reason": made.reason})
             self.listener(ended)
+            self.on_made(run.id)
             if made.status == Status.FAILED and not self.keep_going:
                 self.stopped = True
             if self.stopped:
