@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 )
 @click.option("--dry-run", is_flag=True, help="Say what would go, and change nothing.")
 def command(results: Path, words: tuple[str, ...], dry_run: bool) -> int:
-    """Keep less of the complete runs in RESULTS. `headers`: captures are cut to their packets' headers. `tables`: artifacts go,
-    and the rows of all tables stay, in each run's folder.
+    """Keep less of the complete runs in RESULTS. `headers`: captures are cut to their packets' headers and
+    compressed. `tables`: artifacts go, and the rows of all tables stay, in each run's folder.
 
     Every analysis says the same as before. What only the artifacts tell is gone for good: --dry-run says what that is. Rows of
     such a run stay as this twinbed makes them; later versions add nothing to them. Failed runs keep what they left. Files that
@@ -193,7 +193,7 @@ def _said(going: Sequence[Going], keep: Keep, readers: Readers, what: str) -> li
     plugins = {**readers.workloads, **readers.accompanying}
     for owner, word in groups:
         if word == Word.HEADERS:
-            lines.append(f"  {owner}: what packets carry beyond their first {headers.BYTES} bytes, checksums of whole packets")
+            lines.append(f"  {owner}: what packets carry beyond their first {headers.BYTES} bytes; the rest stays, compressed")
         elif owner == REST:
             lines.append(f"  {owner}: consoles, kernel logs, the packets of link checks")
         elif raw := plugins[owner].raw:

@@ -20,7 +20,7 @@ class Word(StrEnum):
     EVERYTHING = "everything"
     """Every artifact, as it was collected."""
     HEADERS = "headers"
-    """Of captures the packets' headers; other artifacts stay."""
+    """Of captures the packets' headers, compressed; other artifacts stay."""
     TABLES = "tables"
     """The rows of all tables, and no artifact."""
 

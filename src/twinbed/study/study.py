@@ -58,8 +58,8 @@ class Head(BaseModel):
     )
     keep: Word = Field(
         Word.EVERYTHING,
-        description="what stays of a run's artifacts once its rows are made: everything; of captures the packets' headers; or"
-        " the rows of all tables alone",
+        description="what stays of a run's artifacts once its rows are made: everything; of captures the packets' headers,"
+        " compressed; or the rows of all tables alone",
     )
     seed: Annotated[StrictInt, Field(ge=0)] | None = Field(
         None, examples=[20190221], description="what makes the random order repeatable; derived from the name if not given"

@@ -38,7 +38,8 @@ def _of_run(file: Path, run: Path) -> None:
     for each in kept.files:
         if each.path == path and each.kept_as is not None:
             raise TwinbedError(
-                f"{file}: of this capture the packets' headers were kept (keep: {kept.keep})", advice=f"read {run / each.kept_as}"
+                f"{file}: of this capture the packets' headers were kept (keep: {kept.keep})",
+                advice=f"read {run / each.kept_as}",
             )
         if each.path == path:
             raise TwinbedError(

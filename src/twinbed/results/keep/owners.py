@@ -28,7 +28,7 @@ def plugins_of(record: Record, readers: Readers) -> Iterator[AnyWorkload | Measu
 def owner(path: str, record: Record, readers: Readers) -> str:
     """The name of the plugin whose artifact ``path`` is: of the patterns that it matches the longest decides."""
     name = path.split("/")[2] if path.count("/") > 1 else path
-    found = {pattern: each.name for each in plugins_of(record, readers) for pattern in each.files if fnmatchcase(name, pattern)}
     if fnmatchcase(name, _OF_THE_LINK_CHECK):
-        found[_OF_THE_LINK_CHECK] = REST
+        return REST
+    found = {pattern: each.name for each in plugins_of(record, readers) for pattern in each.files if fnmatchcase(name, pattern)}
     return found[max(found, key=len)] if found else REST

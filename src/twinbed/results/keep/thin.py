@@ -47,7 +47,7 @@ class Going:
     owner: str
     word: Word
     bytes: int
-    """That are not kept: of one that is cut, before what is left is compressed."""
+    """Of the file as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +84,8 @@ class Thinner:
             word = self.keep.word(name)
             if word is Word.EVERYTHING or not (run / path).is_file():
                 continue
-            if word is Word.TABLES:
-                yield Going(path, of, name, word, (run / path).stat().st_size)
-            elif of not in cut and (saved := headers.saved(run / path)):
-                yield Going(path, of, name, word, saved)
+            if word is Word.TABLES or (of not in cut and headers.can_be_cut(run / path)):
+                yield Going(path, of, name, word, _size(run / path))
 
     def begun(self, record: Record) -> bool:
         """Whether a run was begun to be thinned, and not ended."""

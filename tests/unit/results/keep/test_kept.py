@@ -1,4 +1,4 @@
-"""Rows that a run was left with, as they may come from a stranger: what is wrong with them is said, and nothing else happens."""
+"""Rows that a run was left with, maybe by a stranger: what is wrong with them is said, and nothing else happens."""
 
 from __future__ import annotations
 
