@@ -55,7 +55,7 @@ def commands(name: str) -> Iterator[Command]:
 
 
 def written(commands: Sequence[Command]) -> set[str]:
-    """Names of artifacts: what arguments name, and what output becomes. That of the probe is called the same for all that use it."""
+    """Names of artifacts: what arguments name, and what output becomes; not that of the probe, which several start."""
     named = {name for command in commands for each in command.argv for name in re.findall(r"\{artifacts\}/([^/]+)", each)}
     outputs = {command.stdout or f"{Path(command.argv[0]).name}.out" for command in commands} - {"twinbed-probe.out"}
     return named | {name for output in outputs for name in (output, f"{output}.err")}
