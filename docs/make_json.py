@@ -55,6 +55,7 @@ EXAMPLES = {
     "setup": "container",
     "studies": "",
     "sweep": "--dry-run",
+    "prune": "results/demo --keep tables --dry-run",
 }
 """Command -> the rest of a command line. Others of the same group print theirs in the same way."""
 WIDTH = 120

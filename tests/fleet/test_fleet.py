@@ -74,6 +74,17 @@ def test_every_run_is_made_once_and_says_what_it_would_say_here(fleet: Fleet, tm
     assert not [path for name in kept["machines"] for path in (fleet.folder / f"cache-{name}/fleet").glob("*/runs/*")]
 
 
+def test_less_is_kept_of_what_machines_made(fleet: Fleet, tmp_path: Path) -> None:
+    """And all is said of it that is said where everything is kept."""
+    study, results = written(tmp_path, text=f"{FAKE}keep: tables\n"), tmp_path / "results"
+    assert run(study, results, fleet) == 0
+    machines_of_blocks(results)
+    assert not list((results / "runs").glob("*/artifacts/*/planted.json"))
+    assert len(list((results / "runs").glob("*/kept.json"))) == 16
+    assert main(["run", written(tmp_path), "-o", str(tmp_path / "here"), "--no-report", "-q"]) == 0
+    assert values(results) == values(tmp_path / "here")
+
+
 def test_containers_and_a_machine_that_dies_among_them(fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("twinbed.fleet.controller.AWAY_S", 0.5)
     text = FAKE.replace("fake, seed: 1", "container").replace("fake, seed: 2, ratio: 1.5", "container")

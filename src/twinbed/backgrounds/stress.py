@@ -82,6 +82,7 @@ class Stress(Background[StressParams]):
     params = StressParams
     summary = "workers that keep CPUs, disks and memory busy beside the workload (stress-ng)"
     also = ("stress_ng", "cpu", "load", "noise")
+    files = ("stress-ng.*",)
     metrics = tuple(METRICS.values())
     # Without ``io``: sync(2) would have the whole machine write its caches.
     trials: Mapping[str, StressParams] = MappingProxyType(

@@ -108,6 +108,14 @@ def chosen_style(style: str | None, output: Path | None, styles: list[str]) -> s
     return style
 
 
+def refuse_what_was_not_kept(*files: Path) -> None:
+    """Raises TwinbedError for a capture of results of which less was kept."""
+    from twinbed.results.keep import missing
+
+    for file in files:
+        missing.refuse_what_was_not_kept(file)
+
+
 def write(table: pa.Table, style: str, output: Path | None) -> None:
     """Writes a table as csv, json (one array, a row a line) or parquet."""
     with opened(output) as file:

@@ -59,6 +59,7 @@ def command(
     from twinbed import _core
 
     style = captures.chosen_style(style, output, STYLES)
+    captures.refuse_what_was_not_kept(*files)
     paths = [str(file) for file in files]
     reading: _Reading = {
         "tunnels": tunnels,

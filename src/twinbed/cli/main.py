@@ -38,6 +38,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "export": Lazy("twinbed.cli.export", "command", "Results as tables, LaTeX, figures, chains, flent's files."),
     "archive": Lazy("twinbed.cli.archive", "command", "Results as one file for artifact evaluation."),
     "publish": Lazy("twinbed.cli.publish", "command", "Results into a bucket, where others read them."),
+    "prune": Lazy("twinbed.cli.prune", "command", "Keep less of results, on purpose."),
     "passport": of_analysis("passport"),
     "flows": Lazy("twinbed.cli.flows", "command", "tcptrace's statistics of every TCP connection of captures."),
     "connections": Lazy("twinbed.cli.connections", "command", "The connections of captures, as in Zeek's conn.log."),

@@ -45,6 +45,7 @@ def command(first: Path, second: Path, mtu: int, tunnels: bool, style: str | Non
     from twinbed import _core
 
     style = captures.chosen_style(style, output, STYLES)
+    captures.refuse_what_was_not_kept(first, second)
     paths = str(first), str(second)
     if style == "text":
         from twinbed.render.rows import as_text

@@ -89,6 +89,14 @@ def run_study(
             )
         if to_do:
             _tell_undecidable(study, console)
+        keeping = None
+        if not study.keep.everything:
+            # Tables, which are made run by run then, take longer to import than all else.
+            from twinbed.cli.keeping import Keeping, thinner
+
+            keeping = Keeping(folder, thinner(folder, study))
+            keeping.of_earlier(runs)
+        on_made = keeping.on_made if keeping else _all_is_kept
         with watcher(console, to_do, at_most=study.until is not None, phases=telling.verbose) as listener:
             if spread and to_do:
                 from twinbed.cli.spreading import carried_out
@@ -103,6 +111,7 @@ def run_study(
                     keep_going=keep_going,
                     retry_failed=retry_failed,
                     looks=deciding,
+                    on_made=on_made,
                 )
             else:
                 ending = carry_out(
@@ -116,7 +125,10 @@ def run_study(
                     keep_going=keep_going,
                     retry_failed=retry_failed,
                     goes_on=deciding.goes_on if deciding else None,
+                    on_made=on_made,
                 )
+    for sentence in keeping.sentences() if keeping else ():
+        console.print(sentence, highlight=False, soft_wrap=True)
     _tell_failures(ending)
     concluded = _conclude(results, console, report, ending, telling) if ending.complete else None
     tell(
@@ -124,10 +136,15 @@ def run_study(
             "results": str(results),
             "runs": {"complete": ending.complete, "failed": ending.failed, "left": ending.left, "made": ending.made},
             "verdict": list(concluded.verdict) if concluded else [],
+            "not_kept_bytes": keeping.bytes if keeping else 0,
             "report": str(results / REPORT) if concluded and report else None,
         }
     )
     return codes.SOME_FAILED if ending.failed or ending.left else codes.DONE
+
+
+def _all_is_kept(run: str) -> None:
+    """Of a study that keeps everything."""
 
 
 def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from twinbed import registry
 from twinbed.design.time import expense
@@ -30,6 +30,7 @@ def carried_out(
     keep_going: bool,
     retry_failed: bool,
     looks: Looks | None,
+    on_made: Callable[[str], None],
 ) -> Ending:
     """Raises TwinbedError where the study is none for a fleet."""
     if study.order is not Order.RANDOMIZED_BLOCKS:
@@ -53,6 +54,7 @@ def carried_out(
             keep_going=keep_going,
             retry_failed=retry_failed,
             looks=looks,
+            on_made=on_made,
         )
 
 

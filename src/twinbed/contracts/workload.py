@@ -50,6 +50,10 @@ class Workload(Protocol[P]):
     """One line for readers."""
     also: ClassVar[tuple[str, ...]] = ()
     """Other words by which it is looked for: who writes one is told the name."""
+    files: ClassVar[tuple[str, ...]] = ()
+    """Names of the artifacts that are its own, as shell patterns; of a folder in a host's artifacts the folder's name."""
+    raw: ClassVar[str] = ""
+    """What these tell that no table has, for readers: it cannot be asked where they were not kept."""
     metrics: Sequence[Metric]
     """All that ``parse`` may give values of."""
     work: str

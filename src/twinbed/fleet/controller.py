@@ -116,6 +116,7 @@ def carry_out(
     keep_going: bool = True,
     retry_failed: bool = False,
     looks: Looks | None = None,
+    on_made: Callable[[str], None] = lambda run: None,
 ) -> Ending:
     """Make the runs that are missing on the cluster's machines, into ``folder``, which the caller has locked.
 
@@ -137,7 +138,7 @@ def carry_out(
         notes = _Notes.of(folder)
         notes.keep()
         peers = Peers(study.reference, study.margin, study.replicates, partial(_rate, folder))
-        loop = _Loop(cluster, progress, folder, notes, peers, ask(notes.id, to_do), listener, keep_going)
+        loop = _Loop(cluster, progress, folder, notes, peers, ask(notes.id, to_do), listener, keep_going, on_made)
         try:
             loop.run()
         finally:
@@ -204,6 +205,7 @@ class _Loop:
     asked: Asked
     listener: Listener
     keep_going: bool
+    on_made: Callable[[str], None]
     made: int = 0
     stopped: bool = False
     members: dict[str, _Member] = field(default_factory=dict)
@@ -359,6 +361,8 @@ class _Loop:
             log = {"run": run.id, "machine": one.name, "status": made.status}
             self.folder.log({**log, "seconds": round(made.seconds, 3), "reason": made.reason})
             self.listener(ended)
+            self.peers.made(run)
+            self.on_made(run.id)
             if made.status == Status.FAILED and not self.keep_going:
                 self.stopped = True
             if self.stopped:

@@ -31,10 +31,18 @@ class Peers:
     rate: Rate
     latest: dict[str, list[float]] = field(default_factory=dict)
     """Machine -> means of the logarithms of the rates of its last blocks, as long as it is there."""
+    rates: dict[str, float | None] = field(default_factory=dict)
+    """Of the reference's runs, by their ids."""
+
+    def made(self, run: Run) -> None:
+        """A run was made, and all that was collected of it is there."""
+        if run.testbed_name == self.reference:
+            self.rates[run.id] = self.rate(run)
 
     def block(self, machine: str, runs: Sequence[Run]) -> str | None:
-        """A block was made. Why the machine is to be left out, if it is."""
-        rates = [self.rate(run) for run in runs if run.testbed_name == self.reference]
+        """A block was made. Why the machine is to be left out, if it is. A block that was begun by an earlier command counts
+        for nothing."""
+        rates = [self.rates.pop(run.id, None) for run in runs if run.testbed_name == self.reference]
         logarithms = [math.log(rate) for rate in rates if rate is not None and rate > 0]
         if not rates or len(logarithms) < len(rates):
             return None

@@ -79,6 +79,8 @@ class Imported(Workload[ImportedParams]):
     name = "imported"
     params = ImportedParams
     summary = "what was measured elsewhere"
+    files = ("*",)
+    raw = "the files that were imported"
     metrics: Sequence[Metric] = ()
     work = ""
     rate = ""

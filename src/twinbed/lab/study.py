@@ -50,12 +50,14 @@ def carry_out(
     keep_going: bool = True,
     retry_failed: bool = False,
     goes_on: Callable[[int], bool] | None = None,
+    on_made: Callable[[str], None] = lambda run: None,
 ) -> Ending:
     """Make the runs that are missing, in the study's order, into ``folder``, which the caller has locked.
 
     ``installed`` may be None where nothing is missing.  ``only`` is as for ``chosen``.  Without ``keep_going`` the first
     failure ends the loop.  ``goes_on`` is asked after each block, by its number, whether the study needs another; the runs
-    of blocks that nobody asked for are neither planned nor left.
+    of blocks that nobody asked for are neither planned nor left.  ``on_made`` is called with each run's id when it is in the
+    folder, before the next one begins.
     """
     folder.write("study.yaml", study.source)
     wanted = chosen(runs, only)
@@ -80,6 +82,7 @@ def carry_out(
             made += 1
             listener(ended)
             folder.log({"run": run.id, "status": ended.status, "seconds": round(ended.seconds, 3), "reason": ended.reason})
+            on_made(run.id)
             stopped = ended.status == Status.FAILED and not keep_going
             if stopped:
                 break

@@ -21,6 +21,7 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
 from twinbed.results.bucket.address import address_of
+from twinbed.results.contents import share
 
 _LOCK = ".lock"
 _UNFINISHED = ".unfinished-"
@@ -154,12 +155,13 @@ class Folder:
         return self.adopt(folder, record.id)
 
     def adopt(self, folder: Path, run: str) -> Path:
-        """Sync a run that is whole, and give its folder its name."""
+        """Sync a run that is whole, and give its folder its name. Files that an earlier run has too are kept once."""
         with failed_writes_are_clear(self.path):
+            share(folder, self.path)
             _sync(folder)
             final = self.runs / run
             folder.rename(final)
-            _sync_directory(self.runs)
+            sync_directory(self.runs)
         return final
 
     def record(self, run: str) -> Record | None:
@@ -231,10 +233,10 @@ def _sync(folder: Path) -> None:
                 os.fdatasync(descriptor)
             finally:
                 os.close(descriptor)
-        _sync_directory(Path(root))
+        sync_directory(Path(root))
 
 
-def _sync_directory(folder: Path) -> None:
+def sync_directory(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -56,6 +56,7 @@ KEYS: Mapping[str, Key] = {
     ),
     "order": _of_head("order", "order: randomized-blocks"),
     "comparison": _of_head("comparison", "comparison: independent"),
+    "keep": Key(f"{Head.model_fields['keep'].description}; or a mapping, of each plugin's", "keep: headers"),
     "seed": _of_head("seed", "seed: 20190221"),
     "margin": _of_head("margin", "margin: 5%"),
     "confidence": _of_head("confidence", "confidence: 90%"),

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams, WorkloadParams
 from twinbed.model.caution import OF_RUNS
+from twinbed.model.keep import Keep
 from twinbed.model.near import Near, nearest
 from twinbed.model.result import Pairing
 from twinbed.model.run import Level
@@ -26,6 +27,7 @@ from twinbed.study.factor import (
     read_factors,
     settings,
 )
+from twinbed.study.keep import KEEP, read_keep
 from twinbed.study.keys import KEYS
 from twinbed.study.params import Section, shown
 from twinbed.study.pivot import TABLES, Pivot, PivotReader
@@ -73,6 +75,8 @@ class StudyReader:
         seed = 0 if head is None else seed_of(head.study) if head.seed is None else head.seed
         uncertain, factors = self.factors(testbeds, workload, backgrounds, instruments, seed)
         self.check_instruments_factor(factors, instruments)
+        measuring = [] if workload is None else [workload.kind]
+        keep = read_keep(self.root, [*measuring, *instruments, *(load.kind for load in backgrounds.values())], self.problems)
         excused = self.excused(factors)
         sections = Sections(
             {name: _excuse(section, excused) for name, section in testbeds.items()},
@@ -115,6 +119,7 @@ class StudyReader:
             until=until,
             order=head.order,
             comparison=head.comparison or pairing(head.order, replicates if until is None else until.least),
+            keep=keep or Keep(head.keep),
             seed=seed,
             margin=head.margin,
             confidence=head.confidence,
@@ -126,8 +131,9 @@ class StudyReader:
 
     def head(self) -> Head | None:
         own = {key: node for key, node in self.root.entries.items() if key in Head.model_fields}
-        if isinstance(own.get("replicates"), Entries):  # ``read_until`` reads it
-            del own["replicates"]
+        for key in ("replicates", KEEP):  # ``read_until`` and ``read_keep`` read them
+            if isinstance(own.get(key), Entries):
+                del own[key]
         node = Entries(own, {key: self.root.keys[key] for key in own}, self.root.place)
         head = Section("", Head, node).check({}, self.problems)
         if isinstance(head, Head) and head.comparison is Pairing.PAIRED and head.order is not Order.RANDOMIZED_BLOCKS:

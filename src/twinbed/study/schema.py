@@ -11,10 +11,12 @@ from collections.abc import Mapping, Sequence
 from pydantic import BaseModel
 
 from twinbed.model.caution import OF_RUNS
+from twinbed.model.keep import DEFAULT, Word
 from twinbed.study.catalogue import Catalogue
 from twinbed.study.declared import Declared, Kind, declared
 from twinbed.study.document import parse, plain
 from twinbed.study.factor import HYPERCUBE, INSTRUMENTS, NO_INSTRUMENTS, TESTBED
+from twinbed.study.keep import KEEP
 from twinbed.study.keys import KEYS
 from twinbed.study.profile import FIXED, NAME
 from twinbed.study.reader import STUDY_NAME
@@ -68,6 +70,12 @@ def _values(every: Sequence[Subject], names: Sequence[str]) -> Mapping[str, Sche
         "exclude": _or_null({"type": "array", "items": _any([{"type": "object", "minProperties": 1}, {"enum": [*OF_RUNS]}])}),
         "instruments": _or_null(_instruments(of[INSTRUMENT])),
         "replicates": _any([head["replicates"], _mapping(models["replicates"])]),
+        KEEP: _any(
+            [
+                head[KEEP],
+                _object({name: {"enum": [*Word]} for name in [*of[WORKLOAD], *of[INSTRUMENT], *of[BACKGROUND], DEFAULT]}),
+            ]
+        ),
         "tables": _or_null({"type": "array", "items": _mapping(models["tables"])}),
         "profiles": _or_null(
             {

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
 from twinbed.contracts.params import DriverParams
 from twinbed.model.interim import UntilDecided
+from twinbed.model.keep import Keep, Word
 from twinbed.model.result import Pairing
 from twinbed.model.run import Level
 from twinbed.model.units import Share
@@ -55,6 +56,11 @@ class Head(BaseModel):
         description="whether means are compared within blocks or as independent runs; paired in randomised blocks of at least "
         f"{LEAST_PAIRS} replicates if not given",
     )
+    keep: Word = Field(
+        Word.EVERYTHING,
+        description="what stays of a run's artifacts once its rows are made: everything; of captures the packets' headers,"
+        " compressed; or the rows of all tables alone",
+    )
     seed: Annotated[StrictInt, Field(ge=0)] | None = Field(
         None, examples=[20190221], description="what makes the random order repeatable; derived from the name if not given"
     )
@@ -90,6 +96,8 @@ class Study:
     until: UntilDecided | None
     order: Order
     comparison: Pairing
+    keep: Keep
+    """It is no setting of a run: what is measured does not hang on it."""
     seed: int
     margin: float
     confidence: float
@@ -124,6 +132,7 @@ class Study:
             "replicates": self.replicates if self.until is None else self.until.model_dump(),
             "order": self.order.value,
             "comparison": self.comparison.value,
+            **({} if self.keep.everything else {"keep": self.keep.to_json()}),
             "seed": self.seed,
             "margin": self.margin,
             "confidence": self.confidence,

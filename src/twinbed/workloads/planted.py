@@ -88,6 +88,7 @@ class Planted(Workload[PlantedParams]):
     params = PlantedParams
     summary = "a response of known size from the fake testbed, for tests and demonstrations"
     also = ("dummy", "mock", "synthetic")
+    files = ("planted.*",)
     metrics = METRICS
     work = "requests"
     rate = "requests_per_second"

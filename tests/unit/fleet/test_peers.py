@@ -39,6 +39,10 @@ class Fleet:
         assert run.testbed_name == "a"
         return self.value
 
+    def made(self) -> None:
+        for run in BLOCK:
+            self.peers.made(run)
+
     def left_out(self, slow: dict[int, float] | None = None, since: int = 0) -> dict[int, tuple[int, str]]:
         """Machine -> in which of its blocks it was left out, and why."""
         found: dict[int, tuple[int, str]] = {}
@@ -48,6 +52,7 @@ class Fleet:
                     continue
                 share = (slow or {}).get(machine, 1.0) if block >= since else 1.0
                 self.value = 1000 * share * math.exp(level + self.noise.normal(0, self.within))
+                self.made()
                 if reason := self.peers.block(f"m{machine}", BLOCK):
                     found[machine] = block, reason
                     self.peers.forget(f"m{machine}")
@@ -75,5 +80,8 @@ def test_a_block_without_a_value_counts_for_nothing() -> None:
     fleet = Fleet(4, machines=5, blocks=4)
     for value in (None, 0.0):
         fleet.value = value
+        fleet.made()
         assert fleet.peers.block("m0", BLOCK) is None
+    # Nor does one of which an earlier command made a part.
+    assert fleet.peers.block("m0", BLOCK) is None
     assert not fleet.peers.latest

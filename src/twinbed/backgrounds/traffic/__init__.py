@@ -35,6 +35,8 @@ class Traffic(Background[TrafficParams]):
     params = TrafficParams
     summary = "HTTP requests, TCP streams and UDP beside the workload, on its own links or others (nginx and wrk, iperf3)"
     also = ("cross_traffic", "http", "iperf3", "udp", "tcp")
+    files = ("background-*",)
+    raw = "the tools' reports, interval by interval"
     metrics = METRICS
     trials: Mapping[str, TrafficParams] = MappingProxyType(
         {"http": TrafficParams(http=1), "tcp": TrafficParams(tcp=1), "udp": TrafficParams(udp=10**6)}

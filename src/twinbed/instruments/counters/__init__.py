@@ -57,6 +57,8 @@ class Counters(Instrument[CountersParams]):
     params = CountersParams
     summary = "counters of the kernels and NICs of the machine and of every host (CPU, interrupts, TCP, drops, pressure)"
     also = ("vmstat", "mpstat", "nstat", "cpu", "interrupts")
+    files = ("counters.snap",)
+    raw = "counters second by second; the table has first and last values"
     metrics = METRICS
 
     def plan(self, params: CountersParams, target: Target) -> Sequence[Command]:

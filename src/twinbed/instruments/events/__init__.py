@@ -60,6 +60,7 @@ class Events(Instrument[EventsParams]):
     params = EventsParams
     summary = "the kernels' network events by device, and how often and how long guests left KVM (eBPF)"
     also = ("ebpf", "bpf", "bpftrace", "tracepoints", "kvm_exits")
+    files = ("kernel.events",)
     metrics = METRICS
 
     def plan(self, params: EventsParams, target: Target) -> Sequence[Command]:

@@ -66,6 +66,8 @@ class Fingerprint(Instrument[FingerprintParams]):
     params = FingerprintParams
     summary = "what gives hosts away: nmap, HTTP answers, ICMP, ARP, CPUID, DMI, PCI, the cost of timers; after the workload"
     also = ("nmap", "p0f", "cpuid", "detect")
+    files = ("machine.json*", "link-*.json*", "http-*.json*", "nmap-*")
+    raw = "nmap's whole answers"
     metrics = METRICS
 
     def plan(self, params: FingerprintParams, target: Target) -> Sequence[Command]:

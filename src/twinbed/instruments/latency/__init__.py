@@ -76,6 +76,8 @@ class Latency(Instrument[LatencyParams]):
     params = LatencyParams
     summary = "probes between clients and servers (irtt): round-trip time, one-way delay, jitter, loss, and the hosts' clocks"
     also = ("ping", "rtt", "delay", "irtt", "owamp", "jitter")
+    files = ("irtt-*", "owping-*", "owampd*", "clock.json", "clock.out", "clock.out.err")
+    raw = "the whole report of each probe, and windows of another length"
     metrics = METRICS
 
     def plan(self, params: LatencyParams, target: Target) -> Sequence[Command]:

@@ -114,6 +114,8 @@ class Monitor(Instrument[MonitorParams]):
         "what a security monitor sees of every link: connections with checksums checked and ignored, alerts (Suricata, Zeek)"
     )
     also = ("zeek", "suricata", "ids", "snort")
+    files = ("monitor-*.cap", "monitor-*.tcpdump", "monitor-*.tcpdump.err", "suricata-*", "zeek-*", "mkdir-*")
+    raw = "single packets, and what other engines or rules see in its captures"
     metrics = METRICS
 
     def plan(self, params: MonitorParams, target: Target) -> Sequence[Command]:

@@ -102,6 +102,8 @@ class Packets(Instrument[PacketsParams]):
     params = PacketsParams
     summary = "a capture of every link (tcpdump): packets, segments, connections, flight, bursts, exchanges, loss on the way"
     also = ("tcpdump", "pcap", "capture", "wireshark", "tshark")
+    files = ("*.pcap", "*.tcpdump", "*.tcpdump.err")
+    raw = "single packets: `twinbed flows`, `connections` and `match` of its captures"
     metrics = METRICS
 
     def plan(self, params: PacketsParams, target: Target) -> Sequence[Command]:

@@ -59,6 +59,8 @@ class Sockets(Instrument[SocketsParams]):
     params = SocketsParams
     summary = "the workload's TCP connections as the kernel has them (tcp_info): congestion window, RTT, what limits senders"
     also = ("ss", "tcp_info", "cwnd", "congestion_window")
+    files = ("sockets.tcp",)
+    raw = "fields of tcp_info that no table has"
     metrics = METRICS
 
     def plan(self, params: SocketsParams, target: Target) -> Sequence[Command]:

@@ -73,6 +73,8 @@ class Stations(Instrument[StationsParams]):
     name = "stations"
     params = StationsParams
     summary = "when each packet passed the stations of both kernels, and when programs read and wrote it (eBPF)"
+    files = ("kernel.stations",)
+    raw = "packets' stations that no sampled request has"
     metrics = METRICS
 
     def plan(self, params: StationsParams, target: Target) -> Sequence[Command]:

@@ -101,6 +101,8 @@ class Syscalls(Instrument[SyscallsParams]):
     params = SyscallsParams
     summary = "system calls of every host's programs: kinds, bytes, time, and what followed what (Markov chains)"
     also = ("strace", "system_calls", "calls", "sysdig")
+    files = ("system-calls.*",)
+    raw = "single calls with their times, and slices of time"
     metrics = (*METRICS, INSTRUMENT_CALLS)
 
     def plan(self, params: SyscallsParams, target: Target) -> Sequence[Command]:

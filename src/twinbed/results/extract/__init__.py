@@ -21,8 +21,10 @@ from typing import TYPE_CHECKING
 
 from twinbed.contracts.plugins import AnyWorkload
 from twinbed.executor import Executor, Here
+from twinbed.model.run import Status
 from twinbed.results.extract.key import code_key, run_key, sizes
-from twinbed.results.extract.rows import Extraction, Measuring, Outcome, Readers, RunRows, extractions, read_run
+from twinbed.results.extract.rows import Extraction, KeptRows, Measuring, Outcome, Readers, RunRows, extractions, read_run
+from twinbed.results.keep.names import KEPT, ROWS
 from twinbed.results.store import Store, StoreError
 
 if TYPE_CHECKING:
@@ -46,11 +48,18 @@ class _Job:
     key: str
     sizes: Mapping[str, int | None]
 
+    kept: bool = False
+    """Whether its rows were made before and are all that there is."""
+
     @property
     def bytes(self) -> int:
         return sum(size or 0 for size in self.sizes.values())
 
-    def rows(self, of_run: Sequence[Extraction], outcomes: Sequence[Outcome]) -> RunRows:
+    def rows(self, of_run: Sequence[Extraction], outcomes: Sequence[Outcome]) -> RunRows | KeptRows:
+        if self.kept:
+            from twinbed.results.extract.kept import kept_rows
+
+            return kept_rows(self.folder, self.record, self.key)
         return read_run(self.folder, self.record, self.key, self.sizes, of_run, outcomes)
 
 
@@ -128,6 +137,14 @@ def refuse_strange(run: Path) -> None:
                 )
 
 
+def rows_of(folder: Path, record: Record, plugins: Readers) -> RunRows:
+    """What a run's artifacts say, read here and now. Raises StoreError where there are links or the like among them."""
+    refuse_strange(folder)
+    of_run = extractions(record, plugins)
+    sizes_bytes = sizes(str(folder), [artifact["path"] for artifact in record.artifacts])
+    return read_run(folder, record, "", sizes_bytes, of_run, [partial(each.read, folder / "artifacts") for each in of_run])
+
+
 @contextlib.contextmanager
 def _locked(tables: Path) -> Iterator[None]:
     """One writer at a time: another would take the parts that this one has not committed yet for leftovers."""
@@ -150,9 +167,13 @@ def _current(tables: Path, jobs: Mapping[str, _Job]) -> bool:
 def _jobs(store: Store, code: str) -> Iterator[_Job]:
     for record in store.records:
         folder = store.path / "runs" / record.id
-        names = [artifact["path"] for artifact in record.artifacts]
-        sizes_bytes = sizes(str(folder), [*names, "passport.json", "applied.json"])
-        yield _Job(folder, record, run_key(store.digests[record.id], sizes_bytes, code), sizes_bytes)
+        kept = record.status is Status.COMPLETE and os.path.lexists(f"{folder}/{KEPT}")
+        names = (
+            (KEPT, ROWS) if kept else ([*(artifact["path"] for artifact in record.artifacts), "passport.json", "applied.json"])
+        )
+        sizes_bytes = sizes(str(folder), names)
+        key = run_key(store.digests[record.id], sizes_bytes, KEPT if kept else code)
+        yield _Job(folder, record, key, sizes_bytes, kept)
 
 
 def _todo(tables: Path, jobs: Mapping[str, _Job]) -> list[_Job]:
@@ -191,10 +212,10 @@ def _read(batch: _Batch) -> Part:
     return part_of(list(_rows(batch.jobs, batch.plugins)))
 
 
-def _rows(jobs: Sequence[_Job], plugins: Readers) -> Iterator[RunRows]:
+def _rows(jobs: Sequence[_Job], plugins: Readers) -> Iterator[RunRows | KeptRows]:
     """Where there is much to read, each plugin's files of each run are read by themselves, so that one large run keeps several
     cores busy too."""
-    planned = [(job, job.folder / "artifacts", extractions(job.record, plugins)) for job in jobs]
+    planned = [(job, job.folder / "artifacts", () if job.kept else extractions(job.record, plugins)) for job in jobs]
     if sum(job.bytes for job in jobs) < THREADS_FROM_BYTES:
         for job, artifacts, of_run in planned:
             yield job.rows(of_run, [partial(each.read, artifacts) for each in of_run])

@@ -11,11 +11,13 @@ Every other folder is a table of a plugin, with the column ``run`` put before it
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,7 +25,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from twinbed.metrics.metric import Metric, Value
-from twinbed.results.extract.rows import RunRows, finite
+from twinbed.model.caution import Kind
+from twinbed.results.extract.rows import KeptRows, RunRows, finite
 
 _TEXT = pa.string()
 RUNS = pa.schema(
@@ -60,8 +63,51 @@ class Part:
     files: Mapping[str, bytes]
 
 
-def part_of(batch: Sequence[RunRows]) -> Part:
+def part_of(batch: Sequence[RunRows | KeptRows]) -> Part:
     """A batch of runs as one part."""
+    return _part(tables_of(batch), _table(RUNS, (_run(rows) for rows in batch)))
+
+
+def tables_of(batch: Sequence[RunRows | KeptRows]) -> dict[str, pa.Table]:
+    """Table -> the rows of these runs, in their order; not that of the runs."""
+    ours = {"metrics": METRICS, "cautions": CAUTIONS, "facts": FACTS, "applied": APPLIED}
+    pieces: dict[str, list[tuple[str | None, pa.Table]]]
+    """Table -> its parts, with the run whose kept rows each is."""
+    if not any(isinstance(rows, KeptRows) for rows in batch):
+        return _made([rows for rows in batch if isinstance(rows, RunRows)])
+    pieces = {name: [(None, schema.empty_table())] for name, schema in ours.items()}
+    for _, group in groupby(batch, lambda rows: rows.record.id if isinstance(rows, KeptRows) else None):
+        some = list(group)
+        kept = some[0] if isinstance(some[0], KeptRows) else None
+        of_group = kept.tables if kept else _made([rows for rows in some if isinstance(rows, RunRows)])
+        for name, table in of_group.items():
+            pieces.setdefault(name, []).append((kept.record.id if kept else None, table))
+    cautions = pieces.pop("cautions", [])
+    joined: dict[str, pa.Table] = {}
+    for name, parts in pieces.items():
+        joined[name], strange = _joined(parts)
+        details = ((run, f"the kept rows of the table {name} do not go with those of other runs") for run in strange)
+        cautions.append((None, _table(CAUTIONS, ((run, Kind.UNREADABLE.name.lower(), detail, run) for run, detail in details))))
+    return {**joined, "cautions": _joined(cautions)[0]}
+
+
+def _joined(parts: Sequence[tuple[str | None, pa.Table]]) -> tuple[pa.Table, list[str]]:
+    """One below the other; the runs whose kept rows have columns of other types are left out, and named."""
+    with contextlib.suppress(pa.ArrowException):
+        return pa.concat_tables([table for _, table in parts], promote_options="permissive").combine_chunks(), []
+    fresh = [table for run, table in parts if run is None]
+    whole = pa.concat_tables(fresh or [parts[0][1]], promote_options="permissive")
+    strange = []
+    for run, table in parts if fresh else parts[1:]:
+        if run is not None:
+            try:
+                whole = pa.concat_tables([whole, table], promote_options="permissive")
+            except pa.ArrowException:
+                strange.append(run)
+    return whole.combine_chunks(), strange
+
+
+def _made(batch: Sequence[RunRows]) -> dict[str, pa.Table]:
     written: dict[str, pa.Table] = {
         "metrics": _table(METRICS, (_metric(rows, value, metric) for rows in batch for value, metric in rows.values)),
         "cautions": _table(
@@ -77,8 +123,7 @@ def part_of(batch: Sequence[RunRows]) -> Part:
             if name in OURS:
                 raise TypeError(f"a plugin's table cannot be called {name}")
             own.setdefault(name, []).append(table.add_column(0, "run", pa.repeat(pa.scalar(rows.record.id), table.num_rows)))
-    written |= {name: pa.concat_tables(parts, promote_options="permissive") for name, parts in own.items()}
-    return _part(written, _table(RUNS, (_run(rows) for rows in batch)))
+    return written | {name: pa.concat_tables(parts, promote_options="permissive") for name, parts in own.items()}
 
 
 def write_part(tables: Path, part: Part) -> None:
@@ -173,7 +218,7 @@ def _metric(rows: RunRows, value: Value, metric: Metric) -> Sequence[object]:
     )
 
 
-def _run(rows: RunRows) -> Sequence[object]:
+def _run(rows: RunRows | KeptRows) -> Sequence[object]:
     record = rows.record
     return (
         record.id,

@@ -78,6 +78,15 @@ class RunRows:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptRows:
+    """The rows of a run of which no more was kept; ``tables`` have the column ``run``."""
+
+    record: Record
+    key: str
+    tables: Mapping[str, pa.Table]
+
+
+@dataclass(frozen=True, slots=True)
 class Extraction:
     """What one plugin reads of a run."""
 

@@ -30,6 +30,8 @@ class Http(Workload[HttpParams]):
     params = HttpParams
     summary = "a web server and clients that ask it for one document (nginx; ApacheBench or wrk)"
     also = ("nginx", "apache", "apachebench", "ab", "wrk", "web", "https", "curl", "hey", "siege", "h2load", "httperf")
+    files = ("ab.*", "wrk.*", "warm-up.*", "nginx*")
+    raw = "single requests of runs of very many, and the server's configuration and errors"
     metrics = METRICS
     work = "requests"
     rate = "requests_per_second"

@@ -40,6 +40,8 @@ class Iperf3(Workload[Iperf3Params]):
     params = Iperf3Params
     summary = "bulk streams from clients to servers, TCP or UDP (iperf3): goodput, loss, jitter, retransmissions"
     also = ("iperf", "netperf", "nuttcp", "bulk", "tcp", "udp", "stream", "throughput", "bandwidth")
+    files = ("iperf3*",)
+    raw = "iperf3's whole report, interval by interval"
     metrics = METRICS
     work = "received_bytes"
     rate = "goodput"

@@ -34,6 +34,8 @@ class Replay(Workload[ReplayParams]):
     params = ReplayParams
     summary = "a capture sent again by both sides, its timing kept (tcpreplay)"
     also = ("pcap", "tcpreplay", "capture", "playback")
+    files = ("tcpreplay.*", "replay.json", "arrived.cap", "arrived.tcpdump", "arrived.tcpdump.err", "warm-up.*")
+    raw = "single packets of what arrived"
     metrics = METRICS
     work = "sent_packets"
     rate = "sent_packets_per_second"

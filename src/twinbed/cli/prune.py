@@ -1,0 +1,202 @@
+"""`twinbed prune`: keep less of results, and say what can no longer be asked of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from twinbed.contracts import exit_codes as codes
+
+if TYPE_CHECKING:
+    from twinbed.model.keep import Keep
+    from twinbed.results.extract.rows import Readers
+    from twinbed.results.keep.thin import Going
+    from twinbed.results.store import Store
+
+
+@click.command(name="prune")
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option(
+    "--keep",
+    "words",
+    metavar="WORD|NAME=WORD",
+    multiple=True,
+    help="everything, headers or tables: of all artifacts, or of those of an instrument, workload or background load; may be"
+    " given more than once. Default: what the study says.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would go, and change nothing.")
+def command(results: Path, words: tuple[str, ...], dry_run: bool) -> int:
+    """Keep less of the complete runs in RESULTS. `headers`: captures are cut to their packets' headers and
+    compressed. `tables`: artifacts go, and the rows of all tables stay, in each run's folder.
+
+    Every analysis says the same as before. What only the artifacts tell is gone for good: --dry-run says what that is. Rows of
+    such a run stay as this twinbed makes them; later versions add nothing to them. Failed runs keep what they left. Files that
+    several runs have alike are kept once. It may be ended at any time; the same command again goes on.
+
+    \b
+    Examples:
+      twinbed prune results/quickstart --keep tables --dry-run
+      twinbed prune results/quickstart --keep packets=headers --keep syscalls=tables
+    """
+    import twinbed
+    from twinbed import registry
+    from twinbed.cli.envelope import tell
+    from twinbed.cli.extraction import extracted
+    from twinbed.model.run import Status
+    from twinbed.render.quantities import quantity
+    from twinbed.results.contents import forget, share
+    from twinbed.results.extract import refuse_strange
+    from twinbed.results.extract.rows import Readers
+    from twinbed.results.folder import Folder, failed_writes_are_clear
+    from twinbed.results.keep.thin import NotThinned, Thinned, Thinner
+
+    store = _opened(results)
+    readers = Readers(registry.PLUGINS.read, registry.PLUGINS.accompanying)
+    keep = _keep(words, store, readers)
+    thinner = Thinner(store.path, keep, readers, twinbed.__version__)
+    complete = [record for record in store.records if record.status is Status.COMPLETE]
+    if dry_run:
+        for record in complete:
+            refuse_strange(store.path / "runs" / record.id)
+        going = [each for record in complete for each in thinner.going(record)]
+        click.echo("\n".join(_said(going, keep, readers, "would go")))
+        tell({"dry_run": True, "keep": keep.to_json(), "going": _rows(going)})
+        return codes.DONE
+    gone: list[Going] = []
+    whole: dict[str, str] = {}
+    total, shared = Thinned(), 0
+    folder = Folder(store.path)
+    with folder.locked():
+        for number, record in enumerate(complete, start=1):
+            going = list(thinner.going(record))
+            try:
+                thinned = thinner.thin(record)
+            except NotThinned as error:
+                whole[record.id] = str(error)
+            else:
+                gone += going
+                total = Thinned(total.bytes + thinned.bytes, total.kept_bytes + thinned.kept_bytes)
+            if sys.stderr.isatty():
+                click.echo(f"\rpruning: {number} of {len(complete)} runs", err=True, nl=number == len(complete))
+        with failed_writes_are_clear(folder.path):
+            shared = sum(share(folder.runs / record.id, folder.path) for record in store.records)
+            forget(folder.path)
+    extracted(results, all_settings=True)
+    click.echo("\n".join(_said(gone, keep, readers, "gone")))
+    click.echo(
+        f"{quantity(total.bytes, 'bytes')} taken, {quantity(total.kept_bytes, 'bytes')} written for what is kept of them."
+    )
+    if shared:
+        click.echo(f"{quantity(shared, 'bytes')} of files that other runs have too are kept once.")
+    for run, why in whole.items():
+        click.echo(f"twinbed: run {run} keeps everything, as it cannot be read as it should be: {why}", err=True)
+    tell(
+        {
+            "dry_run": False,
+            "keep": keep.to_json(),
+            "going": _rows(gone),
+            "bytes": total.bytes,
+            "kept_bytes": total.kept_bytes,
+            "shared_bytes": shared,
+            "whole": sorted(whole),
+        }
+    )
+    return codes.SOME_FAILED if whole else codes.DONE
+
+
+def _opened(results: Path) -> Store:
+    from twinbed.model.error import TwinbedError
+    from twinbed.results.archive.unpack import is_archive
+    from twinbed.results.store import Store
+
+    if not is_archive(results):
+        store = Store.open(results)
+        if not store.frozen:
+            return store
+    raise TwinbedError(f"{results} is no results folder with artifacts", advice="prune the folder that it was made of")
+
+
+def _keep(words: Sequence[str], store: Store, readers: Readers) -> Keep:
+    """Raises TwinbedError for a word or a name that there is not."""
+    from twinbed.model.error import TwinbedError
+    from twinbed.model.keep import DEFAULT, Keep, Word
+    from twinbed.model.near import did_you_mean, nearest
+    from twinbed.results.keep.owners import plugins_of
+
+    given: dict[str, str] = {}
+    for each in words:
+        name, equals, word = each.rpartition("=")
+        given[name if equals else DEFAULT] = word
+    if not words:
+        of_study = store.outline.data.get("keep")
+        if isinstance(of_study, str):
+            given = {DEFAULT: of_study}
+        elif isinstance(of_study, dict):
+            given = {str(name): str(word) for name, word in of_study.items()}
+        else:
+            raise TwinbedError(f"the study in {store.shown} keeps everything", advice="say what is kept: --keep tables")
+    names = [*dict.fromkeys(plugin.name for record in store.records for plugin in plugins_of(record, readers)), DEFAULT]
+    choices = [str(word) for word in Word]
+    for name, word in given.items():
+        for said, known, what in (
+            (name, names, "nothing that these results have"),
+            (word, choices, "no word for what is kept"),
+        ):
+            if said not in known:
+                near = did_you_mean(nearest(said, known))
+                raise TwinbedError(
+                    f"--keep: {said!r} is {what}; allowed: {', '.join(known)}", advice=near or "`twinbed prune --help`"
+                )
+    default = Word(given.pop(DEFAULT, Word.EVERYTHING))
+    return Keep(default, {name: Word(word) for name, word in given.items() if word != default})
+
+
+def _rows(going: Sequence[Going]) -> list[dict[str, object]]:
+    """A row for the artifacts of each plugin."""
+    rows: dict[tuple[str, str], dict[str, object]] = {}
+    for (owner, word), some in _groups(going).items():
+        rows[owner, word] = {"artifacts": owner, "keep": word, "files": len(some), "bytes": sum(each.bytes for each in some)}
+    return list(rows.values())
+
+
+def _groups(going: Sequence[Going]) -> dict[tuple[str, str], list[Going]]:
+    groups: dict[tuple[str, str], list[Going]] = {}
+    for each in sorted(going, key=lambda each: (each.owner, each.word)):
+        groups.setdefault((each.owner, str(each.word)), []).append(each)
+    return groups
+
+
+def _said(going: Sequence[Going], keep: Keep, readers: Readers, what: str) -> list[str]:
+    from twinbed.model.keep import REST, Word
+    from twinbed.render.quantities import quantity
+    from twinbed.render.rows import as_text
+    from twinbed.results.keep import headers
+
+    if not going:
+        return [f"Nothing to take: the complete runs here keep no more than that already (keep: {keep})."]
+    groups = _groups(going)
+    table = [
+        {
+            "artifacts": owner,
+            "keep": word,
+            "files": len(some),
+            "bytes": quantity(sum(each.bytes for each in some), "bytes"),
+        }
+        for (owner, word), some in groups.items()
+    ]
+    lines = [f"What {'goes' if what == 'gone' else what}:", "", *as_text(table).rstrip().splitlines(), ""]
+    lines.append(f"No longer to be asked{'' if what == 'gone' else ' then'}:")
+    plugins = {**readers.workloads, **readers.accompanying}
+    for owner, word in groups:
+        if word == Word.HEADERS:
+            lines.append(f"  {owner}: what packets carry beyond their first {headers.BYTES} bytes; the rest stays, compressed")
+        elif owner == REST:
+            lines.append(f"  {owner}: consoles, kernel logs, the packets of link checks")
+        elif raw := plugins[owner].raw:
+            lines.append(f"  {owner}: {raw}")
+    lines.append("  of these runs altogether: metrics and tables that later versions of twinbed read of artifacts")
+    return lines

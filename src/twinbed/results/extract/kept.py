@@ -1,0 +1,57 @@
+"""The rows of a run of which less was kept than was collected: they were made before, and are never made anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.record import Record
+from twinbed.results.extract.parts import APPLIED, CAUTIONS, FACTS, METRICS
+from twinbed.results.extract.rows import KeptRows, RunRows, read_run
+from twinbed.results.keep.kept import Damaged, Kept, rows
+
+_SCHEMAS: Mapping[str, pa.Schema] = {"metrics": METRICS, "cautions": CAUTIONS, "facts": FACTS, "applied": APPLIED}
+
+
+def kept_rows(folder: Path, record: Record, key: str) -> KeptRows | RunRows:
+    """Those in a run's folder; where they cannot be read the run has no values, and a caution that says why."""
+    try:
+        kept = Kept.read(folder)
+        tables = {name: _of_run(name, table, kept.run, record.id) for name, table in rows(folder).items()}
+    except Damaged as error:
+        without = read_run(folder, record, key, {}, (), ())
+        detail = f"{error}: what was kept of this run cannot be read, and it has no values"
+        without.cautions.append(Caution(Kind.UNREADABLE, detail, record.id))
+        return without
+    return KeptRows(record, key, tables)
+
+
+def _of_run(name: str, table: pa.Table, before: str, now: str) -> pa.Table:
+    """With the column ``run``. Cautions of a run that a merge gave another id are about that one."""
+    if "run" in table.column_names:
+        raise Damaged(f"{name} says of which run it is")
+    table = table.add_column(0, "run", pa.repeat(pa.scalar(now), table.num_rows))
+    if name not in _SCHEMAS:
+        return table
+    try:
+        table = _as(table, _SCHEMAS[name])
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise Damaged(f"{name}: {error}") from error
+    if name == "cautions" and before != now:
+        at = table.column_names.index("subject")
+        subject = table["subject"]
+        table = table.set_column(at, CAUTIONS.field("subject"), pc.if_else(pc.equal(subject, before), now, subject))
+    return table
+
+
+def _as(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """In this twinbed's columns: one that was not known when the rows were made is null."""
+    columns = [
+        table[field.name].cast(field.type) if field.name in table.column_names else pa.nulls(table.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)

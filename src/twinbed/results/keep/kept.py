@@ -1,0 +1,179 @@
+"""What lies in the folder of a run of which less was kept: ``kept.json``, which lists what is not there as it was, and
+``rows.zip``, the run's rows of all tables.
+
+``rows.zip`` holds ``<table>.parquet`` of each table that the run has rows in, without the column ``run``, and packs no more, as
+Parquet does that by itself.  Both may come from a stranger: no link is followed, names are plain, sizes are held to limits, and
+whatever is wrong raises ``Damaged``.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from twinbed.model.json import Document, document, documents, integer, text
+from twinbed.results.keep.names import KEPT, ROWS
+
+FORMAT = 1
+MOST_JSON_BYTES = 64 * 2**20
+MOST_BYTES = 2**32
+"""Of ``rows.zip``, and of its rows when they are unpacked."""
+MOST_TABLES = 1000
+_TABLE = re.compile(r"([a-z][a-z0-9_]{0,63})\.parquet")
+_ARTIFACT = re.compile(r"artifacts(/[^/\0]+)+")
+_MOMENT = (1980, 1, 1, 0, 0, 0)
+"""The date of every member: zip has no earlier one."""
+_WRONG = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    EOFError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    pa.ArrowException,
+)
+"""What reading a file that others wrote raises: zipfile, json and pyarrow, each in its own way."""
+
+
+class Damaged(Exception):
+    """What was kept cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """An artifact that is not there as it was collected."""
+
+    path: str
+    """As ``run.json`` has it."""
+    bytes: int
+    """When it was collected."""
+    sha256: str | None
+    """Where it was known."""
+    kept_as: str | None = None
+    """The path of what was kept of it; None where nothing was."""
+    kept_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """``kept.json``."""
+
+    run: str
+    """The run's id when it was written: a merge gives it another."""
+    keep: str
+    """What was asked for, such as ``tables``."""
+    twinbed: str
+    """The version that made the rows."""
+    files: Sequence[File]
+
+    def to_json(self) -> Document:
+        return {"format": FORMAT, **cast(Document, asdict(self))}
+
+    @classmethod
+    def read(cls, run: Path) -> Kept:
+        """That of a run's folder. Raises Damaged."""
+        try:
+            with plainly(run / KEPT) as file:
+                data = document(json.loads(file.read(MOST_JSON_BYTES)))
+            if data["format"] != FORMAT:
+                raise ValueError(f"format {data['format']!r}, this twinbed reads {FORMAT}")
+            files = tuple(_file(each) for each in documents(data["files"]))
+            return cls(text(data["run"]), text(data["keep"]), text(data["twinbed"]), files)
+        except (*_WRONG, RecursionError) as error:
+            raise Damaged(f"{KEPT}: {_said(error)}") from error
+
+
+def _file(data: Document) -> File:
+    kept_as, sha256 = data["kept_as"], data["sha256"]
+    return File(
+        _path(text(data["path"])),
+        integer(data["bytes"]),
+        None if sha256 is None else text(sha256),
+        None if kept_as is None else _path(text(kept_as)),
+        integer(data["kept_bytes"]),
+    )
+
+
+def _path(path: str) -> str:
+    if _ARTIFACT.fullmatch(path) is None or {".", ".."} & set(path.split("/")):
+        raise ValueError(f"{path!r:.80} is no artifact")
+    return path
+
+
+def packed(tables: Mapping[str, pa.Table]) -> bytes:
+    """``rows.zip`` of these tables; the same for the same rows."""
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:
+        for name, table in sorted(tables.items()):
+            parquet = pa.BufferOutputStream()
+            pq.write_table(table, parquet, compression="zstd")
+            archive.writestr(zipfile.ZipInfo(f"{name}.parquet", _MOMENT), parquet.getvalue())
+    return sink.getvalue()
+
+
+def rows(run: Path) -> dict[str, pa.Table]:
+    """Table -> the run's rows, from its folder. Raises Damaged."""
+    try:
+        with plainly(run / ROWS) as file, zipfile.ZipFile(file) as archive:
+            entries = archive.infolist()
+            if len(entries) > MOST_TABLES:
+                raise ValueError(f"it has {len(entries)} files, more than {MOST_TABLES}")
+            found: dict[str, pa.Table] = {}
+            room = MOST_BYTES
+            for entry in entries:
+                name = _table(entry, found)
+                content = archive.read(entry)
+                if len(content) != entry.file_size:
+                    raise ValueError(f"{entry.filename} is cut off")
+                parquet = pq.ParquetFile(pa.BufferReader(content))
+                about = parquet.metadata
+                room -= sum(about.row_group(at).total_byte_size for at in range(about.num_row_groups))
+                if room < 0:
+                    raise ValueError(f"its rows take more than {MOST_BYTES} bytes")
+                found[name] = parquet.read()
+                found[name].validate(full=True)
+            return found
+    except _WRONG as error:
+        raise Damaged(f"{ROWS}: {_said(error)}") from error
+
+
+def _table(entry: zipfile.ZipInfo, found: Mapping[str, pa.Table]) -> str:
+    name = _TABLE.fullmatch(entry.filename)
+    if name is None or name[1] in found:
+        raise ValueError(f"{entry.filename!r:.80} is no name of a table, or is there twice")
+    if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > MOST_BYTES:
+        raise ValueError(f"{entry.filename} is packed in another way, or too large")
+    return name[1]
+
+
+def plainly(file: Path) -> BinaryIO:
+    """Opens what may be a stranger's: no link is followed, no named pipe waited for. Raises OSError."""
+    stream = os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    about = os.fstat(stream.fileno())
+    if not stat.S_ISREG(about.st_mode) or about.st_size > MOST_BYTES:
+        stream.close()
+        raise OSError(None, "is no file, or too large")
+    return stream
+
+
+def _said(error: BaseException) -> str:
+    """What an error says, without a file's name: where results lie makes no difference."""
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error) or type(error).__name__

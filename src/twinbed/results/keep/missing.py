@@ -1,0 +1,48 @@
+"""Why a file of results is not there: what a command says that is given an artifact which was not kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from twinbed.model.error import TwinbedError
+from twinbed.results.keep.names import KEPT
+
+
+def refuse_what_was_not_kept(file: Path) -> None:
+    """Raises TwinbedError for an artifact that was there once; nothing where it is there, or was never one."""
+    if file.exists():
+        return
+    for artifacts in file.parents:
+        run = artifacts.parent
+        if artifacts.name == "artifacts" and run.parent.name == "runs":
+            break
+    else:
+        return
+    if run.is_dir():
+        _of_run(file, run)
+    elif pruned := sum(1 for _ in run.parent.glob(f"*/{KEPT}")):  # a pattern that no file matched
+        raise TwinbedError(
+            f"{file}: no such file: the artifacts of {pruned} runs in {run.parent.parent} were not kept",
+            advice="each run's kept.json says which; the commands on results go on with their rows",
+        )
+
+
+def _of_run(file: Path, run: Path) -> None:
+    from twinbed.results.keep.kept import Damaged, Kept
+
+    try:
+        kept = Kept.read(run)
+    except Damaged:
+        return
+    path = file.relative_to(run).as_posix()
+    for each in kept.files:
+        if each.path == path and each.kept_as is not None:
+            raise TwinbedError(
+                f"{file}: of this capture the packets' headers were kept (keep: {kept.keep})",
+                advice=f"read {run / each.kept_as}",
+            )
+        if each.path == path:
+            raise TwinbedError(
+                f"{file}: the artifacts of run {run.name} were not kept (keep: {kept.keep})",
+                advice="the commands on results go on with its rows; what those do not say can no longer be asked",
+            )
