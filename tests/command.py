@@ -1,5 +1,5 @@
-"""`twinbed` as whoever calls it sees it, in this process: a program of its own takes a second to start, which is for tests of what
-processes do (signals, streams, limits, environments)."""
+"""`twinbed` as whoever calls it sees it, in this process: a program of its own takes a second to start, which is for tests of
+what processes do (signals, streams, limits, environments)."""
 
 from __future__ import annotations
 

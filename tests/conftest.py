@@ -20,8 +20,8 @@ from twinbed.hosts import cgroups, scratch
 from twinbed.hosts.scratch import PREFIX
 from twinbed.image import Image, build, find, probe_path
 
-# Three workers and the programs that they start share the processors: threads of the linear algebra's own wait for each other by
-# turning in circles, which takes more time than they save. It reads this when it is imported.
+# Three workers and the programs that they start share the processors: threads of the linear algebra's own wait for each other
+# by turning in circles, which takes more time than they save. It reads this when it is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Hundreds of programs are started here: without compiled modules, each would compile two seconds long.

@@ -115,8 +115,8 @@ def warm_ups(runs: Sequence[Sequence[float]]) -> list[float]:
 
 
 def changes(runs: Floats) -> Floats:
-    """Over all the time of each run, a row of values, by Theil and Sen's slope of means of BATCH, as a share of their median; NaN
-    where that is 0. Counts of a few answers are too coarse to have slopes of their own."""
+    """Over all the time of each run (a row of values), by Theil and Sen's slope of means of BATCH, as a share of their median;
+    NaN where that is 0. Counts of a few answers are too coarse to have slopes of their own."""
     means = runs[:, : runs.shape[1] // BATCH * BATCH].reshape(len(runs), -1, BATCH).mean(2)
     middles = np.median(means, axis=1)
     one, two = np.triu_indices(means.shape[1], 1)
