@@ -51,8 +51,8 @@ def _append(out: bytearray, entry: Entry, inode: int) -> None:
 
 
 def guest(probe: bytes, modules: Sequence[tuple[str, bytes, bool]], disk_type: str) -> bytes:
-    """What a guest boots from: the probe as /init, and the modules (file name, content, optional) in loading order. Optional ones
-    are listed with those that need them, so that a guest loads what its own NIC wants."""
+    """What a guest boots from: the probe as /init, and the modules (file name, content, optional) in loading order. Optional
+    ones are listed with those that need them, so that a guest loads what its own NIC wants."""
     of = needed_by({name: content for name, content, optional in modules if optional})
     lines = [
         " ".join([f"/modules/{name}", *(["optional", ",".join(of[module_name(name)])] if optional else [])]) + "\n"
