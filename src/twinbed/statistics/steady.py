@@ -121,7 +121,8 @@ def changes(runs: Floats) -> Floats:
     middles = np.median(means, axis=1)
     one, two = np.triu_indices(means.shape[1], 1)
     slopes = np.median((means[:, two] - means[:, one]) / (two - one), axis=1)  # scipy.stats takes a second to load
-    return np.divide(slopes * means.shape[1], middles, out=np.full(len(runs), np.nan), where=middles != 0)
+    found: Floats = np.divide(slopes * means.shape[1], middles, out=np.full(len(runs), np.nan), where=middles != 0)
+    return found
 
 
 def change(values: Sequence[float]) -> float | None:
