@@ -108,8 +108,8 @@ SERVER_S = 25e-6 + 10e-6 + 2 * 5e-6 + (HEADER + 500) * 3e-10
 def test_littles_law(threads: int, keep_alive: bool, link: Link) -> None:
     """Requests in flight = rate x time of a request, for what was begun and ended (Little 1961); those that are under way at
     the end are the difference, at most one of each thread: less of a run, the shorter they are."""
-    seconds = 2.0 if link.rate else 0.5
-    seen = ask(asked(500, threads=threads, requests=10**9, seconds=seconds, keep_alive=keep_alive), link, tcp(), WORK, Random(5))
+    long = asked(500, threads=threads, requests=10**9, seconds=2.0 if link.rate else 0.5, keep_alive=keep_alive)
+    seen = ask(long, link, tcp(), WORK, Random(5))
     spent_s = math.fsum(each.total_s for each in seen.requests)
     last_s = max(each.started_s + each.total_s for each in seen.requests)
     longest_s = max(each.total_s for each in seen.requests)
