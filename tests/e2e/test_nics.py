@@ -49,7 +49,7 @@ def check_of(nic: str) -> Check:
 NAMES = [*DRIVERS]
 
 
-@pytest.mark.parametrize(("one", "other"), zip(NAMES[::2], [*NAMES[1::2], NAMES[0]], strict=False))
+@pytest.mark.parametrize(("one", "other"), [*zip(NAMES[::2], [*NAMES[1::2], NAMES[0]], strict=False)])
 def test_nics(one: str, other: str, site: Callable[..., Site], leaves_nothing: None) -> None:
     """Two models a bed, as a guest takes seconds to boot; two of the one where QEMU does not have the other."""
     there = [nic for nic in (one, other) if check_of(nic).works]
