@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -30,6 +31,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = str(BYTECODE)
 sys.dont_write_bytecode = False
 
+# What is collected stays to the end: nothing is gained by looking through it again and again.
+gc.disable()
+
 # By default an example may take 200 ms, which on a busy machine says nothing.
 settings.register_profile("any-machine", deadline=None)
 settings.load_profile("any-machine")
@@ -42,11 +46,16 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
 GROUPS = ("endings", "networks", "machines")
 """Tests that make labs, in three workers at most: what is killed, breaks, is swept or runs alone; hosts and networks of every
-kind; and machines of their own. They begin first, as they take longest, and each group in turn, as what a lab leaves behind can
+kind; and machines of their own, with the contracts. They begin first, as they take longest, and each group in turn, as what a lab leaves behind can
 hardly be told while others of the same worker come and go."""
-FOLDERS = {"contract": "endings", "e2e": "endings", "fleet": "machines", "remote": "machines", "minimega": "machines"}
+FOLDERS = {"contract": "machines", "e2e": "endings", "fleet": "machines", "remote": "machines", "minimega": "machines"}
 FILES = {
     # What it leaves for a sweep is on this machine: another's sweep would remove it first.
     "tests/minimega/test_sweep.py": "endings",
