@@ -53,8 +53,8 @@ def pytest_collection_finish() -> None:
 
 GROUPS = ("endings", "networks", "machines")
 """Tests that make labs, in three workers at most: what is killed, breaks, is swept or runs alone; hosts and networks of every
-kind; and machines of their own, with the contracts. They begin first, as they take longest, and each group in turn, as what a lab leaves behind can
-hardly be told while others of the same worker come and go."""
+kind; and machines of their own, with the contracts. They begin first, as they take longest, and each group in turn, as what a
+lab leaves behind can hardly be told while others of the same worker come and go."""
 FOLDERS = {"contract": "machines", "e2e": "endings", "fleet": "machines", "remote": "machines", "minimega": "machines"}
 FILES = {
     # What it leaves for a sweep is on this machine: another's sweep would remove it first.
