@@ -210,13 +210,14 @@ def _losses(studies: int, seed: int) -> str:
 def _settling(studies: int, seed: int) -> str:
     rows = []
     for correlation in (0.0, 0.5, 0.9):
+        error = error_of_means(correlation, studies, seed)
         for runs in (3, 5, 10):
             cells = [f"{correlation:g}", str(runs)]
             steady, one = settled(correlation, runs, 0.0, 0.0, studies, seed)
             cells += [f"**{_per_cent(steady)}**", f"**{_per_cent(one)}**"]
             cells += [_per_cent(settled(correlation, runs, -0.3, 0.0, studies, seed)[0])]
             cells += [_per_cent(settled(correlation, runs, 0.0, -0.6, studies, seed)[1])]
-            cells += [f"{error_of_means(correlation, studies, seed):.2f}"]
+            cells += [f"{error:.2f}"]
             rows.append(cells)
     heads = (
         "steady: never settles",
@@ -231,8 +232,8 @@ def _settling(studies: int, seed: int) -> str:
 def _stalls(studies: int, seed: int) -> str:
     rows = []
     for name, pauses in PAUSES.items():
-        found = (stalled(pauses, events, mean_s, studies, seed) for events in (100, 1000, 10_000) for mean_s in (0.001, 0.1))
-        rows.append([name, *(f"**{_per_cent(each)}**" for each in found)])
+        found = [stalled(pauses, events, (0.001, 0.1), studies, seed) for events in (100, 1000, 10_000)]
+        rows.append([name, *(f"**{_per_cent(share)}**" for each in found for share in each)])
     heads = [f"{events:,} pauses of {text}" for events in (100, 1000, 10_000) for text in ("1 ms", "0.1 s")]
     return _table(["pauses", *heads], rows)
 

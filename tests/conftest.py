@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -20,11 +21,23 @@ from twinbed.hosts import cgroups, scratch
 from twinbed.hosts.scratch import PREFIX
 from twinbed.image import Image, build, find, probe_path
 
+# Three workers and the programs that they start share the processors: threads of the linear algebra's own wait for each other
+# by turning in circles, which takes more time than they save. It reads this when it is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Hundreds of programs are started here: without compiled modules, each would compile two seconds long.
 BYTECODE = Path(__file__).parents[1] / ".pytest_cache" / "bytecode"
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = str(BYTECODE)
 sys.dont_write_bytecode = False
+
+# No test outlives a power failure, and results that are on no disk yet are read like others: disks are not waited for, and only
+# asked for the file. Programs that tests start wait for theirs.
+for call in ("fsync", "fdatasync"):
+    setattr(os, call, os.fstat)
+
+# What is collected stays to the end: nothing is gained by looking through it again and again.
+gc.disable()
 
 # By default an example may take 200 ms, which on a busy machine says nothing.
 settings.register_profile("any-machine", deadline=None)
@@ -38,11 +51,16 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
 GROUPS = ("endings", "networks", "machines")
 """Tests that make labs, in three workers at most: what is killed, breaks, is swept or runs alone; hosts and networks of every
-kind; and machines of their own. They begin first, as they take longest, and each group in turn, as what a lab leaves behind can
-hardly be told while others of the same worker come and go."""
-FOLDERS = {"contract": "endings", "e2e": "endings", "fleet": "machines", "remote": "machines", "minimega": "machines"}
+kind; and machines of their own, with the contracts. They begin first, as they take longest, and each group in turn, as what a
+lab leaves behind can hardly be told while others of the same worker come and go."""
+FOLDERS = {"contract": "machines", "e2e": "endings", "fleet": "machines", "remote": "machines", "minimega": "machines"}
 FILES = {
     # What it leaves for a sweep is on this machine: another's sweep would remove it first.
     "tests/minimega/test_sweep.py": "endings",

@@ -6,12 +6,12 @@ Series are autoregressions of 100 values with a standard deviation of 10 % of th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from twinbed.statistics.stalls import of_events
-from twinbed.statistics.steady import drift, mean_error, settling
+from twinbed.statistics.steady import changes, mean_error, settling
 
 VALUES = 100
 SPREAD = 0.1
@@ -27,29 +27,26 @@ PAUSES: Mapping[str, Pauses] = {
 }
 
 
-def series(noise: np.random.Generator, correlation: float, falls: float = 0.0) -> np.ndarray:
-    """One run's; ``falls``: by what share of its middle the rate changes from there to the end."""
-    steps = noise.normal(0.0, math.sqrt(1 - correlation**2), VALUES)
-    values, state = np.empty(VALUES), noise.normal()
-    for at, step in enumerate(steps):
-        values[at] = state = correlation * state + step
+def series(noise: np.random.Generator, correlation: float, falls: np.ndarray) -> np.ndarray:
+    """Runs in rows, one for each of ``falls``: by what share of its middle the rate changes from there to the end."""
+    drawn = noise.standard_normal((len(falls), VALUES + 1))
+    steps, state = math.sqrt(1 - correlation**2) * drawn[:, :-1], drawn[:, -1]
+    values = np.empty((len(falls), VALUES))
+    for at in range(VALUES):
+        values[:, at] = state = correlation * state + steps[:, at]
     half = VALUES // 2
-    trend = np.concatenate([np.ones(half), 1 + falls * (np.arange(half) / (half - 1) - 0.5)])
-    return trend * (1 + SPREAD * values)
+    trend = np.hstack([np.ones((len(falls), half)), 1 + np.outer(falls, np.arange(half) / (half - 1) - 0.5)])
+    return np.asarray(trend * (1 + SPREAD * values))
 
 
 def settled(correlation: float, runs: int, falls: float, astray: float, studies: int, seed: int) -> tuple[float, float]:
     """Shares of cells called drifting, and said to have one run that drifts. All runs change by ``falls`` in their second half,
     and the first of them by ``astray`` besides."""
     noise = np.random.default_rng([seed, runs, round(100 * correlation)])
-    never = one = 0
-    for _ in range(studies):
-        changes = [falls + (astray if at == 0 else 0.0) for at in range(runs)]
-        drifts = [drift(series(noise, correlation, change).tolist()) or 0.0 for change in changes]
-        found = settling(drifts, MARGIN, LEVEL)
-        never += found.settles is False
-        one += found.astray is not None
-    return never / studies, one / studies
+    of_cell = [falls + (astray if at == 0 else 0.0) for at in range(runs)]
+    drifts = changes(series(noise, correlation, np.tile(of_cell, studies))[:, VALUES // 2 :])
+    found = [settling(cell, MARGIN, LEVEL) for cell in drifts.reshape(studies, runs).tolist()]
+    return sum(each.settles is False for each in found) / studies, sum(each.astray is not None for each in found) / studies
 
 
 def error_of_means(correlation: float, studies: int, seed: int) -> float:
@@ -57,14 +54,15 @@ def error_of_means(correlation: float, studies: int, seed: int) -> float:
     n, for values of unit variance."""
     noise, r, n = np.random.default_rng([seed, round(100 * correlation)]), correlation, VALUES
     true = SPREAD**2 / n * ((1 + r) / (1 - r) - 2 * r * (1 - r**n) / (n * (1 - r) ** 2))
-    return float(np.mean([mean_error(series(noise, r).tolist()) ** 2 for _ in range(studies)])) / true
+    return float(np.mean([mean_error(run.tolist()) ** 2 for run in series(noise, r, np.zeros(studies))])) / true
 
 
-def stalled(pauses: Pauses, events: int, mean_s: float, studies: int, seed: int) -> float:
-    """Share of runs of so many random pauses of a mean of ``mean_s`` that are said to stall."""
+def stalled(pauses: Pauses, events: int, means_s: Sequence[float], studies: int, seed: int) -> list[float]:
+    """Shares of runs of so many random pauses that are said to stall, for each mean of them."""
     noise = np.random.default_rng([seed, events])
-    found = 0
+    found = [0] * len(means_s)
     for _ in range(studies):
         drawn = pauses(noise, events)
-        found += bool(of_events(np.cumsum(drawn * mean_s / drawn.mean())))
-    return found / studies
+        for at, mean_s in enumerate(means_s):
+            found[at] += bool(of_events(np.cumsum(drawn * mean_s / drawn.mean())))
+    return [each / studies for each in found]

@@ -87,7 +87,10 @@ def test_artifacts_that_are_not_there_are_an_error_that_extraction_knows(plugin:
         plugin.extract(plugin.params(), tmp_path)
 
 
-@pytest.mark.parametrize("driver", ["container", "qemu"])
+BEDS = {"containers": "container", "a guest": "mixed, client: {driver: container}, server: {driver: qemu}"}
+
+
+@pytest.mark.parametrize("driver", BEDS.values(), ids=BEDS)
 def test_all_measure_a_real_run(driver: str, site: Callable[..., Site], leaves_nothing: None) -> None:
     """All at once, as in a study; what each gives is declared, and the captures agree with what ab says it did."""
     text = f"""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
+
+from tests.command import twinbed
 
 STUDY = """
 study: a-a
@@ -19,11 +19,6 @@ instruments: [packets, counters]
 replicates: 4
 seed: 20190221
 """
-
-
-def twinbed(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "twinbed.cli.main", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_the_same_driver_twice_is_not_different(tmp_path: Path, leaves_nothing: None) -> None:

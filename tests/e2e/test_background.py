@@ -26,6 +26,7 @@ from twinbed.study.loading import load
 from twinbed.study.run import Run
 
 CPUS = os.cpu_count()
+GUEST = "mixed, client: {driver: container}, server: {driver: qemu}"
 
 
 def study(background: str, testbed: str = "container", workload: str = "kind: http, duration: 3s") -> str:
@@ -66,9 +67,9 @@ def test_a_study_of_the_load(tmp_path: Path, leaves_nothing: None) -> None:
     assert "workload http · background stress" in (results / "report.html").read_text()
 
 
-def test_a_load_on_guests_makes_their_tasks_wait(site: Callable[..., Site], leaves_nothing: None) -> None:
+def test_a_load_on_a_guest_makes_its_tasks_wait(site: Callable[..., Site], leaves_nothing: None) -> None:
     """Two workers on one CPU: for every second that one runs the other waits. Guests' kernels tell it, in /proc/schedstat."""
-    run = one_run(study("cpu: 2, where: servers", "qemu") + "instruments: [counters]\n")
+    run = one_run(study("cpu: 2, where: servers", GUEST) + "instruments: [counters]\n")
     place = site()
     execute(run, PLUGINS, place, Outcome(), lambda _: None)
     (rate,) = Stress().extract(run.backgrounds["stress"].params, place.artifacts).values

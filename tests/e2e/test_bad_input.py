@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.command import twinbed
 
 STUDY = """
 study: plain
@@ -23,11 +24,9 @@ replicates: 10
 """
 
 
-def twinbed(
-    *arguments: object, env: dict[str, str] | None = None, prefix: list[str] | None = None
-) -> subprocess.CompletedProcess[str]:
+def in_a_process(*arguments: object, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*(prefix or []), sys.executable, "-m", "twinbed.cli.main", *map(str, arguments)],
+        [sys.executable, "-m", "twinbed.cli.main", *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=120,
@@ -46,7 +45,7 @@ def study(tmp_path: Path) -> Path:
 def test_a_wrong_study_names_every_mistake_and_its_place(tmp_path: Path) -> None:
     path = tmp_path / "wrong.yaml"
     path.write_text("study: wrong\ntestbeds:\n  a: {driver: qmeu}\nworkload: {kind: http, durration: 5s}\nreplicates: none\n")
-    done = twinbed("run", path)
+    done = in_a_process("run", path)
     assert done.returncode == 2
     assert f"{path}:3:15: " in done.stderr and "did you mean 'qemu'?" in done.stderr
     assert f"{path}:4:24: " in done.stderr and "did you mean 'duration'?" in done.stderr
@@ -63,7 +62,7 @@ def test_a_study_that_is_not_there(tmp_path: Path) -> None:
 def test_a_missing_tool_is_named_with_its_package(tmp_path: Path) -> None:
     path = tmp_path / "guests.yaml"
     path.write_text("study: guests\ntestbeds:\n  g: {driver: qemu}\nworkload: {kind: http, duration: 1s}\n")
-    done = twinbed("run", path, "-o", tmp_path / "results", env={"PATH": str(tmp_path)})
+    done = in_a_process("run", path, "-o", tmp_path / "results", env={"PATH": str(tmp_path)})
     assert done.returncode == 3
     assert "apt-get install qemu-system-x86" in done.stderr
     assert not list((tmp_path / "results").rglob("run.json"))
@@ -78,7 +77,7 @@ def test_a_second_run_on_the_same_results_is_refused(study: Path, tmp_path: Path
     deadline = time.monotonic() + 20
     while not (results / "study.json").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    second = twinbed("run", study, "-o", results)
+    second = in_a_process("run", study, "-o", results)
     first.terminate()
     first.communicate(timeout=20)
     assert second.returncode == 2
@@ -154,6 +153,6 @@ def test_results_that_are_none(tmp_path: Path) -> None:
 
 
 def test_no_command_shows_a_traceback_for_a_typo() -> None:
-    done = twinbed("comapre", "x")
+    done = in_a_process("comapre", "x")
     assert done.returncode == 2
     assert "compare" in done.stderr

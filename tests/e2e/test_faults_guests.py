@@ -34,6 +34,12 @@ replicates: {replicates}
 Study = Callable[..., Carried]
 
 
+def guest_at(end: str, settings: str = "") -> str:
+    """A testbed of which the host that is hurt alone is a guest: booting another takes seconds, and tells nothing more."""
+    kinds = {"client": "container", "server": "container", end: f"qemu{settings}"}
+    return "mixed, " + ", ".join(f"{role}: {{driver: {kind}}}" for role, kind in kinds.items())
+
+
 @pytest.fixture
 def study(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> Study:
     def carried(driver: str, harm: Harm, *, replicates: int = 1, seconds: int = 2, short: bool = False) -> Carried:
@@ -63,7 +69,10 @@ def kept(carried: Carried, run: dict[str, Any], path: str) -> str:
 
 
 def test_a_guest_whose_kernel_panics(study: Study) -> None:
-    carried = study("qemu", lambda bed: bed.hosts["server"].write("/proc/sysrq-trigger", b"c"), replicates=2, short=True)
+    def crash(bed: Bed) -> None:
+        bed.hosts["server"].write("/proc/sysrq-trigger", b"c")
+
+    carried = study(guest_at("server"), crash, replicates=2, short=True)
     hurt = failed(carried)
     assert hurt["failed_phase"] == "workload"
     assert "server: QEMU ended (exit code 0); its console: Kernel panic - not syncing: sysrq triggered crash" in hurt["reason"]
@@ -75,7 +84,7 @@ def test_a_qemu_that_is_killed(study: Study) -> None:
         (qemu,) = processes("qemu-system-x86_64", "-name server", f"{PREFIX}{bed.lab}/")
         os.kill(qemu, signal.SIGKILL)
 
-    hurt = failed(study("qemu", kill, short=True))
+    hurt = failed(study(guest_at("server"), kill, short=True))
     assert "server: QEMU ended (ended by SIGKILL)" in hurt["reason"]
 
 
@@ -97,13 +106,13 @@ def test_a_disk_that_is_full(study: Study) -> None:
         client = bed.hosts["client"]
         client.run(["dd", "if=/dev/zero", f"of={client.artifacts}/fill", "bs=1M", "count=200"], check=False)
 
-    hurt = failed(study("qemu", fill, short=True))
+    hurt = failed(study(guest_at("client"), fill, short=True))
     assert hurt["failed_phase"] == "collect"
     assert hurt["reason"] == "client: no space left at /run/twinbed: what its programs wrote may be cut off"
 
 
 def test_a_clock_that_is_set(study: Study) -> None:
-    carried = study("qemu", lambda bed: bed.hosts["client"].run(["date", "--set", "+1 hour"]))
+    carried = study(guest_at("client"), lambda bed: bed.hosts["client"].run(["date", "--set", "+1 hour"]))
     said = cautioned(carried, "clock_step")
     found = re.fullmatch(r"client: its clock was set forward by ([0-9.]+) s", said)
     # `date` reads the clock a little before it sets it.
@@ -114,7 +123,7 @@ def test_a_clock_that_runs_at_another_rate(study: Study, monkeypatch: pytest.Mon
     """A guest that takes its CPU's counter for twice as fast as it is lives half as fast, and measures twice the speed."""
     khz = 2 * guest.tsc_khz()
     monkeypatch.setattr(guest, "tsc_khz", lambda: khz)
-    hurt = failed(study("qemu, accelerator: tcg", lambda bed: None))
+    hurt = failed(study(guest_at("client", ", accelerator: tcg"), lambda bed: None))
     assert hurt["failed_phase"] == "instrument"
     found = re.match(
         r"client: its clock runs ([0-9.]+) to ([0-9.]+) times as fast as this machine's, so nothing", hurt["reason"]
@@ -147,7 +156,7 @@ def test_a_nic_whose_link_goes_down(study: Study) -> None:
             time.sleep(0.05)
         asyncio.run(set_link(monitor, True))
 
-    said = cautioned(study("qemu, nic: e1000", stall, seconds=6), "nic_reset")
+    said = cautioned(study(guest_at("server", ", nic: e1000"), stall, seconds=6), "nic_reset")
     assert said.startswith("server: e1000: eth0 NIC Link is Down")
 
 
@@ -155,12 +164,12 @@ def test_a_transmit_timeout_is_shown_with_comparisons(tmp_path: Path, image: Ima
     """Its run is kept and counted, so whoever reads the numbers is told."""
     text = """
 study: stalls
-testbeds: {container: {driver: container}, e1000: {driver: qemu, nic: e1000}}
+testbeds: {container: {driver: container}, e1000: {driver: BED}}
 reference: container
 workload: {kind: http, duration: 2s}
 instruments: []
 replicates: 1
-"""
+""".replace("BED", guest_at("server", ", nic: e1000"))
 
     def hang(bed: Bed) -> None:
         for line in E1000_HANGS:

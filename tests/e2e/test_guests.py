@@ -56,7 +56,9 @@ def threads_of(lab: str, name: str) -> dict[str, list[tuple[int, ...]]]:
 
 
 def test_every_setting_is_in_the_guest(site: Callable[..., Site], leaves_nothing: None) -> None:
-    with qemu.up(QemuSettings.model_validate(RICH), Topology(), site()) as bed:
+    mixed = PLUGINS.drivers["mixed"]
+    params = mixed.params(client={"driver": "qemu", **RICH}, server={"driver": "container"})
+    with mixed.up(params, Topology(), site()) as bed:
         assert [item for item in bed.applied if not item.agrees] == []
         client = bed.hosts["client"]
         info = client.read("/proc/cpuinfo").decode()
@@ -162,7 +164,7 @@ def test_a_guest_that_is_not_as_asked_fails_its_run(
     sabotage, settings, wrong = SABOTAGE[name]
     text = f"""
 study: guests
-testbeds: {{bed: {{driver: qemu, {settings}}}}}
+testbeds: {{bed: {{driver: mixed, client: {{driver: qemu, {settings}}}, server: {{driver: container}}}}}}
 workload: {{kind: http, duration: 1s, max_requests: 5}}
 instruments: []
 replicates: 1

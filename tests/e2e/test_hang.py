@@ -25,6 +25,7 @@ workload: {{kind: http, duration: 2s}}
 instruments: [packets, counters]
 replicates: 2
 """
+GUEST = "mixed, client: {driver: container}, server: {driver: qemu}"
 
 
 def killed(*words: str) -> Harm:
@@ -53,7 +54,7 @@ def stop_the_server(bed: Bed) -> None:
 
 
 def test_a_guest_that_hangs(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> None:
-    done = carry(STUDY.format(driver="qemu"), tmp_path / "results", image, probe, stop_the_server, short=True)
+    done = carry(STUDY.format(driver=GUEST), tmp_path / "results", image, probe, stop_the_server, short=True)
     hung, fine = done.records
     assert (done.ending.complete, done.ending.failed) == (1, 1)
     assert hung["status"] == "failed"

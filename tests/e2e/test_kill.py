@@ -35,7 +35,13 @@ def runs_of(results: Path) -> dict[str, dict]:
     return {path.parent.name: json.loads(path.read_text()) for path in (results / "runs").glob("[0-9a-f]*/run.json")}
 
 
-@pytest.mark.parametrize(("driver", "replicates", "kills", "longest_s"), [("container", 8, 9, 2.5), ("qemu", 1, 2, 6.0)])
+BEDS = [
+    ("container", 8, 9, 2.5),
+    ("mixed, client: {driver: qemu}, server: {driver: container}", 1, 2, 6.0),
+]
+
+
+@pytest.mark.parametrize(("driver", "replicates", "kills", "longest_s"), BEDS, ids=["containers", "a guest"])
 def test_sigkill_at_random_instants(driver: str, replicates: int, kills: int, longest_s: float, tmp_path: Path) -> None:
     study, results = tmp_path / "study.yaml", tmp_path / "results"
     study.write_text(STUDY.format(driver=driver, replicates=replicates))

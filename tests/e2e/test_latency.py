@@ -28,6 +28,11 @@ pytestmark = [pytest.mark.privileged, pytest.mark.skipif(os.geteuid() != 0, reas
 THERE, BACK = "client_to_server", "server_to_client"
 CLOCKS = {Kind.CLOCK_STEP, Kind.CLOCKS_APART}
 Place = Callable[..., Site]
+GUESTS = {
+    "client": "mixed, client: {driver: qemu}, server: {driver: container}",
+    "server": "mixed, client: {driver: container}, server: {driver: qemu}",
+}
+"""By who is a guest, with a clock of its own; the other end is a container."""
 
 
 class Doing:
@@ -91,7 +96,7 @@ def test_pairs_are_told_apart(site: Place, leaves_nothing: None) -> None:
 
 def test_what_is_done_to_a_guest_s_packets_is_seen_one_way(site: Place, leaves_nothing: None) -> None:
     """Of about 250 probes 200 are sent after it; of 25 % loss that is 0.1 to 0.35 with more than six standard errors."""
-    found = measured(site, "qemu", Doing("client", "tc qdisc add dev eth0 root netem delay 40ms 15ms loss 25%"))
+    found = measured(site, GUESTS["client"], Doing("client", "tc qdisc add dev eth0 root netem delay 40ms 15ms loss 25%"))
     values = of(found)
     assert 0.08 < values["probe_loss", THERE] < 0.4
     assert values["probe_loss", BACK] == 0
@@ -105,7 +110,7 @@ def test_what_is_done_to_a_guest_s_packets_is_seen_one_way(site: Place, leaves_n
 
 
 def test_a_clock_that_is_set_while_measuring_is_found(site: Place, leaves_nothing: None) -> None:
-    found = measured(site, "qemu", Doing("server", "date -s '+7 seconds'"))
+    found = measured(site, GUESTS["server"], Doing("server", "date -s '+7 seconds'"))
     assert kinds(found) == {Kind.CLOCK_STEP}
     (caution,) = found.cautions
     assert caution.detail.startswith("server: by +")

@@ -9,6 +9,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from tests.command import twinbed
 
 from twinbed.results.store import Store
 
@@ -27,8 +28,7 @@ replicates: 2
 def test_what_many_pairs_lose_is_explained_and_how_many_fit_is_said(tmp_path: Path, leaves_nothing: None) -> None:
     study = tmp_path / "many.yaml"
     study.write_text(STUDY)
-    command = [sys.executable, "-m", "twinbed.cli.main", "run", str(study)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False, cwd=tmp_path)
+    done = twinbed("run", study, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "How many fit" in done.stdout and "oodput per pair at least 90 %" in done.stdout
 

@@ -24,12 +24,19 @@ from twinbed.testbeds.qemu import guest, monitor
 Sabotage = Callable[[pytest.MonkeyPatch], None]
 
 
-def one_run(driver: str, shaper: str = "htb") -> Run:
+SETTINGS = (
+    "offload: off, congestion_control: reno, autocorking: off, receive_buffer: 1MiB, send_buffer: 2MiB, quickack: on,"
+    " initial_window: 4"
+)
+CONTAINERS = f"driver: container, {SETTINGS}"
+A_GUEST = f"driver: mixed, client: {{driver: qemu, {SETTINGS}}}, server: {{driver: container, {SETTINGS}}}"
+
+
+def one_run(bed: str, shaper: str = "htb") -> Run:
     text = f"""
 study: read-back
 testbeds:
-  bed: {{driver: {driver}, offload: off, congestion_control: reno, autocorking: off, receive_buffer: 1MiB, send_buffer: 2MiB,
-    quickack: on, initial_window: 4}}
+  bed: {{{bed}}}
 workload: {{kind: http, duration: 1s, max_requests: 5}}
 topology: {{link: {{rate: 1gbit, shaper: {shaper}, queue: 500}}}}
 instruments: []
@@ -55,11 +62,12 @@ def replace_in(module: Any, function: str, old: str, new: str) -> Sabotage:
 
 
 def soon(sabotage: Sabotage) -> Sabotage:
-    """With a carrier waited for a second alone: it never comes."""
+    """With a carrier and an answer waited for a second alone: they never come."""
 
     def both(patch: pytest.MonkeyPatch) -> None:
         sabotage(patch)
         patch.setattr(network, "CARRIER_LIMIT_S", 1.0)
+        patch.setattr(network, "ANSWER_LIMIT_S", 1.0)
 
     return both
 
@@ -164,7 +172,7 @@ QEMU: dict[str, tuple[list[Sabotage], list[str]]] = {
         [other_guest(nic="e1000", vcpus=2, memory=256 * 2**20), pin_elsewhere, other_accelerator],
         ["nic", "vcpus", "memory", "cpus", "accelerator"],
     ),
-    "port-down": ([replace_in(bridge, "tap", " up\n", " down\n")], ["up"]),
+    "port-down": ([soon(replace_in(bridge, "tap", " up\n", " down\n"))], ["up"]),
 }
 """Several at once, as guests take seconds to boot: each is named."""
 
@@ -181,7 +189,7 @@ def test_a_container_that_is_not_as_asked_fails_its_run(
 ) -> None:
     sabotage, setting = CONTAINER[name]
     sabotage(monkeypatch)
-    failure = fails_with(one_run("container"), site())
+    failure = fails_with(one_run(CONTAINERS), site())
     assert failure.phase == Phase.CONFIGURE, failure.reason
     assert f": {setting} should be " in failure.reason
 
@@ -193,7 +201,7 @@ def test_a_guest_that_is_not_as_asked_fails_its_run(
     sabotage, settings = QEMU[name]
     for each in sabotage:
         each(monkeypatch)
-    failure = fails_with(one_run("qemu"), site())
+    failure = fails_with(one_run(A_GUEST), site())
     assert failure.phase == Phase.CONFIGURE, failure.reason
     for setting in settings:
         assert f": {setting} should be " in failure.reason
@@ -201,12 +209,12 @@ def test_a_guest_that_is_not_as_asked_fails_its_run(
 
 def test_tbf_is_read_back_too(site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch, leaves_nothing: None) -> None:
     replace_in(shaping, "plan", "burst 125000b", "burst 200000b")(monkeypatch)
-    assert ": burst should be 125000 " in fails_with(one_run("container", "tbf"), site()).reason
+    assert ": burst should be 125000 " in fails_with(one_run(CONTAINERS, "tbf"), site()).reason
 
 
 def test_an_unchanged_run_is_complete(site: Callable[..., Site], leaves_nothing: None) -> None:
     """The counterpart without which the tests above would prove nothing."""
     outcome = Outcome()
     place: Path = site().artifacts
-    execute(one_run("container"), PLUGINS, dataclasses.replace(site(), artifacts=place), outcome, lambda _: None)
+    execute(one_run(CONTAINERS), PLUGINS, dataclasses.replace(site(), artifacts=place), outcome, lambda _: None)
     assert all(item.agrees for item in outcome.applied)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.browser import browser
+from tests.command import twinbed
 
 from twinbed.api import Results
 from twinbed.results.store import Store
@@ -33,7 +34,7 @@ replicates: 1
 """
 
 
-def twinbed(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+def in_a_process(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "twinbed.cli.main", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=cwd)
 
@@ -53,7 +54,7 @@ def made(results: Path) -> dict[str, int]:
 def test_a_study_is_run_gone_on_with_and_grown(study: Path, tmp_path: Path) -> None:
     results = tmp_path / "results" / "options"
 
-    part = twinbed("run", study, "-s", "replicates=2", "--only", "testbed=a", "--only", "workload.rate=1000", cwd=tmp_path)
+    part = in_a_process("run", study, "-s", "replicates=2", "--only", "testbed=a", "--only", "workload.rate=1000", cwd=tmp_path)
     assert part.returncode == 0, part.stderr
     first = made(results)
     assert len(first) == 2
@@ -102,7 +103,7 @@ def test_failed_runs_are_exit_code_1(tmp_path: Path) -> None:
     study = tmp_path / "fails.yaml"
     text = FAKE.replace("{kind: planted}", "{kind: http, duration: 1s}").replace(", workload.rate: [1000, 2000]", "")
     study.write_text(text)
-    failed = twinbed("run", study, "--no-report", cwd=tmp_path)
+    failed = in_a_process("run", study, "--no-report", cwd=tmp_path)
     assert failed.returncode == 1
     assert "6 failed; each kept what it left in its folder. Make them again with --retry-failed." in failed.stderr
     assert failed.stderr.count("FAILED") == 6
@@ -124,7 +125,7 @@ def test_failed_runs_are_exit_code_1(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_command_line_is_exit_code_2(arguments: list[str], said: str, study: Path, tmp_path: Path) -> None:
-    done = twinbed("run", study, *arguments, cwd=tmp_path)
+    done = in_a_process("run", study, *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.command import twinbed
 
 from twinbed import design
 from twinbed.registry import catalogue
@@ -28,14 +27,7 @@ seed: 11
 def test_what_two_of_six_links_say_of_all_is_near_what_all_of_them_say(tmp_path: Path, leaves_nothing: None) -> None:
     file = tmp_path / "sampled.yaml"
     file.write_text(STUDY)
-    done = subprocess.run(
-        [sys.executable, "-m", "twinbed.cli.main", "run", str(file), "--no-report"],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-        cwd=tmp_path,
-    )
+    done = twinbed("run", file, "--no-report", cwd=tmp_path)
     assert done.returncode == 0, done.stderr + done.stdout
     results = Store.open(tmp_path / "results" / "sampled")
     planned = {run.id: design.drawn(run) for run in design.runs(load(STUDY, "sampled.yaml", catalogue()))}

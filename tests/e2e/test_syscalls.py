@@ -124,7 +124,10 @@ def test_the_workloads_calls_are_the_same_beside_other_instruments(site: Callabl
         assert without == 0 and cost is not None and cost > 0
 
 
-@pytest.mark.parametrize(("driver", "mode"), [("container", "trace"), ("qemu", "count"), ("qemu", "trace")])
+GUEST = "mixed, client: {driver: qemu}, server: {driver: container}"
+
+
+@pytest.mark.parametrize(("driver", "mode"), [("container", "trace"), (GUEST, "count"), (GUEST, "trace")])
 def test_every_place_and_mode(site: Callable[..., Site], driver: str, mode: str, leaves_nothing: None) -> None:
     extracted, _ = measured(site, driver, mode)
     counted = of_ab(extracted)

@@ -68,7 +68,7 @@ def as_user(home: Path, *words: str, account: bool = False) -> subprocess.Comple
     code = Path(__file__).parents[2]
     folders = [home, code, cache_root().resolve(), Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()]
     variables = {"HOME": home, "TWINBED_CACHE": home / "cache", "TMPDIR": home, "XDG_RUNTIME_DIR": RUNTIME}
-    variables |= {"PYTHONPATH": code / "src", "PATH": os.environ["PATH"]}
+    variables |= {name: os.environ[name] for name in ("PATH", "PYTHONPYCACHEPREFIX")} | {"PYTHONPATH": code / "src"}
     program = "import sys; from twinbed.cli.main import main; sys.exit(main())"
     confined = () if account else ("--bounding-set=-all", "--no-new-privs")
     command = [

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.command import twinbed
 from tests.remote.machines import Machines
 from twinbed.cli.extraction import extracted
 from twinbed.contracts.site import Site
@@ -23,11 +23,6 @@ STUDY = {
     "instruments": ["packets", "counters", "syscalls"],
     "replicates": 1,
 }
-
-
-def twinbed(*arguments: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "twinbed.cli.main", *arguments]
-    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=200)
 
 
 def studied(folder: Path, made: Machines, link: dict[str, Any], **settings: Any) -> Path:

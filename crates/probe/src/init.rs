@@ -41,7 +41,7 @@ fn boot() -> Outcome<std::convert::Infallible> {
     let line = fs::read_to_string("/proc/cmdline").tried(|| "read /proc/cmdline")?;
     let port_name = parameter(&line, "twinbed.port")
         .ok_or_else(|| Failure::new("the kernel command line has no twinbed.port=NAME"))?;
-    load_modules()?;
+    load_modules(parameter(&line, "twinbed.modules"))?;
     wait_for_disk()?;
     enter_root()?;
     let host = parameter(&line, "twinbed.host").unwrap_or("guest");
@@ -53,7 +53,7 @@ fn boot() -> Outcome<std::convert::Infallible> {
 
 /// A guest whose initramfs is its root file system, and that somebody else's client starts programs in.
 fn start() -> Outcome<std::convert::Infallible> {
-    load_modules()?;
+    load_modules(None)?;
     system_folders::complete_dev()?;
     system_folders::scratch_folders()?;
     let _ = mounts::mount("tracefs", "tracefs", "/sys/kernel/tracing", mounts::NO_DEVICES, "");
@@ -73,31 +73,47 @@ fn parameter<'a>(line: &'a str, name: &str) -> Option<&'a str> {
 struct Module<'a> {
     path: &'a str,
     optional: bool,
+    /// The modules that it is for, itself or others, with commas between; without any it is for all.
+    of: Option<&'a str>,
 }
 
-/// Lines of `path [optional]`, in the order of loading. A module comes after those that it needs.
+impl Module<'_> {
+    /// Whether it is for one of those that are wanted, with commas between. Where nobody says which, all are.
+    fn wanted(&self, wanted: Option<&str>) -> bool {
+        match (self.of, wanted) {
+            (Some(of), Some(wanted)) => wanted.split(',').any(|name| of.split(',').any(|other| other == name)),
+            _ => true,
+        }
+    }
+}
+
+/// Lines of `path [optional [modules that it is for]]`, in the order of loading. A module comes after those that it needs.
 fn parse_modules(list: &str) -> Outcome<Vec<Module<'_>>> {
     list.lines()
         .map(|line| line.split_ascii_whitespace().collect::<Vec<_>>())
         .filter(|words| !words.is_empty())
         .map(|words| match words[..] {
-            [path] => Ok((path, false)),
-            [path, "optional"] => Ok((path, true)),
-            _ => Err(Failure::new(format!("/modules.list: line {words:?} is not `path [optional]`"))),
+            [path] => Ok((path, false, None)),
+            [path, "optional"] => Ok((path, true, None)),
+            [path, "optional", of] => Ok((path, true, Some(of))),
+            _ => Err(Failure::new(format!("/modules.list: line {words:?} is not `path [optional [modules]]`"))),
         })
-        .map(|entry| entry.map(|(path, optional)| Module { path, optional }))
+        .map(|entry| entry.map(|(path, optional, of)| Module { path, optional, of }))
         .collect()
 }
 
-/// Loads the modules, and gives back the memory that their files take.
-fn load_modules() -> Outcome<()> {
+/// Loads the modules, but no optional one that is for others than `wanted`, and gives back the memory that their files take.
+fn load_modules(wanted: Option<&str>) -> Outcome<()> {
     let list = fs::read_to_string("/modules.list").tried(|| "read /modules.list")?;
-    for Module { path, optional } in parse_modules(&list)? {
-        match load_module(path) {
-            Err(error) if !optional && error.raw_os_error() != Some(libc::EEXIST) => {
-                return Err(error).tried(|| format!("load module {path}"));
+    for module in parse_modules(&list)? {
+        let path = module.path;
+        if module.wanted(wanted) {
+            match load_module(path) {
+                Err(error) if !module.optional && error.raw_os_error() != Some(libc::EEXIST) => {
+                    return Err(error).tried(|| format!("load module {path}"));
+                }
+                _ => {}
             }
-            _ => {}
         }
         // A missing file has been an error above, unless it was optional.
         let _ = fs::remove_file(path);
@@ -164,11 +180,22 @@ mod tests {
 
     #[test]
     fn reads_the_module_list() {
-        let module = |path, optional| Module { path, optional };
+        let module = |path, optional, of| Module { path, optional, of };
         assert_eq!(
-            parse_modules("/m/a.ko\n\n/m/b.ko optional\n").unwrap(),
-            [module("/m/a.ko", false), module("/m/b.ko", true)]
+            parse_modules("/m/a.ko\n\n/m/b.ko optional\n/m/c.ko optional c,d\n").unwrap(),
+            [module("/m/a.ko", false, None), module("/m/b.ko", true, None), module("/m/c.ko", true, Some("c,d"))]
         );
         assert!(parse_modules("/m/a.ko maybe").is_err());
+        assert!(parse_modules("/m/a.ko optional a b").is_err());
+    }
+
+    #[test]
+    fn takes_the_modules_that_are_wanted() {
+        let list = parse_modules("/m/a.ko\n/m/b.ko optional\n/m/c.ko optional c,d\n/m/d.ko optional d\n").unwrap();
+        let taken = |wanted| list.iter().filter(|each| each.wanted(wanted)).map(|each| each.path).collect::<Vec<_>>();
+        assert_eq!(taken(None), ["/m/a.ko", "/m/b.ko", "/m/c.ko", "/m/d.ko"]);
+        assert_eq!(taken(Some("d")), ["/m/a.ko", "/m/b.ko", "/m/c.ko", "/m/d.ko"]);
+        assert_eq!(taken(Some("x,c")), ["/m/a.ko", "/m/b.ko", "/m/c.ko"]);
+        assert_eq!(taken(Some("")), ["/m/a.ko", "/m/b.ko"]);
     }
 }

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from twinbed.image.modules import module_name, needed_by
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -49,8 +51,13 @@ def _append(out: bytearray, entry: Entry, inode: int) -> None:
 
 
 def guest(probe: bytes, modules: Sequence[tuple[str, bytes, bool]], disk_type: str) -> bytes:
-    """What a guest boots from: the probe as /init, and the modules (file name, content, optional) in loading order."""
-    lines = [f"/modules/{name}{' optional' if optional else ''}\n" for name, _, optional in modules]
+    """What a guest boots from: the probe as /init, and the modules (file name, content, optional) in loading order. Optional
+    ones are listed with those that need them, so that a guest loads what its own NIC wants."""
+    of = needed_by({name: content for name, content, optional in modules if optional})
+    lines = [
+        " ".join([f"/modules/{name}", *(["optional", ",".join(of[module_name(name)])] if optional else [])]) + "\n"
+        for name, _, optional in modules
+    ]
     names = [PurePosixPath(name).name for name, _, _ in modules]
     if len(set(names)) != len(names):
         raise ValueError(f"two modules of one name among {sorted(names)}")

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
+_DEPENDS = re.compile(rb"\0depends=([^\0]*)\0")
+
 
 def decompress(tree: Path) -> None:
     """Modules as a guest's first program loads them: newer kernels come with theirs compressed by xz."""
@@ -30,7 +32,7 @@ def dependencies(modules_dep: str) -> dict[str, tuple[str, ...]]:
 def named(needs: Mapping[str, object], names: Iterable[str], built_in: Iterable[str] = ()) -> list[str]:
     """Paths of the modules of these names, without those that are ``built_in`` (paths); LookupError names those that the kernel
     does not have."""
-    by_name, inside = {_name(path): path for path in needs}, {_name(path) for path in built_in}
+    by_name, inside = {module_name(path): path for path in needs}, {module_name(path) for path in built_in}
     wanted = [name.replace("-", "_") for name in names]
     missing = [name for name in wanted if name not in by_name and name not in inside]
     if missing:
@@ -41,7 +43,25 @@ def named(needs: Mapping[str, object], names: Iterable[str], built_in: Iterable[
 def drives(tree: Path, name: str) -> bool:
     """Whether the kernel of this folder of modules has the driver ``name``, as a module or built in."""
     listed = (tree / "modules.dep").read_text().splitlines() + (tree / "modules.builtin").read_text().splitlines()
-    return name.replace("-", "_") in {_name(line.partition(":")[0]) for line in listed}
+    return name.replace("-", "_") in {module_name(line.partition(":")[0]) for line in listed}
+
+
+def needed_by(contents: Mapping[str, bytes]) -> dict[str, list[str]]:
+    """Name of a module -> names of those that need it, itself first, from what each file (name.ko -> content) says that it
+    depends on."""
+    needs: dict[str, set[str]] = {}
+    for file, content in contents.items():
+        said = _DEPENDS.search(content)
+        needs[module_name(file)] = {each.replace("-", "_") for each in said[1].decode().split(",")} if said else set()
+    found = {name: [name] for name in needs}
+    for name in needs:
+        todo, seen = [name], {name}
+        while todo:
+            for needed in needs[todo.pop()] & needs.keys() - seen:
+                seen.add(needed)
+                todo.append(needed)
+                found[needed].append(name)
+    return found
 
 
 def matching(needs: Mapping[str, object], patterns: Iterable[str]) -> list[str]:
@@ -67,7 +87,8 @@ def loading_order(needs: Mapping[str, Sequence[str]], paths: Iterable[str]) -> l
     return list(ordered)
 
 
-def _name(path: str) -> str:
+def module_name(path: str) -> str:
+    """As the kernel has it, where - and _ are the same."""
     return PurePosixPath(path).name.partition(".ko")[0].replace("-", "_")
 
 

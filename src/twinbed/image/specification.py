@@ -59,7 +59,7 @@ class Specification:
     nic_modules: tuple[str, ...] = tuple(
         module for model in NIC_MODELS.values() for module in (model.driver, *model.other_modules)
     )
-    """Loaded at boot too: nothing in a guest loads the driver of a device that it finds."""
+    """Loaded at boot too, by guests that have such a NIC: nothing in a guest loads the driver of a device that it finds."""
     guest_modules: tuple[str, ...] = (
         "kernel/crypto/*.ko",
         "kernel/drivers/char/hw_random/virtio-rng.ko",

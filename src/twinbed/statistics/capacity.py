@@ -22,11 +22,13 @@ Limits: means are assumed to be normal, but for that. Nothing is stated about N 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
+import numpy as np
 from scipy.special import bdtr, betaincinv, stdtr
 
 from twinbed.statistics.bounds import Bounds
@@ -225,11 +227,11 @@ def _more(samples: Mapping[int, Sequence[float]], n: int, objective: Objective, 
         room = objective.bound - fmean(samples[n])
         # Runs on the side where the mean is; where most are on the other, no number of them will settle it.
         share = (kept if room >= 0 else there - kept) / there
-        runs = (runs for runs in range(there, MOST + 1) if float(bdtr(math.floor(share * runs) - 1, runs, 0.5)) >= level)
-        total = next(runs, None)
-        if total is None:
+        runs = np.arange(there, MOST + 1)
+        sure = bdtr(np.floor(share * runs) - 1, runs, 0.5) >= level
+        if not sure.any():
             return None
-        by_signs = total - there
+        by_signs = int(np.argmax(sure))
     return None if by_means is None else max(by_means, by_signs) or None
 
 
@@ -245,10 +247,9 @@ def _more_for_means(samples: Mapping[int, Sequence[float]], n: int, objective: O
         room = objective.bound * fmean(single) - fmean(samples[n])
     if error == 0:
         return fewest_of_a_loss(level) - there
-    for runs in range(there + 1, MOST + 1):
-        if float(stdtr(runs - 1, abs(room) * math.sqrt(runs / error))) >= level:
-            return runs - there
-    return None
+    # The more runs, the surer.
+    more = bisect_left(range(there + 1, MOST + 1), level, key=lambda n: float(stdtr(n - 1, abs(room) * math.sqrt(n / error))))
+    return more + 1 if there + 1 + more <= MOST else None
 
 
 def _least(values: Sequence[float]) -> list[float]:

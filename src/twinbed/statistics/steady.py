@@ -114,14 +114,21 @@ def warm_ups(runs: Sequence[Sequence[float]]) -> list[float]:
     return shares
 
 
+def changes(runs: Floats) -> Floats:
+    """Over all the time of each run (a row of values), by Theil and Sen's slope of means of BATCH, as a share of their median;
+    NaN where that is 0. Counts of a few answers are too coarse to have slopes of their own."""
+    means = runs[:, : runs.shape[1] // BATCH * BATCH].reshape(len(runs), -1, BATCH).mean(2)
+    middles = np.median(means, axis=1)
+    one, two = np.triu_indices(means.shape[1], 1)
+    slopes = np.median((means[:, two] - means[:, one]) / (two - one), axis=1)  # scipy.stats takes a second to load
+    found: Floats = np.divide(slopes * means.shape[1], middles, out=np.full(len(runs), np.nan), where=middles != 0)
+    return found
+
+
 def change(values: Sequence[float]) -> float | None:
-    """Over all the time of the values, by Theil and Sen's slope of means of BATCH, as a share of their median; None where that
-    is 0. Counts of a few answers are too coarse to have slopes of their own."""
-    means = np.asarray(values[: len(values) // BATCH * BATCH], dtype=np.float64).reshape(-1, BATCH).mean(1)
-    middle = float(np.median(means))
-    one, two = np.triu_indices(len(means), 1)
-    slope = float(np.median((means[two] - means[one]) / (two - one)))  # scipy.stats takes a second to load
-    return slope * len(means) / middle if middle else None
+    """Of one run: ``changes``; None where its median is 0."""
+    (found,) = changes(np.asarray([values], dtype=np.float64)).tolist()
+    return None if math.isnan(found) else found
 
 
 def drift(rates: Sequence[float]) -> float | None:

@@ -54,7 +54,7 @@ def test_cpio_unpacks_what_was_put_in(tmp_path: Path) -> None:
     unpacked(initramfs.guest(b"#!probe", modules, "erofs"), tmp_path)
     assert (tmp_path / "init").read_bytes() == b"#!probe"
     assert stat.S_IMODE((tmp_path / "init").stat().st_mode) == 0o755
-    assert (tmp_path / "modules.list").read_text() == "/modules/virtio.ko\n/modules/e1000.ko optional\n"
+    assert (tmp_path / "modules.list").read_text() == "/modules/virtio.ko\n/modules/e1000.ko optional e1000\n"
     assert (tmp_path / "rootfs.type").read_text() == "erofs\n"
     assert (tmp_path / "modules/virtio.ko").read_bytes() == b"\x7fELF one"
     assert (tmp_path / "modules/e1000.ko").read_bytes() == b"\x7fELF two!"
@@ -62,6 +62,21 @@ def test_cpio_unpacks_what_was_put_in(tmp_path: Path) -> None:
     console = (tmp_path / "dev/console").stat()
     assert stat.S_ISCHR(console.st_mode)
     assert console.st_rdev == 5 << 8 | 1
+
+
+def test_an_optional_module_is_listed_with_those_that_need_it(tmp_path: Path) -> None:
+    """What a module depends on is in its .modinfo (`modinfo -F depends`), by names, with commas between."""
+    depends = {"dca": b"", "i2c-algo-bit": b"", "igb": b"i2c-algo-bit,dca", "e1000": b"", "on-igb": b"igb"}
+    modules = [(f"{name}.ko", b"\x7fELF\0depends=" + of + b"\0name=x\0", True) for name, of in depends.items()]
+    unpacked(initramfs.guest(b"", [("virtio.ko", b"\x7fELF", False), *modules], "erofs"), tmp_path)
+    listed = [line.split() for line in (tmp_path / "modules.list").read_text().splitlines()]
+    assert {Path(path).stem: set(of[1].split(",")) for path, *of in listed if of} == {
+        "dca": {"dca", "igb", "on_igb"},
+        "i2c-algo-bit": {"i2c_algo_bit", "igb", "on_igb"},
+        "igb": {"igb", "on_igb"},
+        "e1000": {"e1000"},
+        "on-igb": {"on_igb"},
+    }
 
 
 def test_two_modules_of_one_name_are_refused() -> None:

@@ -189,11 +189,11 @@ def em(rows: Matrix) -> tuple[Matrix, Matrix]:
     origin, scale = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
     if not np.all(scale > 0):
         raise ValueError("a model does not vary")
-    groups, draws = parts((rows - origin) / scale), len(rows)
+    moments = Moments.of(parts((rows - origin) / scale), rows.shape[1])
     at = np.vstack([np.zeros(rows.shape[1]), np.eye(rows.shape[1])])
     for _ in range(EM_STEPS):
-        one = _em_step(groups, at, draws)
-        two = _em_step(groups, one, draws)
+        one = _em_step(moments, at)
+        two = _em_step(moments, one)
         step, bend = one - at, two - 2 * one + at
         if np.abs(step).max() < EM_PRECISION:
             return np.asarray(two[0] * scale + origin), np.asarray(two[1:] * np.outer(scale, scale))
@@ -212,21 +212,45 @@ def _leap(at: Matrix, step: Matrix, bend: Matrix, two: Matrix) -> Matrix:
     return far if np.linalg.eigvalsh(far[1:])[0] > np.linalg.eigvalsh(two[1:])[0] / 10 else two
 
 
-def _em_step(groups: Parts, at: Matrix, draws: int) -> Matrix:
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """What EM needs of the groups' values: one step takes the same time whatever the number of draws. The first axis is the
+    groups'."""
+
+    draws: Matrix
+    """(groups, 1, 1)."""
+    sums: Matrix
+    """(groups, 1 + models, 1 + models): of products of a 1 and the values; 0 where a model is not of the group."""
+    there: Matrix
+    """(groups, models): 1 where a model is of the group, else 0."""
+
+    @classmethod
+    def of(cls, groups: Parts, models: int) -> Moments:
+        sums, there = np.zeros((len(groups), 1 + models, 1 + models)), np.zeros((len(groups), models))
+        for number, (group, values) in enumerate(groups):
+            beside = np.column_stack([np.ones(len(values)), values])
+            places = [0, *(1 + model for model in group)]
+            sums[number][np.ix_(places, places)] = beside.T @ beside
+            there[number, group] = 1
+        return cls(sums[:, :1, :1], sums, there)
+
+
+def _em_step(moments: Moments, at: Matrix) -> Matrix:
     """The next means (first row) and covariances (the others): what is missing is put at its expectation, given what is there,
     and its variance around it is added."""
     means, covariance = at[0], at[1:]
-    sums, products = np.zeros_like(means), np.zeros_like(covariance)
-    for group, values in groups:
-        lacking = [model for model in range(len(means)) if model not in group]
-        filled = np.empty((len(values), len(means)))
-        filled[:, group] = values
-        if lacking:
-            weights = np.linalg.solve(covariance[np.ix_(group, group)], covariance[np.ix_(group, lacking)])
-            filled[:, lacking] = means[lacking] + (values - means[list(group)]) @ weights
-            rest = covariance[np.ix_(lacking, lacking)] - covariance[np.ix_(lacking, group)] @ weights
-            products[np.ix_(lacking, lacking)] += len(values) * rest
-        sums += filled.sum(axis=0)
-        products += filled.T @ filled
-    new = sums / draws
-    return np.vstack([new, products / draws - np.outer(new, new)])
+    there, lacking = moments.there, 1 - moments.there
+    own = np.eye(len(means))
+    inside = covariance * there[:, :, None] * there[:, None, :] + own * lacking[:, None, :]
+    across = covariance * there[:, :, None] * lacking[:, None, :]
+    weights = np.linalg.solve(inside, across)
+    # Takes a 1 and the values that are there to a 1 and all values.
+    filled = np.zeros_like(moments.sums)
+    filled[:, 0, 0] = 1
+    filled[:, 0, 1:] = lacking * means - means @ weights
+    filled[:, 1:, 1:] = weights + own * there[:, None, :]
+    rest = covariance * lacking[:, :, None] * lacking[:, None, :] - across.swapaxes(1, 2) @ weights
+    sums = (filled.swapaxes(1, 2) @ moments.sums @ filled).sum(axis=0)
+    sums[1:, 1:] += (moments.draws * rest).sum(axis=0)
+    new = sums[0, 1:] / sums[0, 0]
+    return np.vstack([new, sums[1:, 1:] / sums[0, 0] - np.outer(new, new)])

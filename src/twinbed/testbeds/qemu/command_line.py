@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from twinbed.image import Image
+from twinbed.image.modules import module_name
 from twinbed.links.layout import Nic
+from twinbed.model.nic import NIC_MODELS
 from twinbed.testbeds.qemu.settings import DEVICE_COALESCING, QemuSettings
 
 PROGRAM = "qemu-system-x86_64"
@@ -63,6 +65,7 @@ def command_line(
     above all others and in turn."""
     hardware, elevated = accelerator == "kvm", "deny" if user is None else "allow"
     arguments = KERNEL_ARGUMENTS if hardware else f"{KERNEL_ARGUMENTS} {EMULATED_ARGUMENTS.format(tsc_khz=tsc_khz)}"
+    told = {"port": AGENT_PORT, "host": name, "key": key, "modules": ",".join(_modules(settings) if nics else ())}
     return (
         *(PROGRAM, "-name", name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         # As libvirt runs it: who breaks out of a guest starts nothing and wins no privilege.
@@ -73,7 +76,7 @@ def command_line(
         *("-cpu", settings.cpu or ("host" if hardware else EMULATED_CPU)),
         *("-smp", str(settings.vcpus), "-m", f"{settings.megabytes()}M"),
         *("-kernel", str(image.kernel), "-initrd", str(image.initramfs)),
-        *("-append", f"{arguments} twinbed.port={AGENT_PORT} twinbed.host={name} twinbed.key={key}"),
+        *("-append", f"{arguments} {' '.join(f'twinbed.{what}={value}' for what, value in told.items())}"),
         *("-drive", f"file={_value(image.disk)},format=raw,if=none,id=disk0,readonly=on,file.locking=off"),
         *("-device", "virtio-blk-pci,drive=disk0"),
         *("-chardev", f"socket,id=agent,path={_value(sockets.agent)},server=off"),
@@ -82,6 +85,12 @@ def command_line(
         *("-qmp", f"unix:{_value(sockets.monitor)},server=on,wait=off"),
         *(word for number, nic in enumerate(nics) for word in _nic(number, nic, settings, vhost)),
     )
+
+
+def _modules(settings: QemuSettings) -> tuple[str, ...]:
+    """Which of the image's optional modules the guest loads: each takes an emulated CPU time."""
+    model = NIC_MODELS[settings.nic]
+    return tuple(module_name(name) for name in (model.driver, *model.other_modules))
 
 
 def _value(path: Path) -> str:

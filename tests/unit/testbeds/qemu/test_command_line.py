@@ -37,7 +37,9 @@ SPARED = (
     "tsc=reliable no_timer_check mitigations=off nokaslr random.trust_cpu=on cryptomgr.notests raid=noautodetect"
     " rcupdate.rcu_expedited=1 nowatchdog tsc_early_khz=2594906"
 )
-OWN = "twinbed.port=twinbed.agent twinbed.host=client twinbed.key=k1"
+OWN = "twinbed.port=twinbed.agent twinbed.host=client twinbed.key=k1 twinbed.modules="
+DRIVERS = {"virtio-net-pci": "virtio_net", "rtl8139": "8139cp,8139too"}
+"""Of the image's drivers, those that a guest loads; of the others each has the name of its card."""
 TAIL = [
     "-drive",
     "file=/i/disk,format=raw,if=none,id=disk0,readonly=on,file.locking=off",
@@ -75,7 +77,7 @@ def test_every_nic_and_accelerator(nic: str, chosen: str) -> None:
         *(KVM if chosen == "kvm" else TCG),
         *("-smp", "1", "-m", "192M"),
         *KERNEL,
-        arguments,
+        arguments + DRIVERS.get(nic, nic),
         *TAIL,
         *("-netdev", "tap,id=net0,ifname=p.client,script=no,downscript=no"),
         "-device",
@@ -103,6 +105,7 @@ def test_a_proof_has_no_nic() -> None:
     line = planned(QemuSettings(), "kvm", nics=())
     assert line[-len(TAIL) :] == TAIL
     assert "-netdev" not in line
+    assert line[line.index("-append") + 1].endswith(" twinbed.modules="), "and loads no driver of any"
 
 
 @pytest.mark.parametrize("proof", [Proof(True, "a guest booted with KVM in 0.8 s"), Proof(False, "KVM boots no guest here: x")])
