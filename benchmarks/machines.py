@@ -17,7 +17,7 @@ from pathlib import Path
 from twinbed.hosts.cache import cache_root
 
 ROOT = Path(__file__).parents[1]
-LIMIT_S = 60.0
+LIMIT_S = 120.0
 
 
 def _free_port() -> int:
