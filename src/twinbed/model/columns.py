@@ -335,7 +335,7 @@ def _testbed_level(levels: Mapping[str, Level]) -> str | None:
     return None if level is None else str(level)
 
 
-def testbeds_of(planned: PlannedRuns, records: Records, other: str | None) -> Coded[str | None]:
+def planned_testbeds(planned: PlannedRuns, records: Records, other: str | None) -> Coded[str | None]:
     """The testbed of each planned run: as its levels say, or else its record; ``other`` where neither does."""
     import numpy as np
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from twinbed.model.columns import PlannedRuns, Records, testbeds_of
+from twinbed.model.columns import PlannedRuns, Records, planned_testbeds
 from twinbed.model.error import TwinbedError
 from twinbed.model.record import Record, Settings
 from twinbed.model.run import Level, level_text
@@ -137,7 +137,7 @@ def _in_place_of_testbeds(tables: Tables, by: str, texts: Sequence[str], referen
     return _Held(
         tables,
         replace(outline, testbeds=names, reference=named(by, reference), data=data, by=by),
-        planned.held(testbeds_of(planned, records, outline.reference), moved),
+        planned.held(planned_testbeds(planned, records, outline.reference), moved),
         records.held(held),
     )
 

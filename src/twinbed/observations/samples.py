@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinbed.metrics.metric import Layer
-from twinbed.model.columns import Coded, PlannedRuns, Records, first_come, testbeds_of
+from twinbed.model.columns import Coded, PlannedRuns, Records, first_come, planned_testbeds
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables
 from twinbed.statistics.resolution import step
@@ -151,7 +151,7 @@ def gather(tables: Tables, sessions: str | None = None) -> Samples:
     only = tables.outline.reference if len(tables.outline.testbeds) == 1 else None
     records, planned = Records.of(tables.records), PlannedRuns.of(tables.planned)
     # The file lists levels in the order that it means; runs come in random order.
-    levels, testbeds = planned.levels.coded(), testbeds_of(planned, records, only)
+    levels, testbeds = planned.levels.coded(), planned_testbeds(planned, records, only)
     order = _order(tables, levels)
     order = order[np.array([name is not None for name in testbeds.values], dtype=np.bool_)[testbeds.codes[order]]]
     named = testbeds.renamed(str)

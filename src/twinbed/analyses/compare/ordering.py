@@ -73,6 +73,8 @@ def orderings(samples: Samples, runs: Sequence[Record], alpha: float) -> tuple[O
 
 def _ordering(samples: Samples, key: Key, places: _Places) -> Iterator[Ordering]:
     about, relative = samples.metrics[key[0]], _relative(samples, key)
+    if not any(group.values[key].varies for of in samples.groups.values() for group in of.values() if key in group.values):
+        return
     cells = _cells(samples, key, places, relative)
     if not any(cell.values.varies for cell in cells.values()):
         return
