@@ -1,7 +1,8 @@
-"""200,000 runs that were published: opened and compared in a process of its own. Planted values, made by ``benchmarks.big_results``.
+"""200,000 runs that were published: opened and compared in a process of its own. Planted values, made by
+``benchmarks.big_results``.
 
-``python -m benchmarks.bench_big RUNS FOLDER`` measures as many as you like: a million are made in minutes and stay in FOLDER, where
-the same command finds them again.
+``python -m benchmarks.bench_big RUNS FOLDER`` measures as many as you like: a million are made in some minutes and stay in
+FOLDER, where the same command finds them again.
 """
 
 from __future__ import annotations

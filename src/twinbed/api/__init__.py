@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from twinbed.api import rows
 from twinbed.api.result import Result
+from twinbed.model.columns import Records
 from twinbed.model.error import TwinbedError
 from twinbed.model.run import Status
 
@@ -57,7 +58,7 @@ class Results:
 
     def __repr__(self) -> str:
         made = self._store.records
-        failed = sum(record.status is not Status.COMPLETE for record in made)
+        failed = sum(status is not Status.COMPLETE for status in Records.of(made).statuses.listed())
         of = ", ".join(f"{name} (reference)" if name == self.reference else name for name in self.testbeds)
         return f"<{self.name}: {len(made)} runs of {of}{f'; {failed} failed' if failed else ''}>"
 
@@ -95,7 +96,7 @@ class Results:
     @property
     def factors(self) -> tuple[str, ...]:
         """Names of what varies, in the order of the study, the testbed left out."""
-        there = dict.fromkeys(name for record in self._store.records for name in record.levels)
+        there = dict.fromkeys(name for levels in Records.of(self._store.records).levels.distinct() for name in levels)
         names = dict.fromkeys([*(self._store.outline.data.get("factors") or ()), *there])
         return tuple(name for name in names if name in there and name != "testbed")
 
