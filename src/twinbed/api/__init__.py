@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from twinbed.api import rows
 from twinbed.api.result import Result
-from twinbed.model.columns import Records
 from twinbed.model.error import TwinbedError
 from twinbed.model.run import Status
 
@@ -57,6 +56,8 @@ class Results:
         ).as_it_stands()
 
     def __repr__(self) -> str:
+        from twinbed.model.columns import Records
+
         made = self._store.records
         failed = sum(status is not Status.COMPLETE for status in Records.of(made).statuses.listed())
         of = ", ".join(f"{name} (reference)" if name == self.reference else name for name in self.testbeds)
@@ -96,6 +97,8 @@ class Results:
     @property
     def factors(self) -> tuple[str, ...]:
         """Names of what varies, in the order of the study, the testbed left out."""
+        from twinbed.model.columns import Records
+
         there = dict.fromkeys(name for levels in Records.of(self._store.records).levels.distinct() for name in levels)
         names = dict.fromkeys([*(self._store.outline.data.get("factors") or ()), *there])
         return tuple(name for name in names if name in there and name != "testbed")

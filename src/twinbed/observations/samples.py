@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -59,7 +59,7 @@ class CellRuns:
     failed: list[str] = field(default_factory=list)
     values: dict[Key, Sample] = field(default_factory=dict)
     runs: dict[Key, list[str]] = field(default_factory=dict)
-    """The runs that ``values`` are of."""
+    """The runs that ``values`` are of: one list of all metrics that have the same."""
     known: set[Key] = field(default_factory=set)
     """What it has rows of, values or null."""
 
@@ -209,7 +209,8 @@ def _measured(table: pa.Table, runs: NDArray[np.object_], of_run: Coded[CellRuns
         rows = rows[~missing[rows]]
         if len(rows):
             group.values[key] = Sample(values[rows].tolist())
-            group.runs[key] = runs[at[rows]].tolist()
+            own = runs[at[rows]].tolist()
+            group.runs[key] = next((each for each in islice(group.runs.values(), 1) if each == own), own)
     return metrics
 
 

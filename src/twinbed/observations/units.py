@@ -41,6 +41,7 @@ PAUSE = 10.0
 SHORTEST_PAUSE_S = 60.0
 
 Values = Sequence[float]
+_NO_RUNS: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +58,21 @@ class Arranged:
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
-    """The values of a group by the units that they are of, each of which has one."""
+class _InOrder:
+    """Runs by the units that they are of, each of which has one."""
 
-    group: CellRuns
     units: tuple[int | str, ...]
-    values: Sample
+    rows: Sequence[int] | None
+    """Of the runs, in the order of units; None where that is theirs."""
+    values: dict[int, tuple[Values, Sample]] = field(default_factory=dict)
+    """Values in the order of runs, by their identity, and in that of units."""
+
+    def of(self, values: Sample) -> Sample:
+        if self.rows is None:
+            return values
+        if id(values) not in self.values:
+            self.values[id(values)] = values, Sample([values[row] for row in self.rows])
+        return self.values[id(values)][1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +81,8 @@ class Units:
 
     of_run: Mapping[str, int | str] = field(default_factory=dict)
     sessions: bool = False
-    _placed: dict[tuple[int, Key], _Placed | None] = field(default_factory=dict, compare=False, repr=False)
-    """What is known already, by the group's identity: a reference is arranged beside each testbed."""
+    _in_order: dict[int, tuple[Sequence[str], _InOrder | None]] = field(default_factory=dict, compare=False, repr=False)
+    """What is known already, by the identity of lists of runs: a reference is arranged beside each testbed."""
 
     def arrange(self, key: Key, groups: tuple[CellRuns, CellRuns]) -> Arranged:
         if self.sessions:
@@ -85,9 +95,10 @@ class Units:
             paired = means[0].keys() == means[1].keys()
             return Arranged(one, two, paired, counts, tuple(sorted(means[0], key=str)) if paired else ())
         if self.of_run:
-            here, there = (self._alone(key, group) for group in groups)
+            here, there = (self._alone(group.runs.get(key, _NO_RUNS)) for group in groups)
             if here is not None and there is not None and here.units == there.units:
-                return Arranged(here.values, there.values, paired=True, units=here.units)
+                one, two = (each.of(group.values.get(key, Sample())) for each, group in zip((here, there), groups, strict=True))
+                return Arranged(one, two, paired=True, units=here.units)
         one, two = (group.values.get(key, ()) for group in groups)
         return Arranged(one, two)
 
@@ -105,18 +116,17 @@ class Units:
             of_unit[self.of_run[run]].append(value)
         return of_unit
 
-    def _alone(self, key: Key, group: CellRuns) -> _Placed | None:
-        """The values in the order of units; None where one has several."""
-        place = id(group), key
-        if place not in self._placed:
-            values, units = group.values.get(key, Sample()), [self.of_run[run] for run in group.runs.get(key, ())]
+    def _alone(self, runs: Sequence[str]) -> _InOrder | None:
+        """None where a unit has several runs."""
+        if id(runs) not in self._in_order:
+            units, rows = [self.of_run[run] for run in runs], None
             # As a study lists replicates, they come in the order of its blocks.
             if not all(map(lt, units, islice(units, 1, None))):
                 rows = sorted(range(len(units)), key=units.__getitem__)
-                units, values = [units[row] for row in rows], Sample([values[row] for row in rows])
+                units = [units[row] for row in rows]
             alone = len(set(units)) == len(units)
-            self._placed[place] = _Placed(group, tuple(units), values) if alone else None
-        return self._placed[place]
+            self._in_order[id(runs)] = runs, _InOrder(tuple(units), rows) if alone else None
+        return self._in_order[id(runs)][1]
 
 
 def _ordered(units: Sequence[Mapping[int | str, float]]) -> tuple[Values, Values]:
