@@ -56,8 +56,10 @@ class Results:
         ).as_it_stands()
 
     def __repr__(self) -> str:
+        from twinbed.model.columns import Records
+
         made = self._store.records
-        failed = sum(record.status is not Status.COMPLETE for record in made)
+        failed = sum(status is not Status.COMPLETE for status in Records.of(made).statuses.listed())
         of = ", ".join(f"{name} (reference)" if name == self.reference else name for name in self.testbeds)
         return f"<{self.name}: {len(made)} runs of {of}{f'; {failed} failed' if failed else ''}>"
 
@@ -95,7 +97,9 @@ class Results:
     @property
     def factors(self) -> tuple[str, ...]:
         """Names of what varies, in the order of the study, the testbed left out."""
-        there = dict.fromkeys(name for record in self._store.records for name in record.levels)
+        from twinbed.model.columns import Records
+
+        there = dict.fromkeys(name for levels in Records.of(self._store.records).levels.distinct() for name in levels)
         names = dict.fromkeys([*(self._store.outline.data.get("factors") or ()), *there])
         return tuple(name for name in names if name in there and name != "testbed")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from twinbed.model.record import Record
-from twinbed.model.tables import Outline, Planned
+from twinbed.model.columns import PlannedRuns, Records
+from twinbed.model.tables import Outline
 from twinbed.model.view import View
 
 
@@ -20,10 +20,12 @@ class AsOf(View):
     def outline(self) -> Outline:
         return self.tables.outline
 
-    @property
-    def planned(self) -> Sequence[Planned]:
-        return [run for run in self.tables.planned if run.block < self.blocks]
+    @cached_property
+    def planned(self) -> PlannedRuns:
+        planned = PlannedRuns.of(self.tables.planned)
+        return planned.take((planned.blocks < self.blocks).nonzero()[0])
 
-    @property
-    def records(self) -> Sequence[Record]:
-        return [record for record in self.tables.records if record.block < self.blocks]
+    @cached_property
+    def records(self) -> Records:
+        records = Records.of(self.tables.records)
+        return records.take((records.blocks < self.blocks).nonzero()[0])

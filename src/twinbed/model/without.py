@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from dataclasses import dataclass
+from functools import cached_property
 
-from twinbed.model.record import Record
-from twinbed.model.tables import Outline, Planned
+from twinbed.model.columns import PlannedRuns, Records
+from twinbed.model.tables import Outline
 from twinbed.model.view import View
 
 
@@ -20,10 +21,10 @@ class Without(View):
     def outline(self) -> Outline:
         return self.tables.outline
 
-    @property
-    def planned(self) -> Sequence[Planned]:
-        return [run for run in self.tables.planned if run.id not in self.ids]
+    @cached_property
+    def planned(self) -> PlannedRuns:
+        return PlannedRuns.of(self.tables.planned).where(lambda run: run not in self.ids)
 
-    @property
-    def records(self) -> Sequence[Record]:
-        return [record for record in self.tables.records if record.id not in self.ids]
+    @cached_property
+    def records(self) -> Records:
+        return Records.of(self.tables.records).where(lambda run: run not in self.ids)

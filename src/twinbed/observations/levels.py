@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from twinbed.model.columns import PlannedRuns, Records, planned_testbeds
 from twinbed.model.error import TwinbedError
 from twinbed.model.record import Record, Settings
 from twinbed.model.run import Level, level_text
@@ -30,7 +31,8 @@ def varied(tables: Tables) -> Mapping[str, Sequence[Level]]:
     """The factors but the testbed that have two levels or more, with their levels in the order of the study file."""
     given = tables.outline.data.get("factors") or {}
     levels: dict[str, dict[str, Level]] = {name: {level_text(each): each for each in of} for name, of in given.items()}
-    for of_run in (*(run.levels for run in tables.planned), *(record.levels for record in tables.records)):
+    planned, records = PlannedRuns.of(tables.planned), Records.of(tables.records)
+    for of_run in (*planned.levels.distinct(), *records.levels.distinct()):
         for name, level in of_run.items():
             levels.setdefault(name, {}).setdefault(level_text(level), level)
     return {name: tuple(of.values()) for name, of in levels.items() if name != TESTBED and len(of) > 1}
@@ -85,7 +87,7 @@ def is_amount(tables: Tables, factor: str, levels: Sequence[Level]) -> bool:
     """Whether its levels are numbers, sizes, rates or times, and no setting of testbeds."""
     path, _, name = factor.rpartition(".")
     own = path.partition(".")[0] == TESTBED or (
-        not path and any(name in record.settings["testbed"] for record in tables.records)
+        not path and any(name in settings["testbed"] for settings in Records.of(tables.records).settings.distinct())
     )
     return is_ordered(levels) and not own
 
@@ -126,22 +128,17 @@ def _in_place_of_testbeds(tables: Tables, by: str, texts: Sequence[str], referen
         own = {ON: str(testbed)} if several else {}
         return {TESTBED: named(by, level_text(levels.get(by))), **own, **rest}
 
-    def moved_record(record: Record) -> Record:
-        levels = moved(record.levels, record.settings["testbed"]["name"])
-        testbed = {**record.settings["testbed"], "name": levels[TESTBED]}
-        settings: Settings = {**record.settings, "levels": levels, "testbed": testbed}
-        return replace(record, levels=levels, settings=settings)
+    def held(levels: Mapping[str, Level], settings: Settings) -> tuple[Mapping[str, Level], Settings]:
+        other = moved(levels, settings["testbed"]["name"])
+        testbed = {**settings["testbed"], "name": other[TESTBED]}
+        return other, {**settings, "levels": other, "testbed": testbed}
 
-    made = {record.id: record.settings["testbed"]["name"] for record in tables.records}
-    planned = [
-        replace(run, levels=moved(run.levels, run.levels.get(TESTBED, made.get(run.id, outline.reference))))
-        for run in tables.planned
-    ]
+    planned, records = PlannedRuns.of(tables.planned), Records.of(tables.records)
     return _Held(
         tables,
         replace(outline, testbeds=names, reference=named(by, reference), data=data, by=by),
-        planned,
-        [moved_record(record) for record in tables.records],
+        planned.held(planned_testbeds(planned, records, outline.reference), moved),
+        records.held(held),
     )
 
 

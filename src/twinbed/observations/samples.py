@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from itertools import chain, islice
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from twinbed.metrics.metric import Layer
-from twinbed.model.run import Level, Status
+from twinbed.model.columns import Coded, PlannedRuns, Records, first_come, planned_testbeds
+from twinbed.model.run import Level
 from twinbed.model.tables import Tables
 from twinbed.statistics.resolution import step
+from twinbed.statistics.sample import Sample
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Place = TypeVar("Place")
 COUNTED = ("1", "bytes")
 """Units of what is counted one by one."""
 _ABOUT = ("unit", "layer", "scale", "headline", "description")
@@ -52,9 +57,9 @@ class CellRuns:
     planned: int = 0
     complete: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
-    values: dict[Key, list[float]] = field(default_factory=dict)
+    values: dict[Key, Sample] = field(default_factory=dict)
     runs: dict[Key, list[str]] = field(default_factory=dict)
-    """The runs that ``values`` are of."""
+    """The runs that ``values`` are of: one list of all metrics that have the same."""
     known: set[Key] = field(default_factory=set)
     """What it has rows of, values or null."""
 
@@ -94,71 +99,87 @@ class Samples:
         return any(holds(group) for of_cell in self.groups.values() for group in of_cell.values())
 
 
-def texts(column: pa.ChunkedArray) -> Iterable[str]:
-    """A column of few different texts, of which each is made once."""
-    coded = column.combine_chunks().dictionary_encode()
-    return map(coded.dictionary.to_pylist().__getitem__, coded.indices.to_numpy().tolist())
-
-
 def cell_of(levels: Mapping[str, Level], sessions: str | None = None) -> tuple[str, dict[str, Level]]:
     """A cell's name and its levels, which are those of all factors but the testbed and the one that says the session."""
     rest = {factor: level for factor, level in levels.items() if factor not in ("testbed", sessions)}
     return json.dumps(rest, sort_keys=True), rest
 
 
-class Named:
-    """``cell_of``, once for levels that runs share, as those of a catalogue are. The levels must outlive it."""
+def places_of(records: Records, sessions: str | None = None) -> Coded[tuple[str, str]]:
+    """The testbed and the cell of each run, in the order in which they first come."""
+    cells = records.levels.coded().renamed(lambda levels: cell_of(levels, sessions)[0])
+    return records.testbeds.with_other(cells)
 
-    def __init__(self, sessions: str | None = None) -> None:
-        self._sessions = sessions
-        self._known: dict[int, tuple[str, dict[str, Level]]] = {}
 
-    def __call__(self, levels: Mapping[str, Level]) -> tuple[str, dict[str, Level]]:
-        known = self._known.get(id(levels))
-        if known is None:
-            known = self._known[id(levels)] = cell_of(levels, self._sessions)
-        return known
+def distinct_rows(
+    table: pa.Table, columns: Sequence[str], records: Records, places: Coded[Place]
+) -> Iterator[tuple[Place, tuple[str, ...]]]:
+    """What a table's rows of these runs say, each (place, values of the columns) once, in the order in which they first come.
+    ``places``: of each record."""
+    if not table.num_rows or not len(records):
+        return
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    at = pc.index_in(table["run"], pa.array(records.ids, pa.string()))
+    table, at = table.filter(pc.is_valid(at)), at.drop_null().to_numpy()
+    codes = places.codes[at]
+    for name in columns:
+        coded = table[name].combine_chunks().dictionary_encode()
+        codes = first_come(codes * (len(coded.dictionary) + 1) + coded.indices.fill_null(len(coded.dictionary)).to_numpy())[1]
+    rows = np.sort(np.unique(codes, return_index=True)[1])
+    texts = zip(*(table[name].take(rows).to_pylist() for name in columns), strict=True)
+    for row, values in zip(rows.tolist(), texts, strict=True):
+        yield places.values[places.codes[at[row]]], values
 
 
 def gather(tables: Tables, sessions: str | None = None) -> Samples:
     """Values of complete runs, planned and failed runs counted. ``sessions`` is a factor that makes no cells."""
     cells: dict[str, dict[str, Level]] = {}
     groups: dict[str, dict[str, CellRuns]] = {}
-    of_run: dict[str, CellRuns] = {}
-    name_of, order_of = Named(sessions), _Order(tables)
 
-    def group(levels: Mapping[str, Level], testbed: str) -> CellRuns:
-        name, rest = name_of(levels)
-        cells.setdefault(name, rest)
-        return groups.setdefault(name, {}).setdefault(testbed, CellRuns())
+    def of_places(places: Coded[tuple[Mapping[str, Level], str]]) -> Coded[CellRuns]:
+        there = []
+        for levels, testbed in places.values:
+            name, rest = cell_of(levels, sessions)
+            cells.setdefault(name, rest)
+            there.append(groups.setdefault(name, {}).setdefault(testbed, CellRuns()))
+        number = {id(group): code for code, group in enumerate({id(group): group for group in there}.values())}
+        codes = np.array([number[id(group)] for group in there], dtype=np.intp)
+        return Coded(codes[places.codes], list({id(group): group for group in there}.values()))
 
     only = tables.outline.reference if len(tables.outline.testbeds) == 1 else None
-    records = tables.records
-    testbeds = {record.id: str(record.settings["testbed"]["name"]) for record in records}
+    records, planned = Records.of(tables.records), PlannedRuns.of(tables.planned)
     # The file lists levels in the order that it means; runs come in random order.
-    for planned in sorted(tables.planned, key=lambda run: order_of(run.levels)):
-        testbed = planned.levels.get("testbed", testbeds.get(planned.id, only))
-        if testbed is not None:
-            group(planned.levels, str(testbed)).planned += 1
-    for record in sorted(records, key=lambda record: (order_of(record.levels), record.replicate)):
-        group_of_run = of_run[record.id] = group(record.levels, testbeds[record.id])
-        (group_of_run.complete if record.status is Status.COMPLETE else group_of_run.failed).append(record.id)
-    metrics = _measured(tables.table("metrics"), of_run)
+    levels, testbeds = planned.levels.coded(), planned_testbeds(planned, records, only)
+    order = _order(tables, levels)
+    order = order[np.array([name is not None for name in testbeds.values], dtype=np.bool_)[testbeds.codes[order]]]
+    named = testbeds.renamed(str)
+    asked = of_places(levels.take(order).with_other(named.take(order)))
+    for group, count in zip(asked.values, np.bincount(asked.codes, minlength=len(asked.values)).tolist(), strict=True):
+        group.planned += count
+    levels = records.levels.coded()
+    order = _order(tables, levels, records.replicates)
+    of_run = of_places(levels.take(order).with_other(records.testbeds.take(order)))
+    ids, complete = np.array(records.ids, dtype=object)[order], records.complete[order]
+    for group, rows in zip(of_run.values, of_run.rows(), strict=True):
+        group.complete = ids[rows[complete[rows]]].tolist()
+        group.failed = ids[rows[~complete[rows]]].tolist()
+    metrics = _measured(tables.table("metrics"), ids, of_run)
     _resolve(metrics, groups)
     names = tables.outline.testbeds
     return Samples(cells, groups, metrics, tuple(name for name in names if any(name in of_cell for of_cell in groups.values())))
 
 
-def _measured(table: pa.Table, of_run: Mapping[str, CellRuns]) -> dict[str, Declared]:
-    """Lays the values of the table beside the runs, in the order of ``of_run``; what it says of each metric. Columns are worked
-    on as a whole, since there may be millions of rows."""
+def _measured(table: pa.Table, runs: NDArray[np.object_], of_run: Coded[CellRuns]) -> dict[str, Declared]:
+    """Lays the values of the table beside the runs, in their order; what it says of each metric. Columns are worked on as a
+    whole, since there may be millions of rows."""
     metrics: dict[str, Declared] = {}
-    if not table.num_rows or not of_run:
+    if not table.num_rows or not len(runs):
         return metrics
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    runs = list(of_run)
     table = table.append_column("at", pc.index_in(table["run"], pa.array(runs, pa.string())))
     table = table.filter(pc.is_valid(table["at"]))
     at = table["at"].to_numpy()
@@ -175,9 +196,7 @@ def _measured(table: pa.Table, of_run: Mapping[str, CellRuns]) -> dict[str, Decl
         about = {name: table[name][int(order[row])].as_py() for name in _ABOUT}
         margin = table["margin"][int(order[row])].as_py() if "margin" in table.column_names else None
         metrics[texts_of[0][coded[0][row]]] = Declared(**about, margin=margin)
-    numbers = {id(each): number for number, each in enumerate({id(each): each for each in of_run.values()}.values())}
-    group_of_run = np.array([numbers[id(each)] for each in of_run.values()], dtype=np.int64)
-    place = group_of_run[at] * len(keys) + of_row
+    place = of_run.codes[at] * len(keys) + of_row
     values = table["value"].to_numpy()[order]
     missing = pc.is_null(table["value"]).to_numpy()[order]
     together = np.argsort(place, kind="stable")
@@ -185,45 +204,40 @@ def _measured(table: pa.Table, of_run: Mapping[str, CellRuns]) -> dict[str, Decl
     # As they first come, so that what iterates over a group does so in the order of its rows.
     for begin, end in sorted(zip(begins, [*begins[1:], len(together)], strict=True), key=lambda span: together[span[0]]):
         rows = together[begin:end]
-        group, key = of_run[runs[at[rows[0]]]], key_of[of_row[rows[0]]]
+        group, key = of_run.values[of_run.codes[at[rows[0]]]], key_of[of_row[rows[0]]]
         group.known.add(key)
         rows = rows[~missing[rows]]
         if len(rows):
-            group.values[key] = values[rows].tolist()
-            group.runs[key] = [runs[each] for each in at[rows].tolist()]
+            group.values[key] = Sample(values[rows].tolist())
+            own = runs[at[rows]].tolist()
+            group.runs[key] = next((each for each in islice(group.runs.values(), 1) if each == own), own)
     return metrics
 
 
 def _resolve(metrics: dict[str, Declared], groups: Mapping[str, Mapping[str, CellRuns]]) -> None:
     """The step of each metric, found from all of its values. What is counted is not rounded, nor is what was divided by a
     count, such as packets per request."""
-    values: dict[str, list[float]] = {}
+    values: dict[str, list[Sample]] = {}
     for group in (group for of_cell in groups.values() for group in of_cell.values()):
         for (metric, _, _), of_key in group.values.items():
-            values.setdefault(metric, []).extend(of_key)
-    for metric, of_metric in values.items():
-        about = metrics[metric]
+            values.setdefault(metric, []).append(of_key)
+    for metric, samples in values.items():
+        about, of_metric = metrics[metric], np.fromiter(chain.from_iterable(samples), np.float64)
         resolution = step(of_metric)
         whole = about.unit in COUNTED and resolution >= 1
         exact = whole or "/" in about.unit.removesuffix("/s")
-        events = whole and about.unit == "1" and any(value != 1 for value in of_metric)
+        events = whole and about.unit == "1" and bool(np.any(of_metric != 1))
         metrics[metric] = replace(about, step=0.0 if exact else resolution, events=events)
 
 
-class _Order:
-    """Where levels stand in the order that the study lists them in; once for levels that runs share."""
-
-    def __init__(self, tables: Tables) -> None:
-        factors = tables.outline.data.get("factors") or {}
-        self._factors = factors if isinstance(factors, dict) else {}
-        self._known: dict[int, tuple[int, ...]] = {}
-
-    def __call__(self, levels: Mapping[str, Level]) -> tuple[int, ...]:
-        known = self._known.get(id(levels))
-        if known is None:
-            known = tuple(_position(given, levels.get(name)) for name, given in self._factors.items())
-            self._known[id(levels)] = known
-        return known
+def _order(tables: Tables, levels: Coded[Mapping[str, Level]], replicates: NDArray[np.int64] | None = None) -> NDArray[np.intp]:
+    """Rows as the study lists their levels, those of the same by replicate, and else as they come."""
+    factors = tables.outline.data.get("factors") or {}
+    given = factors if isinstance(factors, dict) else {}
+    places = [tuple(_position(listed, of.get(name)) for name, listed in given.items()) for of in levels.values]
+    rank = {place: number for number, place in enumerate(sorted(set(places)))}
+    ranks = np.array([rank[place] for place in places], dtype=np.intp)[levels.codes]
+    return np.argsort(ranks, kind="stable") if replicates is None else np.lexsort((replicates, ranks))
 
 
 def _position(given: object, level: Level) -> int:

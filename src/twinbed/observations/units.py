@@ -17,15 +17,18 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
-from statistics import fmean, median
+from itertools import islice
+from operator import lt
+from statistics import fmean
 
+from twinbed.model.columns import Column, Records
 from twinbed.model.error import TwinbedError
 from twinbed.model.record import Record
 from twinbed.model.result import Pairing
 from twinbed.model.run import level_text
 from twinbed.model.tables import Tables
 from twinbed.observations.samples import CellRuns, Key
+from twinbed.statistics.sample import Sample
 
 MACHINE = "machine"
 """The name of the sessions that are the machines of a fleet."""
@@ -38,6 +41,7 @@ PAUSE = 10.0
 SHORTEST_PAUSE_S = 60.0
 
 Values = Sequence[float]
+_NO_RUNS: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,40 +58,75 @@ class Arranged:
 
 
 @dataclass(frozen=True, slots=True)
+class _InOrder:
+    """Runs by the units that they are of, each of which has one."""
+
+    units: tuple[int | str, ...]
+    rows: Sequence[int] | None
+    """Of the runs, in the order of units; None where that is theirs."""
+    values: dict[int, tuple[Values, Sample]] = field(default_factory=dict)
+    """Values in the order of runs, by their identity, and in that of units."""
+
+    def of(self, values: Sample) -> Sample:
+        if self.rows is None:
+            return values
+        if id(values) not in self.values:
+            self.values[id(values)] = values, Sample([values[row] for row in self.rows])
+        return self.values[id(values)][1]
+
+
+@dataclass(frozen=True, slots=True)
 class Units:
     """``of_run`` maps a run to its block or session; empty where runs are independent."""
 
     of_run: Mapping[str, int | str] = field(default_factory=dict)
     sessions: bool = False
+    _in_order: dict[int, tuple[Sequence[str], _InOrder | None]] = field(default_factory=dict, compare=False, repr=False)
+    """What is known already, by the identity of lists of runs: a reference is arranged beside each testbed."""
 
     def arrange(self, key: Key, groups: tuple[CellRuns, CellRuns]) -> Arranged:
-        values = [group.values.get(key, ()) for group in groups]
-        units = [self._units(key, group) for group in groups]
         if self.sessions:
-            positive = all(value > 0 for each in values for value in each)
+            values = [group.values.get(key, Sample()) for group in groups]
+            positive = all(not each or each.least > 0 for each in values)
+            units = [self._units(key, group) for group in groups]
             means = [{unit: _mean(of_unit, positive) for unit, of_unit in each.items()} for each in units]
             counts = len(means[0]), len(means[1])
             one, two = _ordered(means)
             paired = means[0].keys() == means[1].keys()
             return Arranged(one, two, paired, counts, tuple(sorted(means[0], key=str)) if paired else ())
-        alone = all(len(of_unit) == 1 for each in units for of_unit in each.values())
-        if self.of_run and alone and units[0].keys() == units[1].keys():
-            one, two = _ordered([{unit: of_unit[0] for unit, of_unit in each.items()} for each in units])
-            return Arranged(one, two, paired=True, units=tuple(sorted(units[0], key=str)))
-        return Arranged(values[0], values[1])
+        if self.of_run:
+            here, there = (self._alone(group.runs.get(key, _NO_RUNS)) for group in groups)
+            if here is not None and there is not None and here.units == there.units:
+                one, two = (each.of(group.values.get(key, Sample())) for each, group in zip((here, there), groups, strict=True))
+                return Arranged(one, two, paired=True, units=here.units)
+        one, two = (group.values.get(key, ()) for group in groups)
+        return Arranged(one, two)
 
     def means(self, key: Key, group: CellRuns) -> Values:
         """The values of one testbed that are independent of each other: of its sessions, or of its runs."""
-        values = group.values.get(key, ())
-        positive = all(value > 0 for value in values)
-        return [_mean(each, positive) for each in self._units(key, group).values()] if self.sessions else values
+        values = group.values.get(key, Sample())
+        if not self.sessions:
+            return values
+        positive = not values or values.least > 0
+        return [_mean(each, positive) for each in self._units(key, group).values()]
 
     def _units(self, key: Key, group: CellRuns) -> dict[int | str, list[float]]:
         of_unit: dict[int | str, list[float]] = defaultdict(list)
-        if self.of_run:
-            for run, value in zip(group.runs.get(key, ()), group.values.get(key, ()), strict=True):
-                of_unit[self.of_run[run]].append(value)
+        for run, value in zip(group.runs.get(key, ()), group.values.get(key, ()), strict=True):
+            of_unit[self.of_run[run]].append(value)
         return of_unit
+
+    def _alone(self, runs: Sequence[str]) -> _InOrder | None:
+        """None where a unit has several runs."""
+        if id(runs) not in self._in_order:
+            units, rows = [self.of_run[run] for run in runs], None
+            # As a study lists replicates, they come in the order of its blocks.
+            if not all(map(lt, units, islice(units, 1, None))):
+                rows = sorted(range(len(units)), key=units.__getitem__)
+                units = [units[row] for row in rows]
+            alone = len(set(units)) == len(units)
+            self._in_order[id(runs)] = runs, _InOrder(tuple(units), rows) if alone else None
+        return self._in_order[id(runs)][1]
 
 
 def _ordered(units: Sequence[Mapping[int | str, float]]) -> tuple[Values, Values]:
@@ -103,34 +142,40 @@ def _mean(values: Values, positive: bool) -> float:
 
 def units(tables: Tables, sessions: str | None) -> Units:
     """By the factor ``sessions`` if it is given, else by the machines of a fleet, else by blocks where the study says so."""
-    machines = {record.id: record.machine for record in tables.records if record.machine}
-    many = len(set(machines.values()))
-    if machines.keys() == {record.id for record in tables.records} and (
-        sessions == MACHINE or (sessions is None and many >= FEWEST_MACHINES)
-    ):
-        return Units(machines, sessions=True)
+    records = Records.of(tables.records)
+    machines = records.machines.coded().renamed(str)
+    of_machines = set(machines.distinct()) - {""}
+    whole, many = "" not in machines.distinct(), len(of_machines)
+    if whole and (sessions == MACHINE or (sessions is None and many >= FEWEST_MACHINES)):
+        return Units(_by_run(records, machines), sessions=True)
     if sessions == TIME:
-        return Units(by_time(tables.records), sessions=True)
+        return Units(by_time(records), sessions=True)
     if sessions is not None:
-        factors = {name: None for record in tables.records for name in record.levels if name != "testbed"}
+        factors = {name: None for levels in records.levels.distinct() for name in levels if name != "testbed"}
         if sessions not in factors:
             raise TwinbedError(
                 f"no run has a factor {sessions!r} that says its session",
                 advice=f"there are: {', '.join(factors) or 'none'}; {TIME} takes pauses between runs",
             )
-        return Units({record.id: level_text(record.levels.get(sessions, "")) for record in tables.records}, sessions=True)
+        named = records.levels.coded().renamed(lambda levels: level_text(levels.get(sessions, "")))
+        return Units(_by_run(records, named), sessions=True)
     if tables.outline.data.get("comparison") == Pairing.PAIRED or many > 1:
-        return Units({record.id: record.block for record in tables.records})
+        return Units(dict(zip(records.ids, records.blocks.tolist(), strict=True)))
     return Units()
 
 
-def by_time(records: Sequence[Record]) -> dict[str, int]:
+def _by_run(records: Records, column: Column[str]) -> dict[str, int | str]:
+    return dict(zip(records.ids, column.listed(), strict=True))
+
+
+def by_time(runs: Sequence[Record]) -> dict[str, int | str]:
     """Run -> the session that it was made in, from 0: a pause that is PAUSE times the usual time between runs begins one."""
-    ordered = sorted(records, key=lambda record: (record.started_s, record.position))
-    steps = [after.started_s - before.started_s for before, after in pairwise(ordered)]
-    pause = max(PAUSE * median(steps), SHORTEST_PAUSE_S) if steps else 0.0
-    session, of_run = 0, {record.id: 0 for record in ordered[:1]}
-    for record, step in zip(ordered[1:], steps, strict=True):
-        session += step > pause
-        of_run[record.id] = session
-    return of_run
+    import numpy as np
+
+    records = Records.of(runs)
+    order = np.lexsort((records.positions, records.started_s))
+    steps = np.diff(records.started_s[order])
+    pause = max(PAUSE * float(np.median(steps)), SHORTEST_PAUSE_S) if len(steps) else 0.0
+    session = np.concatenate([[0], np.cumsum(steps > pause)]).tolist() if len(order) else []
+    ids = records.ids
+    return {ids[row]: of for row, of in zip(order.tolist(), session, strict=True)}

@@ -7,15 +7,14 @@ where they were published.
 
 from __future__ import annotations
 
-import gc
 import json
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import repeat
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from twinbed.model.caution import Caution
 from twinbed.model.clients import ClientTimes
+from twinbed.model.columns import ArrowColumn, Coded, Column, MadeColumn, PlannedRuns, Records
 from twinbed.model.drawn import Drawn
 from twinbed.model.json import Document, Json, document, documents
 from twinbed.model.lazy import LazyMapping, LazySequence
@@ -27,10 +26,11 @@ from twinbed.model.usage import ProgramUsage
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_TEXTS = ("levels", "settings", "cautions", "drawn", "status", "failed_phase", "reason", "twinbed", "lab", "cell", "machine")
-"""Columns of few different texts: each is read once."""
-READ = (*_TEXTS, "run", "digest", "replicate", "block", "position", "started_s", "start_skew_s", "about")
+FEW = ("levels", "settings", "cautions", "drawn", "status", "failed_phase", "reason", "twinbed", "lab", "cell", "machine")
+"""Columns of few different texts: each is read once, from dictionaries."""
+READ = (*FEW, "run", "digest", "replicate", "block", "position", "started_s", "start_skew_s", "about")
 """Columns that records are made of."""
+PLANNED_FEW = ("cell", "levels")
 _LAZY = ("phases", "artifacts", "clients", "programs")
 _NUMBERS = ("replicate", "block", "position")
 T = TypeVar("T")
@@ -77,46 +77,28 @@ def table_of(entries: Sequence[Entry]) -> pa.Table:
     )
 
 
-def records_of(table: pa.Table) -> list[Record]:
+def records_of(table: pa.Table) -> Records:
     """The records of a catalogue. Raises what ``Record.from_json`` does of one that is none: the first of each kind of text is
     read as strictly as a run.json, and so is the first record."""
-    if not table.num_rows:
-        return []
-    numbers = {name: _column(table, name) for name in (*_NUMBERS, "started_s", "start_skew_s")}
-    about = _column(table, "about")
-    columns: dict[str, Iterable[object]] = {
-        **numbers,
+    about: Column[str] = _column(table, "about")
+    columns: dict[str, Column[object]] = {
         "id": _column(table, "run"),
+        **{name: _column(table, name) for name in (*_NUMBERS, "started_s", "start_skew_s")},
         **{name: _each_once(table, name, _plain) for name in ("cell", "failed_phase", "reason", "twinbed", "lab", "machine")},
         "status": _each_once(table, "status", Status),
         "levels": _each_once(table, "levels", _levels),
         "settings": _each_once(table, "settings", _settings),
         "cautions": _each_once(table, "cautions", _cautions),
         "drawn": _each_once(table, "drawn", _drawn),
-        "phases": _made(LazyMapping, len(about), {"_text": about, "_read": repeat(_phases)}),
-        "artifacts": _made(LazySequence, len(about), {"_text": about, "_read": repeat(_artifacts)}),
-        "clients": _made(LazySequence, len(about), {"_text": about, "_read": repeat(_clients)}),
-        "programs": _made(LazySequence, len(about), {"_text": about, "_read": repeat(_programs)}),
+        "phases": MadeColumn(about, partial(LazyMapping, read=_phases)),
+        "artifacts": MadeColumn(about, partial(LazySequence, read=_artifacts)),
+        "clients": MadeColumn(about, partial(LazySequence, read=_clients)),
+        "programs": MadeColumn(about, partial(LazySequence, read=_programs)),
     }
-    assert columns.keys() == Record.__dataclass_fields__.keys()
-    records = _made(Record, len(about), columns)
-    Record.from_json(records[0].to_json())
+    records = Records(columns)
+    for record in records[:1]:
+        Record.from_json(record.to_json())
     return records
-
-
-def _made(kind: type[T], number: int, columns: Mapping[str, Iterable[object]]) -> list[T]:
-    """Objects of a class with slots, filled column by column, without a call for each. Nothing that is made here can be part of
-    a circle, so that looking for some would only cost time."""
-    looked = gc.isenabled()
-    gc.disable()
-    try:
-        made = list(map(object.__new__, repeat(kind, number)))
-        for name, column in columns.items():
-            deque(map(getattr(kind, name).__set__, made, column), maxlen=0)
-        return made
-    finally:
-        if looked:
-            gc.enable()
 
 
 def planned_table(planned: Sequence[Planned]) -> pa.Table:
@@ -135,32 +117,27 @@ def planned_table(planned: Sequence[Planned]) -> pa.Table:
     )
 
 
-def planned_of(table: pa.Table) -> list[Planned]:
-    columns: dict[str, Iterable[object]] = {
+def planned_of(table: pa.Table) -> PlannedRuns:
+    columns: dict[str, Column[object]] = {
         "id": _column(table, "run"),
         "cell": _each_once(table, "cell", _plain),
         "levels": _each_once(table, "levels", _levels),
         **{name: _column(table, name) for name in _NUMBERS},
     }
-    return _made(Planned, table.num_rows, columns)
+    return PlannedRuns(columns)
 
 
-def _column(table: pa.Table, name: str) -> list[str]:
-    column = table[name]
-    if column.null_count or str(column.type) == "string":
-        return cast(list[str], column.to_pylist())
-    return cast(list[str], column.combine_chunks().to_numpy().tolist())  # several times as fast, of numbers
+def _column(table: pa.Table, name: str) -> ArrowColumn[T]:
+    return ArrowColumn(table[name].combine_chunks())
 
 
-def _each_once(table: pa.Table, name: str, read: Callable[[str], T]) -> Iterable[T | None]:
+def _each_once(table: pa.Table, name: str, read: Callable[[str], T]) -> Coded[T | None]:
     """A column of few different texts: each is read once, and shared by the rows that have it."""
-    import pyarrow as pa
-
-    column = table[name]
-    coded = pa.chunked_array([column.combine_chunks()], column.type).dictionary_encode().chunk(0)
+    coded = table[name].unify_dictionaries().combine_chunks()
     values: list[T | None] = [read(text) for text in coded.dictionary.to_pylist()]
-    values.append(None)
-    return map(values.__getitem__, coded.indices.fill_null(-1).to_numpy().tolist())
+    if coded.null_count:
+        values.append(None)
+    return Coded(coded.indices.fill_null(len(values) - 1).to_numpy(), values)
 
 
 def _plain(text: str) -> str:

@@ -5,23 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol
 
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.columns import PlannedRuns, Records
 from twinbed.model.record import Record
-from twinbed.model.tables import Planned
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 class Catalogue(NamedTuple):
-    """The runs that there are. ``digests`` maps a run's id to the hash of its ``run.json``."""
+    """The runs that there are. ``digests`` gives the hash of each one's ``run.json`` by its identity."""
 
-    records: Sequence[Record]
-    digests: dict[str, str]
+    records: Records
+    digests: Callable[[], Mapping[str, str]]
     cautions: list[Caution]
 
 
@@ -38,7 +38,7 @@ class Source(Protocol):
 
     def catalogue(self) -> Catalogue: ...
 
-    def planned(self) -> Sequence[Planned] | None:
+    def planned(self) -> PlannedRuns | None:
         """The runs that the study asks for; None where study.json lists them."""
         ...
 
@@ -62,7 +62,7 @@ class FolderSource(NamedTuple):
     def link_checks(self) -> Sequence[str]:
         return sorted(f"links/{file.name}" for file in (self.path / "links").glob("*.json"))
 
-    def planned(self) -> Sequence[Planned] | None:
+    def planned(self) -> PlannedRuns | None:
         return None
 
     def tables(self) -> Sequence[str]:
@@ -102,7 +102,7 @@ class FolderSource(NamedTuple):
                 continue
             records.append(record)
             digests[name] = hashlib.blake2b(text, digest_size=16).hexdigest()
-        return Catalogue(records, digests, cautions)
+        return Catalogue(Records.of(records), lambda: digests, cautions)
 
 
 def without(error: Exception, file: Path | str) -> str:

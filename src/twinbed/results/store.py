@@ -10,13 +10,15 @@ from __future__ import annotations
 import contextlib
 import json
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, cast
 
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.columns import PlannedRuns, Records, testbed_named
 from twinbed.model.error import TwinbedError
 from twinbed.model.interim import FILE as INTERIM_FILE
 from twinbed.model.interim import InterimAnalyses
@@ -49,7 +51,7 @@ class StoreError(TwinbedError):
 
 @dataclass(frozen=True)
 class Store:
-    """An opened results folder. ``digests`` maps a run's id to the hash of its ``run.json``."""
+    """An opened results folder."""
 
     path: Path
     """The folder, or the address of what was published."""
@@ -57,9 +59,10 @@ class Store:
     """As the user knows it: where it was unpacked from an archive, the archive."""
     source: Source
     outline: Outline
-    planned: tuple[Planned, ...]
-    records: tuple[Record, ...]
-    digests: Mapping[str, str]
+    planned: Sequence[Planned]
+    records: Sequence[Record]
+    """In the order of the plan."""
+    digests_of: Callable[[], Mapping[str, str]]
     cautions: tuple[Caution, ...]
     link_checks: tuple[LinkCheck, ...] = ()
     other_settings: int = 0
@@ -87,12 +90,17 @@ class Store:
             shown=shown,
             source=source,
             outline=_outline(source, path, shown, study, records),
-            planned=tuple(source.planned() or _planned(path, shown, study)),
-            records=tuple(sorted(records, key=lambda record: (record.position, record.id))),
-            digests=digests,
+            planned=source.planned() or _planned(path, shown, study),
+            records=records.in_order(),
+            digests_of=digests,
             cautions=tuple(cautions),
             link_checks=link_checks,
         )
+
+    @cached_property
+    def digests(self) -> Mapping[str, str]:
+        """Run -> the hash of its ``run.json``."""
+        return self.digests_of()
 
     @property
     def published(self) -> bool:
@@ -131,21 +139,22 @@ class Store:
     def as_it_stands(self) -> Store:
         """The results without the runs that the study no longer asks for, since settings or replicates were changed after they
         were made. Results that name no planned runs are left as they are."""
-        return self.of_runs({run.id for run in self.planned}) if self.planned else self
+        return self.of_runs(set(PlannedRuns.of(self.planned).ids)) if self.planned else self
 
     def of_runs(self, ids: Container[str]) -> Store:
         """The results with these runs only; testbeds that no run or plan names any more go too."""
-        records = tuple(record for record in self.records if record.id in ids)
-        left_out = len(self.records) - len(records)
+        records, planned = Records.of(self.records), PlannedRuns.of(self.planned)
+        kept = records.where(ids.__contains__)
+        left_out = len(records) - len(kept)
         if not left_out:
             return self
-        asked = {str(run.levels["testbed"]) for run in self.planned if "testbed" in run.levels}
-        asked |= {testbed_of(record) for record in records}
-        cells = {*(run.cell for run in self.planned), *(record.cell for record in records)}
+        asked = {str(levels["testbed"]) for levels in planned.levels.distinct() if "testbed" in levels}
+        asked |= {testbed_named(settings) for settings in kept.settings.distinct()}
+        cells = {*planned.cells.distinct(), *kept.cells.distinct()}
         testbeds = tuple(name for name in self.outline.testbeds if name in asked) or self.outline.testbeds
         return replace(
             self,
-            records=records,
+            records=kept,
             outline=replace(self.outline, testbeds=testbeds),
             link_checks=tuple(check for check in self.link_checks if check.cell in cells),
             other_settings=self.other_settings + left_out,
@@ -153,7 +162,7 @@ class Store:
 
     def missing(self) -> tuple[Planned, ...]:
         """Planned runs that have no record."""
-        made = {record.id for record in self.records}
+        made = set(Records.of(self.records).ids)
         return tuple(run for run in self.planned if run.id not in made)
 
 
@@ -200,10 +209,10 @@ def _study(source: Source, path: Path, shown: Path) -> StudyDocument:
     return cast(StudyDocument, data)
 
 
-def _outline(source: Source, path: Path, shown: Path, study: StudyDocument, records: Sequence[Record]) -> Outline:
+def _outline(source: Source, path: Path, shown: Path, study: StudyDocument, records: Records) -> Outline:
     factors = study.get("factors")
     testbeds = list(study.get("testbeds") or (factors.get("testbed") if isinstance(factors, dict) else None) or ())
-    testbeds += sorted({testbed_of(record) for record in records} - set(testbeds))
+    testbeds += sorted({testbed_named(settings) for settings in records.settings.distinct()} - set(testbeds))
     text = study.get("source") or ""
     with contextlib.suppress(FileNotFoundError, IsADirectoryError):
         text = source.read("study.yaml").decode(errors="replace")
@@ -239,7 +248,7 @@ def _interim(source: Source, path: Path, shown: Path, study: StudyDocument) -> I
         ) from error
 
 
-def _left_out(source: Source, records: Sequence[Record]) -> Iterator[Caution]:
+def _left_out(source: Source, records: Records) -> Iterator[Caution]:
     """Machines of a fleet that the controller left out after they had made runs. The file may be a stranger's."""
     try:
         machines = json.loads(source.read(FLEET))["machines"]
@@ -249,7 +258,7 @@ def _left_out(source: Source, records: Sequence[Record]) -> Iterator[Caution]:
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         yield Caution(Kind.UNREADABLE, f"{FLEET}: {type(error).__name__}: {without(error, FLEET)}")
         return
-    made = Counter(record.machine for record in records)
+    made = Counter(records.machines.listed())
     for name, reason in left_out.items():
         if made[name]:
             yield Caution(Kind.MACHINE_APART, f"{name}, which made {made[name]} of {len(records)} runs: {reason}")
@@ -261,13 +270,17 @@ def _number(value: object, default: float) -> float:
 
 def testbed_of(record: Record) -> str:
     """The name of a run's testbed, whether or not it is a factor of the study."""
-    return str(record.settings["testbed"]["name"])
+    return testbed_named(record.settings)
 
 
-def _planned(path: Path, shown: Path, study: StudyDocument) -> Iterator[Planned]:
+def _planned(path: Path, shown: Path, study: StudyDocument) -> PlannedRuns:
     try:
-        for run in study.get("runs") or ():
-            yield Planned(run["id"], run["cell"], run["levels"], run["replicate"], run["block"], run["position"])
+        return PlannedRuns.of(
+            [
+                Planned(run["id"], run["cell"], run["levels"], run["replicate"], run["block"], run["position"])
+                for run in study.get("runs") or ()
+            ]
+        )
     except (KeyError, TypeError) as error:
         raise StoreError(
             f"{shown / 'study.json'} lists a run that lacks something: {error}",

@@ -40,7 +40,7 @@ def ratio_interval(
 ) -> Bounds | None:
     """The interval of mean(values) / mean(reference); None for fewer than LEAST values, negative ones, or infinite bounds.
     ``paired``: values belong together one by one, and pairs are resampled."""
-    if min(len(values), len(reference)) < LEAST or min(*values, *reference) < 0:
+    if min(len(values), len(reference)) < LEAST or min(min(values), min(reference)) < 0:
         return None
     if not varies(values) and not varies(reference):
         return None

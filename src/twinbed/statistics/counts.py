@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from scipy.special import bdtr, bdtrc, betaincinv, gammaln
 
 from twinbed.statistics.bounds import Bounds
+from twinbed.statistics.sample import Sample
 
 RARE = 20.0
 """Counts a run from which the spread of runs says more than Poisson's law does."""
@@ -52,10 +53,9 @@ class CountTest:
 def are_rare(values: Sequence[float], reference: Sequence[float]) -> bool:
     """Whether samples are counts of few events a run: whole numbers, on one side below RARE, and not the same in every run
     where chance would make them differ. A number that the set-up fixes, such as one connection a client, is no rare event."""
-    both = (*values, *reference)
-    if any(value < 0 or value != int(value) for value in both):
+    if min(Sample.of(each).average for each in (values, reference)) >= RARE:
         return False
-    if min(math.fsum(values) / len(values), math.fsum(reference) / len(reference)) >= RARE:
+    if any(value < 0 or value != int(value) for each in (values, reference) for value in each):
         return False
     return _like_chance(values) and _like_chance(reference)
 

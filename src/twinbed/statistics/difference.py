@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 from scipy.special import stdtrit
 
@@ -17,6 +16,7 @@ from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.moments import standard_error, varies
 from twinbed.statistics.region import p_values
 from twinbed.statistics.resolution import bias
+from twinbed.statistics.sample import Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def difference_test(
     """Compares two samples of at least two values each. ``step`` is what values are rounded to, in their unit: what that can
     hide is part of the interval, and held against each test (``statistics.resolution``). ``paired`` is whether the values of
     both belong together one by one."""
-    difference = fmean(values) - fmean(reference)
+    difference = Sample.of(values).average - Sample.of(reference).average
     hidden = bias(values, step) + bias(reference, step)
     error, df = standard_error(values, reference, paired)
     if not error or (not varies(values) and not varies(reference)):

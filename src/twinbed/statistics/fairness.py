@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from scipy.special import ndtri
 
 from twinbed.statistics.bounds import Bounds
-from twinbed.statistics.moments import fourth_moment, variance, varies
+from twinbed.statistics.moments import variance, varies
+from twinbed.statistics.sample import fourth_moment
 
 LEAST = 5
 """An interval needs so many flows: fewer say next to nothing about how flows vary."""

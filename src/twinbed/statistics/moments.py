@@ -13,6 +13,7 @@ from statistics import fmean
 from scipy.special import stdtrit
 
 from twinbed.statistics.bounds import Bounds
+from twinbed.statistics.sample import Sample
 
 OUTLIER_LEVEL = 0.001
 """Significance of Grubbs's test, small because every cell is tested."""
@@ -20,34 +21,25 @@ OUTLIER_LEVEL = 0.001
 
 def variance(values: Sequence[float]) -> float:
     """Sample variance, ddof 1, in two passes."""
-    mean = fmean(values)
-    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    return Sample.of(values).variance
 
 
 def covariance(values: Sequence[float], others: Sequence[float]) -> float:
     """Sample covariance of two samples of the same length, ddof 1, in two passes."""
     one, two = fmean(values), fmean(others)
-    return math.fsum((x - one) * (y - two) for x, y in zip(values, others, strict=True)) / (len(values) - 1)
+    return math.fsum([(x - one) * (y - two) for x, y in zip(values, others, strict=True)]) / (len(values) - 1)
 
 
 def varies(values: Sequence[float]) -> bool:
     """Whether values differ by more than the rounding of what they were computed from."""
-    return max(values) - min(values) > 1e-12 * max(map(abs, values))
+    return Sample.of(values).varies
 
 
-def logarithms(values: Sequence[float]) -> list[float]:
+def logarithms(values: Sequence[float]) -> Sample:
     """Logarithms of positive values; all the same where values differ by rounding only, since near 1 nothing else would be
     left."""
-    return [math.log(value) for value in values] if varies(values) else [math.log(values[0])] * len(values)
-
-
-def fourth_moment(values: Sequence[float]) -> float:
-    """Sum of fourth powers around the mean without the share 1/(2 sqrt(n - 4)) at each end, of at least 5 values, for
-    Bonett's kurtosis (2006, Comput. Stat. Data Anal. 50:775)."""
-    ordered, n = sorted(values), len(values)
-    cut = min(int(n / (2 * math.sqrt(n - 4))), (n - 1) // 2)
-    centre = fmean(ordered[cut : n - cut])
-    return math.fsum((value - centre) ** 4 for value in ordered)
+    sample = Sample.of(values)
+    return sample.logarithms if sample.varies else Sample([math.log(values[0])] * len(values))
 
 
 def welch_df(a: float, n: int, b: float, m: int) -> float:
@@ -64,7 +56,7 @@ def standard_error(values: Sequence[float], reference: Sequence[float], paired: 
     if paired:
         differences = [one - two for one, two in zip(values, reference, strict=True)]
         # What is left near 0 may be the rounding of what was subtracted.
-        least = 1e-12 * max(map(abs, (*values, *reference)))
+        least = 1e-12 * max(abs(each) for sample in map(Sample.of, (values, reference)) for each in (sample.least, sample.most))
         return math.sqrt(variance(differences) / n) if max(differences) - min(differences) > least else 0.0, n - 1.0
     a, b = variance(values) / n, variance(reference) / m
     return math.sqrt(a + b), welch_df(a, n, b, m) if a + b else n + m - 2.0
@@ -72,8 +64,8 @@ def standard_error(values: Sequence[float], reference: Sequence[float], paired: 
 
 def mean_interval(values: Sequence[float], level: float) -> Bounds:
     """Student's t interval of the mean of at least two values, whose mean is taken as normal."""
-    mean, n = fmean(values), len(values)
-    half = float(stdtrit(n - 1, (1 + level) / 2)) * math.sqrt(variance(values) / n)
+    sample, n = Sample.of(values), len(values)
+    mean, half = sample.average, float(stdtrit(n - 1, (1 + level) / 2)) * math.sqrt(sample.variance / n)
     return Bounds(mean - half, mean + half, level)
 
 
@@ -82,8 +74,9 @@ def holds_outlier(values: Sequence[float]) -> bool:
     n = len(values)
     if n < 5:
         return False
-    mean, stdev = fmean(values), math.sqrt(variance(values))
+    sample = Sample.of(values)
+    mean, stdev = sample.average, math.sqrt(sample.variance)
     if stdev == 0:
         return False
     t2 = float(stdtrit(n - 2, 1 - OUTLIER_LEVEL / (2 * n))) ** 2
-    return max(abs(value - mean) for value in values) / stdev > (n - 1) / math.sqrt(n) * math.sqrt(t2 / (n - 2 + t2))
+    return max(sample.most - mean, mean - sample.least) / stdev > (n - 1) / math.sqrt(n) * math.sqrt(t2 / (n - 2 + t2))

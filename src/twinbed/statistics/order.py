@@ -21,6 +21,7 @@ from itertools import pairwise
 from statistics import fmean
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import fdtrc, ndtr
 
 from twinbed.statistics.moments import variance, varies
@@ -29,6 +30,9 @@ LEAST = 10
 PERMUTED = 500
 PERMUTATIONS = 4999
 ORDERS = 49
+AT_ONCE = 2**20
+"""Values of drawn orders that are held at once."""
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +63,24 @@ class Dependence:
     p_value: float
 
 
-def dependence(values: Sequence[float], groups: Sequence[int]) -> Dependence | None:
+def dependence(values: Sequence[float] | Floats, groups: Sequence[int] | NDArray[np.intp]) -> Dependence | None:
     """The dependence of values on the order of runs; those of one group could as well have come in any order. None for fewer
     than LEAST, or where nothing varies. Up to PERMUTED values the p-value counts PERMUTATIONS drawn orders, the observed one
     too; beyond, it is normal with the mean and the variance of ORDERS of them."""
     n = len(values)
-    if n < LEAST or max(values) == min(values):
+    if n < LEAST or np.ptp(np.asarray(values)) == 0:
         return None
-    ranks = np.array(mid_ranks(values)) - (n + 1) / 2
+    ranks = mid_ranks(values) - (n + 1) / 2
     of = np.asarray(groups)
     product, noise = float(ranks[:-1] @ ranks[1:]), np.random.default_rng(0)
     # Sorting random keys within each group permutes it; its places are where the stable sort finds it.
-    keys = of + noise.random((PERMUTATIONS if n <= PERMUTED else ORDERS, n))
-    drawn = np.empty_like(keys)
-    drawn[:, np.argsort(of, kind="stable")] = ranks[np.argsort(keys, axis=1)]
-    products = (drawn[:, :-1] * drawn[:, 1:]).sum(1)
+    places, products = np.argsort(of, kind="stable"), np.empty(PERMUTATIONS if n <= PERMUTED else ORDERS)
+    step = max(1, AT_ONCE // n)
+    for begin in range(0, len(products), step):
+        keys = of + noise.random((len(products[begin : begin + step]), n))
+        drawn = np.empty_like(keys)
+        drawn[:, places] = ranks[np.argsort(keys, axis=1)]
+        products[begin : begin + step] = (drawn[:, :-1] * drawn[:, 1:]).sum(1)
     centre, correlation = float(products.mean()), product / float(ranks @ ranks)
     if n <= PERMUTED:
         farther = int((np.abs(products - centre) >= abs(product - centre) * (1 - 1e-9)).sum())
@@ -109,18 +116,10 @@ def _permuted(scaled: Sequence[Sequence[float]], statistic: float) -> float:
     return float((1 + (drawn >= statistic * (1 - 1e-9)).sum()) / (1 + PERMUTATIONS))
 
 
-def mid_ranks(values: Sequence[float]) -> list[float]:
+def mid_ranks(values: Sequence[float] | Floats) -> Floats:
     """Ranks from 1; equal values share the mean of theirs."""
-    order = sorted(range(len(values)), key=lambda index: values[index])
-    ranks = [0.0] * len(values)
-    start = 0
-    while start < len(order):
-        end = start
-        while end < len(order) and values[order[end]] == values[order[start]]:
-            end += 1
-        for index in order[start:end]:
-            ranks[index] = (start + end + 1) / 2
-        start = end
+    _, of, counts = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True, return_counts=True)
+    ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[of]
     return ranks
 
 
@@ -129,7 +128,7 @@ def neighbours(values: Sequence[float]) -> Neighbours | None:
     n = len(values)
     if n < LEAST or max(values) == min(values):
         return None
-    ranks, centre = mid_ranks(values), (n + 1) / 2
+    ranks, centre = mid_ranks(values).tolist(), (n + 1) / 2
     squares = sum((rank - centre) ** 2 for rank in ranks)
     ratio = sum((after - before) ** 2 for before, after in pairwise(ranks)) / squares
     spread = 4 * (n - 2) * (5 * n**2 - 2 * n - 9) / (5 * n * (n + 1) * (n - 1) ** 2)

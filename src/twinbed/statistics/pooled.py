@@ -20,6 +20,7 @@ from scipy.special import fdtrc, stdtrit
 
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.moments import standard_error, variance
+from twinbed.statistics.sample import Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ def pooled_ratio(cells: Sequence[Cell], level: float, *, paired: bool) -> Pooled
     """``paired``: all cells have the same pairs, in the same order. None without cells, or where nothing varies."""
     if not cells:
         return None
-    differences = [fmean(cell.one) - fmean(cell.two) for cell in cells]
+    differences = [Sample.of(cell.one).average - Sample.of(cell.two).average for cell in cells]
     of_cells = [standard_error(cell.one, cell.two, paired) for cell in cells]
     if paired:
         within = [[x - y for x, y in zip(cell.one, cell.two, strict=True)] for cell in cells]

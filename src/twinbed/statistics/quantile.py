@@ -15,11 +15,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from statistics import median
 
 from scipy.special import bdtr, ndtri
 
 from twinbed.statistics.bounds import Bounds
+from twinbed.statistics.sample import Sample
 
 LEAST = 5
 """The interval of a ratio of medians needs samples of so many values."""
@@ -72,7 +72,7 @@ def fewest(share: float, level: float) -> int:
 def quantile(values: Sequence[float], share: float) -> float:
     """The quantile, interpolated between order statistics (type 7 of Hyndman and Fan 1996, Am. Stat. 50:361, as numpy's and R's
     default)."""
-    ordered = sorted(values)
+    ordered = Sample.of(values).ordered
     position = (len(ordered) - 1) * share
     below = math.floor(position)
     above = min(below + 1, len(ordered) - 1)
@@ -85,21 +85,22 @@ def quantile_interval(values: Sequence[float], share: float, level: float) -> Bo
     limits = ranks(len(values), share, level)
     if limits is None:
         return None
-    ordered = sorted(values)
+    ordered = Sample.of(values).ordered
     return Bounds(ordered[limits.low - 1], ordered[limits.high - 1], level)
 
 
 def median_ratio_interval(values: Sequence[float], reference: Sequence[float], level: float) -> Bounds | None:
     """The interval of median(values) / median(reference); None for fewer than LEAST values, or where one is not positive."""
-    if min(len(values), len(reference)) < LEAST or min(*values, *reference) <= 0:
+    one, two = Sample.of(values), Sample.of(reference)
+    if min(len(one), len(two)) < LEAST or min(one.least, two.least) <= 0:
         return None
-    ratio = math.log(median(values) / median(reference))
-    half = float(ndtri((1 + level) / 2)) * math.hypot(_log_median_error(values), _log_median_error(reference))
+    ratio = math.log(one.median / two.median)
+    half = float(ndtri((1 + level) / 2)) * math.hypot(_log_median_error(one), _log_median_error(two))
     return Bounds(math.exp(ratio - half), math.exp(ratio + half), level)
 
 
-def _log_median_error(values: Sequence[float]) -> float:
-    n, ordered = len(values), sorted(values)
+def _log_median_error(sample: Sample) -> float:
+    n, ordered = len(sample), sample.ordered
     rank = max(1, round(n / 2 - math.sqrt(n)))
     z = float(ndtri(1 - float(bdtr(rank - 1, n, 0.5))))
     return math.log(ordered[n - rank] / ordered[rank - 1]) / (2 * z)

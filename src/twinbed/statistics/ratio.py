@@ -32,7 +32,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
 
 from scipy.special import stdtrit
 
@@ -41,6 +40,7 @@ from twinbed.statistics.counts import CountTest, Tally, are_rare, count_test
 from twinbed.statistics.moments import covariance, standard_error, variance, varies, welch_df
 from twinbed.statistics.region import p_values
 from twinbed.statistics.resolution import bias
+from twinbed.statistics.sample import Sample
 
 MOST_REPLICATES = 1000
 """More than this is not worth proposing: the ratio lies too near the edge of the region."""
@@ -78,14 +78,16 @@ def ratio_test(
     whether the values of both samples belong together one by one, in the order given."""
     if paired and len(values) != len(reference):
         raise ValueError(f"{len(values)} values cannot be paired with {len(reference)}")
-    if min(*values, *reference) < 0:
+    values, reference = Sample.of(values), Sample.of(reference)
+    least = min(values.least, reference.least)
+    if least < 0:
         return None
     if not any(values) and not any(reference):
         return RatioTest(None, None, None, p_equivalent=1.0, p_different=1.0, method="unseen")
     hidden = bias(values, step), bias(reference, step)
     if not varies(values) and not varies(reference):
         test = _exact(values[0], reference[0], hidden, margin, alpha)
-    elif min(*values, *reference) > 0:
+    elif least > 0:
         test = _log(values, reference, hidden, margin, alpha, paired)
     else:
         test = _fieller(values, reference, hidden, margin, alpha, paired)
@@ -134,19 +136,19 @@ def _exact(value: float, reference: float, hidden: tuple[float, float], margin: 
 
 
 def _log(
-    values: Sequence[float],
-    reference: Sequence[float],
+    values: Sample,
+    reference: Sample,
     hidden: tuple[float, float],
     margin: float,
     alpha: float,
     paired: bool,
 ) -> RatioTest:
-    x, y = [math.log(value) for value in values], [math.log(value) for value in reference]
-    difference, edge = fmean(x) - fmean(y), math.log1p(margin)
+    x, y = values.logarithms, reference.logarithms
+    difference, edge = x.average - y.average, math.log1p(margin)
     error, df = standard_error(x, y, paired)
     if not error:
-        return _exact(math.exp(fmean(x)), math.exp(fmean(y)), hidden, margin, alpha)
-    off = hidden[0] / math.exp(fmean(x)), hidden[1] / math.exp(fmean(y))
+        return _exact(math.exp(x.average), math.exp(y.average), hidden, margin, alpha)
+    off = hidden[0] / math.exp(x.average), hidden[1] / math.exp(y.average)
     if max(off) >= 1:  # a mean may be 0
         return _fieller(values, reference, hidden, margin, alpha, paired)
     low = difference + math.log1p(-off[0]) - math.log1p(off[1])
@@ -169,7 +171,7 @@ def _fieller(
     alpha: float,
     paired: bool,
 ) -> RatioTest:
-    x, y = fmean(values), fmean(reference)
+    x, y = Sample.of(values).average, Sample.of(reference).average
     a, b = variance(values) / len(values), variance(reference) / len(reference)
     c = covariance(values, reference) / len(values) if paired else 0.0
     # One number of degrees of freedom, at the ratio found, so that tests and interval say the same.
@@ -227,13 +229,14 @@ def replicates_needed(
     None where values are not all positive, the ratio is outside the region, or more than MOST_REPLICATES would be needed.
     It makes the expected interval fit, which an actual one then does about half of the time: a least number, not a promise.
     """
-    if min(*values, *reference) <= 0:
+    one, two = Sample.of(values), Sample.of(reference)
+    if min(one.least, two.least) <= 0:
         return None
-    x, y = [math.log(value) for value in values], [math.log(value) for value in reference]
-    room = math.log1p(margin) - abs(fmean(x) - fmean(y))
+    x, y = one.logarithms, two.logarithms
+    room = math.log1p(margin) - abs(x.average - y.average)
     if room <= 0:
         return None
-    a, b = variance(x), variance(y)
+    a, b = x.variance, y.variance
     spread2 = variance([one - two for one, two in zip(x, y, strict=True)]) if paired else a + b
     n = max(2, math.ceil(spread2 * float(stdtrit(1e6, 1 - alpha)) ** 2 / room**2))
     while n <= MOST_REPLICATES:

@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from twinbed.statistics.moments import variance
@@ -29,7 +30,7 @@ SURE = 0.95
 """That the values vary at least as much as they are taken to."""
 
 
-def step(values: Sequence[float]) -> float:
+def step(values: Sequence[float] | NDArray[np.float64]) -> float:
     """The largest power of ten that all values are whole multiples of.
 
     A step above 1 is believed only of ROUND_FROM different values.  0 where there is none, or all values are 0.

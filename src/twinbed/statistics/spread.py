@@ -15,12 +15,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from itertools import chain
 
 from scipy.special import fdtrc, ndtr, ndtri
 
 from twinbed.statistics.bounds import Bounds
-from twinbed.statistics.moments import fourth_moment, variance, varies
+from twinbed.statistics.moments import variance, varies
+from twinbed.statistics.sample import Sample
 
 LEAST = 5
 """Values a sample that the interval of a ratio of standard deviations needs."""
@@ -33,11 +34,11 @@ def brown_forsythe(values: Sequence[float], reference: Sequence[float]) -> float
     """Two-sided p-value that both samples spread alike; None for fewer than LEAST_TEST values, or where neither varies."""
     if min(len(values), len(reference)) < LEAST_TEST or not (varies(values) or varies(reference)):
         return None
-    samples = ((median(group), group) for group in (values, reference))
-    groups = [[abs(value - middle) for value in group] for middle, group in samples]
-    total, grand = sum(map(len, groups)), fmean([value for group in groups for value in group])
-    between = sum(len(group) * (fmean(group) - grand) ** 2 for group in groups)
-    within = sum((len(group) - 1) * variance(group) for group in groups)
+    groups = [Sample.of(group).about_median for group in (values, reference)]
+    total = sum(map(len, groups))
+    grand = math.fsum(chain.from_iterable(groups)) / total
+    between = sum(len(group) * (group.average - grand) ** 2 for group in groups)
+    within = sum((len(group) - 1) * group.variance for group in groups)
     if within == 0:
         return 1.0 if between == 0 else 0.0
     return float(fdtrc(1, total - 2, between / (within / (total - 2))))
@@ -52,7 +53,7 @@ def equal_deviations(values: Sequence[float], reference: Sequence[float]) -> flo
         return None
     z, quotient = float(ndtri(0.975)), math.sqrt(variance(values)) / math.sqrt(variance(reference))
     centre = 2 * math.log(quotient) + math.log((n / (n - z)) * ((m - z) / m))
-    error = _error(_Sample.of(values), _Sample.of(reference), 1 / quotient)
+    error = _error(_Shape.of(values), _Shape.of(reference), 1 / quotient)
     return 2 * float(ndtr(-abs(centre) / error)) if error else float(centre == 0)
 
 
@@ -64,26 +65,24 @@ def deviation_ratio_interval(values: Sequence[float], reference: Sequence[float]
     z = float(ndtri((1 + level) / 2))
     quotient = math.sqrt(variance(values)) / math.sqrt(variance(reference))
     centre = math.log((n / (n - z)) * ((m - z) / m))
-    one, two = _Sample.of(values), _Sample.of(reference)
+    one, two = _Shape.of(values), _Shape.of(reference)
     low, high = (quotient * _limit(one, two, centre, sign * z) for sign in (-1, 1))
     return Bounds(low, high, level)
 
 
 @dataclass(frozen=True, slots=True)
-class _Sample:
-    """A standardised sample: all that Bonett's error asks of it."""
+class _Shape:
+    """All that Bonett's error asks of a standardised sample."""
 
     n: int
     fourth: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> _Sample:
-        """The sample scaled to a standard deviation of 1, so that no fourth power is too large or too small for a float."""
-        mean, deviation = fmean(values), math.sqrt(variance(values))
-        return cls(len(values), fourth_moment([(value - mean) / deviation for value in values]))
+    def of(cls, values: Sequence[float]) -> _Shape:
+        return cls(len(values), Sample.of(values).standardised_fourth)
 
 
-def _limit(one: _Sample, two: _Sample, centre: float, z: float) -> float:
+def _limit(one: _Shape, two: _Shape, centre: float, z: float) -> float:
     """The ratio whose error, taken at itself, puts it z errors from the centre."""
     ratio = 1.0
     for _ in range(STEPS):
@@ -93,7 +92,7 @@ def _limit(one: _Sample, two: _Sample, centre: float, z: float) -> float:
     return ratio
 
 
-def _error(one: _Sample, two: _Sample, ratio: float) -> float:
+def _error(one: _Shape, two: _Shape, ratio: float) -> float:
     """Standard error of the logarithm of the ratio of variances, were that the square of this."""
     n, m = one.n, two.n
     kurtosis = (n + m) * (one.fourth + ratio**4 * two.fourth) / ((n - 1) + ratio**2 * (m - 1)) ** 2

@@ -12,8 +12,6 @@ off by 0.0002 of their number (standard error), which for so many is less than w
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,8 +24,10 @@ MOST_PAIRS = 2**25
 """Of which all slopes are looked at: 256 MiB of them."""
 DRAWN_PAIRS = 2**22
 Slopes = NDArray[np.float64]
-Series = Sequence[tuple[float, float]]
+Series = Sequence[tuple[float, float]] | NDArray[np.float64]
 """The runs of one cell: (position in the order of runs, value)."""
+Sorted = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Positions and values, in the order of runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,63 +43,82 @@ class Trend:
 
 def trend(cells: Sequence[Series]) -> Trend | None:
     """The drift over all cells; None where no cell has two runs."""
-    cells = [sorted(cell) for cell in cells if len(cell) > 1]
-    if not cells:
+    in_order = [_sorted(cell) for cell in cells if len(cell) > 1]
+    if not in_order:
         return None
-    pairs = sum(len(cell) * (len(cell) - 1) // 2 for cell in cells)
-    rising = sum(_rising([value for _at, value in cell]) for cell in cells)
-    slopes = _all_slopes(cells, pairs) if pairs <= MOST_PAIRS else _some_slopes(cells)
-    return Trend(pairs, rising, float(np.median(slopes, overwrite_input=True)), _p_value(cells, pairs, rising))
+    pairs = sum(len(at) * (len(at) - 1) // 2 for at, _ in in_order)
+    of_cells = [values for _, values in in_order]
+    rising = sum(map(_rising, of_cells))
+    slopes = _all_slopes(in_order, pairs) if pairs <= MOST_PAIRS else _some_slopes(in_order)
+    return Trend(pairs, rising, float(np.median(slopes, overwrite_input=True)), _p_value(of_cells, pairs, rising))
 
 
-def _rising(values: Sequence[float]) -> int:
-    """Pairs of values, in their order, of which the second is larger, less those of which it is smaller."""
-    rising, before = 0, list[float]()
-    for value in values:
-        below = bisect_left(before, value)
-        above = len(before) - bisect_right(before, value, lo=below)
-        rising += below - above
-        before.insert(below, value)
+def _sorted(cell: Series) -> Sorted:
+    at, values = np.array(cell, dtype=np.float64).T
+    order = np.lexsort((values, at))
+    return at[order], values[order]
+
+
+def _rising(values: NDArray[np.float64]) -> int:
+    """Pairs of values, in their order, of which the second is larger, less those of which it is smaller.
+
+    Two ranks part at the highest bit in which they differ. So for each bit, of ranks that agree in all higher ones: the pairs
+    of a 0 with a later 1 rise, those of a 1 with a later 0 fall."""
+    ranks = np.unique(values, return_inverse=True)[1]
+    rising = 0
+    for bit in reversed(range(int(ranks.max()).bit_length())):
+        ones = ranks >> bit & 1
+        higher = ranks >> bit + 1  # sorted, as all higher bits have been seen
+        begins = np.searchsorted(higher, higher)
+        before = np.concatenate([[0], np.cumsum(ones)])
+        ones_before = before[:-1] - before[begins]
+        zeros_before = np.arange(len(ranks)) - begins - ones_before
+        rising += int((zeros_before * ones).sum() - (ones_before * (1 - ones)).sum())
+        ends = np.searchsorted(higher, higher, side="right")
+        zeros = ends - begins - (before[ends] - before[begins])
+        sorted_to = begins + np.where(ones, zeros + ones_before, zeros_before)
+        following = np.empty_like(ranks)
+        following[sorted_to] = ranks
+        ranks = following
     return rising
 
 
-def _all_slopes(cells: Sequence[Series], pairs: int) -> Slopes:
+def _all_slopes(cells: Sequence[Sorted], pairs: int) -> Slopes:
     slopes, filled = np.empty(pairs), 0
-    for cell in cells:
-        at, values = np.array(cell, dtype=np.float64).T
-        for index in range(len(cell) - 1):
-            to = filled + len(cell) - 1 - index
+    for at, values in cells:
+        for index in range(len(at) - 1):
+            to = filled + len(at) - 1 - index
             np.divide(values[index + 1 :] - values[index], at[index + 1 :] - at[index], out=slopes[filled:to])
             filled = to
     return slopes
 
 
-def _some_slopes(cells: Sequence[Series]) -> Slopes:
+def _some_slopes(cells: Sequence[Sorted]) -> Slopes:
     noise = np.random.default_rng(0)
-    sizes = np.array([len(cell) for cell in cells])
+    sizes = np.array([len(at) for at, _ in cells])
     pairs = sizes * (sizes - 1.0)
     slopes = []
-    for cell, drawn in zip(cells, noise.multinomial(DRAWN_PAIRS, pairs / pairs.sum()), strict=True):
-        at, values = np.array(cell, dtype=np.float64).T
-        one, other = noise.integers(len(cell), size=drawn), noise.integers(len(cell) - 1, size=drawn)
+    for (at, values), drawn in zip(cells, noise.multinomial(DRAWN_PAIRS, pairs / pairs.sum()), strict=True):
+        one, other = noise.integers(len(at), size=drawn), noise.integers(len(at) - 1, size=drawn)
         other += other >= one
         slopes.append((values[other] - values[one]) / (at[other] - at[one]))
     return np.concatenate(slopes)
 
 
-def _p_value(cells: Sequence[Series], pairs: int, rising: int) -> float:
-    values = [[value for _at, value in cell] for cell in cells]
-    if pairs <= EXACT and all(len(set(values_of_cell)) == len(values_of_cell) for values_of_cell in values):
-        return _exact(list(map(len, values)), pairs, rising)
-    spread = sum(_variance(values_of_cell) for values_of_cell in values)
+def _p_value(cells: Sequence[NDArray[np.float64]], pairs: int, rising: int) -> float:
+    counts = [np.unique(values, return_counts=True)[1] for values in cells]
+    if pairs <= EXACT and all(int(each.max()) == 1 for each in counts):
+        return _exact([len(values) for values in cells], pairs, rising)
+    spread = sum(map(_variance, counts))
     if spread == 0:
         return 1.0
     return min(1.0, 2 * float(ndtr(-max(0, abs(rising) - 1) / math.sqrt(spread))))
 
 
-def _variance(values: Sequence[float]) -> float:
-    n = len(values)
-    ties = sum(count * (count - 1) * (2 * count + 5) for count in Counter(values).values())
+def _variance(counts: NDArray[np.int64]) -> float:
+    """``counts``: how often each value is there."""
+    n = int(counts.sum())
+    ties = sum(count * (count - 1) * (2 * count + 5) for count in map(int, counts[counts > 1]))
     return (n * (n - 1) * (2 * n + 5) - ties) / 18
 
 

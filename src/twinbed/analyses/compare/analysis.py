@@ -75,9 +75,38 @@ class CompareParams(BaseModel):
 class _Pair:
     """A cell on a testbed and on the reference."""
 
+    name: str
     cell: dict[str, Level]
     names: tuple[str, str]
     groups: tuple[CellRuns, CellRuns]
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One metric of a cell on a testbed, by itself."""
+
+    estimated: Estimated
+    shape: str
+    """What makes Student's t doubtful for it; empty where nothing does."""
+
+
+class _Sides:
+    """Each is made once: the reference's is held against every testbed's."""
+
+    def __init__(self, samples: Samples, rules: Rules, units: Units) -> None:
+        self._samples = samples
+        self._rules = rules
+        self._units = units
+        self._made: dict[tuple[Key, str, str], _Side] = {}
+
+    def of(self, key: Key, cell: str, testbed: str) -> _Side:
+        place = key, cell, testbed
+        if place not in self._made:
+            about, group = self._samples.metrics[key[0]], self._samples.groups[cell].get(testbed, CellRuns())
+            levels, rules = self._samples.cells[cell], self._rules
+            estimated = _estimated(key, about, (levels, testbed), group, rules.confidence, self._units)
+            self._made[place] = _Side(estimated, doubtful_shape(estimated.estimate.values, about.scale, rules.margin))
+        return self._made[place]
 
 
 def _comparison(
@@ -87,25 +116,23 @@ def _comparison(
     by: str,
     rules: Rules,
     units: Units,
+    sides: _Sides,
     counts: tuple[Tally, Tally] | None,
     cautions: tuple[Caution, ...],
 ) -> Comparison:
     """One comparison before Holm's correction; its verdict is not yet final."""
     arranged = units.arrange(key, pair.groups)
-    sides = [
-        _estimated(key, about, (pair.cell, name), group, rules.confidence, units)
-        for name, group in zip(pair.names, pair.groups, strict=True)
-    ]
-    one, two = (side.estimate for side in sides)
+    here, there = (sides.of(key, pair.name, name) for name in pair.names)
+    one, two = here.estimated.estimate, there.estimated.estimate
     bare = replace(
-        undecided(sides[0], sides[1], pair.names, pair.cell, rules.margin),
+        undecided(here.estimated, there.estimated, pair.names, pair.cell, rules.margin),
         within_rule=within_rule(one, two, rules.margin) if about.scale == Scale.RATIO else None,
         intervals_overlap=intervals_overlap(one, two),
         paired=arranged.paired and about.scale in (Scale.RATIO, Scale.INTERVAL),
         sessions=arranged.sessions,
         by=by,
     )
-    shapes = tuple(doubtful_shape(each.values, about.scale, rules.margin) for each in (one, two))
+    shapes = here.shape, there.shape
     nature = Nature(about.margin, about.step, counts)
     decision = judge(bare, arranged, nature, rules, any(shapes))
     if rules.information is not None:
@@ -239,23 +266,25 @@ class Compare(Analysis[CompareParams, Comparisons]):
             cell_cautions[cell, testbed] = (*cell_cautions[cell, testbed], caution)
         comparisons: list[Comparison] = []
         over_cells: list[Pooled] = []
+        sides = _Sides(samples, rules, arranged)
         for key in samples.keys():  # noqa: SIM118 -- not a mapping
             about = samples.metrics[key[0]]
             headlines = _headlines(samples, key, tables.outline.reference)
             pairs = [*_pairs(samples, key, tables.outline.reference)]
             if about.scale == Scale.RATIO and information is None:
                 for testbed in sorted(headlines, key=samples.testbeds.index):
-                    of_testbed = [pair for _, pair in pairs if pair.names[0] == testbed]
+                    of_testbed = [pair for pair in pairs if pair.names[0] == testbed]
                     groups = (pair.groups for pair in of_testbed)
                     over_cells += pooled(key, (testbed, str(tables.outline.reference)), groups, arranged, rules.alpha)
-            for cell, pair in pairs:
-                kept = [*cell_cautions.get((cell, pair.names[0]), ()), *cell_cautions.get((cell, pair.names[1]), ())]
+            for pair in pairs:
+                kept = [caution for name in pair.names for caution in cell_cautions.get((pair.name, name), ())]
                 for of_runs in (of_order, of_sessions):
                     kept += dict.fromkeys(caution for name in pair.names for caution in of_runs.get((key, name), ()))
                 comparison = _comparison(
-                    *(key, about, pair, tables.outline.by, rules, arranged, tallies(samples, key, pair.groups), tuple(kept))
+                    *(key, about, pair, tables.outline.by, rules, arranged, sides),
+                    *(tallies(samples, key, pair.groups), tuple(kept)),
                 )
-                measured_there = tables.outline.reference in samples.groups[cell]
+                measured_there = tables.outline.reference in samples.groups[pair.name]
                 comparisons.append(replace(comparison, headline=measured_there and pair.names[0] in headlines))
         known = predictable(source)
         decided = tuple(
@@ -275,7 +304,7 @@ class Compare(Analysis[CompareParams, Comparisons]):
             orderings=ordered,
             left_out={OTHER_SETTINGS: tables.other_settings} if tables.other_settings else {},
             interim=interim.taken[-1] if interim and interim.taken else None,
-            estimates=tuple(_estimates(samples, rules.confidence, arranged)),
+            estimates=tuple(_estimates(samples, sides)),
             cell_cautions=tuple(
                 CellCautions(samples.cells[cell], testbed, tuple(cautions))
                 for (cell, testbed), cautions in cell_cautions.items()
@@ -315,7 +344,7 @@ def _headlines(samples: Samples, key: Key, reference: str | None) -> set[str]:
     return {testbed for testbed in samples.testbeds if samples.measures(testbed, key)}
 
 
-def _pairs(samples: Samples, key: Key, reference: str | None) -> Iterable[tuple[str, _Pair]]:
+def _pairs(samples: Samples, key: Key, reference: str | None) -> Iterable[_Pair]:
     """Each cell with each testbed but the reference, where anything there has this metric."""
     empty = CellRuns()
     for cell, levels in samples.cells.items():
@@ -324,19 +353,16 @@ def _pairs(samples: Samples, key: Key, reference: str | None) -> Iterable[tuple[
             continue
         for testbed in samples.testbeds:
             if testbed != reference and testbed in groups:
-                yield cell, _Pair(levels, (testbed, reference), (groups[testbed], groups.get(reference, empty)))
+                yield _Pair(cell, levels, (testbed, reference), (groups[testbed], groups.get(reference, empty)))
 
 
-def _estimates(samples: Samples, confidence: float, units: Units) -> Iterable[Estimated]:
+def _estimates(samples: Samples, sides: _Sides) -> Iterable[Estimated]:
     for key in samples.keys():  # noqa: SIM118 -- not a mapping
-        about = samples.metrics[key[0]]
-        for cell, levels in samples.cells.items():
+        headline = samples.is_headline(key)
+        for cell, groups in samples.groups.items():
             for testbed in samples.testbeds:
-                group = samples.groups[cell].get(testbed)
-                if group is None or key not in group.values:
-                    continue
-                made = _estimated(key, about, (levels, testbed), group, confidence, units)
-                yield replace(made, headline=samples.is_headline(key))
+                if testbed in groups and key in groups[testbed].values:
+                    yield replace(sides.of(key, cell, testbed).estimated, headline=headline)
 
 
 def _estimated(

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
+import numpy as np
+from numpy.typing import NDArray
+
 from twinbed.analyses.compare.stacks import differences
 from twinbed.model.caution import Caution, Kind, counted
-from twinbed.model.record import Record
+from twinbed.model.columns import PlannedRuns, Records, first_come, testbed_named
+from twinbed.model.record import Record, Settings
 from twinbed.model.run import Status, level_text
 from twinbed.model.tables import Tables
-from twinbed.observations.samples import CellRuns, Named, Samples, texts
+from twinbed.observations.samples import CellRuns, Samples, distinct_rows, places_of
 from twinbed.observations.suspicion import suspicion
 
 Carried = Mapping[str, Sequence[tuple[Kind, str]]]
@@ -52,21 +56,21 @@ def of_group(testbed: str, cell: str, group: CellRuns, carry: Carried, left: Res
 def of_study(tables: Tables, samples: Samples, carry: Carried, left: Residue) -> tuple[Caution, ...]:
     """The cautions of the whole study, each kind once for each testbed."""
     cautions = list(tables.cautions)
-    by_testbed: dict[str, list[Record]] = defaultdict(list)
-    for record in tables.records:
-        by_testbed[str(record.settings["testbed"]["name"])].append(record)
+    records = Records.of(tables.records)
+    ids, failing = records.ids, [row for row, status in enumerate(records.statuses.listed()) if status is Status.FAILED]
+    rows_of = dict(zip(records.testbeds.values, records.testbeds.rows(), strict=True))
+    failed_of = _by_testbed(records.take(failing))
     for testbed in samples.testbeds:
-        records = by_testbed[testbed]
-        cautions.extend(_merged(testbed, [record.id for record in records], carry))
-        failed = [record for record in records if record.status is Status.FAILED]
+        rows, failed = rows_of.get(testbed, ()), failed_of.get(testbed, ())
+        cautions.extend(_merged(testbed, [ids[row] for row in rows], carry))
         if failed:
             reasons = sorted({f"{record.failed_phase}: {record.reason}" for record in failed})
             more = f" and {len(reasons) - 1} more reasons" if len(reasons) > 1 else ""
-            cautions.append(Caution(Kind.FAILED_RUNS, f"{len(failed)} of {len(records)} runs: {reasons[0]}{more}", testbed))
-    made = {record.id for record in tables.records}
-    missing = sum(run.id not in made for run in tables.planned)
+            cautions.append(Caution(Kind.FAILED_RUNS, f"{len(failed)} of {len(rows)} runs: {reasons[0]}{more}", testbed))
+    made, planned = set(ids), PlannedRuns.of(tables.planned).ids
+    missing = sum(run not in made for run in planned)
     if missing:
-        cautions.append(Caution(Kind.INCOMPLETE, f"{missing} of {len(tables.planned)} runs have not been made"))
+        cautions.append(Caution(Kind.INCOMPLETE, f"{missing} of {len(planned)} runs have not been made"))
     alone = [cell for cell, groups in samples.groups.items() if tables.outline.reference not in groups]
     if alone and len(samples.testbeds) > 1 and tables.outline.reference in samples.testbeds:
         named = (" ".join(f"{name} {level_text(level)}" for name, level in samples.cells[cell].items()) for cell in alone[:3])
@@ -77,6 +81,13 @@ def of_study(tables: Tables, samples: Samples, carry: Carried, left: Residue) ->
     if not _measured_apart(tables):
         cautions.extend(differences(tables, str(tables.outline.reference), samples.testbeds))
     return tuple(cautions)
+
+
+def _by_testbed(records: Records) -> Mapping[str, Sequence[Record]]:
+    each: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        each[testbed_named(record.settings)].append(record)
+    return each
 
 
 def _merged(testbed: str, runs: Sequence[str], carry: Carried) -> Iterable[Caution]:
@@ -104,38 +115,33 @@ def _values_text(what: str, values: frozenset[str]) -> str:
 
 def residue(tables: Tables, sessions: str | None = None) -> Residue:
     """Settings and facts of a testbed that differ between the replicates of one cell."""
-    cells: dict[tuple[str, str], list[Record]] = defaultdict(list)
-    name_of = Named(sessions)
-    for record in tables.records:
-        cells[str(record.settings["testbed"]["name"]), name_of(record.levels)[0]].append(record)
+    records = Records.of(tables.records)
+    places, settings = places_of(records, sessions), records.settings.coded()
+    cells = dict(zip(places.values, places.rows(), strict=True))
     varying: dict[tuple[str, str], dict[str, frozenset[str]]] = defaultdict(dict)
-    for cell, records in cells.items():
-        if len({record.cell for record in records}) > 1:
-            varying[cell] |= _varying(list({id(record.settings): record.settings for record in records}.values()))
-    cell_of_run = {record.id: cell for cell, records in cells.items() for record in records}
-    table = tables.table("facts")
-    if table.num_rows:
-        facts: dict[tuple[tuple[str, str], str, str], set[str]] = defaultdict(set)
-        rows = zip(*(texts(table[name]) for name in ("run", "place", "fact", "value")), strict=True)
-        for run, place, fact, value in rows:
-            if run in cell_of_run:
-                facts[cell_of_run[run], place, fact].add(value)
-        for (cell, place, fact), values in facts.items():
-            # What a passport says of durations, such as booting's, differs each time by nature.
-            if len(values) > 1 and not fact.endswith("seconds"):
-                varying[cell][f"{place}: {fact}"] = frozenset(values)
-    for key, differing in apart(tables, cells).items():
+    of_settings = records.cells.coded().renamed(str)
+    for cell, many in Counter(cell for cell, _ in places.with_other(of_settings).values).items():
+        if many > 1:
+            varying[cell] |= _varying([settings.values[code] for code in first_come(settings.codes[cells[cell]])[0]])
+    facts: dict[tuple[tuple[str, str], str, str], set[str]] = defaultdict(set)
+    for cell, (place, fact, value) in distinct_rows(tables.table("facts"), ("place", "fact", "value"), records, places):
+        facts[cell, place, fact].add(value)
+    for (cell, place, fact), values in facts.items():
+        # What a passport says of durations, such as booting's, differs each time by nature.
+        if len(values) > 1 and not fact.endswith("seconds"):
+            varying[cell][f"{place}: {fact}"] = frozenset(values)
+    for key, differing in _apart(tables, records, cells).items():
         varying[key] |= differing
     return varying
 
 
-def apart(tables: Tables, cells: Mapping[tuple[str, str], Sequence[Record]]) -> Residue:
+def _apart(tables: Tables, records: Records, cells: Mapping[tuple[str, str], NDArray[np.intp]]) -> Residue:
     """For testbeds that were measured apart from each other (merged, imported): how the measurement of a cell differs from that
-    on the reference, in what is no factor. Values say whose they are."""
+    on the reference, in what is no factor. Values say whose they are. ``cells``: the rows of each."""
     reference = str(tables.outline.reference)
     circumstances = _circumstances(tables) if _measured_apart(tables) else {}
     by = tables.outline.by
-    of_cells = {key: _circumstances_of(records, circumstances, by) for key, records in cells.items()}
+    of_cells = {key: _circumstances_of(records.take(rows), circumstances, by) for key, rows in cells.items()}
     apart_in: dict[tuple[str, str], dict[str, frozenset[str]]] = defaultdict(dict)
     for (testbed, cell), own in of_cells.items():
         theirs = of_cells.get((reference, cell), {}) if testbed != reference else {}
@@ -146,28 +152,26 @@ def apart(tables: Tables, cells: Mapping[tuple[str, str], Sequence[Record]]) -> 
     return apart_in
 
 
-def _circumstances_of(
-    records: Sequence[Record], circumstances: Mapping[str, Mapping[str, str]], by: str
-) -> Mapping[str, set[str]]:
+def _circumstances_of(records: Records, circumstances: Mapping[str, Mapping[str, str]], by: str) -> Mapping[str, set[str]]:
     """What all runs of a cell know of how they were measured -> the values; without the factor that is compared, ``by``."""
-    # Settings that runs share, as those of a catalogue are, are looked at once.
-    once = records if circumstances else list({id(record.settings): record for record in records}.values())
-    each = [_of_measuring(record, circumstances, by) for record in once]
+    once = {id(settings): _of_measuring(settings, by) for settings in records.settings.distinct()}
+    each = list(once.values())
+    if circumstances:
+        runs = zip(records.ids, records.settings.listed(), strict=True)
+        each = [{**once[id(settings)], **circumstances.get(run, {})} for run, settings in runs]
     return {what: {one[what] for one in each} for what in each[0] if all(what in one for one in each)}
 
 
 def _measured_apart(tables: Tables) -> bool:
     return bool(tables.outline.data.get("sources")) or any(
-        record.settings["workload"]["kind"] == "imported" for record in tables.records
+        settings["workload"]["kind"] == "imported" for settings in Records.of(tables.records).settings.distinct()
     )
 
 
-def _of_measuring(record: Record, circumstances: Mapping[str, Mapping[str, str]], by: str) -> Mapping[str, str]:
+def _of_measuring(settings: Settings, by: str) -> Mapping[str, str]:
     """What a run's settings say of what is measured, and with what."""
     known = (*OF_IMPORTS, by.rpartition(".")[2])
-    settings = ((name, value) for name, value in _leaves(record.settings["workload"]) if name not in known)
-    settings_of = {f"setting workload.{name}": value for name, value in settings}
-    return settings_of | dict(circumstances.get(record.id, {}))
+    return {f"setting workload.{name}": value for name, value in _leaves(settings["workload"]) if name not in known}
 
 
 def _circumstances(tables: Tables) -> Mapping[str, Mapping[str, str]]:

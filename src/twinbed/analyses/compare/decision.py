@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 
 from twinbed.analyses.compare.result import Comparison, Effect
 from twinbed.analyses.compare.spreads import spread
@@ -26,6 +25,7 @@ from twinbed.statistics.ordinal import ordinal_test
 from twinbed.statistics.quantile import median_ratio_interval
 from twinbed.statistics.ratio import ratio_test, replicates_needed
 from twinbed.statistics.resolution import bias
+from twinbed.statistics.sample import Sample
 
 Values = Sequence[float]
 
@@ -91,7 +91,8 @@ def _ratio(bare: Comparison, arranged: Arranged, nature: Nature, rules: Rules, s
     # More runs of the same show no more where it is rounding that hides the difference.
     coarse = test.method in ("exact", "unseen", "counts") or bias(one, nature.step) + bias(two, nature.step) > 0.01 * max(one)
     needed = None if equivalent or coarse else replicates_needed(one, two, rules.margin, rules.alpha, paired=paired)
-    middle = median(two)
+    samples = Sample.of(one), Sample.of(two)
+    middle = samples[1].median
     return replace(
         bare,
         ratio=test.ratio,
@@ -103,16 +104,16 @@ def _ratio(bare: Comparison, arranged: Arranged, nature: Nature, rules: Rules, s
         p_different=test.p_different,
         replicates_needed=needed,
         event_counts=(nature.counts[0].total, nature.counts[1].total) if nature.counts and test.method == "counts" else None,
-        pair_deviation=_pair_deviation(one, two) if paired and min(*one, *two) > 0 else None,
+        pair_deviation=_pair_deviation(*samples) if paired and min(each.least for each in samples) > 0 else None,
         bootstrap_interval=_interval(ratio_interval(one, two, 1 - 2 * rules.alpha, paired=paired)) if skewed else None,
-        median_ratio=median(one) / middle if middle else None,
+        median_ratio=samples[0].median / middle if middle else None,
         median_ratio_interval=_interval(median_ratio_interval(one, two, rules.confidence)),
         spread=spreads,
     )
 
 
-def _pair_deviation(one: Values, two: Values) -> float:
-    return math.sqrt(variance([math.log(x) - math.log(y) for x, y in zip(one, two, strict=True)]))
+def _pair_deviation(one: Sample, two: Sample) -> float:
+    return math.sqrt(variance([x - y for x, y in zip(one.logarithms, two.logarithms, strict=True)]))
 
 
 def _difference(bare: Comparison, arranged: Arranged, nature: Nature, rules: Rules) -> Comparison:
@@ -169,13 +170,13 @@ def doubtful_shape(values: Values, scale: str, margin: float) -> str:
     """What makes Student's t doubtful for a sample: an outlier, or a shape far from normal; empty where it is none."""
     if len(values) < 2 or scale not in (Scale.RATIO, Scale.INTERVAL):
         return ""
-    mean = math.fsum(values) / len(values)
+    sample = Sample.of(values)
     # What is far inside the margin moves no verdict.
-    if not mean or math.sqrt(variance(values)) <= margin / 10 * abs(mean):
+    if not sample.average or math.sqrt(sample.variance) <= margin / 10 * abs(sample.average):
         return ""
-    if holds_outlier(values):
+    if holds_outlier(sample):
         return "one value lies far from the others (Grubbs's test)"
-    logarithms = scale == Scale.RATIO and min(values) > 0
-    if far_from_normal([math.log(value) for value in values] if logarithms else values):
+    logarithms = scale == Scale.RATIO and sample.least > 0
+    if far_from_normal(sample.logarithms if logarithms else sample):
         return f"{'logarithms' if logarithms else 'values'} are far from normal (Shapiro and Wilk's test)"
     return ""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from statistics import fmean
 
 from twinbed.analyses.compare.result import Comparison, Estimate, Estimated, Quantile
 from twinbed.metrics.metric import Scale
 from twinbed.model.result import Interval, Verdict
 from twinbed.model.run import Level
-from twinbed.statistics.moments import logarithms, mean_interval, variance, varies
+from twinbed.statistics.moments import mean_interval, variance
 from twinbed.statistics.quantile import fewest, quantile, quantile_interval
+from twinbed.statistics.sample import Sample
 
 SHARES = (0.5, 0.9, 0.95, 0.99)
 """The shares of the quantiles that are estimated."""
@@ -25,27 +25,28 @@ def estimate(
     ``units`` are the means of sessions, if these are what is compared. Names have neither mean nor quantiles, and what has only
     an order has quantiles but no mean.
     """
-    n = len(values)
+    values, n = Sample.of(values), len(values)
     shares = () if n < 2 or scale == Scale.NOMINAL else SHARES
     quantiles = tuple(_quantile(values, share, confidence) for share in shares)
     if n == 0 or scale in (Scale.NOMINAL, Scale.ORDINAL):
-        return Estimate(n, None, None, None, tuple(values), quantiles)
-    mean = fmean(values)
+        return Estimate(n, None, None, None, values, quantiles)
+    mean = values.average
     centre, interval = _centre(values if units is None else units, confidence, scale)
     if n == 1:
-        return Estimate(1, mean, None, None, tuple(values), centre=centre)
+        return Estimate(1, mean, None, None, values, centre=centre)
     deviation, own = math.sqrt(variance(values)), Interval(*mean_interval(values, confidence))
-    return Estimate(n, mean, deviation, own, tuple(values), quantiles, centre, interval)
+    return Estimate(n, mean, deviation, own, values, quantiles, centre, interval)
 
 
 def _centre(values: Sequence[float], confidence: float, scale: str) -> tuple[float, Interval | None]:
-    geometric = scale == Scale.RATIO and min(values) > 0 and varies(values)
-    scaled = logarithms(values) if geometric else values
+    sample = Sample.of(values)
+    geometric = scale == Scale.RATIO and sample.least > 0 and sample.varies
+    scaled = sample.logarithms if geometric else sample
     back = math.exp if geometric else float
     if len(values) == 1:
         return values[0], None
     low, high, level = mean_interval(scaled, confidence)
-    return back(fmean(scaled)), Interval(back(low), back(high), level)
+    return back(scaled.average), Interval(back(low), back(high), level)
 
 
 def _quantile(values: Sequence[float], share: float, confidence: float) -> Quantile:

@@ -11,34 +11,57 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from statistics import fmean
 
-from twinbed.analyses.compare.result import Drift, Ordering, Residual
+import numpy as np
+from numpy.typing import NDArray
+
+from twinbed.analyses.compare.result import Drift, Ordering, Residuals
 from twinbed.metrics.metric import Scale
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.columns import Records
 from twinbed.model.record import Record
 from twinbed.observations.samples import Key, Samples
 from twinbed.observations.units import by_time
 from twinbed.statistics.clusters import clustering
-from twinbed.statistics.moments import logarithms, variance, varies
+from twinbed.statistics.moments import logarithms, variance
 from twinbed.statistics.order import block_effect, dependence
+from twinbed.statistics.sample import Sample
 from twinbed.statistics.trend import trend
 
+Integers = NDArray[np.int64]
 STRAYS = 0.1
 """Share of runs that may stand outside their block."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    order: int
-    block: int
+class _Places:
+    """Where each run stands in the order of runs, from 1, and in which block, or session."""
+
+    row: Mapping[str, int]
+    order: Integers
+    block: Integers
 
 
-def orderings(samples: Samples, records: Sequence[Record], alpha: float) -> tuple[Ordering, ...]:
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """The runs of one cell on one testbed: where each stands, and its value or logarithm."""
+
+    order: Integers
+    block: Integers
+    values: Sample
+
+
+Cells = Mapping[tuple[str, str], _Cell]
+"""(testbed, cell) -> its runs."""
+
+
+def orderings(samples: Samples, runs: Sequence[Record], alpha: float) -> tuple[Ordering, ...]:
     """One for each headline of ratio or interval scale that varies. ``alpha`` is that of each test."""
-    ordered = sorted(records, key=lambda record: (record.started_s, record.position))
-    places = {record.id: _Place(order, record.block) for order, record in enumerate(ordered, start=1)}
+    records = Records.of(runs)
+    order = np.empty(len(records), dtype=np.int64)
+    order[np.lexsort((records.positions, records.started_s))] = np.arange(1, len(records) + 1)
+    places = _Places({run: row for row, run in enumerate(records.ids)}, order, records.blocks)
     each_metric = [
         each
         for key in samples.keys()  # noqa: SIM118 -- not a mapping
@@ -48,90 +71,87 @@ def orderings(samples: Samples, records: Sequence[Record], alpha: float) -> tupl
     return tuple(_shown(each, alpha) for each in each_metric)
 
 
-Cells = Mapping[tuple[str, str], Sequence[tuple[_Place, float]]]
-"""(testbed, cell) -> where each run stands, and its value or logarithm."""
-
-
-def _ordering(samples: Samples, key: Key, places: Mapping[str, _Place]) -> Iterator[Ordering]:
+def _ordering(samples: Samples, key: Key, places: _Places) -> Iterator[Ordering]:
     about, relative = samples.metrics[key[0]], _relative(samples, key)
-    cells = _cells(samples, key, places, relative)
-    residuals = sorted(_residuals(cells), key=lambda each: each.order)
-    if not any(_varying(rows) for rows in cells.values()):
+    if not any(group.values[key].varies for of in samples.groups.values() for group in of.values() if key in group.values):
         return
+    cells = _cells(samples, key, places, relative)
+    if not any(cell.values.varies for cell in cells.values()):
+        return
+    residuals = _residuals(cells)
     drifts = tuple(each for testbed in samples.testbeds for each in _drift(testbed, cells, residuals, relative))
-    in_block: dict[int, list[float]] = defaultdict(list)
-    for each in residuals:
-        in_block[each.block].append(each.value)
-    blocks = sorted(in_block)
-    test = block_effect(_rows(cells, blocks)) if _contiguous(residuals) else None
-    means = {block: fmean(values) for block, values in in_block.items()}
-    farthest = max(blocks, key=lambda block: abs(means[block])) if test else None
-    if drifts:
-        yield Ordering(
-            *(key[0], about.unit, key[1], key[2], relative, tuple(residuals), drifts, len(blocks)),
-            p_blocks=test.p_value if test else None,
-            blocks_differ=False,
-            farthest_block=farthest,
-            farthest_by=_change(means[farthest], relative) if farthest is not None else None,
-        )
+    if not drifts:
+        return
+    by_block = np.argsort(residuals.block, kind="stable")
+    blocks, begins = np.unique(residuals.block[by_block], return_index=True)
+    test = block_effect(_rows(cells, blocks.tolist())) if _contiguous(residuals) else None
+    means = [fmean(values.tolist()) for values in np.split(residuals.value[by_block], begins[1:])]
+    farthest = max(range(len(means)), key=lambda at: abs(means[at])) if test else None
+    yield Ordering(
+        *(key[0], about.unit, key[1], key[2], relative, residuals, drifts, len(blocks)),
+        p_blocks=test.p_value if test else None,
+        blocks_differ=False,
+        farthest_block=None if farthest is None else int(blocks[farthest]),
+        farthest_by=None if farthest is None else _change(means[farthest], relative),
+    )
 
 
-def _contiguous(residuals: Sequence[Residual]) -> bool:
+def _contiguous(residuals: Residuals) -> bool:
     """Whether blocks followed each other, so that they are a time. Numbers of replicates that an import took for blocks are
     not; a few runs that were made again later do no harm."""
-    changes = sum(one.block != two.block for one, two in pairwise(residuals))
-    return changes <= len({each.block for each in residuals}) - 1 + STRAYS * len(residuals)
-
-
-def _varying(rows: Sequence[tuple[_Place, float]]) -> bool:
-    return varies([value for _place, value in rows])
+    changes = np.count_nonzero(np.diff(residuals.block))
+    return bool(changes <= len(np.unique(residuals.block)) - 1 + STRAYS * len(residuals))
 
 
 def _relative(samples: Samples, key: Key) -> bool:
-    values = [group.values.get(key, ()) for groups in samples.groups.values() for group in groups.values()]
-    return samples.metrics[key[0]].scale == Scale.RATIO and all(value > 0 for each in values for value in each)
+    values = [group.values[key] for groups in samples.groups.values() for group in groups.values() if key in group.values]
+    return samples.metrics[key[0]].scale == Scale.RATIO and all(each.least > 0 for each in values)
 
 
-def _cells(samples: Samples, key: Key, places: Mapping[str, _Place], relative: bool) -> Cells:
-    placed: dict[tuple[str, str], list[tuple[_Place, float]]] = {}
+def _cells(samples: Samples, key: Key, places: _Places, relative: bool) -> Cells:
+    placed: dict[tuple[str, str], _Cell] = {}
     for cell, groups in samples.groups.items():
         for testbed, group in groups.items():
-            values = group.values.get(key, [])
+            values = group.values.get(key, Sample())
             if len(values) > 1:
-                rows = zip(group.runs[key], logarithms(values) if relative else values, strict=True)
-                placed[testbed, cell] = [(places[run], value) for run, value in rows]
+                rows = [places.row[run] for run in group.runs[key]]
+                placed[testbed, cell] = _Cell(
+                    places.order[rows], places.block[rows], logarithms(values) if relative else values
+                )
     return placed
 
 
-def _residuals(cells: Cells) -> Iterator[Residual]:
-    for (testbed, _cell), rows in cells.items():
-        centre = fmean(value for _place, value in rows)
-        for place, value in rows:
-            yield Residual(place.order, testbed, place.block, value - centre)
+def _residuals(cells: Cells) -> Residuals:
+    testbeds = list(dict.fromkeys(testbed for testbed, _ in cells))
+    order = np.concatenate([cell.order for cell in cells.values()])
+    testbed = np.concatenate([np.full(len(cell.order), testbeds.index(name)) for (name, _), cell in cells.items()])
+    block = np.concatenate([cell.block for cell in cells.values()])
+    value = np.concatenate([cell.values.array - cell.values.average for cell in cells.values()])
+    by_order = np.argsort(order)
+    return Residuals(order[by_order], testbed[by_order], block[by_order], value[by_order], testbeds)
 
 
 def _rows(cells: Cells, blocks: Sequence[int]) -> list[list[float | None]]:
     """A row a cell on a testbed, a column a block."""
     rows = []
-    for placed in cells.values():
-        of_block = {place.block: value for place, value in placed}
+    for cell in cells.values():
+        of_block = dict(zip(cell.block.tolist(), cell.values, strict=True))
         rows.append([of_block.get(block) for block in blocks])
     return rows
 
 
-def _drift(testbed: str, cells: Cells, residuals: Sequence[Residual], relative: bool) -> Iterator[Drift]:
-    own = [each for each in residuals if each.testbed == testbed]
-    series = [[(float(place.order), value) for place, value in rows] for (name, _), rows in cells.items() if name == testbed]
-    drifting = trend(series)
-    if drifting is None or not any(_varying(rows) for (name, _), rows in cells.items() if name == testbed):
+def _drift(testbed: str, cells: Cells, residuals: Residuals, relative: bool) -> Iterator[Drift]:
+    of_testbed = [cell for (name, _), cell in cells.items() if name == testbed]
+    drifting = trend([np.stack([cell.order.astype(np.float64), cell.values.array], axis=1) for cell in of_testbed])
+    if drifting is None or not any(cell.values.varies for cell in of_testbed):
         return
-    of_testbed = [rows for (name, _), rows in cells.items() if name == testbed]
-    order = sorted((place.order, number) for number, rows in enumerate(of_testbed) for place, _ in rows)
-    neighbouring = dependence([each.value for each in own], [number for _, number in order])
+    own = residuals.of(testbed)
+    numbers = np.repeat(np.arange(len(of_testbed)), [len(cell.order) for cell in of_testbed])
+    neighbouring = dependence(own.value, numbers[np.argsort(np.concatenate([cell.order for cell in of_testbed]))])
     yield Drift(
         testbed=testbed,
         runs=len(own),
-        change=_change(drifting.slope * (own[-1].order - own[0].order), relative),
+        change=_change(drifting.slope * int(own.order[-1] - own.order[0]), relative),
         p_trend=drifting.p_value,
         trend=False,
         correlation=neighbouring.correlation if neighbouring else None,
@@ -172,13 +192,12 @@ def order_cautions(ordered: Sequence[Ordering], testbeds: Sequence[str], margin:
                 by = _size(abs(drift.change), each)
                 text = f"{each.metric} {way} by {by} from the first to the last of {drift.runs} runs, p {_p(drift.p_trend)}"
                 carried[key, drift.testbed].append(Caution(Kind.DRIFT, text + chance, drift.testbed))
-            own = [residual.value for residual in each.residuals if residual.testbed == drift.testbed]
             # A trend makes neighbours alike by itself.
             if (
                 drift.serial
                 and not drift.trend
                 and drift.p_serial is not None
-                and _matters(math.sqrt(variance(own)), each, margin)
+                and _matters(math.sqrt(variance(each.residuals.of(drift.testbed).value.tolist())), each, margin)
             ):
                 text = f"{each.metric}: rank correlation {drift.correlation:.2f} with the run before, p {_p(drift.p_serial)}"
                 carried[key, drift.testbed].append(Caution(Kind.SERIAL, text + chance, drift.testbed))
@@ -210,7 +229,8 @@ def session_cautions(samples: Samples, records: Sequence[Record], margin: float,
     sessions = by_time(records)
     if len(set(sessions.values())) < 2:
         return {}
-    places = {run: _Place(order, session) for order, (run, session) in enumerate(sessions.items())}
+    of_session = np.fromiter(sessions.values(), np.int64, len(sessions))
+    places = _Places({run: row for row, run in enumerate(sessions)}, np.arange(len(sessions)), of_session)
     keys = [key for key in samples.keys() if samples.is_headline(key)]  # noqa: SIM118 -- not a mapping
     carried: dict[tuple[Key, str], list[Caution]] = defaultdict(list)
     for key in keys:
@@ -219,17 +239,15 @@ def session_cautions(samples: Samples, records: Sequence[Record], margin: float,
         relative = _relative(samples, key)
         cells = _cells(samples, key, places, relative)
         for testbed in samples.testbeds:
-            of_testbed = [rows for (name, _), rows in cells.items() if name == testbed]
-            means = [fmean(value for _, value in rows) for rows in of_testbed]
-            flat = [
-                (value - mean, cell, place.block)
-                for cell, (rows, mean) in enumerate(zip(of_testbed, means, strict=True))
-                for place, value in rows
-            ]
-            alike = clustering(*zip(*flat, strict=True)) if flat else None
+            of_testbed = [cell for (name, _), cell in cells.items() if name == testbed]
+            if not of_testbed:
+                continue
+            off = np.concatenate([cell.values.array - cell.values.average for cell in of_testbed])
+            numbers = np.repeat(np.arange(len(of_testbed)), [len(cell.order) for cell in of_testbed])
+            alike = clustering(off, numbers, np.concatenate([cell.block for cell in of_testbed]))
             if alike is None or alike.p_value > alpha:
                 continue
-            spread = math.sqrt(max(0.0, alike.correlation) * variance([value for value, *_ in flat]))
+            spread = math.sqrt(max(0.0, alike.correlation) * variance(off.tolist()))
             if not relative or spread > margin / 10:
                 text = f"{key[0]}: intraclass correlation {alike.correlation:.2f} over {alike.clusters} sessions"
                 carried[key, testbed].append(Caution(Kind.SESSIONS, f"{text}, p {_p(alike.p_value)}", testbed))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from statistics import fmean
 
 from twinbed.analyses.compare.result import Pooled
 from twinbed.model.result import Interval
@@ -12,6 +11,7 @@ from twinbed.observations.samples import CellRuns, Key
 from twinbed.observations.units import Arranged, Units
 from twinbed.statistics.moments import logarithms
 from twinbed.statistics.pooled import Cell, pooled_ratio
+from twinbed.statistics.sample import Sample
 
 LEAST_CELLS = 2
 
@@ -22,13 +22,13 @@ def pooled(
     """The ratio of one metric on two testbeds; nothing for fewer than LEAST_CELLS, or where a value is not positive."""
     arranged = [units.arrange(key, each) for each in groups]
     arranged = [each for each in arranged if min(len(each.one), len(each.two)) >= 2]
-    if len(arranged) < LEAST_CELLS or any(min(*each.one, *each.two) <= 0 for each in arranged):
+    if len(arranged) < LEAST_CELLS or any(Sample.of(each).least <= 0 for of in arranged for each in (of.one, of.two)):
         return
     cells = [Cell(logarithms(each.one), logarithms(each.two)) for each in arranged]
     whole = pooled_ratio(cells, 1 - 2 * alpha, paired=_same_pairs(arranged))
     if whole is None:
         return
-    ratios = [math.exp(fmean(cell.one) - fmean(cell.two)) for cell in cells]
+    ratios = [math.exp(Sample.of(cell.one).average - Sample.of(cell.two).average) for cell in cells]
     yield Pooled(
         *key,
         testbed=names[0],

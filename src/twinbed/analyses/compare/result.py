@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, overload
 
 from twinbed.model.caution import Caution
 from twinbed.model.interim import InterimAnalysis
@@ -12,6 +13,10 @@ from twinbed.model.run import Level
 from twinbed.model.tables import TESTBED
 from twinbed.observations.excluded import Excluded
 from twinbed.statistics.counts import unseen_share
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 OTHER_SETTINGS = "other settings"
 """Why runs are left out: the study as it stands does not ask for them."""
@@ -223,6 +228,42 @@ class Residual:
     value: float
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Residuals(Sequence[Residual]):
+    """Those of a metric by columns, in the order of runs. ``testbed`` is a number, that of one of ``testbeds``."""
+
+    order: NDArray[np.int64]
+    testbed: NDArray[np.intp]
+    block: NDArray[np.int64]
+    value: NDArray[np.float64]
+    testbeds: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    @overload
+    def __getitem__(self, index: int) -> Residual: ...
+    @overload
+    def __getitem__(self, index: slice[int | None, int | None, int | None]) -> Residuals: ...
+    def __getitem__(self, index: int | slice[int | None, int | None, int | None]) -> Residual | Residuals:
+        if isinstance(index, slice):
+            return self._of(index)
+        testbed = self.testbeds[self.testbed[index]]
+        return Residual(int(self.order[index]), testbed, int(self.block[index]), float(self.value[index]))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]  # as of a list
+
+    def of(self, testbed: str) -> Residuals:
+        """Those of one testbed."""
+        return self._of(self.testbed == self.testbeds.index(testbed))
+
+    def _of(self, rows: slice[int | None, int | None, int | None] | NDArray[np.bool_]) -> Residuals:
+        return Residuals(self.order[rows], self.testbed[rows], self.block[rows], self.value[rows], self.testbeds)
+
+
 @dataclass(frozen=True, slots=True)
 class Drift:
     """What order did to one metric on one testbed, apart from its cells. P-values are of each test alone."""
@@ -250,7 +291,7 @@ class Ordering:
     direction: str
     relative: bool
     """Whether residuals are of logarithms, or of the values in their unit."""
-    residuals: tuple[Residual, ...]
+    residuals: Residuals
     drifts: tuple[Drift, ...]
     blocks: int
     p_blocks: float | None

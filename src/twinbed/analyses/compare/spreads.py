@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from statistics import fmean
 
 from twinbed.analyses.compare.result import Comparison, Spread
 from twinbed.model.result import Interval
 from twinbed.statistics.moments import logarithms, variance, varies
 from twinbed.statistics.multiplicity import holm
+from twinbed.statistics.sample import Sample
 from twinbed.statistics.spread import LEAST, brown_forsythe, deviation_ratio_interval, equal_deviations
 
 Values = Sequence[float]
@@ -18,8 +18,10 @@ Values = Sequence[float]
 
 def spread(one: Values, two: Values, confidence: float, *, relative: bool = True) -> Spread:
     """The spreads of two samples of at least two values. Relative is by logarithms, where all values are positive."""
-    relative = relative and min(*one, *two) > 0
-    x, y = (logarithms(values) if relative else list(values) for values in (one, two))
+    samples = [Sample.of(values) for values in (one, two)]
+    relative = relative and min(each.least for each in samples) > 0
+    x, y = (logarithms(each) if relative else each for each in samples)
+    one, two = samples
     return Spread(
         relative=relative,
         ratio=_deviation_ratio(x, y),
@@ -40,8 +42,13 @@ def _deviation_ratio(one: Values, two: Values) -> float | None:
 
 
 def _variation_ratio(one: Values, two: Values) -> float | None:
-    deviations, means = _deviation_ratio(one, two), (fmean(one), fmean(two))
-    return deviations * means[1] / means[0] if deviations is not None and min(*one, *two) >= 0 and all(means) else None
+    samples = Sample.of(one), Sample.of(two)
+    deviations, least, means = (
+        _deviation_ratio(one, two),
+        min(each.least for each in samples),
+        [each.average for each in samples],
+    )
+    return deviations * means[1] / means[0] if deviations is not None and least >= 0 and all(means) else None
 
 
 def _interval(one: Values, two: Values, confidence: float) -> Interval | None:

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 
 from twinbed.contracts.place import MACHINE
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.columns import Records
 from twinbed.model.tables import Tables
+from twinbed.observations.samples import distinct_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +41,11 @@ MATTERS = (
 )
 """Most suspicious first."""
 _COLUMNS = {
-    "facts": ("run", "place", "fact", "value"),
-    "applied": ("run", "subject", "setting", "found"),
-    "fingerprints": ("run", "host", "feature", "text"),
+    "facts": ("place", "fact", "value"),
+    "applied": ("subject", "setting", "found"),
+    "fingerprints": ("host", "feature", "text"),
 }
-"""Of each table: run, host, the thing's name, its value."""
+"""Of each table: host, the thing's name, its value."""
 _NUMBER = re.compile(r"\d+$")
 _ROLES = ("client", "server")
 _UNKNOWN = ("", "null", "None")
@@ -55,9 +57,10 @@ Values = Mapping[str, frozenset[str]]
 def differences(tables: Tables, reference: str, testbeds: Sequence[str]) -> Iterator[Caution]:
     """Each testbed but the reference against it. A thing is left out where either side does not know it, or where the testbeds'
     own settings of it differ: that is then the question."""
-    of_run = {record.id: str(record.settings["testbed"]["name"]) for record in tables.records}
-    known = {matter: _values(tables, matter, of_run) for matter in MATTERS}
-    asked = _asked(tables)
+    records = Records.of(tables.records)
+    said = {name: [*_rows(tables, name, records)] for name in _COLUMNS}
+    known = {matter: _values(said[matter.table], matter) for matter in MATTERS}
+    asked = _asked(records)
     for testbed in testbeds:
         for matter in MATTERS if testbed != reference else ():
             if any(asked[reference, name] != asked[testbed, name] for name in matter.settings):
@@ -71,25 +74,27 @@ def differences(tables: Tables, reference: str, testbeds: Sequence[str]) -> Iter
                 yield Caution(Kind.STACKS_DIFFER, f"{matter.what}{whose}: {text}", testbed)
 
 
-def _values(tables: Tables, matter: _Matter, of_run: Mapping[str, str]) -> Mapping[str, Values]:
+def _rows(tables: Tables, name: str, records: Records) -> Iterable[tuple[str, tuple[str, ...]]]:
+    """(testbed, (host, the thing's name, its value)) of what a table says, each once."""
+    return distinct_rows(tables.table(name), _COLUMNS[name], records, records.testbeds)
+
+
+def _values(rows: Iterable[tuple[str, tuple[str, ...]]], matter: _Matter) -> Mapping[str, Values]:
     """Testbed -> values."""
-    columns = _COLUMNS[matter.table]
-    table = tables.table(matter.table)
     values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for run, place, name, value in zip(*(table[each].to_pylist() for each in columns), strict=True) if table.num_rows else ():
+    for testbed, (place, name, value) in rows:
         role = _NUMBER.sub("", place)
-        if name == matter.name and run in of_run and role != MACHINE and value and value not in _UNKNOWN:
-            values[of_run[run]][role].add(" ".join(_plain(value).split()))
+        if name == matter.name and role != MACHINE and value and value not in _UNKNOWN:
+            values[testbed][role].add(" ".join(_plain(value).split()))
     return {name: {role: frozenset(texts) for role, texts in roles.items()} for name, roles in values.items()}
 
 
-def _asked(tables: Tables) -> Mapping[tuple[str, str], frozenset[str]]:
+def _asked(records: Records) -> Mapping[tuple[str, str], frozenset[str]]:
     """Testbed, setting -> its values, of all ends and runs."""
     asked: dict[tuple[str, str], frozenset[str]] = defaultdict(frozenset)
-    for record in tables.records:
-        settings = record.settings["testbed"]
-        for name, value in _leaves(settings):
-            asked[str(settings["name"]), name] |= {value}
+    for settings in records.settings.distinct():
+        for name, value in _leaves(settings["testbed"]):
+            asked[str(settings["testbed"]["name"]), name] |= {value}
     return asked
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from twinbed.observations.samples import CellRuns, Key, Samples
 from twinbed.statistics.counts import Tally
@@ -24,8 +25,17 @@ def tallies(samples: Samples, key: Key, groups: tuple[CellRuns, CellRuns]) -> tu
 
 
 def _of_work(group: CellRuns, key: Key, events: Key, work: Key) -> Tally | None:
-    counts, done = (dict(zip(group.runs.get(each, ()), group.values.get(each, ()), strict=True)) for each in (events, work))
     runs = group.runs.get(key, ())
-    if not runs or any(run not in counts or not done.get(run) for run in runs):
+    counts, done = _of_runs(group, events, runs), _of_runs(group, work, runs)
+    if not runs or counts is None or done is None or not all(done):
         return None
-    return Tally([counts[run] for run in runs], math.fsum(done[run] for run in runs))
+    return Tally(counts, math.fsum(done))
+
+
+def _of_runs(group: CellRuns, key: Key, runs: Sequence[str]) -> Sequence[float] | None:
+    """The values of these runs; None where one has none."""
+    values, own = group.values.get(key, ()), group.runs.get(key, ())
+    if own == runs:
+        return values
+    of_run = dict(zip(own, values, strict=True))
+    return [of_run[run] for run in runs] if all(run in of_run for run in runs) else None

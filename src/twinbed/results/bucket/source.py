@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from twinbed.model.record import Record
-from twinbed.model.tables import Planned
+from twinbed.model.columns import PlannedRuns, Records
 from twinbed.results.bucket.address import Address
 from twinbed.results.bucket.objects import BucketError, Objects, Stored
 from twinbed.results.bucket.snapshot import Snapshot, latest
-from twinbed.results.catalogue import READ, planned_of, records_of
+from twinbed.results.catalogue import FEW, PLANNED_FEW, READ, planned_of, records_of
 from twinbed.results.source import Catalogue
 
 if TYPE_CHECKING:
@@ -44,20 +44,14 @@ class BucketSource:
         return sorted(name for name in self.snapshot.files if name.startswith("links/"))
 
     def catalogue(self) -> Catalogue:
-        records: list[Record] = []
-        digests: dict[str, str] = {}
-        for content in self._contents([batch.catalogue for batch in self.snapshot.batches]):
-            table = self._table(content, READ)
-            of_batch = self._understood(records_of, table)
-            records.extend(of_batch)
-            digests.update(zip((record.id for record in of_batch), table["digest"].to_pylist(), strict=True))
-        return Catalogue(records, digests, [])
+        table = self._tables([batch.catalogue for batch in self.snapshot.batches], FEW, READ)
+        if table is None:
+            return Catalogue(Records.of([]), dict, [])
+        return Catalogue(self._understood(records_of, table), partial(_digests, table), [])
 
-    def planned(self) -> Sequence[Planned] | None:
-        if self.snapshot.planned is None:
-            return None
-        (content,) = self._contents([self.snapshot.planned])
-        return self._understood(planned_of, self._table(content))
+    def planned(self) -> PlannedRuns | None:
+        table = self._tables([self.snapshot.planned] if self.snapshot.planned else [], PLANNED_FEW)
+        return None if table is None else self._understood(planned_of, table)
 
     def tables(self) -> Sequence[str]:
         return sorted({name for batch in self.snapshot.batches for name in batch.tables})
@@ -74,13 +68,16 @@ class BucketSource:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             return list(pool.map(self._objects.checked, stored))
 
-    def _table(self, content: memoryview, columns: Sequence[str] | None = None) -> pa.Table:
+    def _tables(self, stored: Sequence[Stored], few: Sequence[str], columns: Sequence[str] | None = None) -> pa.Table | None:
+        """One below the other, the columns ``few`` as dictionaries; None without any."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         try:
-            return pq.ParquetFile(pa.BufferReader(content)).read(columns=columns)
-        except (OSError, pa.ArrowException) as error:
+            files = (pq.ParquetFile(pa.BufferReader(each), read_dictionary=few) for each in self._contents(stored))
+            tables = [file.read(columns=columns) for file in files]
+            return pa.concat_tables(tables) if tables else None
+        except (OSError, KeyError, pa.ArrowException) as error:
             raise self._strange(error) from error
 
     def _understood(self, read: Callable[[pa.Table], T], table: pa.Table) -> T:
@@ -94,3 +91,7 @@ class BucketSource:
             f"{self._objects.address}: snapshot {self.snapshot.number} is nothing that this twinbed reads: {error!r:.200}",
             advice="read it with the twinbed that published it, or publish again to another prefix",
         )
+
+
+def _digests(table: pa.Table) -> Mapping[str, str]:
+    return dict(zip(table["run"].to_pylist(), table["digest"].to_pylist(), strict=True))
