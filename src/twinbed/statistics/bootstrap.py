@@ -2,9 +2,9 @@
 
 The interval has bias-corrected and accelerated percentiles (Efron 1987, J. Am. Stat. Assoc. 82:171) of RESAMPLES resamples of
 each sample, of large ones fewer, by scipy. The ratio is of geometric means where all values are positive, else of arithmetic
-means.  The result is deterministic: the seed is fixed and samples are sorted first, so neither the order of replicates nor which sample is the
-reference changes anything. Limit: samples of fewer than LEAST values get no interval, since resampling cannot show tails that
-were not drawn.
+means.  The result is deterministic: the seed is fixed and samples are sorted first, so neither the order of replicates nor
+which sample is the reference changes anything. Limit: samples of fewer than LEAST values get no interval, since resampling
+cannot show tails that were not drawn.
 """
 
 from __future__ import annotations
