@@ -1,10 +1,10 @@
 """BCa bootstrap interval of a ratio of means, for samples whose logarithms are too far from normal for Student's t.
 
 The interval has bias-corrected and accelerated percentiles (Efron 1987, J. Am. Stat. Assoc. 82:171) of RESAMPLES resamples of
-each sample, by scipy. The ratio is of geometric means where all values are positive, else of arithmetic means.  The result is
-deterministic: the seed is fixed and samples are sorted first, so neither the order of replicates nor which sample is the
-reference changes anything. Limit: samples of fewer than LEAST values get no interval, since resampling cannot show tails that
-were not drawn.
+each sample, of large ones fewer, by scipy. The ratio is of geometric means where all values are positive, else of arithmetic
+means.  The result is deterministic: the seed is fixed and samples are sorted first, so neither the order of replicates nor
+which sample is the reference changes anything. Limit: samples of fewer than LEAST values get no interval, since resampling
+cannot show tails that were not drawn.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ Floats = NDArray[np.float64]
 
 LEAST = 10
 RESAMPLES = 9999
+LEAST_RESAMPLES = 999
+DRAWN = 2**24
+"""Values that are drawn of a sample, at most, but for LEAST_RESAMPLES: of more than 1,677 values there are fewer resamples."""
 SKEWED = 0.001
 """Significance of Shapiro and Wilk's test, small because every cell is tested."""
 
@@ -68,6 +71,7 @@ def _interval(one: Sequence[float], two: Sequence[float], level: float, seed: in
 
     positive = min(one) > 0 and min(two) > 0
     x, y = (np.log(sample) if positive else np.asarray(sample, dtype=float) for sample in (one, two))
+    resamples = min(RESAMPLES, max(LEAST_RESAMPLES, DRAWN // max(len(x), len(y))))
 
     def statistic(x: Floats, y: Floats, axis: int = -1) -> Floats:
         one, two = np.mean(x, axis), np.mean(y, axis)
@@ -81,7 +85,8 @@ def _interval(one: Sequence[float], two: Sequence[float], level: float, seed: in
             method="BCa",
             paired=paired,
             vectorized=True,
-            n_resamples=RESAMPLES,
+            n_resamples=resamples,
+            batch=resamples,  # of the jackknife, whose samples without one value are as many as there are values
             confidence_level=level,
             rng=np.random.default_rng(seed),
         ).confidence_interval
