@@ -24,7 +24,7 @@ from twinbed.executor.program import program
 from twinbed.fleet.words import Asked, File, LeftOut, Made, Offered, Ordered, Wanted
 from twinbed.hosts.cache import cache_root
 from twinbed.hosts.resources import allow_descriptors
-from twinbed.image import build, find, probe_path
+from twinbed.image import Image, build, find, probe_path
 from twinbed.lab import needs, preflight, resources
 from twinbed.lab.event import Event, PhaseBegan
 from twinbed.lab.study import make
@@ -34,6 +34,8 @@ from twinbed.results.folder import Folder
 from twinbed.study.run import Run
 
 FORGOTTEN_S = 7 * 86400.0
+_images: dict[str, Image] = {}
+"""Results -> the image that their runs are made with."""
 _stopping: set[str] = set()
 """Results whose run in flight is given up at the end of its phase."""
 
@@ -50,6 +52,7 @@ def name() -> str:
 def prepare(asked: Asked) -> Offered:
     """Tries all that the study needs. Raises LeftOut."""
     _stopping.discard(asked.results)
+    _images.pop(asked.results, None)
     if (here := program()) != asked.program:
         raise LeftOut(f"it has {here}, the controller {asked.program}: install the same twinbed on all")
     for run in asked.cells:
@@ -112,7 +115,7 @@ def _make(ordered: Ordered) -> Made:
     with _alone(), spool.locked():
         if spool.status(run.id) is None:
             driver = registry.PLUGINS.drivers[run.testbed.kind]
-            image = NO_IMAGE if driver.in_process else find()
+            image = NO_IMAGE if driver.in_process else _image(ordered.results)
             if image is None:
                 raise LeftOut("its image is gone")
 
@@ -126,6 +129,13 @@ def _make(ordered: Ordered) -> Made:
             except _Stopped:
                 raise LeftOut("the controller gave it up") from None
         return _made(spool, run.id, run.cell)
+
+
+def _image(results: str) -> Image | None:
+    """Held against its digest once for all runs of a study, as on one machine."""
+    if results not in _images and (found := find()) is not None:
+        _images[results] = found
+    return _images.get(results)
 
 
 def _made(spool: Folder, run: str, cell: str) -> Made:
@@ -177,6 +187,7 @@ def give_up(results: str) -> None:
 
 def over(results: str) -> None:
     """The study is over: nothing of it stays here."""
+    _images.pop(results, None)
     shutil.rmtree(_spool(results).path, ignore_errors=True)
 
 
