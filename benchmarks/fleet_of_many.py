@@ -104,7 +104,7 @@ def measure(machines: int, runs: int, seconds: float) -> None:
 
 
 def _watch(scheduler: psutil.Process, controller: psutil.Process, results: Path, machines: int) -> None:
-    """From the first run that ended until all have."""
+    """From when all machines have joined to the end of the command, whose comparison is the controller's too."""
     begin = time.monotonic()
     while _count(results, "joined") < machines and controller.is_running() and controller.status() != psutil.STATUS_ZOMBIE:
         time.sleep(0.5)

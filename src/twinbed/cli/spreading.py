@@ -8,7 +8,8 @@ from twinbed import registry
 from twinbed.design.time import expense
 from twinbed.executor.cluster import cluster
 from twinbed.executor.program import program
-from twinbed.fleet.controller import Looks, carry_out
+from twinbed.fleet.controller import carry_out
+from twinbed.fleet.progress import Looks
 from twinbed.fleet.words import Asked
 from twinbed.lab import needs
 from twinbed.lab.event import Listener

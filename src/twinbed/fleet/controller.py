@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Never, Protocol, TypeVar
+from typing import TYPE_CHECKING, Never, TypeVar
 
 from twinbed import registry
 from twinbed.contracts import exit_codes as codes
@@ -25,6 +25,7 @@ from twinbed.executor.protocol import NoExecutor
 from twinbed.fleet import member
 from twinbed.fleet.blocks import Block, Blocks
 from twinbed.fleet.peers import Peers
+from twinbed.fleet.progress import Looks, Progress
 from twinbed.fleet.words import Asked, Made, Offered, Ordered, Piece, Wanted
 from twinbed.hosts.error import HostError
 from twinbed.hosts.files import create, plain_name
@@ -131,7 +132,7 @@ def carry_out(
     to_do = due(wanted, states, retry_failed)
     listener(StudyBegan(len(wanted), len(wanted) - len(to_do)))
     blocks = Blocks.of(wanted, folder, states, retry_failed)
-    progress = _Progress(blocks, study.replicates, looks, lambda reach: write_study(folder, study, _before(runs, reach)))
+    progress = Progress(blocks, study.replicates, looks, lambda reach: write_study(folder, study, _before(runs, reach)))
     progress.go_on()
     made = 0
     if not progress.ended:
@@ -154,51 +155,10 @@ def _before(runs: Sequence[Run], block: int) -> list[Run]:
     return [run for run in runs if run.block < block]
 
 
-class Looks(Protocol):
-    """Of a study that ends as soon as it is decided."""
-
-    def goes_on(self, block: int) -> bool:
-        """Whether another block is needed after this one; takes the look that is due."""
-        ...
-
-    def next_look(self, blocks: int) -> int:
-        """With how many blocks the next look is taken, where there are so many."""
-        ...
-
-
-@dataclass(slots=True)
-class _Progress:
-    """How far a study has come, block by block, and how far it may go: ``reach`` blocks."""
-
-    blocks: Blocks
-    count: int
-    looks: Looks | None
-    on_reach: Callable[[int], None]
-    done: int = 0
-    reach: int = 0
-    decided: bool = False
-
-    @property
-    def ended(self) -> bool:
-        return self.decided or not self.blocks.left
-
-    def go_on(self) -> None:
-        """After a block was made: looks are taken in the order of blocks."""
-        while self.done < self.count and self.done not in self.blocks.left:
-            self.done += 1
-            if self.looks and not self.looks.goes_on(self.done - 1):
-                self.decided, self.reach = True, self.done
-                return
-        reach = min(self.looks.next_look(self.done), self.count) if self.looks else self.count
-        if reach > self.reach:
-            self.reach = reach
-            self.on_reach(reach)
-
-
 @dataclass(slots=True)
 class _Loop:
     cluster: Cluster
-    progress: _Progress
+    progress: Progress
     folder: Folder
     notes: _Notes
     peers: Peers
