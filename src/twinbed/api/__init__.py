@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from twinbed.api import rows
 from twinbed.api.result import Result
 from twinbed.model.error import TwinbedError
+from twinbed.model.near import instead
 from twinbed.model.run import Status
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class Results:
     def table(self, name: str) -> pa.Table:
         """One table, with the columns ``testbed`` and the factors after ``run``. Raises TwinbedError where there is none."""
         if name not in self.tables():
-            raise TwinbedError(f"{self._shown} has no table {name}", advice=f"there are: {', '.join(self.tables())}")
+            raise TwinbedError(f"{self._shown} has no table {name}", advice=instead(name, self.tables()))
         return self._with_levels(self._store.table(name))
 
     def runs(self) -> pa.Table:
@@ -186,7 +187,7 @@ class Results:
 
         known = registry.analysis_names()
         if name not in known:
-            raise TwinbedError(f"there is no analysis {name!r}", advice=f"there are: {', '.join(known)}")
+            raise TwinbedError(f"there is no analysis {name!r}", advice=instead(name, known))
         store, analysis = self._store, registry.analysis(name)
         if "reference" in analysis.params.model_fields:
             settings["reference"] = reference

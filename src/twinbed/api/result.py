@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from twinbed.api import rows
 from twinbed.api.figures import Figures
 from twinbed.model.error import TwinbedError
+from twinbed.model.near import instead
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +52,7 @@ class Result:
         """The rows of a table, the first by default. Raises TwinbedError where there is none of that name."""
         name = table if table is not None else next(iter(self._tables), "")
         if name not in self._tables:
-            raise TwinbedError(f"{self.name} has no table {name!r}", advice=f"there are: {', '.join(self._tables)}")
+            raise TwinbedError(f"{self.name} has no table {name!r}", advice=instead(name, self._tables))
         return self._tables[name]
 
     def to_pandas(self, table: str | None = None) -> pd.DataFrame:

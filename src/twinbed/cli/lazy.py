@@ -1,5 +1,5 @@
 """Groups of commands whose modules are imported only when they are used, so that ``--help`` is quick. Each gets
-its --json and --on here, and those of analyses their --html.
+its --json, --on, -q and -v here, and those of analyses their --html.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import click
 from twinbed.analyses import ANALYSES
 from twinbed.cli.envelope import with_json
 from twinbed.cli.on import with_on
+from twinbed.cli.volume import with_volume
 from twinbed.observations.pages import with_page
 
 
@@ -50,7 +51,7 @@ class LazyGroup(click.Group):
         if not isinstance(command, click.Command):
             raise TypeError(f"{lazy.module}.{lazy.attribute} is not a command")
         command = with_on(with_page(command) if lazy.has_page else command, cmd_name)
-        return with_json(command, cmd_name)
+        return with_volume(with_json(command, cmd_name), cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from twinbed.executor.program import Program, program
 from twinbed.executor.protocol import NoExecutor, WorkerLost
+from twinbed.model.near import instead
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -81,7 +82,7 @@ def _described(file: Path) -> Iterator[object]:
             f"{file} describes no cluster: {error!r:.300}", advice="cluster: {kind: slurm, workers: 10, cores: 1, memory: 4GB}"
         ) from None
     if kind not in _KINDS:
-        raise NoExecutor(f"{file}: no kind of cluster is called {kind!r}", advice=f"there are: {', '.join(sorted(_KINDS))}")
+        raise NoExecutor(f"{file}: no kind of cluster is called {kind!r}", advice=instead(kind, sorted(_KINDS)))
     module, name = _KINDS[kind]
     try:
         made = getattr(importlib.import_module(module), name)(**settings)

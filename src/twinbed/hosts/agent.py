@@ -5,8 +5,10 @@ Programs are argument lists.  Times are seconds; limits are given by the caller 
 
 from __future__ import annotations
 
+import logging
 import re
 import secrets
+import shlex
 import shutil
 import signal as signals
 import socket
@@ -25,6 +27,7 @@ from twinbed.model.json import Document, document, documents, integer, number, t
 from twinbed.model.usage import Usage
 
 PROBE = "twinbed-probe"
+_LOG = logging.getLogger(__name__)
 _CHUNK_BYTES = 256 * 1024
 MOST_OUTPUT_BYTES = 256 * 1024 * 1024
 """What a program may say, and a file may hold, that is kept in memory: a host is not trusted to end."""
@@ -256,6 +259,7 @@ class AgentHost:
     ) -> Exit:
         """Run a program to its end. Raises ProgramFailed unless it ends with code 0 or ``check`` is false."""
         done = self.start(argv, stdin=stdin, cpus=cpus, env=env, cwd=cwd).wait(limit_s)
+        _LOG.info("%s: ran %s: %s", self.name, shlex.join(argv), done.why)
         if check and done.code != 0:
             raise ProgramFailed(self.name, argv, done.why, done.stderr or done.stdout)
         return done

@@ -5,7 +5,9 @@ Units: seconds.  Everything that runs inside a lab goes through ``agent``.
 
 from __future__ import annotations
 
+import logging
 import os
+import shlex
 import socket
 import subprocess
 import time
@@ -15,6 +17,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from twinbed.model.error import TwinbedError
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,7 @@ def run(
             if stream:
                 stream.close()
     completed = Completed(tuple(argv), done.returncode, done.stdout or b"", done.stderr or b"", time.monotonic() - started)
+    _LOG.info("ran %s: exit code %d after %.2f s", shlex.join(map(str, argv)), completed.code, completed.seconds)
     if check and done.returncode != 0:
         output = completed.stderr or (log.read_bytes() if log else completed.stdout)
         raise ProcessFailed(argv, f"exit code {done.returncode}", output, done.returncode)
@@ -97,6 +102,7 @@ def run(
 
 def start(argv: Sequence[str], *, keep_open: Sequence[int] = (), log: Path | None = None) -> subprocess.Popen[bytes]:
     """Start a program that stays; ``keep_open`` are file descriptors that it inherits."""
+    _LOG.info("start %s", shlex.join(map(str, argv)))
     with (log or Path(os.devnull)).open("ab") as err:
         try:
             return subprocess.Popen(

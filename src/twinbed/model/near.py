@@ -36,3 +36,18 @@ def did_you_mean(near: Near) -> str:
         return ""
     *others, last = map(repr, near)
     return f"did you mean {' or '.join([', '.join(others), last] if others else [last])}?"
+
+
+LISTED = 20
+"""Names that a message lists."""
+
+
+def instead(name: str, names: Iterable[str], also: Mapping[str, Sequence[str]] | None = None) -> str:
+    """What to give in place of a name that there is not: what is likely meant, then what there is, ``LISTED`` names at most."""
+    known = list(dict.fromkeys(names))
+    near = did_you_mean(nearest(name, known, also))
+    if near and len(known) > LISTED:
+        return near
+    rest = len(known) - LISTED
+    listed = ", ".join(known[:LISTED]) + (f" and {rest} more" if rest > 0 else "")
+    return f"{near} there are: {listed or 'none'}".lstrip()

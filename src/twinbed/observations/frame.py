@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from twinbed.metrics.metric import Layer, Scale
 from twinbed.model.caution import Caution, Kind, counted
 from twinbed.model.error import TwinbedError
+from twinbed.model.near import instead
 from twinbed.model.record import Record
 from twinbed.model.result import Pairing
 from twinbed.model.run import Level, Status, level_text
@@ -94,9 +95,7 @@ class Frame:
         try:
             return self.columns[name]
         except KeyError:
-            raise TwinbedError(
-                f"{self.source} has no column {name!r}", advice=f"there are: {', '.join(self.columns) or 'none'}"
-            ) from None
+            raise TwinbedError(f"{self.source} has no column {name!r}", advice=instead(name, self.columns)) from None
 
     def only(self, name: str, levels: Sequence[str]) -> Frame:
         """The rows whose level of a column is one of ``levels``, as texts, which are in this order then. Raises TwinbedError
@@ -107,7 +106,7 @@ class Frame:
         texts = [level_text(level) for level in column.levels]
         for level in levels:
             if level not in texts:
-                raise TwinbedError(f"{name} has no level {level!r}", advice=f"there are: {', '.join(texts)}")
+                raise TwinbedError(f"{name} has no level {level!r}", advice=instead(level, texts))
         order = [texts.index(level) for level in dict.fromkeys(levels)]
         codes = np.full(len(texts), -1, dtype=np.intp)
         codes[order] = np.arange(len(order))
@@ -307,8 +306,8 @@ def _metric(
         response = headlines[0].metric
     of_name = [kind for kind in kinds if kind.metric == response]
     if not of_name:
-        there = ", ".join(sorted({kind.metric for kind in kinds}))
-        raise TwinbedError(f"{tables.shown} has no metric {response!r}", advice=f"there are: {there}")
+        known = sorted({kind.metric for kind in kinds})
+        raise TwinbedError(f"{tables.shown} has no metric {response!r}", advice=instead(response, known))
     places = [
         kind for kind in of_name if (host is None or kind.host == host) and (direction is None or kind.direction == direction)
     ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from twinbed.model.columns import PlannedRuns, Records, planned_testbeds
 from twinbed.model.error import TwinbedError
+from twinbed.model.near import instead
 from twinbed.model.record import Record, Settings
 from twinbed.model.run import Level, level_text
 from twinbed.model.tables import TESTBED, Outline, Planned, Tables
@@ -102,11 +103,11 @@ def held_against(tables: Tables, by: str, reference: str | None = None) -> Table
         return tables if reference is None else _referring(tables, reference)
     factors = varied(tables)
     if by not in factors:
-        there = ", ".join([TESTBED, *factors])
-        raise TwinbedError(f"{tables.shown} has no factor {by!r} of two levels or more", advice=f"there are: {there}")
+        there = instead(by, [TESTBED, *factors])
+        raise TwinbedError(f"{tables.shown} has no factor {by!r} of two levels or more", advice=there)
     texts = [level_text(level) for level in factors[by]]
     if reference is not None and reference not in texts:
-        raise TwinbedError(f"{by} has no level {reference!r}", advice=f"there are: {', '.join(texts)}")
+        raise TwinbedError(f"{by} has no level {reference!r}", advice=instead(reference, texts))
     return _in_place_of_testbeds(tables, by, texts, reference or texts[0])
 
 

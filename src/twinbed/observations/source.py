@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, SupportsFloat, TypeVar
 from twinbed.contracts.analysis import Inputs
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
+from twinbed.model.near import instead
 from twinbed.observations.frame import Column, Frame, arranged, of_tables
 from twinbed.statistics.resolution import step
 
@@ -66,7 +67,7 @@ def _of_file(source: Path, table: pa.Table, response: str | None, columns: Seque
     names = [name for name in table.column_names if name != response] if columns is None else list(dict.fromkeys(columns))
     for name in (response, *names):
         if name not in table.column_names:
-            raise TwinbedError(f"{source} has no column {name!r}", advice=f"there are: {there}")
+            raise TwinbedError(f"{source} has no column {name!r}", advice=instead(name, table.column_names))
         if table.column_names.count(name) > 1:
             raise TwinbedError(f"{source} has several columns {name!r}", advice="give each its own name")
     if response in names:

@@ -23,6 +23,7 @@ from statistics import fmean
 
 from twinbed.model.columns import Column, Records
 from twinbed.model.error import TwinbedError
+from twinbed.model.near import instead
 from twinbed.model.record import Record
 from twinbed.model.result import Pairing
 from twinbed.model.run import level_text
@@ -155,7 +156,7 @@ def units(tables: Tables, sessions: str | None) -> Units:
         if sessions not in factors:
             raise TwinbedError(
                 f"no run has a factor {sessions!r} that says its session",
-                advice=f"there are: {', '.join(factors) or 'none'}; {TIME} takes pauses between runs",
+                advice=f"{instead(sessions, factors)}; {TIME} takes pauses between runs",
             )
         named = records.levels.coded().renamed(lambda levels: level_text(levels.get(sessions, "")))
         return Units(_by_run(records, named), sessions=True)

@@ -16,7 +16,7 @@ from functools import cache
 from importlib import resources
 
 from twinbed.model.error import TwinbedError
-from twinbed.model.near import did_you_mean, nearest
+from twinbed.model.near import instead
 from twinbed.published import rounding
 from twinbed.published.rounding import Range
 
@@ -188,8 +188,7 @@ class Library:
         source, _, number = wanted.partition("-")
         table = known.get(wanted) or known.get(f"{source}-{ROMAN.get(number, number)}")
         if table is None:
-            hint = did_you_mean(nearest(name, self.tables))
-            raise TwinbedError(f"no printed table {name!r}", advice=f"{hint} there are: {', '.join(self.tables)}".lstrip())
+            raise TwinbedError(f"no printed table {name!r}", advice=instead(name, self.tables))
         return self.tables[table]
 
     def select(self, text: str) -> list[Cell]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import stat
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import IO
 
 from twinbed.model.error import TwinbedError
+
+_LOG = logging.getLogger(__name__)
 
 STANDARD = "-"
 """Standard input or output, by its usual name."""
@@ -25,6 +28,7 @@ def opened(output: Path | None) -> Iterator[IO[bytes]]:
     try:
         with output.open("wb") as file:
             yield file
+        _LOG.info("wrote %s", output)
     except OSError as error:
         raise TwinbedError(f"{output} cannot be written: {error.strerror}") from error
 
@@ -32,6 +36,7 @@ def opened(output: Path | None) -> Iterator[IO[bytes]]:
 def write(text: str, file: Path) -> None:
     """Writes a text under a temporary name and renames it. A device, such as /dev/null, or a pipe stays and gets the text; a
     link is replaced, unless it is one of /dev's own, such as /dev/stdout."""
+    _LOG.info("write %s", file)
     if _takes_text(file):
         file.write_text(text, encoding="utf-8")
         return

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +31,8 @@ from twinbed.results.source import FolderSource, Source, without
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_LOG = logging.getLogger(__name__)
 
 
 FLEET = "fleet.json"
@@ -123,7 +126,7 @@ class Store:
 
         try:
             parts = [pq.ParquetFile(file).read(columns=columns) for file in self.source.parts(name)]
-            return pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({})
+            whole = pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({})
         except (OSError, pa.ArrowException) as error:
             raise StoreError(
                 f"the table {name} of {self.shown} cannot be read: {self.named(error)}",
@@ -131,6 +134,8 @@ class Store:
                     self.path, self.shown, f"tables are derived: delete {self.path / 'tables'} and run the command again"
                 ),
             ) from error
+        _LOG.info("read the table %s of %s: %s rows", name, self.shown, f"{whole.num_rows:,}")
+        return whole
 
     def named(self, error: Exception) -> str:
         """What an error says, files named from the folder on."""

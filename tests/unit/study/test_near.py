@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from twinbed import registry
-from twinbed.model.near import did_you_mean, nearest
+from twinbed.model.near import did_you_mean, instead, nearest
 from twinbed.model.units import QuantityError, parse_duration, parse_rate, parse_size
 from twinbed.study.loading import load
 from twinbed.study.problem import StudyError
@@ -102,3 +102,15 @@ def test_three_are_proposed_at_most_and_none_that_is_far() -> None:
     assert nearest("zebra", ["rate", "delay"]) == ()
     assert did_you_mean(("a", "b", "c")) == "did you mean 'a', 'b' or 'c'?"
     assert nearest("rps", ["requests", "requests_per_second"], {"requests_per_second": ("rps",)}) == ("requests_per_second",)
+
+
+def test_a_few_names_are_all_listed_after_what_was_meant() -> None:
+    assert instead("receiver", ["loss", "receivers"]) == "did you mean 'receivers'? there are: loss, receivers"
+    assert instead("x", ["loss", "receivers"]) == "there are: loss, receivers"
+    assert instead("x", []) == "there are: none"
+
+
+def test_of_many_names_what_was_meant_is_enough() -> None:
+    many = [f"metric_{number}" for number in range(100)] + ["requests_per_second"]
+    assert instead("request_per_second", many) == "did you mean 'requests_per_second'?"
+    assert instead("zzz", many) == f"there are: {', '.join(many[:20])} and 81 more"

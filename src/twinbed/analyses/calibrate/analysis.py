@@ -19,6 +19,7 @@ from twinbed.analyses.calibrate.trust import DISQUALIFYING, objections, passport
 from twinbed.contracts.analysis import Analysis, Row, Section
 from twinbed.model.caution import Kind
 from twinbed.model.error import TwinbedError
+from twinbed.model.near import instead
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables
 from twinbed.observations.frame import Frame, headline_places, of_tables
@@ -107,7 +108,7 @@ def _testbeds(source: Tables, params: CalibrateParams) -> tuple[str, str]:
         raise TwinbedError("from which testbed to which?", advice=f"--from A --to B; there are: {', '.join(names)}")
     for name in (cheap, dear):
         if name not in names:
-            raise TwinbedError(f"there is no testbed {name!r}", advice=f"there are: {', '.join(names)}")
+            raise TwinbedError(f"there is no testbed {name!r}", advice=instead(name, names))
     if cheap == dear:
         raise TwinbedError(f"{dear} cannot be calibrated to itself", advice=f"there are: {', '.join(names)}")
     return cheap, dear
@@ -142,7 +143,7 @@ def _drawn(
     """The input whose levels on the dear testbed were drawn at random, and these: what the study says, or the user."""
     if declared is not None:
         if declared not in inputs:
-            raise TwinbedError(f"{declared} is no number that varies", advice=f"there are: {', '.join(inputs)}")
+            raise TwinbedError(f"{declared} is no number that varies", advice=instead(declared, inputs))
         return declared, list(dict.fromkeys(levels[declared]))
     known = source.outline.data.get("drawn", {}).get(dear, {})
     own = [(len(known[name]), name) for name in inputs if name in known]

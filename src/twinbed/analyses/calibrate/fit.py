@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from twinbed.analyses.calibrate.data import CLIENTS, Input, Runs, inputs_of
 from twinbed.model.error import TwinbedError
+from twinbed.model.near import instead
 from twinbed.model.run import Level, level_text
 from twinbed.statistics.calibration.calibration import Calibration, Predicted, UncalibratedError, calibrate
 from twinbed.statistics.calibration.cells import Cells, cells
@@ -99,7 +100,7 @@ def _group(inputs: Sequence[Input], dear: Cells, by: str | None) -> int:
     names = [each.name for each in inputs]
     if by is not None:
         if by not in names:
-            raise TwinbedError(f"{by} is no number that varies", advice=f"there are: {', '.join(names)}")
+            raise TwinbedError(f"{by} is no number that varies", advice=instead(by, names))
         return names.index(by)
     return int(np.argmax([len(np.unique(np.round(dear.inputs[:, column], 9))) for column in range(len(names))]))
 

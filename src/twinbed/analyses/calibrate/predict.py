@@ -13,6 +13,7 @@ import click
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.analysis import Inputs, Row
 from twinbed.model.error import TwinbedError
+from twinbed.model.near import instead
 from twinbed.model.run import Level, level_text
 from twinbed.observations.options import OF_ROWS, table_text, write_rows
 
@@ -110,12 +111,12 @@ def _of(found: Calibrations, response: str | None, asked: Mapping[str, Level]) -
     if each is None:
         names = list(dict.fromkeys(one.response for one in found.each))
         if response is not None and response not in names:
-            raise TwinbedError(f"{response} is not calibrated", advice=f"there are: {', '.join(names)}")
+            raise TwinbedError(f"{response} is not calibrated", advice=instead(response, names))
         raise TwinbedError("it was not calibrated there", advice=_example(found))
     known = {one.name for one in each.fitted.inputs} | each.fitted.levels.keys()
     for name in asked:
         if name not in known:
-            raise TwinbedError(f"{name} is no factor of the calibration", advice=f"there are: {', '.join(sorted(known))}")
+            raise TwinbedError(f"{name} is no factor of the calibration", advice=instead(name, sorted(known)))
     return each
 
 
@@ -128,7 +129,7 @@ def _new(
     tables = inputs.tables(results)
     if testbed not in tables.outline.testbeds:
         raise TwinbedError(
-            f"{results} has no testbed {testbed!r}", advice=f"--testbed; there are: {', '.join(tables.outline.testbeds)}"
+            f"{results} has no testbed {testbed!r}", advice=f"--testbed; {instead(testbed, tables.outline.testbeds)}"
         )
     if other := list(differences(found.passports[found.cheap], passport(tables, testbed))):
         raise TwinbedError(

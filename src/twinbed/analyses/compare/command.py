@@ -10,6 +10,7 @@ import click
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.analysis import Inputs
 from twinbed.model.caution import OF_RUNS
+from twinbed.model.near import instead
 from twinbed.observations.pages import write_page
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def chosen(result: Comparisons, metrics: tuple[str, ...], everything: bool) -> l
     known = sorted({each.metric for each in result.comparisons})
     for metric in metrics:
         if metric not in known:
-            raise TwinbedError(f"there is no metric {metric!r} to compare", advice=f"there are: {', '.join(known) or 'none'}")
+            raise TwinbedError(f"there is no metric {metric!r} to compare", advice=instead(metric, known))
     if metrics:
         return [each for each in result.comparisons if each.metric in metrics]
     return [each for each in result.comparisons if everything or each.headline]

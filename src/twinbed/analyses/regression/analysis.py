@@ -22,7 +22,7 @@ from twinbed.analyses.regression.points import points
 from twinbed.analyses.regression.result import Column, Inflation, Model, Regression, tables
 from twinbed.contracts.analysis import Analysis, Row, Section
 from twinbed.model.error import TwinbedError
-from twinbed.model.near import did_you_mean, nearest
+from twinbed.model.near import did_you_mean, instead, nearest
 from twinbed.model.tables import Tables
 from twinbed.model.units import QuantityError, parse_size
 from twinbed.observations.frame import Frame, of_tables
@@ -117,7 +117,7 @@ def _check_bases(params: RegressionParams, formulas: Sequence[Formula]) -> None:
     used = {name for formula in formulas for name in columns_of(formula)}
     for name in params.bases:
         if name not in used:
-            raise TwinbedError(f"--base: {name} is in no formula", advice=f"there are {', '.join(sorted(used))}")
+            raise TwinbedError(f"--base: {name} is in no formula", advice=instead(name, sorted(used)))
 
 
 def _check_effects(params: RegressionParams, formulas: Sequence[Formula], models: Sequence[Model]) -> None:

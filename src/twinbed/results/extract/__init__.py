@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import logging
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +31,8 @@ from twinbed.results.store import Store, StoreError
 if TYPE_CHECKING:
     from twinbed.model.record import Record
     from twinbed.results.extract.parts import Part
+
+_LOG = logging.getLogger(__name__)
 
 BATCH_RUNS = range(100, 2001)
 """Fewer than the first are not worth a worker of their own; more than the last are much to lose, and to hold."""
@@ -85,6 +88,7 @@ def extract(
     ``results`` at the same path.  Raises StoreError where ``results`` is not a results folder.
     """
     store = Store.open(results, shown)
+    _LOG.info("opened %s: %s runs", store.shown, f"{len(store.records):,}")
     if store.frozen:
         return store
     tables = results / "tables"
@@ -117,6 +121,7 @@ def _update(
     # A single one is read where it is: no worker need be started for it.
     parts = executor.map(_read, batches) if len(batches) > 1 else map(_read, batches)
     done = 0
+    _LOG.info("read the artifacts of %s runs", f"{len(todo):,}")
     for batch, part in zip(batches, parts, strict=True):
         write_part(tables, part)
         done += len(batch.jobs)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import Document
+from twinbed.model.near import instead
 from twinbed.model.record import Record, Settings
 from twinbed.model.tables import TESTBED, Planned
 from twinbed.results.merge.levels import UnifiedLevels
@@ -36,7 +37,7 @@ def plan(of: Sequence[Source], name: str, reference: str | None, command: str) -
     first = of[0].store.outline
     chosen = reference or of[0].testbeds.get(first.reference or "", testbeds[0])
     if chosen not in testbeds:
-        raise TwinbedError(f"there is no testbed {chosen!r} to be the reference", advice=f"there are: {', '.join(testbeds)}")
+        raise TwinbedError(f"there is no testbed {chosen!r} to be the reference", advice=instead(chosen, testbeds))
     levels = UnifiedLevels(of)
     runs = [(source, record.id, _moved(source, record, levels)) for source in of for record in source.store.records]
     made = {source.name: {record.id for record in source.store.records} for source in of}

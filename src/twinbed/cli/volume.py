@@ -1,0 +1,76 @@
+"""`-q` and `-v` of every command that has none of its own: how much it says of its work."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from twinbed.cli.envelope import WITHOUT
+
+_QUIET, _VERBOSE = "_quiet", "_verbose"
+_LOGGER = logging.getLogger("twinbed")
+
+
+def with_volume(command: click.Command, name: str) -> click.Command:
+    """The command, with -q and -v added to it, or to those of a group. What only prints prose has neither."""
+    if isinstance(command, click.Group):
+        for member in command.commands.values():
+            with_volume(member, str(member.name))
+        return command
+    taken = {option for each in command.params for option in each.opts}
+    if name in WITHOUT or _QUIET in {each.name for each in command.params}:
+        return command
+    if "-q" not in taken:
+        text = "Print nothing: the exit code and files tell. Errors, and --json, are printed."
+        command.params.append(click.Option(["-q", "--quiet", _QUIET], is_flag=True, help=text))
+    if "-v" not in taken:
+        text = "Say on standard error what is read, started and written, and how long it takes."
+        command.params.append(click.Option(["-v", "--verbose", _VERBOSE], is_flag=True, help=text))
+    run = command.callback
+    assert run is not None
+
+    @functools.wraps(run)
+    def at_volume(*arguments: object, **given: object) -> object:
+        quiet, verbose = bool(given.pop(_QUIET, False)), bool(given.pop(_VERBOSE, False))
+        with _nothing_printed() if quiet and not given.get("as_json") else contextlib.nullcontext(), _told(verbose):
+            return run(*arguments, **given)
+
+    command.callback = at_volume
+    return command
+
+
+@contextlib.contextmanager
+def _nothing_printed() -> Iterator[None]:
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, contextlib.redirect_stdout(nowhere):
+        yield
+
+
+@contextlib.contextmanager
+def _told(verbose: bool) -> Iterator[None]:
+    """What twinbed's modules log, a line each, with the seconds since the program began."""
+    if not verbose:
+        yield
+        return
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Lines())
+    level = _LOGGER.level
+    _LOGGER.addHandler(handler)
+    _LOGGER.setLevel(logging.INFO)
+    try:
+        yield
+        _LOGGER.info("done")
+    finally:
+        _LOGGER.removeHandler(handler)
+        _LOGGER.setLevel(level)
+
+
+class _Lines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return f"{record.relativeCreated / 1e3:7.2f} s  {record.getMessage()}"
