@@ -1,6 +1,6 @@
 """A fleet of a thousand machines in a few processes: what the scheduler and the controller are busy with, and from where on.
 
-``python -m benchmarks.fleet_of_many [--machines 1000] [--runs 3] [--seconds 30]``. The scheduler is dask's, in a process of
+``python -m benchmarks.fleet_of_many [--machines 1000] [--runs 3] [--seconds 60]``. The scheduler is dask's, in a process of
 its own, and so is the controller, which is `twinbed run`. Machines are dask's workers, many in a process, each with a name and
 a cache of its own; what they make are runs of the fake driver, which last as long as ``--seconds`` says and take the members'
 real way: tried, made, synced, fetched by digest, forgotten. All of them share the CPUs of this one, so that joining takes
@@ -31,6 +31,15 @@ replicates: REPLICATES
 """
 HOSTS = 2
 """Processes with workers in them."""
+SHARED = {
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "10s",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "60s",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__DISK": "False",
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    "DASK_LOGGING__DISTRIBUTED": "warning",
+}
+"""Of those processes. A worker looks at its own loop every 20 ms and at its machine every 500 ms: hundreds in one process would
+do nothing else."""
 
 
 async def _members(scheduler: str, first: int, count: int, caches: Path) -> None:
@@ -81,6 +90,7 @@ def measure(machines: int, runs: int, seconds: float) -> None:
                     [sys.executable, "-m", "benchmarks.fleet_of_many", "--of", fleet.address, str(at * each), str(each), name],
                     stdout=subprocess.PIPE,
                     text=True,
+                    env=os.environ | SHARED,
                 )
                 for at in range(HOSTS)
             ]
@@ -138,7 +148,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--machines", type=int, default=1000)
     parser.add_argument("--runs", type=int, default=3, help="of each machine")
-    parser.add_argument("--seconds", type=float, default=30.0, help="that a run lasts")
+    parser.add_argument("--seconds", type=float, default=60.0, help="that a run lasts")
     parser.add_argument("--of", nargs=4, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.of:

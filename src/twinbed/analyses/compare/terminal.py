@@ -34,6 +34,8 @@ from twinbed.model.result import Verdict
 from twinbed.render.quantities import UnitScale, share, unit_scale
 from twinbed.render.words import LAYERS, cell_title, interim_sentence, metric_title, other_settings, p_text, times
 
+_MARKS = {"! ": "yellow", "-> ": ""}
+"""Of a list's items, with their styles."""
 WITHIN_RULE = {True: "yes", False: "no", None: "–"}
 
 
@@ -124,7 +126,15 @@ def _measured(console: Console, result: Comparisons) -> None:
 
 
 def _print(console: Console, text: str, style: str = "") -> None:
-    console.print(Text(text, style), highlight=False)
+    """Words, each line of which goes on where it began; after the mark of a list's item, if it has one."""
+    for line in text.split("\n"):
+        begin = len(line) - len(line.lstrip())
+        mark = next((each for each in _MARKS if line.startswith(each, begin)), "")
+        below = " " * (begin + len(mark))
+        wrapped = textwrap.wrap(line, console.width, subsequent_indent=below, break_long_words=False, break_on_hyphens=False)
+        shown = Text("\n".join(wrapped), style)
+        shown.stylize(_MARKS.get(mark, ""), begin, begin + len(mark))
+        console.print(shown, highlight=False)
 
 
 def _print_row(console: Console, text: str, style: str = "") -> None:
@@ -293,7 +303,7 @@ def _cautions(console: Console, result: Comparisons, shown: Sequence[Comparison]
     for kind in sorted(subject, key=lambda kind: -subject[kind]):
         of = f" ({subject[kind]} of {len(shown)} comparisons)" if shown else ""
         meaning = f"{kind.meaning[0].upper()}{kind.meaning[1:]}{of}"
-        console.print(Text.assemble(("! ", "yellow"), meaning), highlight=False)
+        _print(console, f"! {meaning}")
         about = [caution for caution in result.cautions if caution.kind is kind]
         lines = [text for each in about if (text := ": ".join(part for part in (each.subject, each.detail) if part))]
         for line in lines if whole else lines[:CAUTION_LINES]:
