@@ -1,4 +1,4 @@
-"""`--on FILE` with a cluster of kind ssh: a scheduler and two workers that dask starts by a real sshd, on the loopback interface."""
+"""`--on FILE` with a cluster of kind ssh: a scheduler and two workers that dask starts by a real sshd, on loopback."""
 
 from __future__ import annotations
 

@@ -152,5 +152,5 @@ def abc_interval(one: Sequence[float], two: Sequence[float], level: float, *, pa
     z = correction + ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
     low, high = (means + reach * toward for reach in z / (1 - acceleration * z) ** 2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ends = [float(each[0] - each[1] if positive else np.divide(each[0], each[1])) for each in (low, high)]
-    return _bounds(*ends, level, positive)
+        low_end, high_end = (float(x - y if positive else np.divide(x, y)) for x, y in (low, high))
+    return _bounds(low_end, high_end, level, positive)
