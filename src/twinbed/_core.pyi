@@ -58,6 +58,15 @@ def loess(
     finite, or the span takes too few observations, or only ones at one x.
     """
 
+def timeline_distances(
+    timelines: Sequence[tuple[str, npt.NDArray[np.float64], npt.NDArray[np.float64]]],
+) -> list[float]:
+    """How unlike requests are, of each to each after it: (0, 1), (0, 2), ... (1, 2), ...
+
+    Of each request: its packets or pieces of several, a letter each, how many packets each has, and the time since the one
+    before it, in the unit in which a change of 1 costs 1. Raises ValueError where these are not as many as each other.
+    """
+
 class CaptureSummary(TypedDict):
     packets: int
     bytes: int

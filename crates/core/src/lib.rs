@@ -10,6 +10,7 @@
 //! | [`stations`] | when packets passed a kernel's stations, by `twinbed-probe stations` | a row a packet and station |
 //! | [`table`] | rows of any type | columns, and Parquet files of them |
 //! | [`syscall`] | traces of system calls by strace, perf, trace-cmd, sysdig, `twinbed-probe` | one event a call |
+//! | [`timelines`] | requests, packet by packet | how unlike each is to each |
 //! | [`chain`] | calls | Markov chains: counts, comparison, walks |
 //! | [`loess`] | points with one predictor | a smooth curve with its standard errors |
 //! | [`proc`] | counter snapshots of `twinbed-probe counters` | long rows, differences, the kernel's log |
@@ -29,6 +30,7 @@ pub mod reports;
 pub mod stations;
 pub mod syscall;
 pub mod table;
+pub mod timelines;
 pub mod wire;
 
 pub use error::Error;

@@ -10,6 +10,7 @@ mod flows;
 mod frames;
 mod loess;
 mod matching;
+mod numbers;
 mod observer;
 mod packetisation;
 mod proc;
@@ -19,6 +20,7 @@ mod stations;
 mod steps;
 mod syscall;
 mod ticks;
+mod timelines;
 mod udp;
 mod zeek;
 
@@ -55,5 +57,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(syscall::system_calls, module)?)?;
     module.add_function(wrap_pyfunction!(syscall::system_call_names, module)?)?;
     module.add_function(wrap_pyfunction!(ticks::time_stamp_counter_hz, module)?)?;
+    module.add_function(wrap_pyfunction!(timelines::timeline_distances, module)?)?;
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! `loess`: points with one predictor into a smooth curve.
 
-use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -8,6 +7,7 @@ use twinbed_core::loess as core;
 use twinbed_core::loess::{Family, Params, Surface};
 
 use crate::arrow::{table, Columns};
+use crate::numbers::numbers;
 
 #[pyfunction]
 #[pyo3(signature = (x, y, span=0.75, degree=2, family="gaussian", surface="interpolate", weights=None, at=None, level=0.95))]
@@ -68,12 +68,4 @@ pub fn loess<'py>(
     summary.set_item("residual_scale", fit.residual_scale)?;
     summary.set_item("degrees_of_freedom", fit.degrees_of_freedom())?;
     Ok((table(py, columns.batch())?, summary))
-}
-
-/// An array of float64 in one copy, or any sequence of numbers.
-fn numbers(values: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
-    match PyBuffer::<f64>::get(values) {
-        Ok(buffer) if buffer.dimensions() == 1 => buffer.to_vec(values.py()),
-        _ => values.extract(),
-    }
 }

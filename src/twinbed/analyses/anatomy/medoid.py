@@ -1,4 +1,4 @@
-"""The medoid of requests: the one whose packets and times are least unlike those of the others.  Numpy alone.
+"""The medoid of requests: the one whose packets and times are least unlike those of the others.
 
 A request is a sequence of packets, each of a kind (its letter, which tells its side too) and with the time since the packet
 before it.  The distance of two is the least cost of turning one into the other by steps of three sorts: a packet is removed,
@@ -21,6 +21,8 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from twinbed import _core
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
 PIECES = 64
@@ -87,38 +89,10 @@ def scale_s(sequences: Sequence[Timeline]) -> float:
 
 def distances(sequences: Sequence[Timeline], scale: float) -> Numbers:
     """Of each to each, shape (n, n); 0 on the diagonal."""
-    n = len(sequences)
-    found = np.zeros((n, n))
-    if n < 2:
-        return found
-    longest = max(len(each.kinds) for each in sequences)
-    kinds = np.zeros((n, longest), np.int32)
-    counts, gaps = np.zeros((n, longest)), np.zeros((n, longest))
-    for at, each in enumerate(sequences):
-        length = len(each.kinds)
-        kinds[at, :length] = [ord(kind) for kind in each.kinds]
-        counts[at, :length], gaps[at, :length] = each.counts, each.gaps_s / scale
-    lengths = np.array([len(each.kinds) for each in sequences])
-    one, two = np.triu_indices(n, 1)
-    # All pairs at once, a row of the table of costs a packet of the first: added packets are a running minimum along the row.
-    added = np.concatenate([np.zeros((n, 1)), np.cumsum(counts, axis=1)], axis=1)[two]
-    row = added.copy()
-    cost = np.zeros(len(one))
-    ends = lengths[two]
-    pairs = np.arange(len(one))
-    empty = lengths[one] == 0
-    cost[empty] = row[pairs, ends][empty]
-    for at in range(longest):
-        weight = counts[one, at][:, None]
-        changed = np.abs(counts[two] - weight) + np.abs(gaps[two] - gaps[one, at][:, None])
-        changed = np.where(kinds[two] == kinds[one, at][:, None], changed, np.inf)
-        below = row + weight
-        below[:, 1:] = np.minimum(below[:, 1:], row[:, :-1] + changed)
-        row = np.minimum.accumulate(below - added, axis=1) + added
-        is_last = lengths[one] == at + 1
-        cost[is_last] = row[pairs, ends][is_last]
-    found[one, two] = found[two, one] = cost
-    return found
+    found = np.zeros((len(sequences), len(sequences)))
+    one, two = np.triu_indices(len(sequences), 1)
+    found[one, two] = _core.timeline_distances([(each.kinds, each.counts, each.gaps_s / scale) for each in sequences])
+    return found + found.T
 
 
 def medoid(sequences: Sequence[Timeline]) -> int:
