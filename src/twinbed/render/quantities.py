@@ -144,6 +144,11 @@ def change(value: float, reference: str) -> str:
     return f"{percent:.{0 if percent >= 10 else 1}f} % {'more' if value > 1 else 'less'} than {reference}"
 
 
+def two_digits(value: float, sign: str = "") -> str:
+    """``4.1``, ``29``, ``1,234``; with ``sign`` "+" of both signs. No powers of ten."""
+    return f"{value:{sign},.0f}" if abs(value) >= 99.5 else f"{value:{sign}.2g}"
+
+
 def share(value: float) -> str:
     """``10 %``."""
     return f"{value * 100:g} %"

@@ -23,6 +23,7 @@ from twinbed.model.columns import Records
 from twinbed.model.record import Record
 from twinbed.observations.samples import Key, Samples
 from twinbed.observations.units import by_time
+from twinbed.render.quantities import two_digits
 from twinbed.statistics.clusters import clustering
 from twinbed.statistics.moments import logarithms, variance
 from twinbed.statistics.order import block_effect, dependence
@@ -216,7 +217,7 @@ def _matters(size: float, about: Ordering, margin: float) -> bool:
 
 
 def _size(value: float, about: Ordering) -> str:
-    return f"{100 * value:.2g} %" if about.relative else f"{value:.3g} {about.unit}"
+    return f"{two_digits(100 * value)} %" if about.relative else f"{value:.3g} {about.unit}"
 
 
 def _p(value: float) -> str:

@@ -14,7 +14,7 @@ from twinbed.analyses.compare.words import RULE, column_head, deviation, hardly_
 from twinbed.model.result import Interval
 from twinbed.render import plots
 from twinbed.render.html import html
-from twinbed.render.quantities import NONE, number, ratio, share, unit_scale
+from twinbed.render.quantities import NONE, number, ratio, share, two_digits, unit_scale
 from twinbed.render.words import cell_title, heading, metric_title, p_text, times
 
 MOST_ROWS = 1000
@@ -226,7 +226,7 @@ def _p(value: float | None) -> str:
 
 def _change(each: Ordering, drift: Drift) -> str:
     if each.relative:
-        return f"{100 * drift.change:+.2g} %"
+        return f"{two_digits(100 * drift.change, '+')} %"
     scale = unit_scale(each.unit, [drift.change])
     return f"{drift.change / scale.factor:+.3g} {scale.unit}".rstrip()
 

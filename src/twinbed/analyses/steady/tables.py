@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twinbed.analyses.steady.result import Budget, Share, SteadyStates
 from twinbed.contracts.analysis import Row
-from twinbed.render.quantities import NONE, duration, share
+from twinbed.render.quantities import NONE, duration, share, two_digits
 from twinbed.render.tabular import Tabular
 from twinbed.render.words import cell_title
 
@@ -82,15 +82,15 @@ def table(result: SteadyStates) -> Tabular:
 
 def _text(of: Share) -> str:
     """``+4.1 % [1.2, 7.0]``."""
-    bounds = f" [{100 * of.interval.low:+.2g}, {100 * of.interval.high:+.2g}]" if of.interval else ""
-    return f"{100 * of.mean:+.2g} %{bounds}"
+    bounds = f" [{two_digits(100 * of.interval.low, '+')}, {two_digits(100 * of.interval.high, '+')}]" if of.interval else ""
+    return f"{two_digits(100 * of.mean, '+')} %{bounds}"
 
 
 def _budget(budget: Budget | None) -> tuple[str, ...]:
     if budget is None:
         return (NONE,) * 4
-    parts = (f"{100 * value:.2g} %" for value in (budget.deviation, budget.within, budget.between))
-    return (*parts, f"{budget.runs_an_hour} of {duration(budget.seconds)}: ±{200 * budget.error_in_an_hour:.2g} %")
+    parts = (f"{two_digits(100 * value)} %" for value in (budget.deviation, budget.within, budget.between))
+    return (*parts, f"{budget.runs_an_hour:,} of {duration(budget.seconds)}: ±{two_digits(200 * budget.error_in_an_hour)} %")
 
 
 def caption(result: SteadyStates) -> str:
