@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from twinbed.analyses.detectability.result import Detectability, Detection, Told
 from twinbed.analyses.detectability.words import area_text, needed_text, title
 from twinbed.contracts.analysis import Row
-from twinbed.render.quantities import NONE, number, ratio
+from twinbed.render.quantities import NONE, quantity, ratio
 from twinbed.render.tabular import Tabular
 from twinbed.render.words import cell_title, metric_name, p_text
 
@@ -114,7 +114,7 @@ def cost_rows(result: Detectability) -> list[Row]:
 
 def table(result: Detectability) -> Tabular:
     """A row a detection and set of features."""
-    heads = ("Cell", "Testbed", "observer", "features", "runs", "AUC", "interval", "p", "packets", "seconds")
+    heads = ("Cell", "Testbed", "observer", "features", "runs", "AUC", "interval", "p", "packets", "time")
     lines = [
         (
             cell_title(each.cell),
@@ -126,7 +126,7 @@ def table(result: Detectability) -> Tabular:
             f"[{told.interval.low:.2f}, {told.interval.high:.2f}]",
             p_text(told.p),
             needed_text(told.needed) or NONE,
-            number(told.needed.seconds) if told.needed else NONE,
+            quantity(told.needed.seconds, "s") if told.needed else NONE,
         )
         for each in result.detections
         for name, told in _sets(each)

@@ -108,7 +108,8 @@ def sentence(of: Detection, alpha: float) -> str:
 
 
 def sentences(result: Detectability) -> Iterator[str]:
-    return (sentence(each, result.alpha) for each in result.detections)
+    """What is told first, then what is not."""
+    return (sentence(each, result.alpha) for each in sorted(result.detections, key=lambda each: each.as_is.p > result.alpha))
 
 
 def _set(each: Ranked) -> str:
