@@ -240,6 +240,9 @@ def _print_head(study: Study, runs: Sequence[Run]) -> None:
     backgrounds = dict.fromkeys(name for cell in study.cells for name in cell.backgrounds)
     if backgrounds:
         click.echo(f"background  {', '.join(backgrounds)}")
+    if not study.keep.everything:
+        largest = max(design.run_expense(run).bytes for run in runs)
+        click.echo(f"keep        {study.keep}: that is left of the disk above, of which a run takes at most {_disk(largest)}")
 
 
 def _print_text(study: Study, runs: Sequence[Run]) -> None:

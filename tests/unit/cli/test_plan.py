@@ -7,6 +7,7 @@ import importlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 from twinbed import registry
 from twinbed.cli import main
 from twinbed.model.error import TwinbedError
+from twinbed.model.units import parse_size
 from twinbed.render import rows as output
 from twinbed.study.catalogue import Catalogue
 
@@ -64,6 +66,17 @@ def test_plan_says_what_will_be_done(study_file: Path, capsys: pytest.CaptureFix
     ]
     orders = [line.split(": ")[1].split() for line in lines if line.startswith("block")]
     assert [sorted(order) for order in orders] == [["1", "2", "3", "4"]] * 2
+
+
+def test_plan_says_what_is_kept_of_its_disk(study_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["plan", str(study_file)]) == 0
+    assert "keep  " not in capsys.readouterr().out
+    study_file.write_text(f"{STUDY}keep: tables\n")
+    assert main.run(["plan", str(study_file)]) == 0
+    of_runs = re.findall(r"(?:500B|1MiB) .* (\S+ [kMG]?B)\n", text := capsys.readouterr().out)
+    assert len(of_runs) == 4
+    largest = max(of_runs, key=parse_size)
+    assert f"keep        tables: that is left of the disk above, of which a run takes at most {largest}\n" in text
 
 
 def test_plan_folds_what_is_long(study_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
