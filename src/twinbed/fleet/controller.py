@@ -7,14 +7,12 @@ When a machine is gone, its block waits for it for a while, and is then begun ag
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import secrets
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Never, TypeVar
 
@@ -23,17 +21,17 @@ from twinbed.contracts import exit_codes as codes
 from twinbed.executor.cluster import ANSWER_S, Cluster
 from twinbed.executor.protocol import NoExecutor
 from twinbed.fleet import member
+from twinbed.fleet.arrival import batches, hold_to, write
 from twinbed.fleet.blocks import Block, Blocks
 from twinbed.fleet.peers import Peers
 from twinbed.fleet.progress import Looks, Progress
-from twinbed.fleet.words import Asked, Made, Offered, Ordered, Piece, Wanted
+from twinbed.fleet.words import Asked, Made, Offered, Ordered, Wanted
 from twinbed.hosts.error import HostError
-from twinbed.hosts.files import create, plain_name
+from twinbed.hosts.files import plain_name
 from twinbed.lab.event import Listener, MachineJoined, MachineLeft, RunEnded, StudyBegan
 from twinbed.lab.study import Ending, chosen, due, write_study
 from twinbed.model.error import TwinbedError
 from twinbed.model.linkcheck import LinkCheck
-from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.results.extract.rows import UNREADABLE
 from twinbed.results.folder import Folder, failed_writes_are_clear
@@ -48,8 +46,6 @@ RESOURCE = "lab"
 AWAY_S = 30.0
 """So long a machine that is gone is waited for before its block is begun again elsewhere."""
 _TICK_S = 0.5
-_PIECES_BYTES = 8 * 2**20
-"""Fetched at once."""
 
 
 class NoMachine(TwinbedError):
@@ -336,12 +332,12 @@ class _Loop:
         """The run's files, held against what the machine said of them."""
         unfinished = self.folder.begin(run.id)
         try:
-            for pieces in _batches(made):
+            for pieces in batches(made):
                 contents = _a(list, (yield _Task(member.fetch, Wanted(self.notes.id, run.id, pieces))), one)
                 with failed_writes_are_clear(self.folder.path):
                     for piece, content in zip(pieces, contents, strict=False):
-                        _write(unfinished, piece, _a(bytes, content, one), one.name)
-            _hold_to(unfinished, made, run, one.name)
+                        write(unfinished, piece, _a(bytes, content, one), one.name)
+            hold_to(unfinished, made, run, one.name)
             self.folder.adopt(unfinished, run.id)
         except BaseException:
             self.folder.discard(unfinished)
@@ -384,51 +380,3 @@ def _a(kind: type[T], what: object, one: _Member) -> T:
     if not isinstance(what, kind):
         raise HostError(f"{one.name or one.address} answers with a {type(what).__name__}")
     return what
-
-
-def _batches(made: Made) -> Iterator[tuple[Piece, ...]]:
-    batch: list[Piece] = []
-    room = _PIECES_BYTES
-    for path, file in made.files.items():
-        start = 0
-        while True:
-            size = min(file.bytes - start, room)
-            batch.append(Piece(path, start, size))
-            start, room = start + size, room - size
-            if not room:
-                yield tuple(batch)
-                batch, room = [], _PIECES_BYTES
-            if start >= file.bytes:
-                break
-    if batch:
-        yield tuple(batch)
-
-
-def _write(folder: Path, piece: Piece, content: bytes, machine: str) -> None:
-    """``folder`` is written by this process alone. Names are the machine's: they lead nowhere else."""
-    path = folder.joinpath(*(plain_name(part, machine) for part in piece.path.split("/")))
-    if len(content) != piece.bytes:
-        raise HostError(f"{machine}: {piece.path} has other bytes than it had")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if piece.start:
-        with path.open("r+b") as file:
-            file.seek(piece.start)
-            file.write(content)
-    else:
-        with create(path) as file:
-            file.write(content)
-
-
-def _hold_to(folder: Path, made: Made, run: Run, machine: str) -> None:
-    for path, said in made.files.items():
-        with (folder / path).open("rb") as file:
-            if hashlib.file_digest(file, "blake2b").hexdigest() != said.digest:
-                raise HostError(f"{machine}: {path} of run {run.id} is not what it was there")
-    try:
-        record = Record.from_json(json.loads((folder / "run.json").read_bytes()))
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise HostError(f"{machine}: run {run.id} has no record: {error!r}") from None
-    told = {artifact["path"]: artifact["bytes"] for artifact in record.artifacts}
-    have = {path: file.bytes for path, file in made.files.items() if path.startswith("artifacts/")}
-    if (record.id, record.machine, record.status) != (run.id, machine, made.status) or told != have:
-        raise HostError(f"{machine}: what it sent is not run {run.id}")

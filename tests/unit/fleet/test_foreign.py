@@ -14,7 +14,7 @@ import pytest
 from twinbed import design, registry
 from twinbed.cli.main import run as main
 from twinbed.fleet import member
-from twinbed.fleet.controller import _batches, _hold_to, _write
+from twinbed.fleet.arrival import batches, hold_to, write
 from twinbed.fleet.words import File, LeftOut, Made, Piece
 from twinbed.hosts.error import HostError
 from twinbed.model.run import Status
@@ -41,24 +41,24 @@ def test_no_name_leads_out_of_the_folder(tmp_path: Path, path: str) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     with pytest.raises(HostError, match="m1"):
-        _write(folder, Piece(path, 0, 1), b"x", "m1")
+        write(folder, Piece(path, 0, 1), b"x", "m1")
     assert [path.name for path in tmp_path.rglob("*")] == ["run"]
 
 
 def test_pieces_are_put_together_and_a_short_one_is_refused(tmp_path: Path) -> None:
-    _write(tmp_path, Piece("artifacts/client/a", 0, 3), b"abc", "m1")
-    _write(tmp_path, Piece("artifacts/client/a", 3, 2), b"de", "m1")
+    write(tmp_path, Piece("artifacts/client/a", 0, 3), b"abc", "m1")
+    write(tmp_path, Piece("artifacts/client/a", 3, 2), b"de", "m1")
     assert (tmp_path / "artifacts/client/a").read_bytes() == b"abcde"
     with pytest.raises(HostError, match="other bytes"):
-        _write(tmp_path, Piece("artifacts/client/b", 0, 3), b"ab", "m1")
+        write(tmp_path, Piece("artifacts/client/b", 0, 3), b"ab", "m1")
 
 
 def test_pieces_cover_every_byte_of_every_file_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("twinbed.fleet.controller._PIECES_BYTES", 10)
+    monkeypatch.setattr("twinbed.fleet.arrival._PIECES_BYTES", 10)
     files = {"a": File(25, ""), "b": File(0, ""), "c": File(5, ""), "d": File(10, "")}
-    batches = list(_batches(Made("r", Status.COMPLETE, 0.0, None, None, files, None)))
-    assert all(sum(piece.bytes for piece in batch) <= 10 for batch in batches)
-    pieces = [piece for batch in batches for piece in batch]
+    asked = list(batches(Made("r", Status.COMPLETE, 0.0, None, None, files, None)))
+    assert all(sum(piece.bytes for piece in batch) <= 10 for batch in asked)
+    pieces = [piece for batch in asked for piece in batch]
     for path, file in files.items():
         own = [piece for piece in pieces if piece.path == path]
         assert own, path
@@ -92,14 +92,14 @@ def sent(
 
 
 def test_what_is_whole_is_taken(tmp_path: Path, run: Run) -> None:
-    _hold_to(tmp_path, sent(tmp_path, run), run, "m1")
+    hold_to(tmp_path, sent(tmp_path, run), run, "m1")
 
 
 def test_what_changed_on_its_way_is_refused(tmp_path: Path, run: Run) -> None:
     made = sent(tmp_path, run)
     (tmp_path / "artifacts/client/a").write_bytes(b"abd")
     with pytest.raises(HostError, match="artifacts/client/a"):
-        _hold_to(tmp_path, made, run, "m1")
+        hold_to(tmp_path, made, run, "m1")
 
 
 @pytest.mark.parametrize("what", ["another run", "another machine", "another status", "an artifact more"])
@@ -113,7 +113,7 @@ def test_what_is_not_the_run_that_was_ordered_is_refused(tmp_path: Path, run: Ru
         (tmp_path / "artifacts/client/b").write_bytes(b"")
         made = replace(made, files={**made.files, "artifacts/client/b": File(0, hashlib.blake2b(b"").hexdigest())})
     with pytest.raises(HostError, match="is not run"):
-        _hold_to(tmp_path, made, run, "m1")
+        hold_to(tmp_path, made, run, "m1")
 
 
 def test_a_member_refuses_runs_of_plugins_that_it_has_not(run: Run) -> None:
