@@ -33,42 +33,46 @@ RATIOS = {"physical": 1.0, "container": 1.0, "virtio": 1.05, "e1000": 1.2}
 """What was planted: the rate on each testbed, times that on the first."""
 SPREAD = 0.02
 CELLS = 25
+OUTLIER, OUTLIERS_EVERY = 4.0, 15
+"""Where values are to be far from normal, one replicate of so many has so many times the rate."""
 AT_ONCE = 50_000
 STARTED_S, SECONDS_A_RUN = 1_700_000_000.0, 3.0
 
 
-def publish(runs: int, folder: Path) -> Address:
-    """Results of so many runs, rounded down to whole replicates of 4 testbeds and 25 cells; their address."""
+def publish(runs: int, folder: Path, cells: int = CELLS, *, skewed: bool = False) -> Address:
+    """Results of so many runs, rounded down to whole replicates of 4 testbeds and so many cells; their address. ``skewed``:
+    values are far from normal."""
     address = address_of(f"file://{folder.absolute()}")
     assert address
     objects = Objects(address)
     batches, planned = [], []
-    remaining = iter(_records(runs // (CELLS * len(RATIOS))))
+    remaining = iter(_records(runs // (cells * len(RATIOS)), cells))
     noise = random.Random(1)
     while records := list(itertools.islice(remaining, AT_ONCE)):
         catalogue = table_of([Entry(record, f"{record.position:032x}", "key") for record in records])
-        part = part_of([_rows(record, noise) for record in records])
+        part = part_of([_rows(record, noise, skewed) for record in records])
         tables = {name: [objects.put(content)] for name, content in part.files.items()}
         batches.append(Batch(len(records), objects.put(_parquet(catalogue)), tables))
         planned += [Planned(each.id, each.cell, each.levels, each.replicate, each.block, each.position) for each in records]
-    files = {"study.json": objects.put(_STUDY)}
+    files = {"study.json": objects.put(_study(cells))}
     snapshot = Snapshot(1, "0", files, objects.put(_parquet(planned_table(planned))), batches)
     assert snapshot.put(objects)
     return address
 
 
-_STUDY = (
-    b'{"study": "big", "reference": "physical", "margin": 0.1, "confidence": 0.95, "seed": 1,'
-    b' "testbeds": {"physical": {}, "container": {}, "virtio": {}, "e1000": {}},'
-    b' "factors": {"testbed": ["physical", "container", "virtio", "e1000"], "payload": ['
-    + b", ".join(b'"%dB"' % size for size in range(CELLS))
-    + b"]}}"
-)
+def _study(cells: int) -> bytes:
+    return (
+        b'{"study": "big", "reference": "physical", "margin": 0.1, "confidence": 0.95, "seed": 1,'
+        b' "testbeds": {"physical": {}, "container": {}, "virtio": {}, "e1000": {}},'
+        b' "factors": {"testbed": ["physical", "container", "virtio", "e1000"], "payload": ['
+        + b", ".join(b'"%dB"' % size for size in range(cells))
+        + b"]}}"
+    )
 
 
-def _records(replicates: int) -> Iterator[Record]:
+def _records(replicates: int, cells: int) -> Iterator[Record]:
     order = random.Random(2)
-    places = list(itertools.product(RATIOS, range(CELLS)))
+    places = list(itertools.product(RATIOS, range(cells)))
     position = 0
     for replicate in range(replicates):
         order.shuffle(places)
@@ -106,10 +110,12 @@ def _record(testbed: str, payload: str, replicate: int, position: int) -> Record
     )
 
 
-def _rows(record: Record, noise: random.Random) -> RunRows:
+def _rows(record: Record, noise: random.Random, skewed: bool) -> RunRows:
     """As extraction has them: what the client answered, and what follows from it."""
     metrics = {metric.name: metric for metric in planted.metrics}
     rate = 1000 * RATIOS[str(record.levels["testbed"])] * math.exp(noise.gauss(0, SPREAD))
+    if skewed and record.replicate % OUTLIERS_EVERY == 0:
+        rate *= OUTLIER
     requests = round(rate * 10)
     answer = {"requests": requests, "requests_per_second": rate, "packets": requests * 10, "bytes": requests * 1200}
     values = [Value(name, float(answer[name]), metric.unit) for name, metric in metrics.items() if name in answer]

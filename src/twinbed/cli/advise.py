@@ -67,7 +67,7 @@ def command(
     except QuantityError as wrong:
         raise TwinbedError(f"--margin: {margin!r} is not a share above 0", advice="such as 10% or 0.1") from wrong
     asked = Settings(share or None, error, everything, reference)
-    advice = advise([inputs.tables(each, reference) for each in dict.fromkeys(results)], asked)
+    advice = advise([inputs.tables(each, reference) for each in dict.fromkeys(results)], asked, inputs.executor)
     write_text(lambda: _html(advice), results[0], of_one=len(results) == 1)
     chosen = style or SUFFIXES.get(output.suffix.lower() if output else "", "text")
     with opened(output) as file:

@@ -37,6 +37,7 @@ def command(
     from twinbed import registry
     from twinbed.cli.envelope import tell
     from twinbed.cli.extraction import extracted
+    from twinbed.cli.on import executor
     from twinbed.model.error import TwinbedError
     from twinbed.report.styles import rendered
     from twinbed.results.archive.crate import About
@@ -63,7 +64,7 @@ def command(
         ):
             facts.setdefault((place, fact), []).append(value)
     current = store.as_it_stands()
-    page = rendered("html", current, registry.analysis("compare").run(current))
+    page = rendered("html", current, registry.analysis("compare").run_on(executor(), current))
     file = output or results.resolve().with_name(f"{results.resolve().name}.zip")
     about = About(authors, licence, title)
     try:

@@ -96,8 +96,9 @@ class _Asked:
     @cached_property
     def compared(self) -> Comparisons:
         from twinbed import registry
+        from twinbed.cli.on import executor
 
-        result: Comparisons = registry.analysis("compare").run(self.store)
+        result: Comparisons = registry.analysis("compare").run_on(executor(), self.store)
         return result
 
     def tables(self, styles: tuple[str, ...]) -> None:

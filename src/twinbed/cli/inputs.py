@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from twinbed.contracts.analysis import TwoResults
+    from twinbed.executor import Executor
     from twinbed.model.tables import Tables
 
 
 class ResultsFolders:
     """The ``Inputs`` of contracts/analysis.py: folders of results and archives of them."""
+
+    @property
+    def executor(self) -> Executor:
+        from twinbed.cli.on import executor
+
+        return executor()
 
     def is_results(self, source: Path) -> bool:
         from twinbed.results.archive.unpack import is_results

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from twinbed import design, registry
 from twinbed.cli.extraction import extracted
+from twinbed.cli.on import executor
 from twinbed.model.as_of import AsOf
 from twinbed.model.error import TwinbedError
 from twinbed.model.interim import FILE, InterimAnalyses, InterimAnalysis
@@ -148,7 +149,8 @@ class Deciding:
             interim=interim,
         )
         compare = registry.analysis("compare")
-        result = compare.run(AsOf(replace(store, outline=outline), interim.blocks), compare.params(by=TESTBED))
+        seen = AsOf(replace(store, outline=outline), interim.blocks)
+        result = compare.run_on(executor(), seen, compare.params(by=TESTBED))
         headlines = [
             each for each in result.comparisons if each.headline and each.p_equivalent is not None and each.method != "unseen"
         ]

@@ -1,4 +1,4 @@
-"""`--on` of every command that reads results: who does the reading."""
+"""`--on` of every command that reads results: who reads artifacts, and judges comparisons where they are many."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 OFFERED = frozenset(
     ["import", "compare", "advise", "anatomy", "explain", "calibrate", "passport", "analyse", "report", "export", "archive"]
 )
-"""Commands that read artifacts. `run` has an option of the same name of its own, as it makes runs too."""
-HELP = "Where artifacts are read: local:N processes, tcp://SCHEDULER of dask, or a file with a cluster. docs/scale.md"
+"""Commands that read artifacts, and compare. `run` has an option of the same name of its own, as it makes runs too."""
+HELP = "Who reads artifacts and compares: local:N processes, tcp://SCHEDULER of dask, or a file with a cluster. docs/scale.md"
 _ON = "twinbed.on"
 _FLEET = "twinbed.fleet"
 
@@ -54,7 +54,9 @@ def _in(context: click.Context) -> Executor:
     return context.find_root().with_resource(opened(context.meta.get(_ON)))
 
 
-def executor() -> Executor | None:
-    """The one that --on names, until the command ends; None outside of a command."""
+def executor() -> Executor:
+    """The one that --on names, until the command ends; outside of a command this process."""
+    from twinbed.executor import Here
+
     context = click.get_current_context(silent=True)
-    return _in(context) if context else None
+    return _in(context) if context else Here()

@@ -11,6 +11,7 @@ import click
 
 from twinbed import design, registry
 from twinbed.cli.extraction import extracted
+from twinbed.cli.on import executor
 from twinbed.design.replicates import MOST, POWERS, UPPER, Levels, Need, Whole, needs, whole
 from twinbed.design.time import Expense
 from twinbed.model.caution import Caution
@@ -41,7 +42,7 @@ class Pilot:
         data = store.outline.data.copy()
         data["comparison"] = study.comparison.value
         outline = replace(store.outline, reference=study.reference, data=data)
-        result = compare.run(replace(store, outline=outline), compare.params(by=TESTBED))
+        result = compare.run_on(executor(), replace(store, outline=outline), compare.params(by=TESTBED))
         cells = [{name: level for name, level in cell.levels.items() if name != "testbed"} for cell in study.cells]
         comparisons = [
             each for each in result.comparisons if each.headline and each.cell in cells and each.testbed in study.testbeds

@@ -207,6 +207,7 @@ def own(results: Path, margin: float) -> list[Own]:
     """The comparisons of a results folder, by the analysis `compare`."""
     from twinbed import registry
     from twinbed.cli.extraction import extracted
+    from twinbed.cli.on import executor
     from twinbed.model.run import level_text
     from twinbed.model.tables import TESTBED
     from twinbed.model.units import QuantityError, parse_size
@@ -216,7 +217,7 @@ def own(results: Path, margin: float) -> list[Own]:
     tables = extracted(results)
     fixed = tables.outline.data.get("workload", {}).get("payload")
     own: list[Own] = []
-    for each in analysis.run(tables, analysis.params(by=TESTBED, margin=margin)).comparisons:
+    for each in analysis.run_on(executor(), tables, analysis.params(by=TESTBED, margin=margin)).comparisons:
         try:
             payload: int | None = parse_size(each.cell.get("payload", fixed))
         except QuantityError:

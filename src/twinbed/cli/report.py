@@ -33,6 +33,7 @@ def command(results: Path, output: Path | None, style: str, by: str | None, refe
     from twinbed import registry
     from twinbed.cli.envelope import tell
     from twinbed.cli.extraction import extracted
+    from twinbed.cli.on import executor
     from twinbed.model.error import TwinbedError
     from twinbed.render.output import write
     from twinbed.report.styles import SUFFIXES, rendered
@@ -46,7 +47,7 @@ def command(results: Path, output: Path | None, style: str, by: str | None, refe
     else:
         base = results / "report" if results.is_dir() else results.with_name(f"{results.stem}-report")
     file = output or base.with_name(base.name + SUFFIXES[style])
-    result = compare.run(tables, compare.params(by=by, reference=reference))
+    result = compare.run_on(executor(), tables, compare.params(by=by, reference=reference))
     text = rendered(style, tables, result, None if to_standard else file)
     if to_standard:
         tell({"written": [], "text": text})

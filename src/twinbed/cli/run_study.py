@@ -221,7 +221,7 @@ def _compare(results: Path, file: Path | None, digest: str, console: Console, te
     store = extracted(results)
     phase("compare")
     compare = registry.analysis("compare")
-    result = compare.run(store, compare.params())
+    result = compare.run_on(on.executor(), store, compare.params())
     over_n = scaling(store)
     in_lines = tuple(in_short(result, over_n))
     if telling.quiet:

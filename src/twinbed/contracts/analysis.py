@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
     from pydantic import BaseModel
 
+    from twinbed.executor import Executor
     from twinbed.model.caution import Caution
     from twinbed.model.tables import Tables
     from twinbed.render.tabular import Tabular
@@ -99,6 +100,10 @@ class Analysis(ABC, Generic[ParamsT, ResultT]):
         """The result for the tables of a study; None takes the defaults. Some analyses also take a Frame of observations, which
         may be of a file. Raises TwinbedError where nothing can be said, and says why."""
 
+    def run_on(self, executor: Executor, source: Tables, params: ParamsT | None = None) -> ResultT:
+        """The same result as that of ``run``. ``executor`` carries out what takes long, where the analysis has such tasks."""
+        return self.run(source, params)
+
     def tables(self, result: ResultT) -> Mapping[str, Sequence[Row]]:
         """Title -> rows that have the same columns, for CSV, JSON and Python. Base units, None for missing."""
         return {}
@@ -130,6 +135,11 @@ class TwoResults:
 
 class Inputs(Protocol):
     """What the command line hands to an analysis' command (``click.pass_obj``): it opens results."""
+
+    @property
+    def executor(self) -> Executor:
+        """The one that --on names."""
+        ...
 
     def is_results(self, source: Path) -> bool:
         """Whether it is a results folder or an archive of one, rather than a file of rows."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import signal
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from itertools import islice
@@ -21,32 +22,38 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """``workers`` processes, which live as long as ``map`` is asked for results."""
+    """``workers`` processes, or one for each task where these are fewer. They live as long as ``map`` is asked for results."""
 
     workers: int
 
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Iterator[R]:
-        tasks = enumerate(arguments)
         done: dict[int, R] = {}
         given = 0
-        left = True
-        while left:
-            in_hand: dict[Future[R], tuple[int, T]] = {}
+        with contextlib.closing(self._as_done(function, enumerate(arguments))) as results:
+            for number, result in results:
+                done[number] = result
+                while given in done:
+                    yield done.pop(given)
+                    given += 1
+
+    def _as_done(self, function: Callable[[T], R], tasks: Iterator[tuple[int, T]]) -> Generator[tuple[int, R], None, None]:
+        """(number of a task, result), whichever is done first."""
+        while in_hand := dict(islice(tasks, self.workers)):
             try:
-                with _pool(self.workers) as pool:
-                    while left:
+                with _pool(len(in_hand)) as pool:
+                    futures = {pool.submit(function, argument): number for number, argument in in_hand.items()}
+                    while futures:
+                        for future in wait(futures, return_when=FIRST_COMPLETED).done:
+                            number, result = futures.pop(future), future.result()
+                            del in_hand[number]
+                            yield number, result
                         for number, argument in islice(tasks, self.workers - len(in_hand)):
-                            in_hand[pool.submit(function, argument)] = number, argument
-                        left = bool(in_hand)
-                        for future in wait(in_hand, return_when=FIRST_COMPLETED).done if left else ():
-                            done[in_hand[future][0]] = future.result()
-                            del in_hand[future]
-                        while given in done:
-                            yield done.pop(given)
-                            given += 1
+                            in_hand[number] = argument  # before it is handed out, which fails where a process died meanwhile
+                            futures[pool.submit(function, argument)] = number
             except BrokenProcessPool:
                 # A process died, of which task is not said: all that were in hand are done apart.
-                done |= {number: _alone(function, argument) for number, argument in in_hand.values()}
+                for number, argument in in_hand.items():
+                    yield number, _alone(function, argument)
 
 
 def _alone(function: Callable[[T], R], argument: T) -> R:
@@ -73,6 +80,7 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 def _begin() -> None:
     """Ctrl-C goes to all processes of the terminal. This one is ended by the one that started it, and by the kernel when
-    that is killed."""
+    that is killed. What it has inherited is no garbage of its own: looking through it would copy all of that memory."""
+    gc.freeze()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

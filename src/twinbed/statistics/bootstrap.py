@@ -41,6 +41,18 @@ def far_from_normal(values: Sequence[float]) -> bool:
     return test is not None and test.p < SKEWED
 
 
+def resamples(values: Sequence[float], reference: Sequence[float]) -> int:
+    """How many are drawn of each sample."""
+    return min(RESAMPLES, max(LEAST_RESAMPLES, DRAWN // max(len(values), len(reference))))
+
+
+def drawn(values: Sequence[float], reference: Sequence[float]) -> int:
+    """How many values are drawn of both samples together; 0 where they are too few for an interval, or need no resamples."""
+    if not LEAST <= min(len(values), len(reference)) < MANY:
+        return 0
+    return resamples(values, reference) * (len(values) + len(reference))
+
+
 def ratio_interval(
     values: Sequence[float], reference: Sequence[float], level: float, seed: int = 0, *, paired: bool = False
 ) -> Bounds | None:
@@ -77,7 +89,7 @@ def _interval(one: Sequence[float], two: Sequence[float], level: float, seed: in
     from scipy.stats import bootstrap
 
     x, y, positive = _on_scale(one, two)
-    resamples = min(RESAMPLES, max(LEAST_RESAMPLES, DRAWN // max(len(x), len(y))))
+    rounds = resamples(one, two)
 
     def statistic(x: Floats, y: Floats, axis: int = -1) -> Floats:
         one, two = np.mean(x, axis), np.mean(y, axis)
@@ -91,8 +103,8 @@ def _interval(one: Sequence[float], two: Sequence[float], level: float, seed: in
             method="BCa",
             paired=paired,
             vectorized=True,
-            n_resamples=resamples,
-            batch=resamples,  # of the jackknife, whose samples without one value are as many as there are values
+            n_resamples=rounds,
+            batch=rounds,  # of the jackknife, whose samples without one value are as many as there are values
             confidence_level=level,
             rng=np.random.default_rng(seed),
         ).confidence_interval

@@ -25,6 +25,9 @@ class Sample(tuple[float, ...]):
         """The sample itself, if it is one."""
         return values if isinstance(values, cls) else cls(values)
 
+    def __getstate__(self) -> None:
+        """Nothing beside the values: where a sample goes, the rest is computed as it is asked for."""
+
     @cached_property
     def array(self) -> NDArray[np.float64]:
         import numpy as np

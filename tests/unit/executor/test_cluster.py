@@ -11,8 +11,10 @@ import dask.config
 import distributed
 import pytest
 
-from twinbed.executor import Executor, NoExecutor, WorkerLost, opened
+from twinbed.analyses.compare import judging
+from twinbed.executor import Executor, Here, NoExecutor, WorkerLost, opened
 from twinbed.executor.program import program
+from unit.analyses.compare.test_judging import cases
 from unit.executor.test_local import dies, dies_once, refuses, square
 
 
@@ -34,6 +36,12 @@ def executor(address: str) -> Iterator[Executor]:
 def test_results_come_in_the_order_of_arguments(executor: Executor) -> None:
     assert executor.workers == 2
     assert list(executor.map(square, range(50))) == [number * number for number in range(50)]
+
+
+def test_comparisons_are_judged_as_they_are_here(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "BATCH", 20_000)
+    many = [*cases(40, 30), *cases(10, 30, skewed=True)]
+    assert list(judging.judged(many, executor)) == list(judging.judged(many, Here()))
 
 
 def test_a_worker_that_dies_costs_its_own_task(executor: Executor, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,6 +62,18 @@ def test_arguments_are_taken_as_they_are_needed() -> None:
 def test_a_worker_that_dies_costs_its_own_task(tmp_path: Path) -> None:
     marks = [tmp_path / f"{number}{'.deadly' if number in (2, 5) else ''}" for number in range(8)]
     assert list(Processes(2).map(dies_once, marks)) == [mark.name for mark in marks]
+
+
+def test_no_task_is_lost_to_a_worker_that_dies_while_results_are_used(tmp_path: Path) -> None:
+    """The next task is handed to processes of which one is dead already."""
+    marks = [tmp_path / name for name in ("0", "1.deadly", "2", "3")]
+    results = []
+    for result in Processes(2).map(dies_once, marks):
+        results.append(result)
+        while not marks[1].exists():
+            time.sleep(0.01)
+        time.sleep(0.3)
+    assert results == [mark.name for mark in marks]
 
 
 def test_a_task_that_ends_every_worker_is_named() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from deaths import kill_a_child
 from synthetic_results import planted_response, write_run, write_study
 from twinbed.cli.main import run as main
 from twinbed.contracts.extracted import Extracted
@@ -427,17 +427,15 @@ def test_tables_are_the_same_bytes_whatever_reads_them_and_dies(tmp_path: Path, 
     monkeypatch.setattr("twinbed.results.extract.BATCH_RUNS", range(10, 11))
     one, many = (study(tmp_path / name, 80) for name in ("one", "many"))
     extract(one, {"planted": planted}, {})
-    killed: list[int] = []
+    left = [10, 40]
 
     def kill(done: int, total: int) -> None:
         """One worker, twice."""
-        if done in (10, 40):
-            (children,) = Path(f"/proc/{os.getpid()}/task/{os.getpid()}").glob("children")
-            killed.append(int(children.read_text().split()[-1]))
-            os.kill(killed[-1], signal.SIGKILL)
+        if left and done >= left[0] and kill_a_child():
+            del left[0]
 
     extract(many, {"planted": planted}, {}, kill, executor=Processes(2))
-    assert len(killed) == 2
+    assert not left
     assert files_below(one / "tables") == files_below(many / "tables")
     assert len(extract(many, {"planted": planted}, {}).source.parts("runs")) == 8
 

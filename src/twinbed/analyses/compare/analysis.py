@@ -14,15 +14,16 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from twinbed.analyses.compare import settling
 from twinbed.analyses.compare.cautions import Carried, Residue, carried, of_group, of_study, residue
-from twinbed.analyses.compare.decision import Nature, Rules, doubtful_shape, judge
+from twinbed.analyses.compare.decision import Case, Judgement, Nature, Rules, doubtful_shape
 from twinbed.analyses.compare.estimates import estimate, intervals_overlap, undecided, within_rule
-from twinbed.analyses.compare.interim import at_interim
+from twinbed.analyses.compare.judging import judged
 from twinbed.analyses.compare.ordering import order_cautions, orderings, session_cautions
 from twinbed.analyses.compare.pool import pooled
 from twinbed.analyses.compare.result import OTHER_SETTINGS, AllRuns, CellCautions, Comparison, Comparisons, Estimated, Pooled
 from twinbed.analyses.compare.spreads import decided as decided_spreads
 from twinbed.analyses.compare.tallies import tallies
 from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.executor import Executor, Here
 from twinbed.metrics.metric import Scale
 from twinbed.model.as_of import AsOf
 from twinbed.model.caution import OF_RUNS, Caution, Kind
@@ -37,6 +38,7 @@ from twinbed.observations.samples import CellRuns, Declared, Key, Samples, gathe
 from twinbed.observations.units import TIME, Units, units
 from twinbed.statistics.counts import Tally
 from twinbed.statistics.multiplicity import holm
+from twinbed.statistics.sample import Sample
 
 FEW = 5
 """Fewer replicates than this get a caution: neither an outlier nor two modes can be seen in them."""
@@ -109,7 +111,7 @@ class _Sides:
         return self._made[place]
 
 
-def _comparison(
+def _case(
     key: Key,
     about: Declared,
     pair: _Pair,
@@ -119,8 +121,8 @@ def _comparison(
     sides: _Sides,
     counts: tuple[Tally, Tally] | None,
     cautions: tuple[Caution, ...],
-) -> Comparison:
-    """One comparison before Holm's correction; its verdict is not yet final."""
+) -> tuple[Comparison, Case]:
+    """One comparison before it is judged, and what is to be judged."""
     arranged = units.arrange(key, pair.groups)
     here, there = (sides.of(key, pair.name, name) for name in pair.names)
     one, two = here.estimated.estimate, there.estimated.estimate
@@ -134,12 +136,17 @@ def _comparison(
     )
     shapes = here.shape, there.shape
     nature = Nature(about.margin, about.step, counts)
-    decision = judge(bare, arranged, nature, rules, any(shapes))
-    if rules.information is not None:
-        decision = at_interim(decision, lambda other: judge(bare, arranged, nature, other, any(shapes)), rules)
-    own = _own_cautions(bare, pair, shapes)
-    few = (Caution(Kind.FEW_COUNTS, decision.few_counts, key[0]),) if decision.few_counts else ()
-    return replace(decision.comparison, cautions=(*cautions, *own, *few))
+    values = Sample.of(one.values), Sample.of(two.values)
+    case = Case(about.scale, *values, arranged, nature, rules, skewed=any(shapes))
+    return replace(bare, cautions=(*cautions, *_own_cautions(bare, pair, shapes))), case
+
+
+def _with(bare: Comparison, judgement: Judgement) -> Comparison:
+    """The comparison before Holm's correction; its verdict is not yet final."""
+    decided = judgement.on(bare)
+    if not judgement.few_counts:
+        return decided
+    return replace(decided, cautions=(*bare.cautions, Caution(Kind.FEW_COUNTS, judgement.few_counts, bare.metric)))
 
 
 def _own_cautions(bare: Comparison, pair: _Pair, shapes: Sequence[str]) -> Iterable[Caution]:
@@ -211,6 +218,9 @@ class Compare(Analysis[CompareParams, Comparisons]):
     summary = "every metric and cell against the reference testbed: ratio, interval, verdict"
 
     def run(self, source: Tables, params: CompareParams | None = None) -> Comparisons:
+        return self.run_on(Here(), source, params)
+
+    def run_on(self, executor: Executor, source: Tables, params: CompareParams | None = None) -> Comparisons:
         """Where the study leaves runs out for a caution, its result without them, and beside it that of all runs."""
         params = params or CompareParams()
         if params.by is None:
@@ -219,16 +229,17 @@ class Compare(Analysis[CompareParams, Comparisons]):
         else:
             by, about = params.by, "" if params.by == TESTBED else f"Levels of {params.by} are compared."
         source = held_against(source, by, params.reference)
-        return replace(self._excluding(source, params), by=by, about=about)
+        return replace(self._excluding(executor, source, params), by=by, about=about)
 
-    def _excluding(self, source: Tables, params: CompareParams) -> Comparisons:
+    def _excluding(self, executor: Executor, source: Tables, params: CompareParams) -> Comparisons:
         out = excluded(source, params.exclude)
         if out is None:
-            return self._of(source, params)
+            return self._of(executor, source, params)
         if not out.ids:
-            return replace(self._of(source, params), excluded=out)
-        whole = {(each.place, each.testbed, str(each.cell)): each for each in self._of(source, params).comparisons}
-        result = self._of(source, params, out.ids)
+            return replace(self._of(executor, source, params), excluded=out)
+        of_all = self._of(executor, source, params)
+        whole = {(each.place, each.testbed, str(each.cell)): each for each in of_all.comparisons}
+        result = self._of(executor, source, params, out.ids)
         return replace(
             result,
             comparisons=tuple(
@@ -239,7 +250,9 @@ class Compare(Analysis[CompareParams, Comparisons]):
             excluded=out,
         )
 
-    def _of(self, source: Tables, params: CompareParams, without: frozenset[str] = frozenset()) -> Comparisons:
+    def _of(
+        self, executor: Executor, source: Tables, params: CompareParams, without: frozenset[str] = frozenset()
+    ) -> Comparisons:
         tables: Tables = Without(source, without) if without else source
         margin = params.margin if params.margin is not None else tables.outline.margin
         confidence = params.confidence if params.confidence is not None else tables.outline.confidence
@@ -264,7 +277,8 @@ class Compare(Analysis[CompareParams, Comparisons]):
         of_settling = settling.of_cells(samples, margin, confidence)
         for (cell, testbed), caution in of_settling.items():
             cell_cautions[cell, testbed] = (*cell_cautions[cell, testbed], caution)
-        comparisons: list[Comparison] = []
+        bare: list[Comparison] = []
+        cases: list[Case] = []
         over_cells: list[Pooled] = []
         sides = _Sides(samples, rules, arranged)
         for key in samples.keys():  # noqa: SIM118 -- not a mapping
@@ -280,12 +294,14 @@ class Compare(Analysis[CompareParams, Comparisons]):
                 kept = [caution for name in pair.names for caution in cell_cautions.get((pair.name, name), ())]
                 for of_runs in (of_order, of_sessions):
                     kept += dict.fromkeys(caution for name in pair.names for caution in of_runs.get((key, name), ()))
-                comparison = _comparison(
+                one, case = _case(
                     *(key, about, pair, tables.outline.by, rules, arranged, sides),
                     *(tallies(samples, key, pair.groups), tuple(kept)),
                 )
                 measured_there = tables.outline.reference in samples.groups[pair.name]
-                comparisons.append(replace(comparison, headline=measured_there and pair.names[0] in headlines))
+                bare.append(replace(one, headline=measured_there and pair.names[0] in headlines))
+                cases.append(case)
+        comparisons = [_with(one, judgement) for one, judgement in zip(bare, judged(cases, executor), strict=True)]
         known = predictable(source)
         decided = tuple(
             replace(each, predictable=known.of(each.testbed, each.reference, each.place, each.cell))

@@ -91,9 +91,9 @@ def command(
         raise TwinbedError(f"--margin: {margin!r} is not a share above 0", advice="such as 10% or 0.1") from error
     two = _two(inputs, sides, by, all_settings) if len(sides) > 1 else None
     if two is None:
-        result = analysis.run(inputs.tables(sides[0], all_settings=all_settings), params)
+        result = analysis.run_on(inputs.executor, inputs.tables(sides[0], all_settings=all_settings), params)
     else:
-        result = two.compared(params)
+        result = two.compared(inputs.executor, params)
     shown = chosen(result, metrics, everything)
     write_page(lambda: section(result, shown), result, Path(" and ".join(map(str, sides))), of_one=two is None)
     if style == "text":

@@ -11,21 +11,24 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from twinbed.analyses.compare.decision import Nature, Rules, doubtful_shape, judge
+from twinbed.analyses.compare.decision import Case, Nature, Rules, doubtful_shape
 from twinbed.analyses.compare.estimates import undecided
+from twinbed.analyses.compare.judging import judged
 from twinbed.analyses.compare.result import Comparison, Comparisons, Estimated
+from twinbed.executor import Executor
 from twinbed.metrics.metric import Scale
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.run import Level, level_text
 from twinbed.observations.levels import named
 from twinbed.observations.units import Arranged
+from twinbed.statistics.sample import Sample
 
 Place = tuple[str, str, str, str, str]
 """(metric, host, direction, testbed, the rest of the cell)"""
 
 
 def contrasts(
-    result: Comparisons, factor: str, levels: Sequence[Level], margin: float, confidence: float
+    executor: Executor, result: Comparisons, factor: str, levels: Sequence[Level], margin: float, confidence: float
 ) -> Iterator[tuple[str, Comparison]]:
     """(testbed, a level's comparison with the first of ``levels`` there) of every metric and rest of the cell that has both.
     Its cell is without the factor; testbed and reference are named by their levels: ``offload off``."""
@@ -36,25 +39,30 @@ def contrasts(
         if factor in each.cell and each.scale == Scale.RATIO and not each.events:
             rest = {name: level for name, level in each.cell.items() if name != factor}
             places.setdefault((each.metric, each.host, each.direction, each.testbed, _name(rest)), []).append(each)
+    asked: list[tuple[str, Comparison, Case]] = []
     for of_place in places.values():
         by_level = {_name({factor: each.cell[factor]}): each for each in of_place}
         first, *others = (by_level.get(_name({factor: level})) for level in levels)
         for other in others:
             if first is not None and other is not None:
                 own = [each for side in (other, first) for each in cautions.get((_name(side.cell), side.testbed), ())]
-                yield other.testbed, _contrast(other, first, factor, rules, own)
+                asked.append((other.testbed, *_contrast(other, first, factor, rules, own)))
+    judgements = judged([case for _, _, case in asked], executor)
+    for (testbed, bare, _), judgement in zip(asked, judgements, strict=True):
+        yield testbed, replace(judgement.on(bare), p_different_alone=judgement.p_different)
 
 
-def _contrast(of: Estimated, base: Estimated, factor: str, rules: Rules, cautions: Sequence[Caution]) -> Comparison:
+def _contrast(
+    of: Estimated, base: Estimated, factor: str, rules: Rules, cautions: Sequence[Caution]
+) -> tuple[Comparison, Case]:
     samples = of.estimate, base.estimate
     shapes = [doubtful_shape(each.values, of.scale, rules.margin) for each in samples]
     skewed = (Caution(Kind.SKEWED, shape, of.testbed) for shape in shapes if shape)
-    one, two = (named(factor, level_text(each.cell[factor])) for each in (of, base))
+    here, there = (named(factor, level_text(each.cell[factor])) for each in (of, base))
     rest = {name: level for name, level in of.cell.items() if name != factor}
-    bare = replace(undecided(of, base, (one, two), rest, rules.margin), cautions=(*cautions, *skewed))
-    arranged = Arranged(of.estimate.values, base.estimate.values)
-    judged = judge(bare, arranged, Nature(step=of.step), rules, any(shapes)).comparison
-    return replace(judged, p_different_alone=judged.p_different)
+    bare = replace(undecided(of, base, (here, there), rest, rules.margin), cautions=(*cautions, *skewed))
+    one, two = (Sample.of(each.values) for each in samples)
+    return bare, Case(of.scale, one, two, Arranged(one, two), Nature(step=of.step), rules, skewed=any(shapes))
 
 
 def _name(cell: Mapping[str, Level]) -> str:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
-from twinbed.analyses.compare.result import Comparison, Effect
+from twinbed.analyses.compare.result import Comparison, Effect, Spread
 from twinbed.analyses.compare.spreads import spread
 from twinbed.metrics.metric import Scale
 from twinbed.model.result import Interval, Verdict
@@ -52,49 +52,85 @@ class Nature:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
-    """A comparison, and what is doubtful about the test that it rests on."""
+class Case:
+    """What is judged: two samples and the rules. It holds nothing of the tables, since another process may judge it."""
 
-    comparison: Comparison
+    scale: str
+    one: Sample
+    """Of runs, as those of the reference."""
+    two: Sample
+    arranged: Arranged
+    """The same as means are compared."""
+    nature: Nature
+    rules: Rules
+    skewed: bool = False
+    """Whether their shape asks for the bootstrap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the two samples of a case say. Fields are those of a Comparison, but for the last."""
+
+    ratio: float | None = None
+    ratio_interval: Interval | None = None
+    wide_interval: Interval | None = None
+    verdict: Verdict = Verdict.INCONCLUSIVE
+    method: str = ""
+    p_equivalent: float | None = None
+    p_different: float | None = None
+    replicates_needed: int | None = None
+    event_counts: tuple[int, int] | None = None
+    pair_deviation: float | None = None
+    bootstrap_interval: Interval | None = None
+    median_ratio: float | None = None
+    median_ratio_interval: Interval | None = None
+    spread: Spread | None = None
+    effect: Effect | None = None
     few_counts: str = ""
+    """What is doubtful about a test that rests on few counts."""
+
+    def on(self, bare: Comparison) -> Comparison:
+        """The comparison with it."""
+        return replace(bare, **{name: getattr(self, name) for name in _JUDGED})
 
 
-def judge(bare: Comparison, arranged: Arranged, nature: Nature, rules: Rules, skewed: bool) -> Decision:
-    """The comparison with all that its two samples say. ``skewed`` asks for the bootstrap. Spreads are of runs, and so are what
-    has only an order, and names."""
-    one, two = bare.estimate.values, bare.reference_estimate.values
+_JUDGED = tuple(each.name for each in fields(Judgement) if each.name != "few_counts")
+
+
+def judge(case: Case) -> Judgement:
+    """All that two samples say. Spreads are of runs, and so are what has only an order, and names."""
+    one, two, arranged = case.one, case.two, case.arranged
     if min(len(one), len(two), len(arranged.one), len(arranged.two)) < 2:
-        return Decision(_ratio_of_single_runs(bare))
-    if bare.scale == Scale.RATIO:
-        return Decision(_ratio(bare, arranged, nature, rules, skewed))
-    if bare.scale == Scale.INTERVAL:
-        return Decision(_difference(bare, arranged, nature, rules))
-    if bare.scale == Scale.ORDINAL:
-        return Decision(_ordinal(bare, one, two, rules))
-    return _nominal(bare, one, two, rules)
+        return _of_single_runs(case)
+    if case.scale == Scale.RATIO:
+        return _ratio(case)
+    if case.scale == Scale.INTERVAL:
+        return _difference(case)
+    return _ordinal(case) if case.scale == Scale.ORDINAL else _nominal(case)
 
 
-def _ratio_of_single_runs(bare: Comparison) -> Comparison:
-    """The one number worth having of single runs."""
-    one, two = bare.estimate.mean, bare.reference_estimate.mean
-    sound = bare.scale == Scale.RATIO and one is not None and one >= 0 and two is not None and two > 0
-    return replace(bare, ratio=one / two) if sound and one is not None and two else bare
+def _of_single_runs(case: Case) -> Judgement:
+    """The one number worth having of single runs is their ratio."""
+    if case.scale != Scale.RATIO or not case.one or not case.two:
+        return Judgement()
+    one, two = case.one.average, case.two.average
+    return Judgement(ratio=one / two) if one >= 0 and two > 0 else Judgement()
 
 
-def _ratio(bare: Comparison, arranged: Arranged, nature: Nature, rules: Rules, skewed: bool) -> Comparison:
+def _ratio(case: Case) -> Judgement:
+    arranged, nature, rules = case.arranged, case.nature, case.rules
     one, two, paired = arranged.one, arranged.two, arranged.paired
     test = ratio_test(one, two, rules.margin, rules.alpha, step=nature.step, counts=nature.counts, paired=paired)
-    spreads = spread(bare.estimate.values, bare.reference_estimate.values, rules.confidence)
+    spreads = spread(case.one, case.two, rules.confidence)
     if test is None:
-        return replace(bare, spread=spreads)
+        return Judgement(spread=spreads)
     equivalent = test.p_equivalent <= rules.alpha
     # More runs of the same show no more where it is rounding that hides the difference.
     coarse = test.method in ("exact", "unseen", "counts") or bias(one, nature.step) + bias(two, nature.step) > 0.01 * max(one)
     needed = None if equivalent or coarse else replicates_needed(one, two, rules.margin, rules.alpha, paired=paired)
     samples = Sample.of(one), Sample.of(two)
     middle = samples[1].median
-    return replace(
-        bare,
+    return Judgement(
         ratio=test.ratio,
         ratio_interval=_interval(test.interval),
         wide_interval=_interval(test.wide),
@@ -105,7 +141,7 @@ def _ratio(bare: Comparison, arranged: Arranged, nature: Nature, rules: Rules, s
         replicates_needed=needed,
         event_counts=(nature.counts[0].total, nature.counts[1].total) if nature.counts and test.method == "counts" else None,
         pair_deviation=_pair_deviation(*samples) if paired and min(each.least for each in samples) > 0 else None,
-        bootstrap_interval=_interval(ratio_interval(one, two, 1 - 2 * rules.alpha, paired=paired)) if skewed else None,
+        bootstrap_interval=_interval(ratio_interval(one, two, 1 - 2 * rules.alpha, paired=paired)) if case.skewed else None,
         median_ratio=samples[0].median / middle if middle else None,
         median_ratio_interval=_interval(median_ratio_interval(one, two, rules.confidence)),
         spread=spreads,
@@ -116,25 +152,25 @@ def _pair_deviation(one: Sample, two: Sample) -> float:
     return math.sqrt(variance([x - y for x, y in zip(one.logarithms, two.logarithms, strict=True)]))
 
 
-def _difference(bare: Comparison, arranged: Arranged, nature: Nature, rules: Rules) -> Comparison:
+def _difference(case: Case) -> Judgement:
+    arranged, nature, rules = case.arranged, case.nature, case.rules
     one, two, paired = arranged.one, arranged.two, arranged.paired
     test = difference_test(one, two, nature.margin, rules.alpha, step=nature.step, paired=paired)
-    return replace(
-        bare,
+    return Judgement(
         effect=Effect("difference", test.difference, _interval(test.interval), nature.margin),
         wide_interval=_interval(test.wide),
         verdict=_verdict(test.p_equivalent is not None and test.p_equivalent <= rules.alpha),
         method="student" if paired else "welch",
         p_equivalent=test.p_equivalent,
         p_different=test.p_different,
-        spread=spread(bare.estimate.values, bare.reference_estimate.values, rules.confidence, relative=False),
+        spread=spread(case.one, case.two, rules.confidence, relative=False),
     )
 
 
-def _ordinal(bare: Comparison, one: Values, two: Values, rules: Rules) -> Comparison:
-    test = ordinal_test(one, two, rules.margin, rules.alpha)
-    return replace(
-        bare,
+def _ordinal(case: Case) -> Judgement:
+    rules = case.rules
+    test = ordinal_test(case.one, case.two, rules.margin, rules.alpha)
+    return Judgement(
         effect=Effect("cliffs_delta", test.delta, _interval(test.interval), rules.margin, test.p_mann_whitney),
         wide_interval=_interval(test.wide),
         verdict=_verdict(test.p_equivalent <= rules.alpha),
@@ -144,18 +180,18 @@ def _ordinal(bare: Comparison, one: Values, two: Values, rules: Rules) -> Compar
     )
 
 
-def _nominal(bare: Comparison, one: Values, two: Values, rules: Rules) -> Decision:
-    test = nominal_test(one, two, rules.margin)
-    decided = replace(
-        bare,
+def _nominal(case: Case) -> Judgement:
+    rules = case.rules
+    test = nominal_test(case.one, case.two, rules.margin)
+    few = test.smallest_expected < SMALLEST_EXPECTED
+    return Judgement(
         effect=Effect("total_variation", test.total_variation, None, rules.margin, test.p_same),
         verdict=_verdict(test.p_equivalent is not None and test.p_equivalent <= rules.alpha),
         method=test.method,
         p_equivalent=test.p_equivalent,
         p_different=test.p_different,
+        few_counts=f"{test.smallest_expected:.2g} expected of the rarest" if few else "",
     )
-    few = test.smallest_expected < SMALLEST_EXPECTED
-    return Decision(decided, f"{test.smallest_expected:.2g} expected of the rarest" if few else "")
 
 
 def _verdict(equivalent: bool) -> Verdict:

@@ -7,11 +7,10 @@ means and quantiles of one testbed, which no verdict rests on, are left as they 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
-from twinbed.analyses.compare.decision import Decision, Rules
-from twinbed.analyses.compare.result import Comparison, Effect, Spread
+from twinbed.analyses.compare.decision import Case, Judgement, judge
+from twinbed.analyses.compare.result import Effect, Spread
 from twinbed.model.result import Interval, Verdict
 from twinbed.statistics.sequential import interim_levels, overall_level
 
@@ -19,19 +18,19 @@ UNLOOKED = "unlooked"
 """The method of what no look has been taken at: there is no verdict yet."""
 
 
-def at_interim(decision: Decision, judge: Callable[[Rules], Decision], rules: Rules) -> Decision:
-    """``decision``, which ``judge`` makes, as of the last interim analysis that the rules have the information of."""
-    fixed, information = decision.comparison, rules.information
+def judge_at_interim(case: Case) -> Judgement:
+    """As of the last interim analysis that the rules have the information of."""
+    fixed, rules, information = judge(case), case.rules, case.rules.information
     if not information:
-        return replace(decision, comparison=_unlooked(fixed))
+        return _unlooked(fixed)
     level, half = (interim_levels(alpha, information)[-1] for alpha in (rules.alpha, rules.alpha / 2))
-    narrow = judge(replace(rules, alpha=level)).comparison
-    wide = judge(replace(rules, alpha=2 * half, confidence=1 - 2 * half)).comparison
+    narrow = judge(replace(case, rules=replace(rules, alpha=level)))
+    wide = judge(replace(case, rules=replace(rules, alpha=2 * half, confidence=1 - 2 * half)))
     p_equivalent = None if fixed.p_equivalent is None else overall_level(fixed.p_equivalent, information)
     p_different = None if fixed.p_different is None else min(1.0, 2 * overall_level(fixed.p_different / 2, information))
     equivalent = p_equivalent is not None and p_equivalent <= rules.alpha
     inner, outer = 1 - 2 * rules.alpha, 1 - rules.alpha
-    comparison = replace(
+    return replace(
         fixed,
         verdict=Verdict.EQUIVALENT if equivalent else Verdict.INCONCLUSIVE,
         p_equivalent=p_equivalent,
@@ -44,7 +43,6 @@ def at_interim(decision: Decision, judge: Callable[[Rules], Decision], rules: Ru
         median_ratio_interval=_at(wide.median_ratio_interval, outer),
         spread=_spread(wide.spread, outer, information),
     )
-    return replace(decision, comparison=comparison)
 
 
 def _at(interval: Interval | None, level: float) -> Interval | None:
@@ -72,18 +70,18 @@ def _spread(wide: Spread | None, level: float, information: tuple[float, ...]) -
     )
 
 
-def _unlooked(comparison: Comparison) -> Comparison:
+def _unlooked(fixed: Judgement) -> Judgement:
     return replace(
-        comparison,
+        fixed,
         verdict=Verdict.INCONCLUSIVE,
-        method=UNLOOKED if comparison.method else "",
-        p_equivalent=None if comparison.p_equivalent is None else 1.0,
-        p_different=None if comparison.p_different is None else 1.0,
+        method=UNLOOKED if fixed.method else "",
+        p_equivalent=None if fixed.p_equivalent is None else 1.0,
+        p_different=None if fixed.p_different is None else 1.0,
         replicates_needed=None,
         ratio_interval=None,
         bootstrap_interval=None,
         wide_interval=None,
         median_ratio_interval=None,
-        effect=None if comparison.effect is None else replace(comparison.effect, interval=None, p_same=None),
+        effect=None if fixed.effect is None else replace(fixed.effect, interval=None, p_same=None),
         spread=None,
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 from twinbed.analyses.compare.analysis import CompareParams, analysis
 from twinbed.analyses.compare.result import Comparisons
 from twinbed.contracts.analysis import TwoResults
+from twinbed.executor import Executor
 from twinbed.model.json import Json
 from twinbed.observations.levels import held_against
 from twinbed.observations.passports import Differences, Side, between
@@ -27,9 +28,9 @@ class Two:
     both: TwoResults
     sides: Sequence[Path]
 
-    def compared(self, params: CompareParams) -> Comparisons:
+    def compared(self, executor: Executor, params: CompareParams) -> Comparisons:
         one, other = self.both.names
-        result = analysis.run(self.both.tables, params.model_copy(update={"by": self.both.by}))
+        result = analysis.run_on(executor, self.both.tables, params.model_copy(update={"by": self.both.by}))
         return replace(result, about=f"{other} is held against {one}, testbed by testbed and cell by cell.")
 
     @cached_property

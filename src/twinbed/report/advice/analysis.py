@@ -18,6 +18,7 @@ from itertools import islice
 from twinbed.analyses.compare.analysis import FEW
 from twinbed.analyses.compare.claims import decided, values
 from twinbed.analyses.compare.result import Comparison
+from twinbed.executor import Executor, Here
 from twinbed.metrics.metric import Layer
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Verdict
@@ -32,12 +33,13 @@ from twinbed.report.advice.study import Held, Settings, Study, study_of
 from twinbed.report.advice.words import Said, kinds, said_of, sentence
 
 
-def advise(sources: Sequence[Tables], asked: Settings) -> Advice:
-    """What holds together of all of them. Raises TwinbedError where one has no run."""
+def advise(sources: Sequence[Tables], asked: Settings, executor: Executor | None = None) -> Advice:
+    """What holds together of all of them. ``executor`` judges their comparisons (None: this process). Raises TwinbedError where
+    one has no run."""
     for tables in sources:
         if not tables.records:
             raise TwinbedError(f"{tables.shown} has no run", advice="`twinbed run` makes runs")
-    studies = [study_of(tables, asked) for tables in sources]
+    studies = [study_of(tables, asked, executor or Here()) for tables in sources]
     held = [each for study in studies for each in study.held]
     bare = [each for _, each in held]
     fitting = sum(len(objectives(study.tables, None)) for study in studies)

@@ -10,6 +10,7 @@ from twinbed.analyses.compare.analysis import CompareParams
 from twinbed.analyses.compare.analysis import analysis as compare
 from twinbed.analyses.compare.contrasts import contrasts
 from twinbed.analyses.compare.result import Comparison, Comparisons
+from twinbed.executor import Executor
 from twinbed.model.record import IMPORTED
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables
@@ -65,16 +66,16 @@ class Study:
             yield f"{self.tables.shown}: nothing is said of {', '.join(settings)}, as {why}"
 
 
-def study_of(tables: Tables, asked: Settings) -> Study:
+def study_of(tables: Tables, asked: Settings, executor: Executor) -> Study:
     """All that could be said of it."""
     margin = asked.margin if asked.margin is not None else tables.outline.margin
-    result = compare.run(tables, CompareParams(margin=margin, confidence=1 - asked.error))
+    result = compare.run_on(executor, tables, CompareParams(margin=margin, confidence=1 - asked.error))
     varying = _varying(tables)
     source = str(tables.shown)
     held = [(Contrast(source, each.testbed, each.reference), each) for each in result.comparisons]
     for factor in varying if _tells_of_settings(tables) else ():
         if not is_question(tables, factor):
-            found = contrasts(result, factor, varying[factor], margin, 1 - asked.error)
+            found = contrasts(executor, result, factor, varying[factor], margin, 1 - asked.error)
             held += [(Contrast(source, each.testbed, each.reference, testbed, factor), each) for testbed, each in found]
     ordered = [name for name, levels in varying.items() if is_ordered(levels)]
     axis = max(ordered, key=lambda name: (is_question(tables, name), len(varying[name])), default=None)

@@ -12,10 +12,8 @@ import pytest
 from twinbed import design
 from twinbed.analyses.compare.analysis import analysis as compare
 from twinbed.analyses.compare.command import command as compare_command
-from twinbed.analyses.compare.decision import Decision, Nature, Rules, judge
-from twinbed.analyses.compare.estimates import estimate
-from twinbed.analyses.compare.interim import at_interim
-from twinbed.analyses.compare.result import Comparison
+from twinbed.analyses.compare.decision import Case, Nature, Rules, judge
+from twinbed.analyses.compare.interim import judge_at_interim
 from twinbed.analyses.compare.words import explanation
 from twinbed.cli import main
 from twinbed.cli.extraction import extracted
@@ -31,6 +29,7 @@ from twinbed.model.result import Verdict
 from twinbed.observations.units import Arranged
 from twinbed.registry import PLUGINS, catalogue
 from twinbed.results.folder import Folder
+from twinbed.statistics.sample import Sample
 from twinbed.study.loading import load
 from twinbed.study.problem import StudyError
 from twinbed.study.study import Study
@@ -352,28 +351,10 @@ SAMPLES = {
 @pytest.mark.parametrize("scale", SAMPLES)
 @pytest.mark.parametrize("looks", [(), (0.3,), (0.3, 0.6, 1.0)])
 def test_looks_hold_on_every_scale(scale: Scale, looks: tuple[float, ...]) -> None:
-    one, two = (estimate(values, 0.95, scale) for values in SAMPLES[scale])
-    names = {"metric": "m", "unit": "1", "layer": "os", "host": "", "direction": "", "testbed": "b", "reference": "a"}
-    bare = Comparison(
-        **names,
-        scale=scale,
-        headline=True,
-        cell={},
-        estimate=one,
-        reference_estimate=two,
-        ratio=None,
-        ratio_interval=None,
-        margin=0.3,
-        verdict=Verdict.INCONCLUSIVE,
-        within_rule=None,
-        intervals_overlap=None,
-    )
     rules = Rules(0.3, 0.05, 0.95, looks)
-
-    def decision(other: Rules) -> Decision:
-        return judge(bare, Arranged(*SAMPLES[scale]), Nature(2.0), other, False)
-
-    fixed, found = decision(rules).comparison, at_interim(decision(rules), decision, rules).comparison
+    one, two = map(Sample.of, SAMPLES[scale])
+    case = Case(scale, one, two, Arranged(one, two), Nature(2.0), rules)
+    fixed, found = judge(case), judge_at_interim(case)
     for single, looked in ((fixed.p_equivalent, found.p_equivalent), (fixed.p_different, found.p_different)):
         assert single is not None and looked is not None
         assert looked == 1.0 if not looks else looked >= single

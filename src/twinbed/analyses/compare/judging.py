@@ -1,0 +1,54 @@
+"""Who judges: a few comparisons this process, many of them an executor, in batches.
+
+Each case is judged by itself, so that a judgement is the same whoever makes it, and whatever is judged beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from twinbed.analyses.compare.decision import Case, Judgement, judge
+from twinbed.analyses.compare.interim import judge_at_interim
+from twinbed.executor import Executor
+from twinbed.metrics.metric import Scale
+from twinbed.statistics import bootstrap
+
+EACH = 400
+"""Tests of two samples take as long as if they had so many values more: 0.5 ms, and 1.2 µs a value (docs/performance.md)."""
+DRAWN = 40
+"""So many values of resamples take as long as one value of the samples does in all tests."""
+BATCH = 400_000
+"""Values of a batch, which keep a CPU for half a second. Starting a process, and sending a batch and its judgements, take a
+tenth of that at most: less would not be worth another process."""
+
+
+def judged(cases: Sequence[Case], executor: Executor) -> Iterator[Judgement]:
+    """In the order of ``cases``."""
+    batches = [*_batches(cases)]
+    # A single one is judged where it is: no worker need be started for it.
+    return chain.from_iterable((executor.map if len(batches) > 1 else map)(_judge, batches))
+
+
+def _judge(batch: Sequence[Case]) -> Sequence[Judgement]:
+    return [judge(case) if case.rules.information is None else judge_at_interim(case) for case in batch]
+
+
+def _batches(cases: Sequence[Case]) -> Iterator[Sequence[Case]]:
+    """What is next to each other stays together: a reference's sample is sent once for all that are held against it."""
+    begin, work = 0, 0
+    for end, case in enumerate(cases, start=1):
+        work += _work(case)
+        if work >= BATCH:
+            yield cases[begin:end]
+            begin, work = end, 0
+    if begin < len(cases):
+        yield cases[begin:]
+
+
+def _work(case: Case) -> int:
+    """What a case takes, in values."""
+    arranged = case.arranged
+    drawn = bootstrap.drawn(arranged.one, arranged.two) if case.skewed and case.scale == Scale.RATIO else 0
+    looks = 3 if case.rules.information else 1
+    return looks * (EACH + len(case.one) + len(case.two) + drawn // DRAWN)
