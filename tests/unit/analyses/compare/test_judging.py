@@ -30,6 +30,7 @@ from twinbed.report.advice.analysis import advise
 from twinbed.report.advice.study import Settings
 from twinbed.results.extract import extract
 from twinbed.results.store import Store
+from twinbed.statistics import bootstrap
 from twinbed.statistics.sample import Sample
 from twinbed.workloads.planted import planted
 
@@ -173,7 +174,7 @@ def test_few_comparisons_start_no_worker() -> None:
         assert len(list(judged(few, Nobody()))) == len(few)
 
 
-@pytest.mark.parametrize(("number", "size", "skewed"), [(2000, 30, False), (60, 30, True), (2, 3000, True)])
+@pytest.mark.parametrize(("number", "size", "skewed"), [(2000, 30, False), (60, 30, True), (5, bootstrap.MANY - 1, True), (200, 5000, True)])
 def test_many_or_large_ones_are_worth_workers(number: int, size: int, skewed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judging, "judge", lambda case: case)
     watched = Watched(Here())
