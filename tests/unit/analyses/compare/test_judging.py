@@ -174,7 +174,10 @@ def test_few_comparisons_start_no_worker() -> None:
         assert len(list(judged(few, Nobody()))) == len(few)
 
 
-@pytest.mark.parametrize(("number", "size", "skewed"), [(2000, 30, False), (60, 30, True), (5, bootstrap.MANY - 1, True), (200, 5000, True)])
+@pytest.mark.parametrize(
+    ("number", "size", "skewed"),
+    [(2000, 30, False), (60, 30, True), (5, bootstrap.MANY - 1, True), (200, 5000, True)],
+)
 def test_many_or_large_ones_are_worth_workers(number: int, size: int, skewed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judging, "judge", lambda case: case)
     watched = Watched(Here())
