@@ -87,11 +87,13 @@ def held(world: World, n: int, studies: int, seed: int) -> Held:
     for _ in range(studies):
         drawn = world.draw(noise, n)
         direct = [model for model in cheap if shared(drawn, model)]
-        estimate = mixed(drawn, direct, LEVEL, [model for model in cheap if model not in direct])
+        helping = [model for model in cheap if model not in direct]
+        chosen = decide(drawn, LEVEL, NAMES).estimate
+        # Nothing is estimated twice where all models are what is decided for.
+        estimate = chosen if chosen.models == (*direct, *helping) else mixed(drawn, direct, LEVEL, helping)
         inside.append(abs(estimate.value) <= estimate.half_width)
         values.append(estimate.value)
         usual.append(abs(estimate.value) <= _usual(drawn) if len(cheap) == 1 else math.nan)
-        chosen = decide(drawn, LEVEL, NAMES).estimate
         decided.append(abs(chosen.value) <= chosen.half_width)
     bias = float(np.mean(values) / np.std(values))
     return Held(float(np.mean(inside)), float(np.mean(usual)), bias, float(np.mean(decided)))

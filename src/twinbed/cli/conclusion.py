@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
 import twinbed
@@ -56,11 +57,11 @@ class Conclusion:
             ) from error
 
 
-def made_of(results: Path, package: Path = Path(twinbed.__file__).parent) -> str:
-    """Digest of all that the verdict and the page follow from."""
+def made_of(results: Path, package: Path | None = None) -> str:
+    """Digest of all that the verdict and the page follow from. Without ``package`` it is with this program's own, which is read
+    once: a process runs what it has loaded."""
     digest = hashlib.sha256(twinbed.__version__.encode())
-    for file in sorted(_sources(package)):
-        digest.update(f"\0{file.relative_to(package)}\0".encode() + file.read_bytes())
+    digest.update(_own_program() if package is None else _program(package))
     for name in _DOCUMENTS:
         file = results / name
         digest.update(f"\0{name}\0".encode() + (file.read_bytes() if file.is_file() else b""))
@@ -68,6 +69,18 @@ def made_of(results: Path, package: Path = Path(twinbed.__file__).parent) -> str
         for line in sorted(_files(f"{results}/{name}", name)):
             digest.update(f"\0{line}".encode(errors="surrogateescape"))
     return digest.hexdigest()
+
+
+@cache
+def _own_program() -> bytes:
+    return _program(Path(twinbed.__file__).parent)
+
+
+def _program(package: Path) -> bytes:
+    digest = hashlib.sha256()
+    for file in sorted(_sources(package)):
+        digest.update(f"\0{file.relative_to(package)}\0".encode() + file.read_bytes())
+    return digest.digest()
 
 
 def page_of(file: Path) -> str | None:

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
-from types import FrameType
+from types import FrameType, ModuleType
 
 import click
 
@@ -114,9 +114,19 @@ def _explain(error: TwinbedError) -> None:
         click.echo(f"  {error.advice}", err=True)
 
 
+class _WithoutPandas:
+    """pyarrow imports pandas, if it is there, whenever it makes an array of Python's values: half a second of every command, of
+    which none needs it."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("pandas is left out of commands", name=name)
+
+
 def main() -> None:
     _ensure_streams()
     make_plain_where_needed()
+    sys.meta_path.insert(0, _WithoutPandas())
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP
             signal.signal(number, _as_interrupt)

@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from markupsafe import Markup
@@ -80,12 +81,18 @@ def svg(spec: Spec, label: str, name: str = "") -> Markup:
     in short. Nothing where the plot itself is wanted instead (``collected``)."""
     if kept(lambda: Figure(name or label, label, spec=spec)):
         return Markup()
+    return Markup(labelled(_drawn(json.dumps(spec)), label))  # Vega escapes every text that it draws.
+
+
+@lru_cache(maxsize=64)
+def _drawn(spec: str) -> str:
+    """A plot takes 40 ms: what a page, an export and a notebook show of the same result is drawn once."""
     import vl_convert
 
-    drawn = vl_convert.vegalite_to_svg(json.dumps(spec))
+    drawn = str(vl_convert.vegalite_to_svg(spec))
     for placeholder, variable in COLOURS.items():
         drawn = drawn.replace(placeholder, variable)
-    return Markup(labelled(drawn, label))  # Vega escapes every text that it draws.
+    return drawn
 
 
 def labelled(drawn: str, label: str) -> str:

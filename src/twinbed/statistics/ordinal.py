@@ -17,6 +17,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from scipy.special import ndtr, ndtri
 
@@ -105,7 +106,8 @@ def mann_whitney(values: Sequence[float], reference: Sequence[float]) -> float:
     return min(1.0, 2 * float(ndtr(-z)))
 
 
-def _ways(n: int, m: int) -> list[int]:
+@lru_cache(maxsize=64)
+def _ways(n: int, m: int) -> tuple[int, ...]:
     """Number of orders of n and m different values in which exactly u pairs are above, for each u: Gauss's binomial."""
     ways = [1] + [0] * (n * m)
     for factor in range(1, n + 1):
@@ -113,4 +115,4 @@ def _ways(n: int, m: int) -> list[int]:
             ways[u] -= ways[u - m - factor]
         for u in range(factor, n * m + 1):
             ways[u] += ways[u - factor]
-    return ways
+    return tuple(ways)

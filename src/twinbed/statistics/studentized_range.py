@@ -14,7 +14,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
-from scipy.optimize import brentq
 
 NODES = 128
 LIMIT = 8.5
@@ -55,4 +54,6 @@ def quantile(probability: float, k: int, freedom: float) -> float:
     high = root * float(special.stdtrit(freedom, 1 - (1 - probability) / (k * (k - 1))))
     if k == 2:
         return low
+    from scipy.optimize import brentq
+
     return float(brentq(lambda q: distribution(q, k, freedom) - probability, 0.999 * low, 1.001 * high, xtol=1e-10, rtol=1e-12))

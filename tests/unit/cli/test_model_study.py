@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,21 +27,23 @@ replicates: 2
 """
 
 
-@pytest.fixture
-def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Made on a machine that has no image, builds none, and opens no lab."""
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Made on a machine that has no image, builds none, and opens no lab; nor does anything that the tests run beside it."""
 
     def refused(*_: object, **__: object) -> None:
         raise AssertionError("a model needs none of this")
 
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(run_study, "find", lambda: None)
-    monkeypatch.setattr(preflight, "find", lambda: None)
-    monkeypatch.setattr(run_study, "build", refused)
-    monkeypatch.setattr(preflight, "open_lab", refused)
-    Path("models.yaml").write_text(STUDY)
-    assert run(["run", "models.yaml", "--output", "models"]) == 0
-    return tmp_path / "models"
+    folder = tmp_path_factory.mktemp("models")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(run_study, "find", lambda: None)
+        patch.setattr(preflight, "find", lambda: None)
+        patch.setattr(run_study, "build", refused)
+        patch.setattr(preflight, "open_lab", refused)
+        Path("models.yaml").write_text(STUDY)
+        assert run(["run", "models.yaml", "--output", "models"]) == 0
+        yield folder / "models"
 
 
 def test_tables_and_verdicts_are_those_of_any_testbed(results: Path) -> None:

@@ -38,11 +38,11 @@ class Finished:
         Path("finished.yaml").write_text(STUDY)
         assert run(["run", "finished.yaml"]) == 0
         self.made = 0
-        original = styles.sections
 
         def counted(tables: styles.Tables) -> tuple[styles.Section, ...]:
+            """Nothing is on the pages from now on: only how many there are is of interest."""
             self.made += 1
-            return original(tables)
+            return ()
 
         monkeypatch.setattr(styles, "sections", counted)
 

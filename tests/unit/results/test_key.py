@@ -51,6 +51,11 @@ def test_edits_of_all_other_files_leave_the_key(copy: Path) -> None:
     assert code_key(EXTRACTING, copy) == before
 
 
+def test_this_program_has_the_key_of_its_files() -> None:
+    assert code_key(EXTRACTING) == code_key(EXTRACTING) == code_key(EXTRACTING, PACKAGE)
+    assert code_key(EXTRACTING[:1]) != code_key(EXTRACTING)
+
+
 def test_all_of_the_formats_are_part_of_it() -> None:
     formats = {type(each).__module__ for each in PLUGINS.formats.values()}
     assert formats <= code(EXTRACTING).keys()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from pathlib import Path
@@ -9,9 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.simulated.calibrated import THREADS, calibrated, grid, measured, world
+from scipy.special import stdtr
 
 from twinbed.statistics.calibration.area import area, difference_of_areas
-from twinbed.statistics.calibration.calibration import Calibration, calibrate, conformal_factor, in_hull, least_groups
+from twinbed.statistics.calibration.calibration import (
+    Calibration,
+    _quantiles,
+    calibrate,
+    conformal_factor,
+    in_hull,
+    least_groups,
+)
 from twinbed.statistics.calibration.cells import cells
 from twinbed.statistics.calibration.equating import equating, logistic_curve
 from twinbed.statistics.calibration.joint_law import JointLaw, joint_law
@@ -26,6 +35,7 @@ def shape(deviation: float, *lengths: float) -> Shapes:
     return Shapes(np.array([deviation]), np.array([lengths]), np.array([1.0]))
 
 
+@functools.cache
 def made(seed: int = 3, name: str = "joint laws", dear: int = 10, payloads: int = 20) -> tuple[Calibration, np.ndarray]:
     """And the scaled places of the payloads that the dear testbed was not measured at."""
     noise = np.random.default_rng(seed)
@@ -166,6 +176,17 @@ def test_the_logistic_and_the_line_are_found_again() -> None:
         logistic_curve(at[:2], rates[:2])
     line = equating(np.array([1.0, 2.0, 3.0]), np.array([3.0, 5.0, 7.0]))
     assert (line.offset, line.factor, line.error) == pytest.approx((1.0, 2.0, 0.0), abs=1e-12)
+
+
+@pytest.mark.parametrize("shapes", [1, 7, 30])
+@pytest.mark.parametrize("spread", [0.0, 0.5, 3.0])
+def test_quantiles_of_mixtures_have_their_chance_on_each_side(shapes: int, spread: float) -> None:
+    """By the distribution function itself. Narrow components among wide ones are where Newton's steps lead astray."""
+    random = np.random.default_rng(shapes)
+    means, variances = random.normal(size=(shapes, 12)), np.exp(spread * random.normal(size=(shapes, 12)))
+    weights, df = random.dirichlet(np.ones(shapes)), 1 + np.exp(random.normal(size=(shapes, 12)))
+    for chance, found in zip((0.025, 0.975), _quantiles(means, variances, weights, df, 0.95), strict=True):
+        assert weights @ stdtr(df, (found - means) / np.sqrt(variances)) == pytest.approx(chance, abs=1e-9)
 
 
 def test_beyond_what_was_measured_nothing_is_said() -> None:

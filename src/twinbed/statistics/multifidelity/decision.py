@@ -9,6 +9,7 @@ interval honest: with 10 pairs it covers 93.8 % at the worst correlation, 94.5 %
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -56,19 +57,30 @@ def decide(values: Matrix, level: float, names: Sequence[str]) -> Decision:
     """The mix whose expected variance is least, or the dear model alone. ``values`` as in ``correlation``, ``names`` of models.
     Raises ValueError for fewer than 2 draws of the dear model."""
     alone = plain(values, level)
+    if alone.standard_error == 0:
+        return Decision(alone, alone, None, _why_not(values, names, alone))
     cheap = usable(values)
     expected: dict[tuple[int, ...], float] = {}
+    # Where no draws were run by all: by the variance that the best linear unbiased estimate has.
+    apart: dict[tuple[int, ...], Estimate] = {}
     for size in range(1, len(cheap) + 1):
         for models in combinations(cheap, size):
-            one = _expected(values, models)
-            if one is not None:
-                expected[models] = one
-    if not expected or alone.standard_error == 0:
+            if _shares_enough(values, models):
+                one = _expected(values, models)
+                if one is not None:
+                    expected[models] = one
+            elif size > 1:
+                with contextlib.suppress(ValueError):
+                    apart[models] = mixed(values, models, level)
+                    expected[models] = apart[models].standard_error ** 2 / alone.standard_error**2
+    if not expected:
         return Decision(alone, alone, None, _why_not(values, names, alone))
     best = min(expected, key=lambda models: expected[models])
     if expected[best] >= 1:
         return Decision(alone, alone, expected[best], _weak(values, best, names))
     further = helpers(values, best)
+    if best in apart and not further:
+        return Decision(apart[best], alone, expected[best], "")
     for helping in [further, []] if further else [[]]:
         try:
             return Decision(mixed(values, best, level, helping), alone, expected[best], "")
@@ -77,12 +89,16 @@ def decide(values: Matrix, level: float, names: Sequence[str]) -> Decision:
     return Decision(alone, alone, None, reason)
 
 
+def _shares_enough(values: Matrix, models: tuple[int, ...]) -> bool:
+    """Whether enough draws were run by the dear model and all of these."""
+    n, k = int((~np.isnan(values[:, (0, *models)])).all(axis=1).sum()), len(models)
+    return n >= LEAST_SHARED + k - 1 and n - k - 2 > 0
+
+
 def _expected(values: Matrix, models: tuple[int, ...]) -> float | None:
     dear = values[~np.isnan(values[:, 0])]
     both = dear[~np.isnan(dear[:, models]).any(axis=1)]
     n, k = len(both), len(models)
-    if n < LEAST_SHARED + k - 1 or n - k - 2 <= 0:
-        return _expected_apart(values, models) if k > 1 else None
     x = both[:, models] - both[:, models].mean(axis=0)
     y = both[:, 0] - both[:, 0].mean()
     if np.linalg.matrix_rank(x) < k or not y @ y:
@@ -92,15 +108,6 @@ def _expected(values: Matrix, models: tuple[int, ...]) -> float | None:
     most = int((~np.isnan(values[:, models])).sum(axis=0).min())
     squared = max(squared, 0.0)
     return (1 - squared) * (n - 2) / (n - k - 2) * len(dear) / n + squared * len(dear) / most
-
-
-def _expected_apart(values: Matrix, models: tuple[int, ...]) -> float | None:
-    """Where no draw was run by all: by the variance that the best linear unbiased estimate has."""
-    try:
-        estimate = mixed(values, models, 0.95)
-    except ValueError:
-        return None
-    return estimate.standard_error**2 / plain(values, 0.95).standard_error ** 2
 
 
 def _why_not(values: Matrix, names: Sequence[str], alone: Estimate) -> str:

@@ -215,14 +215,24 @@ def _leap(at: Matrix, step: Matrix, bend: Matrix, two: Matrix) -> Matrix:
 @dataclass(frozen=True, slots=True)
 class Moments:
     """What EM needs of the groups' values: one step takes the same time whatever the number of draws. The first axis is the
-    groups'."""
+    groups'; of pairs of models a 1 says which are meant, else there is a 0."""
 
     draws: Matrix
     """(groups, 1, 1)."""
     sums: Matrix
     """(groups, 1 + models, 1 + models): of products of a 1 and the values; 0 where a model is not of the group."""
-    there: Matrix
-    """(groups, models): 1 where a model is of the group, else 0."""
+    lacking: Matrix
+    """(groups, models): 1 where a model is not of the group, else 0."""
+    inside: Matrix
+    """(groups, models, models): both are of the group."""
+    across: Matrix
+    """(groups, models, models): the first is of the group, the second is not."""
+    outside: Matrix
+    """(groups, models, models): neither is of the group."""
+    own_there: Matrix
+    """(groups, models, models): a model of the group with itself."""
+    own_lacking: Matrix
+    """(groups, models, models): a model that is not of the group with itself."""
 
     @classmethod
     def of(cls, groups: Parts, models: int) -> Moments:
@@ -232,25 +242,32 @@ class Moments:
             places = [0, *(1 + model for model in group)]
             sums[number][np.ix_(places, places)] = beside.T @ beside
             there[number, group] = 1
-        return cls(sums[:, :1, :1], sums, there)
+        lacking, own = 1 - there, np.eye(models)
+        return cls(
+            sums[:, :1, :1],
+            sums,
+            lacking,
+            there[:, :, None] * there[:, None, :],
+            there[:, :, None] * lacking[:, None, :],
+            lacking[:, :, None] * lacking[:, None, :],
+            own * there[:, None, :],
+            own * lacking[:, None, :],
+        )
 
 
 def _em_step(moments: Moments, at: Matrix) -> Matrix:
     """The next means (first row) and covariances (the others): what is missing is put at its expectation, given what is there,
     and its variance around it is added."""
     means, covariance = at[0], at[1:]
-    there, lacking = moments.there, 1 - moments.there
-    own = np.eye(len(means))
-    inside = covariance * there[:, :, None] * there[:, None, :] + own * lacking[:, None, :]
-    across = covariance * there[:, :, None] * lacking[:, None, :]
-    weights = np.linalg.solve(inside, across)
+    across = covariance * moments.across
+    weights = np.linalg.solve(covariance * moments.inside + moments.own_lacking, across)
     # Takes a 1 and the values that are there to a 1 and all values.
     filled = np.zeros_like(moments.sums)
     filled[:, 0, 0] = 1
-    filled[:, 0, 1:] = lacking * means - means @ weights
-    filled[:, 1:, 1:] = weights + own * there[:, None, :]
-    rest = covariance * lacking[:, :, None] * lacking[:, None, :] - across.swapaxes(1, 2) @ weights
+    filled[:, 0, 1:] = moments.lacking * means - means @ weights
+    filled[:, 1:, 1:] = weights + moments.own_there
+    rest = covariance * moments.outside - across.swapaxes(1, 2) @ weights
     sums = (filled.swapaxes(1, 2) @ moments.sums @ filled).sum(axis=0)
     sums[1:, 1:] += (moments.draws * rest).sum(axis=0)
     new = sums[0, 1:] / sums[0, 0]
-    return np.vstack([new, sums[1:, 1:] / sums[0, 0] - np.outer(new, new)])
+    return np.vstack([new, sums[1:, 1:] / sums[0, 0] - new[:, None] * new])

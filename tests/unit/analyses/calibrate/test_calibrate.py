@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.calibration_results import write_calibrated
+from tests.command import twinbed
 from tests.synthetic_results import planted_response, write_study
 
 from twinbed import registry
@@ -31,28 +32,34 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def table(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, str]]:
-    capsys.readouterr()
-    assert run(["calibrate", *arguments, "--format", "csv"]) == codes.DONE
-    return list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+def table(results: Path) -> list[dict[str, str]]:
+    done = twinbed("calibrate", results, "--format", "csv")
+    assert done.returncode == codes.DONE, done.stderr
+    return list(csv.DictReader(io.StringIO(done.stdout)))
 
 
-def test_the_truth_lies_in_the_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture(scope="module")
+def rows(results: Path) -> list[dict[str, str]]:
+    """What `twinbed calibrate` says of the results, once it has kept the calibration beside them."""
+    return table(results)
+
+
+def test_the_truth_lies_in_the_intervals(tmp_path: Path) -> None:
     """Of the payloads that the dear testbed was not measured at, over three studies, in 90 % and more."""
     held = []
     for seed in (1, 2, 3):
         folder, world, levels = write_calibrated(tmp_path / str(seed), seed=seed)
-        for row in table(capsys, str(folder)):
+        said = table(folder)
+        for row in said:
             if row["dear"] == "" and row["value"]:
                 place = np.array([math.log(float(row["payload"][:-1]))]), np.array([float(row["threads"])])
                 truth = math.exp(float(world.dear(*place)[0]))
                 held.append(float(row["low"]) <= truth <= float(row["high"]))
-        assert {row["payload"] for row in table(capsys, str(folder))} == set(levels)
+        assert {row["payload"] for row in said} == set(levels)
     assert len(held) > 40 and sum(held) / len(held) >= 0.9
 
 
-def test_a_file_says_what_it_said_when_it_was_made(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = table(capsys, str(results))
+def test_a_file_says_what_it_said_when_it_was_made(results: Path, rows: list[dict[str, str]]) -> None:
     found, remarks = read(results / KEPT)
     assert remarks == [] and (found.cheap, found.dear) == ("virtio", "physical")
     again = found.each[0].cells
@@ -63,8 +70,8 @@ def test_a_file_says_what_it_said_when_it_was_made(results: Path, capsys: pytest
             assert each.value == pytest.approx(float(row["value"]), rel=1e-9)
 
 
+@pytest.mark.usefixtures("rows")
 def test_predict_says_the_mean_and_one_run(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table(capsys, str(results))
     said = []
     for more in ([], ["--one-run"]):
         assert (
@@ -75,6 +82,7 @@ def test_predict_says_the_mean_and_one_run(results: Path, capsys: pytest.Capture
     assert said[1]["low"] < said[0]["low"] < said[0]["value"] < said[0]["high"] < said[1]["high"]
 
 
+@pytest.mark.usefixtures("rows")
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -88,19 +96,18 @@ def test_predict_says_the_mean_and_one_run(results: Path, capsys: pytest.Capture
     ],
 )
 def test_what_cannot_be_asked(results: Path, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    table(capsys, str(results))
     assert run(["predict", str(results / KEPT), *arguments]) == codes.USAGE
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("rows")
 def test_outside_nothing_is_said(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table(capsys, str(results))
     assert run(["predict", str(results / KEPT), "--payload", "64MiB", "--threads", "3"]) == codes.INCONCLUSIVE
     assert "nothing is said of physical: it is outside of what was measured" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("rows")
 def test_a_changed_file_is_refused(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table(capsys, str(results))
     data = json.loads((results / KEPT).read_text())
     data["responses"][0]["to"]["values"][0] *= 2
     changed = tmp_path / "changed.json"
@@ -116,10 +123,10 @@ def test_a_changed_file_is_refused(results: Path, tmp_path: Path, capsys: pytest
     assert "cannot be read" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("rows")
 def test_new_results_are_predicted_where_the_passport_is_the_same(
     results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    table(capsys, str(results))
     write_calibrated(tmp_path / "same", seed=1)
     assert run(["predict", str(results / KEPT), "--with", str(tmp_path / "same"), "--format", "json"]) == codes.DONE
     rows = json.loads(capsys.readouterr().out)["predictions"]
@@ -256,9 +263,9 @@ def test_results_without_a_number_that_varies(tmp_path: Path, capsys: pytest.Cap
     assert "no factor is a number that varies" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("rows")
 def test_areas_are_between_what_was_measured_on_both(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """And against another testbed: of one that is the dear one itself, the difference is the whole area."""
-    table(capsys, str(results))
     found, _ = read(results / KEPT)
     each = found.each[0]
     assert each.area is not None and each.area.payloads == 8 and each.area.value > 0.1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,19 @@ def results(tmp_path: Path) -> Results:
     return Results(tmp_path / "results")
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, Ending]:
+    """The study, carried out to its end at once, for all tests that only look at it."""
+    results = Results(tmp_path_factory.mktemp("whole") / "results")
+    return results, results.carry(study())
+
+
+@pytest.fixture
+def decided(whole: tuple[Results, Ending], tmp_path: Path) -> Results:
+    """The same in a folder of the test's own."""
+    return Results(shutil.copytree(whole[0].path, tmp_path / "decided"))
+
+
 def test_the_key_is_read_as_any_other() -> None:
     found = study()
     assert (found.replicates, found.until) == (30, UntilDecided(least=5, most=30))
@@ -128,8 +142,8 @@ def test_looks_are_few_and_even(least: int, most: int, expected: tuple[int, ...]
     assert (found[0], found[-1], len(set(found))) == (least, most, len(found))
 
 
-def test_a_study_ends_with_its_verdicts(results: Results) -> None:
-    ending = results.carry(study())
+def test_a_study_ends_with_its_verdicts(whole: tuple[Results, Ending]) -> None:
+    results, ending = whole
     taken = results.looks.taken
     assert [look.blocks for look in taken] == [5, 10, 15][: len(taken)]
     assert [look.ended for look in taken] == [""] * (len(taken) - 1) + ["decided"]
@@ -145,7 +159,7 @@ def test_a_study_ends_with_its_verdicts(results: Results) -> None:
 
 
 def test_what_never_gets_a_verdict_ends_with_the_most(results: Results) -> None:
-    results.carry(study(STUDY.replace("0.06", "0.8"), "replicates.most=7"))
+    results.carry(study(STUDY.replace("0.08", "0.8"), "replicates.most=7"))
     assert [(look.blocks, look.ended) for look in results.looks.taken] == [(5, ""), (6, ""), (7, "most")]
     assert results.looks.taken[-1].spent == pytest.approx(0.05)
     assert results.looks.taken[-1].open >= 1
@@ -166,17 +180,15 @@ def interrupt_after(runs: int, patch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("after", [1, 9, 10, 13, 19])
 def test_a_killed_study_decides_as_any_other(
-    after: int, results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    after: int, results: Results, whole: tuple[Results, Ending], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = Results(tmp_path / "whole")
-    whole.carry(study())
     with monkeypatch.context() as patch:
         interrupt_after(after, patch)
         with pytest.raises(KeyboardInterrupt):
             results.carry(study())
     results.carry(study())
-    assert results.looks == whole.looks
-    assert results.verdicts() == whole.verdicts()
+    assert results.looks == whole[0].looks
+    assert results.verdicts() == whole[0].verdicts()
 
 
 def test_blocks_after_the_last_look_wait_for_the_next(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,16 +204,16 @@ def test_blocks_after_the_last_look_wait_for_the_next(results: Results, monkeypa
 def test_before_the_first_look_there_is_no_verdict(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
     interrupt_after(8, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
-        results.carry(study(STUDY.replace("0.06", "0.001")))
+        results.carry(study(STUDY.replace("0.08", "0.001")))
     found = compare.run(extracted(results.path))
     assert {each.verdict for each in found.comparisons} == {Verdict.INCONCLUSIVE}
     assert {explanation(each) for each in found.comparisons} == {"verdicts wait for the first look"}
 
 
-def test_a_look_is_stricter_than_a_single_test(results: Results) -> None:
+def test_a_look_is_stricter_than_a_single_test(whole: tuple[Results, Ending]) -> None:
     """The same runs with replicates fixed beforehand: smaller p-values, narrower intervals."""
-    results.carry(study())
-    (looked, *_), store = compare.run(extracted(results.path)).comparisons, extracted(results.path)
+    store = extracted(whole[0].path)
+    (looked, *_) = compare.run(store).comparisons
     (fixed, *_) = compare.run(replace(store, outline=replace(store.outline, interim=None))).comparisons
     assert (looked.ratio, looked.estimate) == (fixed.ratio, fixed.estimate)
     assert looked.p_equivalent is not None and fixed.p_equivalent is not None and looked.p_equivalent > fixed.p_equivalent
@@ -212,11 +224,11 @@ def test_a_look_is_stricter_than_a_single_test(results: Results) -> None:
 
 def test_the_budget_ends_it_with_a_last_look(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
     """Time is that of the recorded runs: a block of two takes 20 s here, so that seven are 140 s and eight would be 160."""
-    given = study(STUDY.replace("0.06", "0.8"), "replicates.budget=150s")
+    given = study(STUDY.replace("0.08", "0.8"), "replicates.budget=150s")
     monkeypatch.setattr("twinbed.lab.study.Outcome", lambda: ten_seconds())
     results.carry(given)
     assert [(look.blocks, look.ended) for look in results.looks.taken] == [(5, ""), (7, "budget")]
-    longer = study(STUDY.replace("0.06", "0.8"), "replicates.budget=210s")
+    longer = study(STUDY.replace("0.08", "0.8"), "replicates.budget=210s")
     results.carry(longer)
     assert [(look.blocks, look.ended) for look in results.looks.taken] == [(5, ""), (7, ""), (10, "budget")]
     spending = [look.spent for look in results.looks.taken]
@@ -226,7 +238,7 @@ def test_the_budget_ends_it_with_a_last_look(results: Results, monkeypatch: pyte
 def test_a_look_that_the_budget_brought_about_outlives_a_second_kill(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it has spent is spent, even if the study is killed while its looks are taken again."""
     monkeypatch.setattr("twinbed.lab.study.Outcome", lambda: ten_seconds())
-    results.carry(study(STUDY.replace("0.06", "0.8"), "replicates.budget=150s"))
+    results.carry(study(STUDY.replace("0.08", "0.8"), "replicates.budget=150s"))
     original = Deciding._analysis
 
     def look(self: Deciding, blocks: int, over: bool) -> Any:
@@ -237,7 +249,7 @@ def test_a_look_that_the_budget_brought_about_outlives_a_second_kill(results: Re
     with monkeypatch.context() as patch:
         patch.setattr(Deciding, "_analysis", look)
         with pytest.raises(KeyboardInterrupt):
-            results.carry(study(STUDY.replace("0.06", "0.8"), "replicates.budget=210s"))
+            results.carry(study(STUDY.replace("0.08", "0.8"), "replicates.budget=210s"))
     assert [each.blocks for each in results.looks.taken] == [5, 7]
 
 
@@ -259,10 +271,9 @@ def test_a_budget_too_small_for_any_look_says_so(results: Results, monkeypatch: 
     assert not (results.path / "looks.json").exists()
 
 
-def test_a_plan_does_not_change_after_a_look(results: Results) -> None:
-    results.carry(study())
+def test_a_plan_does_not_change_after_a_look(decided: Results) -> None:
     with pytest.raises(TwinbedError, match="looks were taken with replicates from 5 to 30, not from 5 to 40"):
-        results.carry(study(STUDY, "replicates.most=40"))
+        decided.carry(study(STUDY, "replicates.most=40"))
 
 
 def test_runs_left_out_leave_no_look(results: Results) -> None:
@@ -288,13 +299,12 @@ def test_failed_runs_are_part_of_their_blocks(results: Results, monkeypatch: pyt
     assert results.looks.taken[-1].ended == "decided"
 
 
-def test_what_is_not_looks_is_refused(results: Results) -> None:
-    results.carry(study())
-    (results.path / "looks.json").write_text("{}")
+def test_what_is_not_looks_is_refused(decided: Results) -> None:
+    (decided.path / "looks.json").write_text("{}")
     with pytest.raises(TwinbedError, match=r"looks\.json cannot be read"):
-        results.carry(study())
+        decided.carry(study())
     with pytest.raises(TwinbedError, match=r"looks\.json cannot be read"):
-        extracted(results.path)
+        extracted(decided.path)
 
 
 def test_the_command_ends_with_the_study_and_needs_nothing_more(
@@ -319,12 +329,12 @@ def test_the_command_ends_with_the_study_and_needs_nothing_more(
     assert asked == [60], "a study that has ended needs no image"
 
 
-def test_compare_and_the_page_say_which_look(results: Results, tmp_path: Path) -> None:
+def test_compare_and_the_page_say_which_look(decided: Results) -> None:
     from click.testing import CliRunner
 
     from twinbed.report.page import page
 
-    results.carry(study())
+    results = decided
     look = results.looks.taken[-1]
     said = CliRunner().invoke(compare_command, [str(results.path)], standalone_mode=False, obj=ResultsFolders()).output
     assert f"Look {look.number} of 6, after {look.blocks} blocks: 3 of 3 headline verdicts; alpha spent" in said

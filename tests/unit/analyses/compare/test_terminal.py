@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from tests.command import twinbed
 
 from synthetic_results import planted_response, write_study
 from twinbed import registry
@@ -45,9 +46,15 @@ def printed(result: Comparisons, width: int = WIDTH, comparisons: list[Compariso
     return text.getvalue().splitlines()
 
 
-def compared(folder: Path, *words: str, **environment: str) -> bytes:
-    argv = [sys.executable, "-m", "twinbed.cli.main", "compare", str(folder), *words]
-    return subprocess.run(argv, capture_output=True, env=os.environ | environment, check=False).stdout
+def compared(folder: Path, columns: str, patch: pytest.MonkeyPatch) -> str:
+    patch.setenv("COLUMNS", columns)
+    return twinbed("compare", folder).stdout
+
+
+@pytest.fixture
+def whole(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What is shown in 80 columns."""
+    return compared(folder, "80", monkeypatch)
 
 
 def test_verdict_picture_and_cautions_come_in_this_order(result: Comparisons) -> None:
@@ -117,18 +124,22 @@ def test_no_colours_where_nobody_sees_them_or_wants_them(result: Comparisons) ->
     assert not colours(terminal=False)
 
 
-def test_a_terminal_without_our_characters_gets_ascii(folder: Path) -> None:
-    plain = compared(folder, PYTHONIOENCODING="ascii")
-    text = plain.decode("ascii")
+def test_a_terminal_without_our_characters_gets_ascii(folder: Path, whole: str) -> None:
+    """And a program of its own imports no pandas, which takes it as long as all of ours."""
+    argv = [sys.executable, "-X", "importtime", "-m", "twinbed.cli.main", "compare", str(folder)]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "COLUMNS": ""}
+    done = subprocess.run(argv, capture_output=True, env=environment, check=False)
+    imported = {line.rpartition(b"|")[2].strip() for line in done.stderr.splitlines()}
+    assert b"pyarrow" in imported and b"pandas.core" not in imported
+    text = done.stdout.decode("ascii")
     assert "?" not in text.partition("Cautions")[0].replace("? inconclusive", "").replace("\n?", "")
-    whole = compared(folder).decode()
     for one, other in zip(whole.splitlines(), text.splitlines(), strict=True):
         assert other == "".join(PLAIN.get(character, character) for character in one)
         assert len(one) == len(other) or "≤" in one or "…" in one or "±" in one
 
 
-def test_columns_widen_what_is_no_terminal(folder: Path) -> None:
-    narrow, wide = (compared(folder, COLUMNS=columns).decode() for columns in ("80", "120"))
-    reach = [max(len(line) for line in text.splitlines() if "●" in line) for text in (narrow, wide)]
+def test_columns_widen_what_is_no_terminal(folder: Path, whole: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = compared(folder, "120", monkeypatch)
+    reach = [max(len(line) for line in text.splitlines() if "●" in line) for text in (whole, wide)]
     assert reach[0] <= 80 < reach[1] <= 120
-    assert compared(folder, COLUMNS="").decode() == narrow
+    assert compared(folder, "", monkeypatch) == whole
