@@ -13,7 +13,7 @@ testbeds:
   one: {driver: container}
   other: {driver: container}
 reference: one
-workload: {kind: http, duration: 1s, max_requests: 3000, payload: 500B}
+workload: {kind: http, duration: 1s, max_requests: 1000, payload: 500B}
 topology: {link: {rate: 1gbit}}
 instruments: [packets, counters]
 replicates: 4

@@ -42,7 +42,7 @@ def guest_at(end: str, settings: str = "") -> str:
 
 @pytest.fixture
 def study(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> Study:
-    def carried(driver: str, harm: Harm, *, replicates: int = 1, seconds: int = 2, short: bool = False) -> Carried:
+    def carried(driver: str, harm: Harm, *, replicates: int = 1, seconds: int = 1, short: bool = False) -> Carried:
         text = STUDY.format(driver=driver, replicates=replicates, seconds=seconds)
         return carry(text, tmp_path / "results", image, probe, harm, short=short)
 
@@ -166,7 +166,7 @@ def test_a_transmit_timeout_is_shown_with_comparisons(tmp_path: Path, image: Ima
 study: stalls
 testbeds: {container: {driver: container}, e1000: {driver: BED}}
 reference: container
-workload: {kind: http, duration: 2s}
+workload: {kind: http, duration: 1s}
 instruments: []
 replicates: 1
 """.replace("BED", guest_at("server", ", nic: e1000"))

@@ -61,7 +61,8 @@ def test_a_run_may_open_as_many_files_as_it_needs_or_is_refused(
     """Ten pairs need 220; the agent that starts them would be at its end with 64."""
     study = tmp_path / "ten.yaml"
     study.write_text(
-        "study: ten\ntestbeds: {bed: {driver: container}}\ntopology: {pairs: 10}\nworkload: {kind: http, duration: 1s}\n"
+        "study: ten\ntestbeds: {bed: {driver: container}}\ntopology: {pairs: 10}\n"
+        "workload: {kind: http, duration: 1s, max_requests: 20}\n"
         "instruments: []\nreplicates: 1\n"
     )
     done = subprocess.run(

@@ -195,21 +195,6 @@ def two_writes(bed: Bed) -> int:
     return delayed_acks(bed, "client") - before
 
 
-def test_acknowledgements_and_the_initial_window_are_as_routes_have_them(site: Make) -> None:
-    """A guest sends to a container, and the other way round."""
-    ends = {"client": {"driver": "qemu"}, "server": {"driver": "container"}}
-    with bed_of(site, Topology(), "mixed", **ends) as bed:
-        for end in ends:
-            assert (found(bed, end, "quickack"), found(bed, end, "initial_window")) == ("off", 10)
-        assert initial_window(bed) == "10"
-        assert two_writes(bed) > 0
-    alike = {"quickack": "on", "initial_window": 3}
-    with bed_of(site, Topology(), "mixed", **{end: {**settings, **alike} for end, settings in ends.items()}) as bed:
-        assert [bed.passport[end]["initial window"] for end in ends] == [3, 3]
-        assert initial_window(bed) == "3"
-        assert two_writes(bed) == 0
-
-
 def scales_of_windows(bed: Bed) -> list[str]:
     """Of the SYN and of the answer to it, as tcpdump sees them."""
     watch = ["tcpdump", "-i", "p.server", "-nn", "-l", "--immediate-mode", "-c", "2", "-Z", "root"]
@@ -220,23 +205,30 @@ def scales_of_windows(bed: Bed) -> list[str]:
     return re.findall(r"wscale (\d+)", tcpdump.wait(30.0).text)
 
 
-def test_windows_of_a_guest_and_a_container_are_scaled_alike(site: Make) -> None:
-    """RFC 7323, 2.3: the scale follows from the largest buffer. 6 MiB are 65,535 shifted by 7 bits: 2^6 leave 4 MiB."""
-    ends = {"client": {"driver": "container"}, "server": {"driver": "qemu", "memory": "192MiB"}}
+def test_routes_and_buffers_of_a_guest_and_a_container_are_alike(site: Make) -> None:
+    """Acknowledgements and the initial window, from a guest to a container and the other way round, and the scale of windows,
+    which follows from the largest buffer (RFC 7323, 2.3): 6 MiB are 65,535 shifted by 7 bits, as 2^6 leave 4 MiB."""
+    ends = {"client": {"driver": "qemu", "memory": "192MiB"}, "server": {"driver": "container"}}
     with bed_of(site, Topology(), "mixed", **ends) as bed:
         assert [found(bed, end, "receive_buffer") for end in ends] == ["4096\t131072\t6291456"] * 2
         assert [found(bed, end, "send_buffer") for end in ends] == ["4096\t16384\t4194304"] * 2
         assert scales_of_windows(bed) == ["7", "7"]
         assert [bed.passport[end]["initial window"] for end in ends] == [10, 10]
         for end in ends:
+            assert (found(bed, end, "quickack"), found(bed, end, "initial_window")) == ("off", 10)
             shown = json.loads(bed.hosts[end].run(["tc", "-j", "qdisc", "show", "dev", "eth0"]).stdout)
             assert [bed.passport[end]["qdisc"]] == [each["kind"] for each in shown if each.get("root")]
-    native = {end: {**settings, "buffers": "native"} for end, settings in ends.items()}
-    with bed_of(site, Topology(), "mixed", **native) as bed:
+        assert initial_window(bed) == "10"
+        assert two_writes(bed) > 0
+    other = {"quickack": "on", "initial_window": 3, "buffers": "native"}
+    with bed_of(site, Topology(), "mixed", **{end: {**settings, **other} for end, settings in ends.items()}) as bed:
+        assert [bed.passport[end]["initial window"] for end in ends] == [3, 3]
+        assert initial_window(bed) == "3"
+        assert two_writes(bed) == 0
         most = [int(found(bed, end, "receive_buffer").split()[-1]) for end in ends]
-        assert most[0] == int(Path("/proc/sys/net/ipv4/tcp_rmem").read_text().split()[-1])
-        assert most[1] < 192 * 2**20 / 128
-        container, guest = map(int, scales_of_windows(bed))
+        assert most[0] < 192 * 2**20 / 128
+        assert most[1] == int(Path("/proc/sys/net/ipv4/tcp_rmem").read_text().split()[-1])
+        guest, container = map(int, scales_of_windows(bed))
         assert container > guest
 
 

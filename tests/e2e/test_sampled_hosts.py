@@ -16,7 +16,7 @@ STUDY = """
 study: sampled
 testbeds: {bed: {driver: container}}
 topology: {pairs: 6}
-workload: {kind: http, payload: 500B, keep_alive: off, threads: 2, duration: 3s}
+workload: {kind: http, payload: 500B, keep_alive: off, threads: 2, duration: 1s}
 factors: {instruments.packets.hosts: [all, random 20 %]}
 instruments: [packets]
 replicates: 2

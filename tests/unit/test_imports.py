@@ -152,7 +152,8 @@ def imported(node: ast.AST, modules: Collection[str]) -> Iterator[str]:
             elif node.module in modules and name != "twinbed._core":
                 yield str(node.module)
     for child in ast.iter_child_nodes(node):
-        yield from imported(child, modules)
+        if not isinstance(child, ast.expr):  # which hold no statements
+            yield from imported(child, modules)
 
 
 def circles(graph: Mapping[str, set[str]]) -> Iterator[frozenset[str]]:

@@ -30,6 +30,7 @@ import twinbed as tb
 from twinbed import registry
 from twinbed.api.figures import VEGA_LITE
 from twinbed.api.result import Result
+from twinbed.contracts.analysis import Section
 from twinbed.model.tables import Tables
 from twinbed.render.pages import page
 from twinbed.results.extract import extract
@@ -90,6 +91,20 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return request.param, Result(analysis, found, source, {}), found, source
 
 
+@pytest.fixture(scope="module")
+def section(made: tuple[str, Result, Any, Any]) -> Section:
+    name, _, found, _ = made
+    section = registry.analysis(name).section(found)
+    assert section is not None
+    return section
+
+
+@pytest.fixture(scope="module")
+def drawn(section: Section) -> int:
+    """How many figures the section has."""
+    return section.body().count("<svg ")
+
+
 def test_rows_are_the_analysis_own(made: tuple[str, Result, Any, Any]) -> None:
     name, result, found, _ = made
     expected = registry.analysis(name).tables(found)
@@ -102,10 +117,9 @@ def test_rows_are_the_analysis_own(made: tuple[str, Result, Any, Any]) -> None:
             assert list(frame[column].isna()) == missing, f"{table}.{column}: missing is null, and nothing else is"
 
 
-def test_words_are_those_of_the_section(made: tuple[str, Result, Any, Any]) -> None:
-    name, result, found, _source = made
-    section = registry.analysis(name).section(found)
-    assert section is not None and section.parts
+def test_words_are_those_of_the_section(made: tuple[str, Result, Any, Any], section: Section) -> None:
+    name, result, _, _ = made
+    assert section.parts
     text, page = repr(result), result._repr_html_()
     assert text.startswith(f"{name} of ")
     body = ElementTree.fromstring(page.replace("&nbsp;", " "))  # well-formed
@@ -119,16 +133,15 @@ def test_words_are_those_of_the_section(made: tuple[str, Result, Any, Any]) -> N
 
 
 def test_a_page_of_its_own_has_the_figures_and_tables_of_the_section_and_all_that_weighs_on_it(
-    made: tuple[str, Result, Any, Any],
+    made: tuple[str, Result, Any, Any], section: Section, drawn: int
 ) -> None:
-    name, _, found, _ = made
-    section = registry.analysis(name).section(found)
+    _, _, found, _ = made
     text = str(page(section, found, "Made of results."))
     parser = _Page()
     parser.feed(text)
     assert not parser.open and not parser.twice, "well-formed, and no name is there twice"
     assert " ".join(section.title.split()) in parser.texts["h1"] and parser.texts["title"]
-    assert text.count("<svg ") == section.body().count("<svg ")
+    assert text.count("<svg ") == drawn
     for caution in found.cautions:
         assert caution.kind.meaning.lower() in parser.texts["ul"].lower()
     for reason in found.left_out:
@@ -164,20 +177,18 @@ class _Page(HTMLParser):
             self.texts[tag] = self.texts.get(tag, "") + data
 
 
-def test_figures_are_those_of_the_section(made: tuple[str, Result, Any, Any]) -> None:
-    name, result, found, _source = made
+def test_figures_are_those_of_the_section(made: tuple[str, Result, Any, Any], drawn: int) -> None:
+    name, result, _, _ = made
     if name in UNDRAWN:
         with pytest.raises(tb.TwinbedError, match=f"{name} has nothing to draw"):
             result.plot()
         return
-    section = registry.analysis(name).section(found)
-    assert section is not None
     figures = result.plot()
-    assert len(figures) == section.body().count("<svg ") > 0
+    assert len(figures) == drawn > 0
     for plot in figures:
         bundle = plot._repr_mimebundle_()
-        drawn = ElementTree.fromstring(plot.svg)
-        assert drawn.tag == "{http://www.w3.org/2000/svg}svg" and drawn.attrib["aria-label"] == plot.label
+        picture = ElementTree.fromstring(plot.svg)
+        assert picture.tag == "{http://www.w3.org/2000/svg}svg" and picture.attrib["aria-label"] == plot.label
         assert not re.search(r"""(?:href|src)=["']?http|url\(["']?http|<script|@import|var\(--""", plot.svg), (
             "needs nothing else"
         )
