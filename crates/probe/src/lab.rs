@@ -134,7 +134,7 @@ fn inside(control: fs::File, id: &str, lifeline: &OwnedFd) -> Outcome<Infallible
     }
     sys::unshare(libc::CLONE_NEWNS | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS)
         .tried(|| "make mount, network, IPC and UTS namespaces")?;
-    mounts::make_private()?;
+    mounts::make_private_root()?;
     mounts::mount("proc", "proc", "/proc", mounts::NO_DEVICES, "")?;
     fresh_sys()?;
     sys::bring_up_loopback().tried(|| "bring up lo")?;

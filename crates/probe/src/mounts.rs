@@ -1,9 +1,11 @@
 //! Mounting, by the system calls that there are for it.
 
-use std::fs;
+use std::env;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::chroot;
 use std::path::Path;
 use std::ptr::null;
 
@@ -52,6 +54,52 @@ fn raw_mount(
 /// Separates the mounts: what is mounted from here on is not seen outside of this mount namespace, nor the other way.
 pub fn make_private() -> Outcome<()> {
     raw_mount(None, Path::new("/"), None, libc::MS_REC | libc::MS_PRIVATE, None).tried(|| "make the mounts private")
+}
+
+/// As `make_private`, for a process of one thread that may be in a chroot and has just made its mount namespace: the folder of the
+/// chroot becomes the namespace's root. In a chroot the kernel makes nothing private where "/" is no mount point, changes no root
+/// beside a shared mount, and gives nobody a user namespace.
+pub fn make_private_root() -> Outcome<()> {
+    let here = env::current_dir().unwrap_or_else(|_| "/".into()); // it may have been removed
+    let root = open_root()?;
+    let own = File::open("/proc/self/ns/mnt").tried(|| "open /proc/self/ns/mnt")?;
+    // SAFETY: no memory is involved. Who enters a mount namespace, be it its own, gets its root.
+    check(unsafe { libc::setns(own.as_raw_fd(), libc::CLONE_NEWNS) }).tried(|| "go to the root of the mounts")?;
+    make_private()?;
+    if place(&root)? != place(&open_root()?)? {
+        // Not before they are private: the copy of a shared mount is shared.
+        change_to(&root)?;
+        let copy = Detached::of(".")?;
+        let inside = copy.0.try_clone().tried(|| "duplicate a descriptor")?;
+        copy.attach_existing("/").tried(|| "put the chroot's folder on /")?;
+        change_to(&inside)?;
+        chroot(".").tried(|| "make the chroot's folder the root")?;
+    }
+    env::set_current_dir(&here).tried(|| format!("change to {}", here.display()))
+}
+
+fn open_root() -> Outcome<OwnedFd> {
+    let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    // SAFETY: the path is a constant; the new descriptor is ours alone.
+    unsafe { Ok(OwnedFd::from_raw_fd(check(libc::open(c"/".as_ptr(), flags)).tried(|| "open /")?)) }
+}
+
+fn change_to(folder: &OwnedFd) -> Outcome<()> {
+    // SAFETY: no memory is involved.
+    check(unsafe { libc::fchdir(folder.as_raw_fd()) }).map(drop).tried(|| "change the current folder")
+}
+
+/// Which folder of which mount it is.
+fn place(folder: &OwnedFd) -> Outcome<(u64, u64)> {
+    // SAFETY: statx is plain numbers, which the kernel fills.
+    let status = unsafe {
+        let mut status: libc::statx = std::mem::zeroed();
+        let wanted = libc::STATX_INO | libc::STATX_MNT_ID;
+        check(libc::statx(folder.as_raw_fd(), c"".as_ptr(), libc::AT_EMPTY_PATH, wanted, &mut status))
+            .tried(|| "find the mount of /")?;
+        status
+    };
+    Ok((status.stx_mnt_id, status.stx_ino))
 }
 
 /// Moves the mount at `from` to `to`.

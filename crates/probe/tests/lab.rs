@@ -154,6 +154,49 @@ time.sleep(100)
     until("the scratch folder is gone", || !Path::new(&scratch).exists());
 }
 
+/// A lab that is begun in a chroot, where all mounts are shared with a namespace around it, as systemd makes them: no peer of the
+/// machine's own. `bound`: the chroot's folder is a mount point.
+fn lab_in_a_chroot(folder: &Folder, bound: bool) -> Running {
+    let root = folder.path("root");
+    for name in ["lower", "scratch", "place"] {
+        fs::create_dir_all(format!("{root}/{name}")).unwrap();
+    }
+    fs::copy(PROBE, format!("{root}/probe")).unwrap();
+    let script = r#"
+        root=$1
+        mount --make-rshared /
+        [ $2 = false ] || mount --bind $root $root
+        for name in bin lib lib64 usr dev proc sys; do
+            if [ -L /$name ]; then cp -P /$name $root/; continue; fi
+            mkdir $root/$name
+            mount --rbind /$name $root/$name
+        done
+        exec chroot $root /probe lab --id c1 --fd 3"#;
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-eu", "-c", script, "sh", &root, &bound.to_string()]);
+    let (child, stream) = start_command(command);
+    Running { child, controller: Controller::new(stream) }
+}
+
+#[test]
+fn begins_in_a_chroot() {
+    for bound in [false, true] {
+        let folder = Folder::new(&format!("chroot-{bound}"));
+        let lab = lab_in_a_chroot(&folder, bound);
+        let mut names: Vec<_> = fs::read_dir(folder.path("root")).unwrap().flatten().map(|it| it.file_name()).collect();
+        names.sort();
+        assert_eq!(link_names(&lab.sh("ls /")), names);
+        assert_eq!(lab.sh("ls /sys/class/net"), "lo\n");
+        let outside = || fs::read_to_string(format!("/proc/{}/mountinfo", lab.child.id())).unwrap();
+        let before = outside();
+        lab.sh("mount -t tmpfs t /place");
+        assert_eq!(outside(), before);
+        // What the kernel refuses in a chroot: a user namespace, and beside a shared mount another root.
+        lab.sh("/probe container --root /lower --scratch /scratch --hostname c --first-id 100000");
+        lab.sh("mkdir /place/old && unshare --mount pivot_root /place /place/old");
+    }
+}
+
 #[test]
 fn works_without_root() {
     // As nobody; the probe and the folder must be reachable for it.

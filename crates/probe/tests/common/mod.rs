@@ -19,10 +19,16 @@ pub const LIMIT: Duration = Duration::from_secs(30);
 
 /// Starts the probe with one end of a socket pair as descriptor 3.
 pub fn start(arguments: &[&str]) -> (Child, UnixStream) {
+    let mut command = Command::new(PROBE);
+    command.args(arguments).args(["--fd", "3"]);
+    start_command(command)
+}
+
+/// Starts a command with one end of a socket pair as descriptor 3.
+pub fn start_command(mut command: Command) -> (Child, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let fd = theirs.as_raw_fd();
-    let mut command = Command::new(PROBE);
-    command.args(arguments).args(["--fd", "3"]).stdin(Stdio::null());
+    command.stdin(Stdio::null());
     // SAFETY: dup2 is a system call and nothing else.
     unsafe {
         command.pre_exec(move || {
