@@ -51,6 +51,8 @@ SAME_ORDER = 0.95
 its rank correlation with it is as large."""
 FEWEST = 5
 """Runs with both values, so that a fit of three parts leaves something."""
+DIGITS = 12
+"""Of what a fit leaves, which is about 1: equal counts at equal N are equal, whatever they were rounded to on the way."""
 EVEN = 0.01
 """What varies by less, as a share of how the rate varies (standard deviations of logarithms), does not vary."""
 
@@ -214,8 +216,8 @@ def _compared(name: str, runs: Runs, measure: Measure, values: Sequence[float | 
     if measure is Measure.PER_WORK and y.min() >= 0:
         parts = np.column_stack([np.ones(len(y)), 1 / work, n / work])
         fit, shares = _explained(y, parts)
-        y = y / fit
-        if np.std(y) <= EVEN * np.std(np.log(rate)):
+        y = np.round(y / fit, DIGITS)
+        if _deviation(y) <= EVEN * _deviation(np.log(rate)):
             return replace(untested, per_work=as_is, shares=shares)
     x, left = rate.tolist(), y.tolist()
     return replace(
@@ -238,15 +240,21 @@ def _form(measure: Measure, y: Floats, rate: Floats, work: Floats) -> Form | Non
     if y.min() <= 0:
         return None
     per_work = measure is Measure.PER_WORK
-    if per_work and np.std(np.log(y)) <= EVEN * np.std(np.log(rate)):
+    of_y, of_rate, of_work = np.log(y), np.log(rate), np.log(work)
+    spread = _deviation(of_rate)
+    if per_work and _deviation(of_y) <= EVEN * spread:
         return Form.GOES_WITH_WORK
-    if per_work and np.std(np.log(y) + np.log(work)) <= ANOTHER_FORM * np.std(np.log(rate)):
+    if per_work and _deviation(of_y + of_work) <= ANOTHER_FORM * spread:
         return Form.GOES_WITH_TIME
-    for form, of in ((Form.RATE, rate), (Form.WORK, work)):
-        spread = float(np.std(np.log(of)))
-        if any(np.std(np.log(y) - sign * np.log(of)) <= ANOTHER_FORM * spread for sign in (1, -1)):
+    for form, of in ((Form.RATE, of_rate), (Form.WORK, of_work)):
+        if min(_deviation(of_y - of), _deviation(of_y + of)) <= ANOTHER_FORM * _deviation(of):
             return form
     return None
+
+
+def _deviation(x: Floats) -> float:
+    apart = x - x.mean()
+    return math.sqrt(float(apart @ apart) / len(x))
 
 
 def _explained(y: Floats, parts: Floats) -> tuple[Floats, Shares]:
@@ -265,15 +273,22 @@ def _bounded(columns: Floats, y: Floats) -> Floats:
     """Least squares with coefficients of at least 0, of a few columns of numbers above 0: the best subset whose own least
     squares are all above 0."""
     best, least = np.zeros(columns.shape[1]), math.inf
-    for size in range(1, columns.shape[1] + 1):
+    scale = np.linalg.norm(columns, axis=0)
+    scaled = columns / scale
+    within: list[set[int]] = []
+    for size in range(columns.shape[1], 0, -1):
         for chosen in combinations(range(columns.shape[1]), size):
-            some = columns[:, chosen]
-            scale = np.linalg.norm(some, axis=0)
-            solved, _squares, rank, _values = np.linalg.lstsq(some / scale, y, rcond=None)
-            squares = float(np.sum((y - some / scale @ solved) ** 2))
-            if rank == size and solved.min() > 0 and squares < least:
+            if any(each.issuperset(chosen) for each in within):
+                continue  # Fewer columns fit no better.
+            some = scaled[:, chosen]
+            solved, _squares, rank, _values = np.linalg.lstsq(some, y, rcond=None)
+            if rank < size or solved.min() <= 0:
+                continue
+            within.append(set(chosen))
+            left = y - some @ solved
+            if (squares := float(left @ left)) < least:
                 best, least = np.zeros(columns.shape[1]), squares
-                best[list(chosen)] = solved / scale
+                best[list(chosen)] = solved / scale[list(chosen)]
     return best
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import nnls
-from scipy.stats import rankdata, t
+from scipy.stats import rankdata, spearmanr, t
 
 from twinbed.statistics.anomaly import Form, Given, Measure, Moving, Runs, _at_equal_n, _bounded, moving
 
@@ -44,6 +44,18 @@ def test_what_the_rate_itself_would_name_is_not_named() -> None:
     assert rows["timer"].per_work is not None and rows["timer"].per_work.value < -0.5
     assert {name for name, row in rows.items() if row.moves} == {"moves"}
     assert rows["moves"].elasticity == pytest.approx(3, abs=0.2)
+
+
+def test_rare_counts_that_are_equal_have_equal_ranks() -> None:
+    """A rare count of which nothing goes with the work leaves itself over a + b N: the same for equal counts at an equal N, by
+    scipy's ranks of whole numbers that are in the same order."""
+    counts = np.random.default_rng(5).integers(1, 4, len(N)) * N
+    row = named(rare=counts / (RATE * N))["rare"]
+    assert row.shares is not None and row.spearman is not None and row.shares.work == 0
+    parts = row.shares.time / (1 / RATE / N).sum() + row.shares.pairs / (1 / RATE).sum() * N
+    left = np.unique(np.round(counts / parts, 6), return_inverse=True)[1]
+    assert len(set(left)) <= 9
+    assert row.spearman.value == pytest.approx(spearmanr(RATE, left).statistic, rel=1e-12)
 
 
 def test_a_count_that_falls_steeper_than_time_explains_is_named() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -36,6 +39,12 @@ ODD = (
 )
 
 
+@functools.cache
+def of_case(case: Case) -> tuple[str, bytes, dict[str, Any]]:
+    """The name and the beginning of its input, and its options: read once for all that is made of it."""
+    return case.input.name, case.input.read_bytes()[:MOST_BYTES], case.options
+
+
 @st.composite
 def damaged(draw: st.DrawFn, text: bytes, other: bytes) -> bytes:
     kind = draw(st.sampled_from(("cut", "splice", "odd", "lines", "crlf", "locale")))
@@ -61,18 +70,19 @@ def damaged(draw: st.DrawFn, text: bytes, other: bytes) -> bytes:
 @given(data=st.data())
 def test_damage(case: Case, tmp_path: Path, data: st.DataObject) -> None:
     other = data.draw(st.sampled_from(CASES))
-    text = data.draw(damaged(case.input.read_bytes()[:MOST_BYTES], other.input.read_bytes()[:MOST_BYTES]))
-    file = tmp_path / case.input.name
+    name, whole, options = of_case(case)
+    text = data.draw(damaged(whole, of_case(other)[1]))
+    file = tmp_path / name
     file.write_bytes(text)
     source, each = File(file, file.name), PLUGINS.formats[case.format]
     each.recognises(source.head())
     try:
-        found = each.read(source, case.options)
+        found = each.read(source, copy.deepcopy(options))
     except FormatError as error:
         assert str(error)
         return
     assert found
-    declared = {metric.name: metric.unit for metric in each.metrics} | dict.fromkeys(case.options.get("keys", {}).values(), "1")
+    declared = {metric.name: metric.unit for metric in each.metrics} | dict.fromkeys(options.get("keys", {}).values(), "1")
     for measurement in found:
         if measurement.run_key is not None and measurement.run_key.known:
             assert all(str(each).isprintable() for each in (measurement.run_key.testbed, *measurement.run_key.levels.values()))
