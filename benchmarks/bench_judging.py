@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import resource
 import statistics
 import sys
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,10 +29,15 @@ A_CELL = 6 * (len(RATIOS) - 1)
 
 @dataclass(frozen=True, slots=True)
 class _Took:
-    """Seconds on the clock, and of processors, those of other processes included."""
+    """Seconds on the clock, of this process's CPU, and of its workers'."""
 
     wall: float
-    cpu: float
+    own: float
+    workers: float
+
+    @property
+    def cpu(self) -> float:
+        return self.own + self.workers
 
 
 def run() -> list[Figure]:
@@ -45,18 +48,18 @@ def figures(comparisons: int) -> list[Figure]:
     cells = -(-comparisons // A_CELL)
     with tempfile.TemporaryDirectory() as name:
         address = publish(cells * len(RATIOS) * REPLICATES, Path(name), cells, skewed=True)
-        # Executors start processes by fork, for which this one has too many threads by now.
-        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as own:
-            there, bootstrapped, alone, together = own.submit(_measured, address).result()
+        there, bootstrapped, alone, together = _measured(address)
     cpus = len(os.sched_getaffinity(0))
     what = f"{there:,} comparisons of {REPLICATES} values a side, {bootstrapped:,} with a bootstrap"
     times = [one.wall / many.wall for one, many in zip(alone, together, strict=True)]
     dearer = [many.cpu / one.cpu for one, many in zip(alone, together, strict=True)]
+    handed_out = [100 * each.workers / each.cpu for each in together]
     return [
         _figure(f"{what}: one process", [each.wall for each in alone], "s"),
         _figure(f"    the same, {cpus} processes", [each.wall for each in together], "s"),
         _figure("    times as fast", times, ""),
         _figure("    times the processors' time", dearer, ""),
+        _figure("    of which by workers", handed_out, "%"),
     ]
 
 
@@ -66,6 +69,7 @@ def _figure(what: str, values: list[float], unit: str) -> Figure:
 
 def _measured(address: Address) -> tuple[int, int, list[_Took], list[_Took]]:
     store = Store.open(address).as_it_stands()
+    _timed(store, "local:1")  # imports
     alone, together = [], []
     for _ in range(TRIES):
         took, result = _timed(store, "local:1")
@@ -79,15 +83,17 @@ def _measured(address: Address) -> tuple[int, int, list[_Took], list[_Took]]:
 
 
 def _timed(store: Store, on: str) -> tuple[_Took, Comparisons]:
-    wall, cpu = time.perf_counter(), _cpu()
+    wall, (own, workers) = time.perf_counter(), _cpu()
     with opened(on) as executor:
         result = compare.run_on(executor, store)
-    return _Took(time.perf_counter() - wall, _cpu() - cpu), result
+    after = _cpu()
+    return _Took(time.perf_counter() - wall, after[0] - own, after[1] - workers), result
 
 
-def _cpu() -> float:
-    of = (resource.getrusage(each) for each in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(each.ru_utime + each.ru_stime for each in of)
+def _cpu() -> tuple[float, float]:
+    """Of this process, and of its children that have ended."""
+    own, workers = (resource.getrusage(each) for each in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return own.ru_utime + own.ru_stime, workers.ru_utime + workers.ru_stime
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ EACH = 400
 DRAWN = 40
 """So many values of resamples take as long as one value of the samples does in all tests."""
 BATCH = 400_000
-"""Values of a batch, which keep a CPU for half a second. Starting a process, and sending a batch and its judgements, take a
-tenth of that at most: less would not be worth another process."""
+"""Values of a batch, which keep a CPU for half a second. Starting a process takes some hundredths of that, sending a batch and
+its judgements 2 to 20 %: less would not be worth another process."""
 
 
 def judged(cases: Sequence[Case], executor: Executor) -> Iterator[Judgement]:
