@@ -18,6 +18,7 @@ mod stalls;
 mod stations;
 mod steps;
 mod syscall;
+#[cfg(target_arch = "x86_64")]
 mod ticks;
 mod udp;
 mod zeek;
@@ -54,6 +55,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(stations::stations, module)?)?;
     module.add_function(wrap_pyfunction!(syscall::system_calls, module)?)?;
     module.add_function(wrap_pyfunction!(syscall::system_call_names, module)?)?;
+    #[cfg(target_arch = "x86_64")] // for guests, which are x86_64 too
     module.add_function(wrap_pyfunction!(ticks::time_stamp_counter_hz, module)?)?;
     Ok(())
 }
