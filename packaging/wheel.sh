@@ -2,11 +2,12 @@
 # Build the wheel into dist/, for systems with glibc 2.28 or newer: the extension, the probe and the preload library.
 # Needs cargo, a C compiler, libc.a and Python 3.11 with venv; what else it needs comes into .setup/wheel, pinned by hash.
 # The probe knows x86_64 alone. Elsewhere the wheel is for analyses: it has no programs for hosts.
+# TARGET is the system that it is for, as Rust names it, where that is not this machine's (packaging/cross.sh).
 set -eu -o pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PATH:$HOME/.cargo/bin" PIP_DISABLE_PIP_VERSION_CHECK=1
 GLIBC=2.28
-target=$(uname -m)-unknown-linux-gnu
+target=${TARGET:-$(uname -m)-unknown-linux-gnu}
 built=${CARGO_TARGET_DIR:-target}/$target
 programs=src/twinbed/bin
 tools=.setup/wheel

@@ -21,19 +21,24 @@ MAKEFILE = (ROOT / "Makefile").read_text()
 
 
 def scripts(text: str) -> list[str]:
-    """Scripts of the repository that are started in it."""
-    return re.findall(r"(?:^|[\s\"])(?:\./)?((?:packaging/)?\w+\.sh)\b", text)
+    """Scripts of the repository that are started in it, or read (``. name``)."""
+    return re.findall(r"(?:^|[\s\"/])(?:\./)?(packaging/\w+\.sh|(?<!packaging/)\w+\.sh)\b", text)
 
 
 @pytest.mark.parametrize(
     "file",
-    ["Dockerfile", "Makefile", ".devcontainer/devcontainer.json", ".github/workflows/release.yml", "packaging/clean.sh"],
+    [
+        *("Dockerfile", "Makefile", ".devcontainer/devcontainer.json", ".github/workflows/release.yml"),
+        *("packaging/clean.sh", "packaging/cross.sh"),
+    ],
 )
-def test_scripts_that_are_started_are_there(file: str) -> None:
-    started = [name for name in scripts((ROOT / file).read_text()) if name != "try.sh"]
-    assert started or file == "packaging/clean.sh"
-    for name in started:
-        assert os.access(ROOT / name, os.X_OK), name
+def test_scripts_that_are_named_are_there(file: str) -> None:
+    named = scripts((ROOT / file).read_text())
+    assert named
+    for name in named:
+        script = ROOT / name if (ROOT / name).exists() else ROOT / "packaging" / name
+        assert os.access(script, os.X_OK) or script.name == "fresh.sh", name  # which is read
+        assert script.read_text().startswith("#"), name
 
 
 def test_the_dockerfile_installs_by_the_packages_own_commands() -> None:
@@ -71,12 +76,17 @@ def test_the_workflow_calls_targets_of_the_makefile() -> None:
     assert targets == ["dist"]
     assert re.search(r"^dist:$", MAKEFILE, re.M)
     uploaded = next(step["with"] for step in steps("wheel") if "upload-artifact" in str(step.get("uses")))
-    for job in ("try", "clean"):
-        given = next(step["with"]["name"] for step in steps(job) if "download-artifact" in str(step.get("uses")))
-        assert given in {
-            uploaded["name"].replace("${{ matrix.architecture }}", each["architecture"])
-            for each in WORKFLOW["jobs"]["wheel"]["strategy"]["matrix"]["include"]
-        }
+    names = {
+        uploaded["name"].replace("${{ matrix.architecture }}", each["architecture"])
+        for each in WORKFLOW["jobs"]["wheel"]["strategy"]["matrix"]["include"]
+    }
+    given = {
+        job: next(step["with"]["name"] for step in steps(job) if "download-artifact" in str(step.get("uses")))
+        for job in ("try", "clean")
+    }
+    assert given["clean"] in names
+    machines = WORKFLOW["jobs"]["try"]["strategy"]["matrix"]["machine"]
+    assert {given["try"].replace("${{ matrix.machine.architecture }}", each["architecture"]) for each in machines} == names
 
 
 def test_the_wheel_has_what_git_ignores() -> None:

@@ -19,6 +19,7 @@ mod stalls;
 mod stations;
 mod steps;
 mod syscall;
+#[cfg(target_arch = "x86_64")]
 mod ticks;
 mod timelines;
 mod udp;
@@ -56,6 +57,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(stations::stations, module)?)?;
     module.add_function(wrap_pyfunction!(syscall::system_calls, module)?)?;
     module.add_function(wrap_pyfunction!(syscall::system_call_names, module)?)?;
+    #[cfg(target_arch = "x86_64")] // for guests, which are x86_64 too
     module.add_function(wrap_pyfunction!(ticks::time_stamp_counter_hz, module)?)?;
     module.add_function(wrap_pyfunction!(timelines::timeline_distances, module)?)?;
     Ok(())

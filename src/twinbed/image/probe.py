@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 
 from twinbed.image.failure import ImageFailed
@@ -11,8 +12,11 @@ MOUNTED_AT = "/usr/bin/twinbed-probe"
 
 
 def probe_path() -> Path:
-    """The probe installed with this package. Raises ImageFailed where it has not been built."""
+    """The probe installed with this package. Raises ImageFailed where it has not been built, or cannot be."""
     path = Path(__file__).parents[1] / "bin" / "twinbed-probe"
-    if not path.is_file():
-        raise ImageFailed(f"{path}: the probe has not been built", advice="run `make setup` in twinbed's source folder")
-    return path
+    if path.is_file():
+        return path
+    if (machine := platform.uname().machine) != "x86_64":
+        advice = "run the study on Linux on x86_64; results can be analysed here"
+        raise ImageFailed(f"the programs for hosts are x86_64's, and this machine is {machine}", advice=advice)
+    raise ImageFailed(f"{path}: the probe has not been built", advice="run `make setup` in twinbed's source folder")

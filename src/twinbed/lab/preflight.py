@@ -47,7 +47,7 @@ def machine(*, needs_lab: bool = True, captures: bool = True, system_calls: bool
     interest.  ``builds``: whether the caller builds the image next.
     """
     checks = [_system(), _user()]
-    if not needs_lab:
+    if not needs_lab or not checks[0].works:
         return checks
     image = _image(not builds)
     checks += _tools([*PURPOSES["container"], *(() if image.works else PURPOSES["image"])])
@@ -124,8 +124,12 @@ def backgrounds(loads: Sequence[tuple[AnyDriver, BackgroundParams]]) -> list[Che
 
 
 def programs(plugins: Sequence[tuple[str, InstrumentParams | BackgroundParams]]) -> list[Check]:
-    """Whether the image has the programs that a study's instruments and background load need on hosts: (name, params)."""
-    image = find()
+    """Whether the image has the programs that a study's instruments and background load need on hosts: (name, params). Where
+    there is no image, or can be none, ``machine`` says so."""
+    try:
+        image = find()
+    except TwinbedError:
+        image = None
     if image is None:
         return []
     checks = []

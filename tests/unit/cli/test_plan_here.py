@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import platform
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from twinbed.cli.main import run
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.check import Check
+from twinbed.image import probe
+from twinbed.image.failure import ImageFailed
 from twinbed.lab import needs, preflight
 
 STUDY = """
@@ -93,6 +97,24 @@ def test_what_check_refuses_is_a_line_with_its_mend(
     assert as_json(capsys)["refused"] == [{"what": "flux", "found": "there is no flux", "mend": LACKING.mend}]
     assert run(["check", "s.yaml"]) == codes.PREFLIGHT
     assert run(["run", "s.yaml"]) == codes.PREFLIGHT
+
+
+def test_a_machine_that_can_have_no_hosts_plans_all_the_same(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the wheel for analyses is: on aarch64, without the programs for hosts."""
+    monkeypatch.setattr(platform, "uname", lambda: SimpleNamespace(system="Linux", release="6.1.0", machine="aarch64"))
+    monkeypatch.setattr(probe, "__file__", str(place / "twinbed/image/probe.py"))
+    assert run(["plan", "offload", "--format", "json"]) == codes.DONE
+    refused = json.loads(capsys.readouterr().out)["refused"]
+    assert [(each["what"], each["found"]) for each in refused] == [
+        ("system", "Linux 6.1.0 aarch64"),
+        ("switches", "the programs for hosts are x86_64's, and this machine is aarch64"),
+    ]
+    assert run(["check", "offload"]) == codes.PREFLIGHT
+    monkeypatch.setattr(platform, "uname", lambda: SimpleNamespace(system="Linux", release="6.1.0", machine="x86_64"))
+    with pytest.raises(ImageFailed, match="has not been built"):
+        probe.probe_path()
 
 
 def test_other_machines_are_not_asked(place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
