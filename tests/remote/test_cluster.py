@@ -64,7 +64,7 @@ def file(tmp_path: Path) -> Iterator[Path]:
 
 def test_its_workers_do_the_tasks(file: Path) -> None:
     with opened(str(file)) as executor:
-        assert executor.workers == 2
+        until("both workers are there", lambda: executor.workers == 2)
         assert list(executor.map(operator.neg, range(20))) == [-number for number in range(20)]
         assert os.getsid(0) not in set(executor.map(os.getsid, [0] * 4))
 
