@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import multiprocessing
 import signal
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
@@ -68,13 +69,18 @@ def _alone(function: Callable[[T], R], argument: T) -> R:
 
 @contextlib.contextmanager
 def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Its processes are waited for where nothing went wrong alone."""
+    """Its processes are ended with it. Where nothing went wrong all results are here, and they wait for tasks: for ever, where
+    one of them died that held the lock of the queue, which the pool does not see while it is shut down."""
+    others = multiprocessing.active_children()
     pool = ProcessPoolExecutor(workers, initializer=_begin)
     try:
         yield pool
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         raise
+    for process in multiprocessing.active_children():
+        if process not in others:
+            process.kill()
     pool.shutdown()
 
 

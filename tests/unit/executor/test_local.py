@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import time
@@ -99,3 +100,14 @@ def test_what_is_no_executor_is_refused_with_what_may_stand_there(on: str) -> No
     with pytest.raises(NoExecutor, match=on) as caught, opened(on):
         pass
     assert "tcp://scheduler:8786" in caught.value.advice
+
+
+def test_a_worker_that_dies_when_all_is_done_holds_up_nobody() -> None:
+    """One that waits for a task holds the lock of the queue, and takes it along."""
+    for _ in range(20):
+        left = 4
+        for _ in Processes(2).map(square, range(4)):
+            left -= 1
+            if not left and (children := multiprocessing.active_children()):
+                children[0].kill()
+        assert not left
