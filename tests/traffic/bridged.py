@@ -21,6 +21,8 @@ REQUESTS = 24
 CLIENT, SERVER, PORT = "10.99.7.1", "10.99.7.2", 8080
 SLEEP_S = 0.02
 BODY_BYTES = 1200
+BUSY_S, IDLE_S = 0.004, 0.001
+"""Of the server's CPU, in turn. A request comes when the next piece has begun, as one follows the last by half of one."""
 TRACED = {
     "net/net_dev_queue": 'name == "{}"',
     "net/net_dev_start_xmit": 'name == "{}"',
@@ -54,8 +56,9 @@ def network() -> None:
     sh(f"ip -n s neigh replace {CLIENT} dev s0 lladdr {macs['c']} nud permanent")
 
 
-def ask() -> None:
+def ask(pause_s: float) -> None:
     for _ in range(REQUESTS):
+        time.sleep(pause_s)
         with socket.create_connection((SERVER, PORT)) as asking:
             asking.sendall(b"GET / HTTP/1.0\r\n\r\n")
             while asking.recv(1 << 16):
@@ -78,14 +81,14 @@ def serve(pause_s: float) -> None:
 
 
 def occupy() -> None:
-    """Most of a CPU, in pieces of 4 ms, before all programs of ordinary priority."""
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    """Most of a CPU, before all programs of lower priority."""
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
     say("ready")
     while True:
-        end = time.monotonic() + 0.004
+        end = time.monotonic() + BUSY_S
         while time.monotonic() < end:
             pass
-        time.sleep(0.001)
+        time.sleep(IDLE_S)
 
 
 def start(argv: Sequence[str], ready: str = "ready") -> subprocess.Popen[str]:
@@ -128,12 +131,15 @@ def main(folder: Path, probe: str, what: str) -> None:
         out = ["--out", f"{folder}/{name}/kernel.stations", "--bytes", str(2**26), "--ring", str(2**20), "--share", "1"]
         running.append(start([*at[host], probe, "stations", *out, "--peer", peer]))
     cpu = str(min(os.sched_getaffinity(0)))
-    server = start([*at["s"], *([*pin, cpu] if what == "busy" else []), *own, "serve", str(SLEEP_S if what == "sleep" else 0)])
+    # Before all other work, so that the server waits for the busy program alone.
+    on_busy_cpu = ["chrt", "--fifo", "1", *pin, cpu] if what == "busy" else []
+    server = start([*at["s"], *on_busy_cpu, *own, "serve", str(SLEEP_S if what == "sleep" else 0)])
     if what == "busy":
         running.append(start([*pin, cpu, *own, "occupy"]))
     traced = Tracing() if what == "trace" else None
     other = str(max(os.sched_getaffinity(0)))
-    subprocess.run([*at["c"], *([*pin, other] if what == "busy" else []), *own, "ask"], check=True)
+    asking = [*pin, other, *own, "ask", str(BUSY_S / 2)] if what == "busy" else [*own, "ask", "0"]
+    subprocess.run([*at["c"], *asking], check=True)
     time.sleep(0.1)  # the last packets, which belong to no request
     if traced:
         (folder / "trace").write_text(traced.end())
@@ -177,7 +183,7 @@ if __name__ == "__main__":
         case "serve":
             serve(float(more[0]))
         case "ask":
-            ask()
+            ask(float(more[0]))
         case "occupy":
             occupy()
         case _:
