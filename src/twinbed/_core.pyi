@@ -6,7 +6,7 @@ a file that cannot be opened `OSError`.
 
 import os
 from collections.abc import Sequence
-from typing import Literal, TypeAlias, TypedDict, overload
+from typing import Final, Literal, TypeAlias, TypedDict, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -381,9 +381,9 @@ def flows(
     Files are pcap or pcapng, plain or compressed by gzip or Zstandard; `-` is standard input. Packets are merged by time: the
     order in which files are given changes nothing. Only packets from `from_ns` and before `until_ns` (since the epoch) count,
     only connections with `port` and `host` (an IP address) on either side are rows. At more than `max_connections` (262,144) at
-    a time, those idle longest are finished early; from an eighth of that on, those that have seen a FIN or a RST: a packet of a
-    closed connection that comes after 32,768 others have closed (fewer by those open) begins a new row. More threads change the
-    time it takes, and nothing else.
+    a time, those idle longest are finished early; from a thirty-second of that on, those that have seen a FIN or a RST: a
+    packet of a closed connection that comes after some 8,192 others have closed (fewer by those open) begins a new row. More
+    threads change the time it takes, and nothing else.
 
     Columns: host_a, port_a, host_b, port_b, first_packet_number, first_packet, last_packet (s), first_packet_ns,
     last_packet_ns, elapsed_time, total_packets, complete_conn (yes, no, reset), syns, fins, and with the endings `_a2b` and
@@ -416,6 +416,34 @@ def flows_to_parquet(
     threads: int = 1,
 ) -> FlowsSummary:
     """As `flows`, into a Parquet file, and without the table in memory. The file is there once it is whole."""
+
+MOST_SHARES: Final[int]
+
+def flows_share(
+    paths: Sequence[str | os.PathLike[str]],
+    folder: str | os.PathLike[str],
+    share: int,
+    shares: int,
+    *,
+    tunnels: bool = False,
+    port: int | None = None,
+    host: str | None = None,
+    from_ns: int | None = None,
+    until_ns: int | None = None,
+    max_connections: int | None = None,
+) -> FlowsSummary:
+    """As `flows`, one share of at most MOST_SHARES, which are counted from 0: all packets are read, and those of the share's
+    connections count; those of none are in one of the shares. The rows go to files in `folder`, for `flows_joined`.
+    """
+
+@overload
+def flows_joined(folders: Sequence[str | os.PathLike[str]], *, as_rows: Literal[False] = False) -> pa.Table:
+    """The rows of all shares, which are in these folders: those of `flows`, in the same order."""
+
+@overload
+def flows_joined(folders: Sequence[str | os.PathLike[str]], *, as_rows: Literal[True]) -> list[Row]: ...
+def flows_joined_to_parquet(folders: Sequence[str | os.PathLike[str]], output_path: str | os.PathLike[str]) -> None:
+    """As `flows_joined`, into a Parquet file, and without the table in memory. The file is there once it is whole."""
 
 class AbTimes(TypedDict):
     min_s: float

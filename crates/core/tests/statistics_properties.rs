@@ -6,7 +6,7 @@ use made::Pieces;
 use proptest::prelude::*;
 use twinbed_core::capture::{self, Frame, LinkType, Origin};
 use twinbed_core::flow::Summary;
-use twinbed_core::readers::tcptrace::{merged, Engine, Options, Router, Row};
+use twinbed_core::readers::tcptrace::{merged, shard_of, Engine, Options, Router, Row};
 
 /// A packet: pair of endpoints, side, flags, numbers near to a base, payload, window, microseconds after the last.
 type Made = (u8, bool, u8, u16, u16, u8, u16, u32);
@@ -54,9 +54,9 @@ fn run_sharded(packets: &[(i64, Vec<u8>)], options: &Options) -> (Vec<Row>, Summ
         let frame =
             Frame { time_ns: Some(*time), original_bytes: data.len() as u32, link: LinkType::ETHERNET, data: &data };
         let dissected = options.dissect(&frame);
-        let shard = router.shard(&dissected);
-        assert_eq!(router.shard_of(&frame, options), shard, "as well without dissecting it");
-        engines[shard].dissected(number, &frame, &dissected, &mut |row| rows.push(row));
+        let bin = router.bin(&dissected);
+        assert_eq!(router.bin_of(&frame, options), bin, "as well without dissecting it");
+        engines[shard_of(bin)].dissected(number, &frame, &dissected, bin, &mut |row| rows.push(row));
     }
     let last_ns = packets.last().map(|(time, _)| *time);
     let summary = merged(engines, last_ns, Origin::default(), &mut |row| rows.push(row));

@@ -42,6 +42,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(frames::frames, module)?)?;
     module.add_function(wrap_pyfunction!(flows::flows, module)?)?;
     module.add_function(wrap_pyfunction!(flows::flows_to_parquet, module)?)?;
+    module.add_function(wrap_pyfunction!(flows::flows_share, module)?)?;
+    module.add("MOST_SHARES", flows::BINS)?;
+    module.add_function(wrap_pyfunction!(flows::flows_joined, module)?)?;
+    module.add_function(wrap_pyfunction!(flows::flows_joined_to_parquet, module)?)?;
     module.add_function(wrap_pyfunction!(reports::ab, module)?)?;
     module.add_function(wrap_pyfunction!(reports::ab_requests, module)?)?;
     module.add_function(wrap_pyfunction!(reports::ab_percentiles, module)?)?;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,26 +13,25 @@ from twinbed.cli import captures
 from twinbed.readers.refusals import refusals
 from twinbed.render.output import STANDARD, opened
 
+if TYPE_CHECKING:
+    from twinbed._core import FlowsSummary
+    from twinbed.readers.flow_shares import Asked
+
 STYLES = ["text", "csv", "json", "parquet"]
 SIDES = ("_a2b", "_b2a")
 """What the columns of a direction end in."""
-
-
-class _Reading(TypedDict):
-    """What both ways to read take."""
-
-    tunnels: bool
-    port: int | None
-    host: str | None
-    from_ns: int | None
-    until_ns: int | None
-    threads: int
 
 
 @click.command(name="flows", epilog="docs/flows.md says what each column counts, and where tcptrace is not followed.")
 @captures.options(STYLES)
 @click.option("--long", "is_long", is_flag=True, help="In text: every statistic, a connection after the other.")
 @click.option("--threads", type=click.IntRange(1, 64), help="Threads that read. Default: one a CPU this may use.")
+@click.option(
+    "--on",
+    metavar="EXECUTOR",
+    help="Workers that share the connections, and each read all packets: local:N processes, tcp://SCHEDULER of dask, or a file "
+    "with a cluster. docs/scale.md",
+)
 def command(
     files: tuple[Path, ...],
     port: int | None,
@@ -44,6 +43,7 @@ def command(
     output: Path | None,
     is_long: bool,
     threads: int | None,
+    on: str | None,
 ) -> int:
     """Statistics of every TCP connection in the captures FILE..., a row each, as `tcptrace -l` counts them.
 
@@ -54,6 +54,7 @@ def command(
     twinbed flows server.pcap                         a table for the eye
     twinbed flows --long --port 80 server.pcap        all that tcptrace -l tells
     twinbed flows *.pcap.zst -o flows.parquet         for DuckDB, pandas, R
+    twinbed flows --on local:4 huge.pcap -o f.parquet four processes share the connections
     """
     import os
 
@@ -62,24 +63,43 @@ def command(
     style = captures.chosen_style(style, output, STYLES)
     captures.refuse_what_was_not_kept(*files)
     paths = [str(file) for file in files]
-    reading: _Reading = {
-        "tunnels": tunnels,
-        "port": port,
-        "host": host,
-        "from_ns": from_ns,
-        "until_ns": until_ns,
-        "threads": threads or len(os.sched_getaffinity(0)),
-    }
+    asked: Asked = {"tunnels": tunnels, "port": port, "host": host, "from_ns": from_ns, "until_ns": until_ns}
+    file = output if output is not None and str(output) != STANDARD else None
+    number = threads or len(os.sched_getaffinity(0))
     with refusals():
-        if style == "parquet" and output is not None and str(output) != STANDARD:
-            summary = _core.flows_to_parquet(paths, str(output), **reading)
+        if on:
+            if threads:
+                raise click.UsageError("--threads and --on both say who counts: give one of them.")
+            summary = _shared(on, paths, asked, style, file, is_long)
+        elif style == "parquet" and file is not None:
+            summary = _core.flows_to_parquet(paths, str(file), threads=number, **asked)
         elif style == "text":
-            rows, summary = _core.flows(paths, as_rows=True, **reading)
+            rows, summary = _core.flows(paths, as_rows=True, threads=number, **asked)
             _print(rows, output, is_long)
         else:
-            table, summary = _core.flows(paths, **reading)
+            table, summary = _core.flows(paths, threads=number, **asked)
             captures.write(table, style, output)
     return captures.ending(summary, summary["rows"], "TCP connections")
+
+
+def _shared(on: str, paths: Sequence[str], asked: Asked, style: str, file: Path | None, is_long: bool) -> FlowsSummary:
+    """Counted by workers."""
+    from twinbed import _core
+    from twinbed.executor import opened as executor
+    from twinbed.readers.flow_shares import counted
+
+    if STANDARD in paths:
+        raise click.UsageError("--on: standard input can be read once, and every worker reads all packets.")
+    paths = [str(Path(path).absolute()) for path in paths]
+    below = file.absolute().parent if file else None
+    with executor(on) as workers, counted(paths, asked, workers, below) as (folders, summary):
+        if style == "parquet" and file is not None:
+            _core.flows_joined_to_parquet(folders, file)
+        elif style == "text":
+            _print(_core.flows_joined(folders, as_rows=True), file, is_long)
+        else:
+            captures.write(_core.flows_joined(folders), style, file)
+        return summary
 
 
 def _print(rows: Sequence[Mapping[str, Any]], output: Path | None, is_long: bool) -> None:

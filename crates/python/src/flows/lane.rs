@@ -66,11 +66,11 @@ pub struct Lane<P> {
 }
 
 impl<P: Part> Lane<P> {
-    /// Counts a frame, whose number in the capture is given; `full` takes a part, and leaves an empty one.
+    /// Counts a frame, whose number in the capture and bin are given; `full` takes a part, and leaves an empty one.
     #[inline(always)]
-    pub fn count(&mut self, number: u64, frame: &Frame, dissected: &Dissected, mut full: impl FnMut(&mut P)) {
+    pub fn count(&mut self, number: u64, frame: &Frame, dissected: &Dissected, bin: u8, mut full: impl FnMut(&mut P)) {
         let rows = &mut self.rows;
-        self.engine.dissected(number, frame, dissected, &mut |row| rows.push(row, &mut full));
+        self.engine.dissected(number, frame, dissected, bin, &mut |row| rows.push(row, &mut full));
     }
 }
 

@@ -1,9 +1,11 @@
 //! `flows`, `flows_to_parquet`: captures into one row per TCP connection, with tcptrace's statistics.
 
 pub mod columns;
+mod joined;
 mod lane;
 mod output;
 mod read;
+mod share;
 mod threads;
 
 use std::net::IpAddr;
@@ -14,6 +16,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+pub use twinbed_core::readers::tcptrace::BINS;
 use twinbed_core::readers::tcptrace::{Options, Row};
 use twinbed_core::table::Column;
 
@@ -22,7 +25,8 @@ use crate::capture::summary_dict;
 use crate::captures::truncated;
 use columns::columns;
 use lane::Part;
-use read::{read, Reading};
+use read::{read, Reading, Source};
+use share::{to_folder, Share};
 
 /// Rows as Arrow batches.
 struct Batches<'a> {
@@ -79,18 +83,23 @@ pub fn flows<'py>(
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyDict>)> {
     let options = options(tunnels, port, host, from_ns, until_ns, max_connections)?;
     let threads = checked_threads(threads)?;
+    let (rows, reading) = in_memory(py, Source::Captures { paths, options: &options, threads }, as_rows)?;
+    Ok((rows, summary(py, &reading)?))
+}
+
+fn in_memory<'py>(py: Python<'py>, source: Source, as_rows: bool) -> PyResult<(Bound<'py, PyAny>, Reading)> {
     let (batches, reading) = py.detach(|| {
         let columns: Vec<Column<Row>> = columns();
         let schema = schema(&columns);
         let mut batches = Vec::new();
         let empty = || Batches { columns: &columns, schema: &schema, batches: Vec::new() };
-        let reading = read(paths, &options, threads, empty, |part| batches.append(&mut part.batches))?;
+        let reading = read(source, empty, |part| batches.append(&mut part.batches))?;
         if batches.is_empty() {
             batches.push(batch(&columns, &schema, &[]));
         }
         Ok::<_, PyErr>((batches.into_iter().collect(), reading))
     })?;
-    Ok((table_or_rows(py, batches, as_rows)?, summary(py, &reading)?))
+    Ok((table_or_rows(py, batches, as_rows)?, reading))
 }
 
 #[pyfunction]
@@ -110,7 +119,46 @@ pub fn flows_to_parquet<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let options = options(tunnels, port, host, from_ns, until_ns, max_connections)?;
     let threads = checked_threads(threads)?;
-    let reading = py.detach(|| output::to_parquet(&output_path, &columns(), threads, paths, &options))?;
+    let source = Source::Captures { paths, options: &options, threads };
+    let reading = py.detach(|| output::to_parquet(&output_path, &columns(), source))?;
+    summary(py, &reading)
+}
+
+#[pyfunction]
+#[pyo3(signature = (folders, *, as_rows=false))]
+pub fn flows_joined(py: Python<'_>, folders: Vec<PathBuf>, as_rows: bool) -> PyResult<Bound<'_, PyAny>> {
+    Ok(in_memory(py, Source::Shares(folders), as_rows)?.0)
+}
+
+#[pyfunction]
+pub fn flows_joined_to_parquet(py: Python<'_>, folders: Vec<PathBuf>, output_path: PathBuf) -> PyResult<()> {
+    py.detach(|| output::to_parquet(&output_path, &columns(), Source::Shares(folders))).map(drop)
+}
+
+#[pyfunction]
+#[pyo3(signature = (paths, folder, share, shares, *, tunnels=false, port=None, host=None, from_ns=None, until_ns=None, max_connections=None))]
+#[allow(clippy::too_many_arguments)]
+pub fn flows_share<'py>(
+    py: Python<'py>,
+    paths: Vec<PathBuf>,
+    folder: PathBuf,
+    share: usize,
+    shares: usize,
+    tunnels: bool,
+    port: Option<u16>,
+    host: Option<&str>,
+    from_ns: Option<i64>,
+    until_ns: Option<i64>,
+    max_connections: Option<usize>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let options = options(tunnels, port, host, from_ns, until_ns, max_connections)?;
+    let which = Share { number: share, of: shares };
+    if !which.is_possible() {
+        return Err(PyValueError::new_err(format!(
+            "share {share} of {shares}, expected one of at most {BINS}, from 0"
+        )));
+    }
+    let reading = py.detach(|| to_folder(&folder, which, paths, &options))?;
     summary(py, &reading)
 }
 

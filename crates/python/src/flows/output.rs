@@ -2,15 +2,15 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pyo3::prelude::*;
-use twinbed_core::readers::tcptrace::{Options, Row};
+use twinbed_core::readers::tcptrace::Row;
 use twinbed_core::table::parquet::{Group, Writer};
 use twinbed_core::table::Column;
 
 use super::lane::Part;
-use super::read::{read, Reading};
+use super::read::{read, Reading, Source};
 use crate::artifact::named;
 
 impl Part for Group<'_, Row> {
@@ -19,18 +19,12 @@ impl Part for Group<'_, Row> {
     }
 }
 
-/// Reads captures into a Parquet file.
-pub fn to_parquet(
-    path: &Path,
-    columns: &[Column<Row>],
-    threads: usize,
-    captures: Vec<PathBuf>,
-    options: &Options,
-) -> PyResult<Reading> {
+/// Writes rows to a Parquet file.
+pub fn to_parquet(path: &Path, columns: &[Column<Row>], source: Source) -> PyResult<Reading> {
     let partial = partial(path);
     let target = partial.as_deref().unwrap_or(path);
     let file = File::create(target).map_err(|error| named(error, path))?;
-    let written = write(file, columns, threads, captures, options).and_then(|(reading, written)| {
+    let written = write(file, columns, source).and_then(|(reading, written)| {
         let renamed = written.and_then(|()| partial.as_ref().map_or(Ok(()), |partial| std::fs::rename(partial, path)));
         renamed.map_err(|error| named(error, path))?;
         Ok(reading)
@@ -42,13 +36,7 @@ pub fn to_parquet(
     written
 }
 
-fn write(
-    file: File,
-    columns: &[Column<Row>],
-    threads: usize,
-    captures: Vec<PathBuf>,
-    options: &Options,
-) -> PyResult<(Reading, io::Result<()>)> {
+fn write(file: File, columns: &[Column<Row>], source: Source) -> PyResult<(Reading, io::Result<()>)> {
     let mut writer = Writer::new(BufWriter::new(file), columns)?;
     let mut written = Ok(());
     let append = |group: &mut Group<Row>| {
@@ -56,7 +44,7 @@ fn write(
             written = writer.append(group);
         }
     };
-    let reading = read(captures, options, threads, || Group::new(columns), append)?;
+    let reading = read(source, || Group::new(columns), append)?;
     Ok((reading, written.and_then(|()| writer.finish()).map(drop)))
 }
 

@@ -8,8 +8,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use twinbed_core::capture::{read_merged, Stop, Unreadable};
 use twinbed_core::flow::Summary;
-use twinbed_core::readers::tcptrace::{merged, Options, Router, SHARDS};
+use twinbed_core::readers::tcptrace::{merged, shard_of, Options, Router, SHARDS};
 
+use super::joined::join;
 use super::lane::{Frames, Lane, Part, Rows};
 use super::threads::read_on_threads;
 use crate::artifact::open_stream;
@@ -23,8 +24,33 @@ pub struct Reading {
     pub stops: Vec<(PathBuf, Stop)>,
 }
 
-/// Reads captures as one, and hands over their rows. `out` takes a part, and leaves an empty one.
+/// Where rows come from.
+pub enum Source<'a> {
+    Captures {
+        paths: Vec<PathBuf>,
+        options: &'a Options,
+        threads: usize,
+    },
+    /// Folders with all shares of a capture: what is known beside rows was said when they were made.
+    Shares(Vec<PathBuf>),
+}
+
+/// Hands over rows. `out` takes a part, and leaves an empty one.
 pub fn read<P: Part>(
+    source: Source,
+    empty: impl Fn() -> P + Sync,
+    out: impl FnMut(&mut P) + Send,
+) -> PyResult<Reading> {
+    match source {
+        Source::Captures { paths, options, threads } => captures_as_one(paths, options, threads, empty, out),
+        Source::Shares(folders) => {
+            let rows = join(&folders, empty, out)?;
+            Ok(Reading { summary: Summary::default(), rows, stops: Vec::new() })
+        }
+    }
+}
+
+fn captures_as_one<P: Part>(
     mut paths: Vec<PathBuf>,
     options: &Options,
     threads: usize,
@@ -74,7 +100,8 @@ fn read_here<P: Part>(
         number += 1;
         last_ns = frame.time_ns.or(last_ns);
         let dissected = options.dissect(frame);
-        lanes[router.shard(&dissected)].count(number, frame, &dissected, &mut *out);
+        let bin = router.bin(&dissected);
+        lanes[shard_of(bin)].count(number, frame, &dissected, bin, &mut *out);
     })?;
     Ok(Frames { ended, last_ns })
 }

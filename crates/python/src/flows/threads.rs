@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use twinbed_core::capture::{Batch, Batches, Place};
 use twinbed_core::error::ReadError;
-use twinbed_core::readers::tcptrace::{Options, Router, SHARDS};
+use twinbed_core::readers::tcptrace::{shard_of, Options, Router, SHARDS};
 
 use super::lane::{Frames, Lane, Part};
 
@@ -23,8 +23,8 @@ struct Routed {
     batch: Batch,
     /// The frames before these.
     before: u64,
-    /// Number of each frame among these, from 1.
-    of_shard: [Vec<(u32, Place)>; SHARDS],
+    /// Number of each frame among these, from 1, and its bin.
+    of_shard: [Vec<(u32, u8, Place)>; SHARDS],
 }
 
 /// The capture, with whoever reads.
@@ -46,7 +46,8 @@ impl<R: Read> Reading<R> {
         let is_there = batches.next(batch, |frame, place| {
             count += 1;
             *last_ns = frame.time_ns.or(*last_ns);
-            of_shard[router.shard_of(frame, options)].push((count, place));
+            let bin = router.bin_of(frame, options);
+            of_shard[shard_of(bin)].push((count, bin, place));
         });
         self.number += u64::from(count);
         is_there
@@ -216,9 +217,9 @@ fn work<R: Read, P: Part, O: FnMut(&mut P)>(
             let mut emptied = std::mem::take(&mut state.emptied);
             drop(state);
             for (shard, lane) in &mut lanes {
-                for (number, place) in &routed.of_shard[*shard] {
+                for (number, bin, place) in &routed.of_shard[*shard] {
                     let (number, frame) = (routed.before + u64::from(*number), routed.batch.frame(place));
-                    lane.count(number, &frame, &options.dissect(&frame), |part| {
+                    lane.count(number, &frame, &options.dissect(&frame), *bin, |part| {
                         let next = emptied.pop().unwrap_or_else(empty);
                         full.push((number, std::mem::replace(part, next)));
                     });

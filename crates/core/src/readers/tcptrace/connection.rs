@@ -147,8 +147,9 @@ impl Live {
         side.frame_bytes += u64::from(frame_bytes);
     }
 
-    /// The row; the capture ended at `capture_end_ns`, and an open connection was idle until then.
-    pub fn finish(&self, capture_end_ns: i64) -> Row {
+    /// The row; the capture ended at `capture_end_ns`, and an open connection was idle until then. `early` is
+    /// [`Row::finished_early_at`].
+    pub fn finish(&self, capture_end_ns: i64, early: Option<u64>) -> Row {
         let b = self.b().unwrap_or(&NOTHING);
         let a = &self.a;
         let resets = |side: &Direction| side.rare.as_ref().map_or(0, |rare| rare.resets);
@@ -169,6 +170,7 @@ impl Live {
         let side = |of, is_low| side(of, if is_low { low } else { high }, elapsed_ns, idle_until_ns, both_scaled);
         let mut row = Row {
             first_packet_number: self.first_number,
+            finished_early_at: early,
             first_ns: self.has_times.then_some(self.first_ns),
             last_ns: self.has_times.then_some(self.last_ns),
             elapsed: self.has_times.then_some(elapsed_ns as f64 / 1e9),

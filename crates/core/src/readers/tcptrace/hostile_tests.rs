@@ -49,10 +49,10 @@ fn all_connections_together_hold_no_more_places_than_the_budget() {
             // Never acknowledged, and a gap before each.
             let data = packet(connection, round % 2 == 0, 1 + round * 10, 5, ACK, &[]);
             take(&mut engine, &data, &mut rows);
-            assert!(engine.places <= engine.max_places);
+            assert!(engine.bins[0].places <= engine.max_places);
         }
-        highest = highest.max(engine.places);
-        assert_eq!(engine.places, places(&engine));
+        highest = highest.max(engine.bins[0].places);
+        assert_eq!(engine.bins[0].places, places(&engine));
     }
     assert!(highest > engine.max_places / 2, "{highest}: the budget was never near");
     let summary = engine.finish(Origin::default(), &mut |row| rows.push(row));
@@ -73,7 +73,7 @@ fn places_are_given_back_with_their_connections() {
             take(&mut engine, &packet(connection, true, 1 + segment * 10, 5, ACK, &[]), &mut rows);
         }
         assert!(engine.live.len() <= 64);
-        assert_eq!(engine.places, places(&engine));
+        assert_eq!(engine.bins[0].places, places(&engine));
     }
     let summary = engine.finish(Origin::default(), &mut |row| rows.push(row));
     assert_eq!(

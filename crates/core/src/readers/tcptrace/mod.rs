@@ -5,6 +5,7 @@
 
 mod acknowledged;
 mod acknowledgment;
+mod bin;
 mod closed;
 mod connection;
 mod direction;
@@ -15,6 +16,7 @@ mod row;
 mod samples;
 mod sent;
 mod shards;
+mod stored;
 mod window;
 
 #[cfg(test)]
@@ -23,16 +25,17 @@ mod hostile_tests;
 use std::net::IpAddr;
 
 pub use row::{Completeness, Row, Side};
-pub use shards::{merged, Router, SHARDS};
+pub use shards::{merged, shard_of, Router, BINS, SHARDS};
+pub use stored::{RowReader, RowWriter};
 
 use super::Reader;
 use crate::capture::{Ended, Frame, Origin};
-use crate::flow::fragments::{Datagram, Owners};
+use crate::flow::fragments::Datagram;
 use crate::flow::table::Table;
 use crate::flow::{protocol, Key, Summary};
 use crate::wire::tcp::{self, Segment, FIN, RST};
 use crate::wire::{self, Dissected, Packet, Transport};
-use closed::Closed;
+use bin::Bin;
 use connection::Live;
 use direction::Arrival;
 
@@ -42,7 +45,7 @@ pub struct Options {
     pub tunnels: bool,
     /// Connections held at a time; at more, those idle longest are finished early. Closed connections are finished early
     /// once a thirty-second of this number is held: a packet that one of them gets after so many others have closed
-    /// (less those open) begins another row.
+    /// (less those open) begins another row. Where a capture is in parts, each has its share of the number.
     pub max_connections: usize,
     /// Only connections with this port, this host on either side.
     pub port: Option<u16>,
@@ -85,15 +88,14 @@ const MAX_PLACES: usize = 1 << 22;
 pub struct Engine {
     options: Options,
     live: Table<Live>,
-    closed: Closed,
+    /// Of each place of the table, the bin of the connection that is or was there.
+    bin_of: Vec<u8>,
+    bins: Vec<Bin>,
+    /// Of a bin.
+    max_connections: usize,
+    max_places: usize,
     /// Of the last frame, in the capture.
     number: u64,
-    /// Time of the last frame.
-    end_ns: i64,
-    /// A connection's place, whether the low end sent, and the connection's first packet: the place may be another's by then.
-    fragments: Owners<(u32, bool, u64)>,
-    places: usize,
-    max_places: usize,
     protocols: [u64; 256],
     /// Packets whose transport is read, but is not TCP.
     others: [u64; 256],
@@ -102,15 +104,19 @@ pub struct Engine {
 
 impl Engine {
     pub fn new(options: Options) -> Self {
+        Engine::of_bins(1, 1, options)
+    }
+
+    /// Has so many bins of a capture's.
+    fn of_bins(bins: usize, of: usize, options: Options) -> Self {
         Engine {
-            options,
             live: Table::default(),
-            closed: Closed::default(),
+            bin_of: Vec::new(),
+            bins: std::iter::repeat_with(Bin::default).take(bins).collect(),
+            max_connections: options.max_connections.div_ceil(of),
+            max_places: MAX_PLACES / of,
+            options,
             number: 0,
-            end_ns: 0,
-            fragments: Owners::default(),
-            places: 0,
-            max_places: MAX_PLACES,
             protocols: [0; 256],
             others: [0; 256],
             summary: Summary::default(),
@@ -121,12 +127,21 @@ impl Engine {
     #[inline]
     pub fn frame(&mut self, frame: &Frame, sink: &mut impl FnMut(Row)) {
         let dissected = self.options.dissect(frame);
-        self.dissected(self.number + 1, frame, &dissected, sink);
+        self.dissected(self.number + 1, frame, &dissected, 0, sink);
     }
 
-    /// As [`Engine::frame`], where other engines get some of the capture's frames; `number` is this one's in the capture.
+    /// As [`Engine::frame`], where other engines get some of the capture's frames; `number` is this one's in the capture,
+    /// `bin` what the capture's [`Router`] says of it.
     #[inline]
-    pub fn dissected(&mut self, number: u64, frame: &Frame, dissected: &Dissected, sink: &mut impl FnMut(Row)) {
+    pub fn dissected(
+        &mut self,
+        number: u64,
+        frame: &Frame,
+        dissected: &Dissected,
+        bin: u8,
+        sink: &mut impl FnMut(Row),
+    ) {
+        let bin = bin % self.bins.len() as u8;
         self.number = number;
         let summary = &mut self.summary;
         summary.packets += 1;
@@ -135,14 +150,14 @@ impl Engine {
         if let Some(time) = frame.time_ns {
             summary.first_ns = Some(summary.first_ns.map_or(time, |first| first.min(time)));
             summary.last_ns = Some(summary.last_ns.map_or(time, |last| last.max(time)));
-            self.end_ns = time;
+            self.bins[usize::from(bin)].end_ns = time;
         }
         if !self.is_within(frame.time_ns) {
             *self.summary.skipped.entry("outside_the_time_asked_for").or_default() += 1;
             return;
         }
         match dissected {
-            Dissected::Ip(packet) => self.packet(frame, packet, sink),
+            Dissected::Ip(packet) => self.packet(frame, packet, bin, sink),
             Dissected::NonIp { kind } => self.not_ip(kind),
             Dissected::Unusable { reason } => self.skip(reason),
         }
@@ -173,21 +188,21 @@ impl Engine {
     }
 
     #[inline]
-    fn packet(&mut self, frame: &Frame, packet: &Packet, sink: &mut impl FnMut(Row)) {
+    fn packet(&mut self, frame: &Frame, packet: &Packet, bin: u8, sink: &mut impl FnMut(Row)) {
         self.protocols[usize::from(packet.protocol)] += 1;
         if packet.longer_than_frame {
             self.note("ip_length_above_frame_length", 1);
         }
         match &packet.transport {
-            Transport::Tcp(segment) => self.segment(frame, packet, segment, sink),
+            Transport::Tcp(segment) => self.segment(frame, packet, segment, bin, sink),
             Transport::Unusable { reason } => self.skip(reason),
-            Transport::Fragment => self.fragment(frame, packet),
+            Transport::Fragment => self.fragment(frame, packet, bin),
             Transport::Udp(_) | Transport::Other => self.others[usize::from(packet.protocol)] += 1,
         }
     }
 
     #[inline]
-    fn segment(&mut self, frame: &Frame, packet: &Packet, segment: &Segment, sink: &mut impl FnMut(Row)) {
+    fn segment(&mut self, frame: &Frame, packet: &Packet, segment: &Segment, bin: u8, sink: &mut impl FnMut(Row)) {
         if !self.is_asked_for(packet, segment) {
             return self.skip("not_the_port_or_host_asked_for");
         }
@@ -204,36 +219,38 @@ impl Engine {
         let (latest, sender_is_low) = self.live.find(packet, segment.source_port, segment.destination_port);
         let at = match latest {
             Some(at) if !self.live[at].is_over_for(&arrival, sender_is_low) => at,
-            before => self.open(frame, packet, segment, before, sink),
+            before => self.open(frame, packet, segment, before, bin, sink),
         };
+        let live = &mut self.live[at];
+        let own = &mut self.bins[usize::from(bin)];
         if packet.fragment_id.is_some() {
             if let Some(datagram) = Datagram::of(packet) {
-                self.fragments.remember(datagram, (at, sender_is_low, self.live[at].first_number));
+                own.fragments.remember(datagram, (at, sender_is_low, live.first_number));
             }
         }
-        let live = &mut self.live[at];
         let grown = live.packet(&arrival, sender_is_low, self.number, frame.time_ns.is_some());
         if segment.has(FIN | RST) {
-            self.closed.push(at, live);
+            own.closed.push(at, live);
         }
-        self.places = self.places.saturating_add_signed(grown);
-        if self.places > self.max_places {
-            self.relieve();
+        own.places = own.places.saturating_add_signed(grown);
+        if own.places > self.max_places {
+            self.relieve(bin);
         }
     }
 
-    /// Connections give up what they hold on the heap, those silent longest first, until half of the places are free.
+    /// A bin's connections give up what they hold on the heap, those silent longest first, until half of its places are free.
     #[cold]
-    fn relieve(&mut self) {
-        let held = self.live.iter().filter(|(_, live)| live.places() > 0);
+    fn relieve(&mut self, bin: u8) {
+        let places = &mut self.bins[usize::from(bin)].places;
+        let held = self.live.iter().filter(|(at, live)| self.bin_of[*at as usize] == bin && live.places() > 0);
         let mut order: Vec<(u64, u32)> = held.map(|(at, live)| (live.last_number, at)).collect();
         order.sort_unstable();
         for (_, at) in order {
-            if self.places <= self.max_places / 2 {
+            if *places <= self.max_places / 2 {
                 return;
             }
             let live = &mut self.live[at];
-            self.places = self.places.saturating_sub(live.places());
+            *places = places.saturating_sub(live.places());
             live.forget();
         }
     }
@@ -256,44 +273,56 @@ impl Engine {
         packet: &Packet,
         segment: &Segment,
         before: Option<u32>,
+        bin: u8,
         sink: &mut impl FnMut(Row),
     ) -> u32 {
-        if !self.live.has_vacant() {
-            self.make_room(sink);
+        if self.bins[usize::from(bin)].has_to_grow() {
+            self.make_room(bin, sink);
         }
+        self.bins[usize::from(bin)].insert();
         let (key, sender_is_low) = Key::of_packet(packet, segment.source_port, segment.destination_port);
         let number = self.number;
-        self.live.insert_with(key, before, |live| live.begin(key, sender_is_low, number, frame.time_ns))
+        let at = self.live.insert_with(key, before, |live| live.begin(key, sender_is_low, number, frame.time_ns));
+        match self.bin_of.get_mut(at as usize) {
+            Some(place) => *place = bin,
+            None => self.bin_of.push(bin),
+        }
+        at
     }
 
-    /// Finishes connections, if too many are held to go on.
-    fn make_room(&mut self, sink: &mut impl FnMut(Row)) {
-        let most = self.options.max_connections.max(1);
+    /// Finishes connections of a bin, if too many are held to go on.
+    fn make_room(&mut self, bin: u8, sink: &mut impl FnMut(Row)) {
+        let most = self.max_connections.max(1);
+        let own = &mut self.bins[usize::from(bin)];
+        let held = own.held;
         let mut places = Vec::new();
-        if self.live.len() >= most.div_ceil(CLOSED_FROM) {
-            places = self.closed.take(CLOSED_AT_A_TIME.min(most.div_ceil(8)), self.number, &self.live);
+        if held >= most.div_ceil(CLOSED_FROM) {
+            places = own.closed.take(CLOSED_AT_A_TIME.min(most.div_ceil(8)), self.number, &self.live);
         }
-        if places.is_empty() && self.live.len() >= most {
+        if places.is_empty() && held >= most {
             // An eighth of the connections: those whose last packet is longest ago.
-            places = self.live.silent((self.live.len() / 8).max(1), |live| Some(live.last_number));
+            let is_own = |at: u32| self.bin_of[at as usize] == bin;
+            places = self.live.silent((held / 8).max(1), |at, live| is_own(at).then(|| live.last_number));
             let open = places.iter().filter(|&&at| !self.live[at].is_closed()).count();
             self.note("open_connections_finished_early", open as u64);
         }
         if !places.is_empty() {
-            self.close(places, sink);
+            self.close(places, bin, Some(self.number), sink);
         }
     }
 
-    /// Removes the connections at these places and hands on their rows, in the order of their first packets. It notes
-    /// the sides of which not everything was held.
+    /// Removes the connections of a bin at these places and hands on their rows, in the order of their first packets. It
+    /// notes the sides of which not everything was held. `early` is the number of the packet at which it is done.
     #[cold]
-    fn close(&mut self, places: Vec<u32>, sink: &mut impl FnMut(Row)) {
+    fn close(&mut self, places: Vec<u32>, bin: u8, early: Option<u64>, sink: &mut impl FnMut(Row)) {
         let (mut forgotten, mut filled) = (0, 0);
+        let own = &mut self.bins[usize::from(bin)];
+        own.held -= places.len();
         self.live.remove_all(places, |live| {
             forgotten += live.sides().filter(|side| side.outstanding.has_forgotten).count() as u64;
             filled += live.sides().filter(|side| side.sent.has_filled).count() as u64;
-            sink(live.finish(self.end_ns));
-            self.places = self.places.saturating_sub(live.places());
+            sink(live.finish(own.end_ns, early));
+            own.places = own.places.saturating_sub(live.places());
             live.forget();
         });
         for (what, count) in [
@@ -307,8 +336,9 @@ impl Engine {
     }
 
     #[cold]
-    fn fragment(&mut self, frame: &Frame, packet: &Packet) {
-        let owner = Datagram::of(packet).and_then(|datagram| self.fragments.owner(&datagram));
+    fn fragment(&mut self, frame: &Frame, packet: &Packet, bin: u8) {
+        let own = &self.bins[usize::from(bin)];
+        let owner = Datagram::of(packet).and_then(|datagram| own.fragments.owner(&datagram));
         let is_there = |at, number| self.live.is_taken(at) && self.live[at].first_number == number;
         match owner.filter(|&(at, _, first_number)| is_there(at, first_number)) {
             Some((at, sender_is_low, _)) => {
@@ -322,7 +352,9 @@ impl Engine {
     /// Hands the remaining rows to `sink`, in the order of their first packets, and closes the books; `origin` is
     /// what the capture said besides its packets.
     pub fn finish(mut self, origin: Origin, sink: &mut impl FnMut(Row)) -> Summary {
-        self.close(self.live.in_order(), sink);
+        for at in self.live.in_order() {
+            self.close(vec![at], self.bin_of[at as usize], None, sink);
+        }
         self.into_summary(origin)
     }
 

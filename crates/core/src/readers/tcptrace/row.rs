@@ -5,8 +5,10 @@
 
 use std::net::IpAddr;
 
+use serde::{Deserialize, Serialize};
+
 /// What the capture holds of a connection's beginning and end, as tcptrace's `complete conn` says it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Completeness {
     /// SYN and FIN from both sides.
     Yes,
@@ -26,10 +28,12 @@ impl Completeness {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Number in the capture, from 1, of the connection's first packet.
     pub first_packet_number: u64,
+    /// Number of the packet at which it was finished to make room; `None` at the end of the capture.
+    pub finished_early_at: Option<u64>,
     /// Nanoseconds since the epoch; `None` where the capture holds no times.
     pub first_ns: Option<i64>,
     pub last_ns: Option<i64>,
@@ -45,7 +49,7 @@ pub struct Row {
 }
 
 /// One side of a connection: its address, and what it sent.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Side {
     pub host: IpAddr,
     pub port: u16,

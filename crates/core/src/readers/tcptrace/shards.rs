@@ -1,54 +1,56 @@
-//! The connections of a capture in [`SHARDS`] parts, each with an engine of its own, so that several threads can count.
+//! The connections of a capture in [`BINS`], each with limits of its own, and these in [`SHARDS`], each with an engine of
+//! its own, so that several threads can count, or several machines.
 //!
-//! A connection is in the same part on every machine and however many threads there are: a part's rows depend on the
+//! A connection is in the same bin on every machine and however many threads there are: a bin's rows depend on the
 //! capture alone.
 
-use super::{Engine, Options, Row, MAX_PLACES};
+use super::{Engine, Options, Row};
 use crate::capture::{add, Frame, Origin};
 use crate::flow::fragments::{Datagram, Owners};
 use crate::flow::{widen, Summary};
 use crate::wire::{usual, Addresses, Dissected, Packet, Transport};
 
+/// So many machines can count one capture. More bins would be smaller ones, which are full earlier.
+pub const BINS: usize = 16;
 /// With four, one core and two take 3 % longer: more is written at the same time than a core's cache holds.
 pub const SHARDS: usize = 2;
 
+/// The engine that has this bin.
+#[inline]
+pub fn shard_of(bin: u8) -> usize {
+    usize::from(bin) / (BINS / SHARDS)
+}
+
 impl Options {
-    /// The engines of a capture's parts, which share what may be held.
+    /// The engines of a capture's shards, which share what may be held.
     pub fn engines(&self) -> [Engine; SHARDS] {
-        std::array::from_fn(|_| {
-            let max_connections = self.max_connections.div_ceil(SHARDS);
-            let mut engine = Engine::new(Options { max_connections, ..self.clone() });
-            engine.max_places = MAX_PLACES / SHARDS;
-            engine
-        })
+        std::array::from_fn(|_| Engine::of_bins(BINS / SHARDS, BINS, self.clone()))
     }
 }
 
-/// Says which part a frame belongs to.
+/// Says which bin a frame belongs to.
 #[derive(Default)]
 pub struct Router {
-    /// The part of the datagrams whose first fragment has passed.
+    /// The bin of the datagrams whose first fragment has passed.
     fragments: Owners<u8>,
 }
 
 impl Router {
-    /// The part of the next frame; what belongs to no connection is in the first.
+    /// The bin of the next frame; what belongs to no connection is in the first.
     #[inline]
-    pub fn shard(&mut self, dissected: &Dissected) -> usize {
+    pub fn bin(&mut self, dissected: &Dissected) -> u8 {
         match dissected {
-            Dissected::Ip(packet) => usize::from(self.of_packet(packet)),
+            Dissected::Ip(packet) => self.of_packet(packet),
             _ => 0,
         }
     }
 
-    /// As [`Router::shard`], of a frame that is not dissected. What cannot be read may be in any part.
+    /// As [`Router::bin`], of a frame that is not dissected. What cannot be read may be in any bin.
     #[inline]
-    pub fn shard_of(&mut self, frame: &Frame, options: &Options) -> usize {
+    pub fn bin_of(&mut self, frame: &Frame, options: &Options) -> u8 {
         match usual::ends(frame) {
-            Some((addresses, source_port, destination_port)) => {
-                usize::from(shard(addresses, source_port, destination_port))
-            }
-            None => self.shard(&options.dissect(frame)),
+            Some((addresses, source_port, destination_port)) => bin(addresses, source_port, destination_port),
+            None => self.bin(&options.dissect(frame)),
         }
     }
 
@@ -56,7 +58,7 @@ impl Router {
     fn of_packet(&mut self, packet: &Packet) -> u8 {
         match &packet.transport {
             _ if packet.fragment_id.is_some() => self.of_fragment(packet),
-            Transport::Tcp(segment) => shard(packet.addresses, segment.source_port, segment.destination_port),
+            Transport::Tcp(segment) => bin(packet.addresses, segment.source_port, segment.destination_port),
             _ => 0,
         }
     }
@@ -66,11 +68,11 @@ impl Router {
         let datagram = Datagram::of(packet);
         match &packet.transport {
             Transport::Tcp(segment) => {
-                let shard = shard(packet.addresses, segment.source_port, segment.destination_port);
+                let bin = bin(packet.addresses, segment.source_port, segment.destination_port);
                 if let Some(datagram) = datagram {
-                    self.fragments.remember(datagram, shard);
+                    self.fragments.remember(datagram, bin);
                 }
-                shard
+                bin
             }
             Transport::Fragment => datagram.and_then(|datagram| self.fragments.owner(&datagram)).unwrap_or(0),
             _ => 0,
@@ -78,9 +80,9 @@ impl Router {
     }
 }
 
-/// The part of a connection, whichever end has sent.
+/// The bin of a connection, whichever end has sent.
 #[inline]
-fn shard(addresses: Addresses, source_port: u16, destination_port: u16) -> u8 {
+fn bin(addresses: Addresses, source_port: u16, destination_port: u16) -> u8 {
     // The sum is the same both ways, and its product's highest bits depend on all of its own.
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
     let ends = match addresses {
@@ -92,10 +94,10 @@ fn shard(addresses: Addresses, source_port: u16, destination_port: u16) -> u8 {
         }
     };
     let both = (ends << 17).wrapping_add(u64::from(source_port) + u64::from(destination_port));
-    (both.wrapping_mul(ODD) >> (64 - SHARDS.ilog2())) as u8
+    (both.wrapping_mul(ODD) >> (64 - BINS.ilog2())) as u8
 }
 
-/// Hands the remaining rows of all parts to `sink`, in the order of their connections' first packets, and closes the books.
+/// Hands the remaining rows of all shards to `sink`, in the order of their connections' first packets, and closes the books.
 /// `last_ns` is the time of the capture's last frame.
 pub fn merged(
     mut engines: [Engine; SHARDS],
@@ -105,12 +107,13 @@ pub fn merged(
 ) -> Summary {
     let mut order: Vec<(u64, u8, u32)> = Vec::new();
     for (shard, engine) in (0u8..).zip(&mut engines) {
-        engine.end_ns = last_ns.unwrap_or(0);
+        engine.bins.iter_mut().for_each(|bin| bin.end_ns = last_ns.unwrap_or(0));
         order.extend(engine.live.in_order().into_iter().map(|at| (engine.live[at].first_number, shard, at)));
     }
     order.sort();
     for (_, shard, at) in order {
-        engines[usize::from(shard)].close(vec![at], sink);
+        let engine = &mut engines[usize::from(shard)];
+        engine.close(vec![at], engine.bin_of[at as usize], None, sink);
     }
     let mut whole = Summary::default();
     for summary in engines.into_iter().map(|engine| engine.into_summary(Origin::default())) {

@@ -1,0 +1,87 @@
+"""The TCP connections of captures, counted by several workers.
+
+Each worker reads all packets and counts its share of the connections, chosen by a hash of their addresses and ports. The rows
+are those of one pass, in the same order: limits on what is held are those of a hash's value, not of a worker
+(``crates/core/src/readers/tcptrace/shards.rs``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, TypedDict
+
+from twinbed import _core
+
+if TYPE_CHECKING:
+    from twinbed._core import FlowsSummary
+    from twinbed.executor import Executor
+
+
+class Asked(TypedDict):
+    """Which packets and connections, as ``_core.flows`` takes them."""
+
+    tunnels: bool
+    port: int | None
+    host: str | None
+    from_ns: int | None
+    until_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    paths: Sequence[str]
+    asked: Asked
+    number: int
+    of: int
+
+
+@contextmanager
+def counted(
+    paths: Sequence[str], asked: Asked, executor: Executor, below: Path | None = None
+) -> Iterator[tuple[list[Path], FlowsSummary]]:
+    """Folders of shares, for ``_core.flows_joined``, which are there as long as the context, and the summary of all.
+
+    The workers must see the captures at the same paths. The folders are below ``below`` (None: the system's temporary files).
+    Raises what ``_core.flows`` raises, and WorkerLost.
+    """
+    shares = min(executor.workers, _core.MOST_SHARES)
+    tasks = [_Share(paths, asked, number, shares) for number in range(shares)]
+    folders: list[Path] = []
+    summaries: list[FlowsSummary] = []
+    with TemporaryDirectory(prefix=".flows-", dir=below) as name:
+        for number, (files, summary) in enumerate(executor.map(_count, tasks)):
+            (folder := Path(name) / str(number)).mkdir()
+            for file, content in files.items():
+                (folder / file).write_bytes(content)
+            folders.append(folder)
+            summaries.append(summary)
+        yield folders, _sum(summaries)
+
+
+def _count(share: _Share) -> tuple[dict[str, bytes], FlowsSummary]:
+    with TemporaryDirectory(prefix="twinbed-flows-") as name:
+        summary = _core.flows_share(share.paths, name, share.number, share.of, **share.asked)
+        return {file.name: file.read_bytes() for file in Path(name).iterdir()}, summary
+
+
+def _sum(summaries: Sequence[FlowsSummary]) -> FlowsSummary:
+    """Of all shares: each counts packets of its own, and says the same of the captures as the others."""
+    total = summaries[0].copy()
+    for key in ("rows", "packets", "bytes", "captured_bytes"):
+        total[key] = sum(one[key] for one in summaries)
+    for reasons in ("protocols", "not_ip", "skipped", "notes"):
+        counts = Counter[str]()
+        for one in summaries:
+            counts.update(one[reasons])
+        total[reasons] = dict(sorted(counts.items()))
+    timed = [one for one in summaries if one["first_ns"] is not None]
+    if timed:
+        first, last = min(timed, key=lambda one: one["first_ns"] or 0), max(timed, key=lambda one: one["last_ns"] or 0)
+        total |= {"first_s": first["first_s"], "first_ns": first["first_ns"]}
+        total |= {"last_s": last["last_s"], "last_ns": last["last_ns"]}
+    return total
