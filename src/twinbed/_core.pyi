@@ -58,6 +58,17 @@ def loess(
     finite, or the span takes too few observations, or only ones at one x.
     """
 
+def loess_curve(
+    x: Sequence[float] | npt.NDArray[np.float64],
+    y: Sequence[float] | npt.NDArray[np.float64],
+    at: Sequence[float] | npt.NDArray[np.float64],
+    span: float = 0.75,
+    degree: Literal[0, 1, 2] = 2,
+) -> list[float]:
+    """The fit of `loess` at each of `at`, with `direct` and by least squares, without standard errors and what these take: in
+    time that grows with the observations times the points. Raises ValueError as `loess` does, and where a point is not finite.
+    """
+
 def timeline_distances(
     timelines: Sequence[tuple[str, npt.NDArray[np.float64], npt.NDArray[np.float64]]],
 ) -> list[float]:

@@ -61,6 +61,20 @@ def close(found: np.ndarray, expected: np.ndarray) -> Iterator[float]:
     yield from np.abs(found[there] - expected[there]) / np.maximum(np.abs(expected[there]), 1e-3 * scale)
 
 
+EXACT = [case for case in CASES if (case["surface"], case["family"], case["weighted"]) == ("direct", "gaussian", "0")]
+
+
+@pytest.mark.parametrize("case", EXACT, ids=case_name)
+def test_a_curve_without_errors_is_that_of_r(case: Row) -> None:
+    expected = expected_of(case, fitted=False)
+    data = [row for row in DATA if row["set"] == case["set"]]
+    x, y, at = column(data, "x"), column(data, "y"), column(expected, "at")
+    found = _core.loess_curve(x, y, at, span=float(case["span"]), degree=int(case["degree"]))  # type: ignore[arg-type]
+    assert max(close(np.array(found), column(expected, "fit"))) < TOLERANCE
+    turned = _core.loess_curve(x[::-1], y[::-1], at[::-1], float(case["span"]), int(case["degree"]))  # type: ignore[arg-type]
+    assert turned[::-1] == pytest.approx(found, rel=1e-12)
+
+
 @pytest.mark.parametrize("case", CASES, ids=case_name)
 def test_curve_and_errors_are_those_of_r(case: Row) -> None:
     expected = expected_of(case, fitted=False)

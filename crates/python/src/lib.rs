@@ -51,6 +51,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(reports::ab_percentiles, module)?)?;
     module.add_function(wrap_pyfunction!(reports::wrk, module)?)?;
     module.add_function(wrap_pyfunction!(loess::loess, module)?)?;
+    module.add_function(wrap_pyfunction!(loess::loess_curve, module)?)?;
     module.add_function(wrap_pyfunction!(packetisation::packetisation, module)?)?;
     module.add_function(wrap_pyfunction!(packetisation::requests, module)?)?;
     module.add_function(wrap_pyfunction!(proc::counters, module)?)?;

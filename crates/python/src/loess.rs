@@ -10,6 +10,23 @@ use crate::arrow::{table, Columns};
 use crate::numbers::numbers;
 
 #[pyfunction]
+#[pyo3(signature = (x, y, at, span=0.75, degree=2))]
+pub fn loess_curve(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    y: &Bound<'_, PyAny>,
+    at: &Bound<'_, PyAny>,
+    span: f64,
+    degree: usize,
+) -> PyResult<Vec<f64>> {
+    let (x, y, at) = (numbers(x)?, numbers(y)?, numbers(at)?);
+    if let Some(at) = at.iter().find(|at| !at.is_finite()) {
+        return Err(PyValueError::new_err(format!("at {at}, expected a finite number")));
+    }
+    py.detach(|| core::curve(&x, &y, span, degree, &at)).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+#[pyfunction]
 #[pyo3(signature = (x, y, span=0.75, degree=2, family="gaussian", surface="interpolate", weights=None, at=None, level=0.95))]
 #[allow(clippy::too_many_arguments)]
 pub fn loess<'py>(

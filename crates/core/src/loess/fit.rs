@@ -71,6 +71,15 @@ pub fn fit(x: &[f64], y: &[f64], weights: Option<&[f64]>, params: Params) -> Res
     Ok(Fit { params, operator, first, deltas, fitted, robustness, residual_scale, sample })
 }
 
+/// The curve alone at points, by least squares and exact everywhere: [`Point::fit`] without what standard errors take.
+/// Times grow with the observations times the points.
+pub fn curve(x: &[f64], y: &[f64], span: f64, degree: usize, points: &[f64]) -> Result<Vec<f64>, Error> {
+    let params = Params { span, degree, family: Family::Gaussian, surface: Surface::Direct };
+    let sample = Sample::new(x, y, None)?;
+    check(&sample, &params)?;
+    Operator::new(&sample, sample.weights.clone(), &params)?.curve(&sample, &params, &sample.y, points)
+}
+
 fn check(sample: &Sample, params: &Params) -> Result<(), Error> {
     if params.degree > 2 {
         return Err(Error::Degree(params.degree));

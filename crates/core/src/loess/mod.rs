@@ -33,5 +33,5 @@ mod student;
 
 pub use deltas::Deltas;
 pub use error::Error;
-pub use fit::{fit, Fit, Point, Spread};
+pub use fit::{curve, fit, Fit, Point, Spread};
 pub use params::{Family, Params, Surface};

@@ -165,17 +165,15 @@ def _curve(group: Numbered, name: str, values: Floats, params: ContentionParams)
     mirrored = MIRRORED in name
     sign = -1.0 if mirrored else 1.0
     try:
-        table, _summary = _core.loess(
+        smooth = _core.loess_curve(
             np.asarray(group.n, dtype=np.float64),
             sign * values,
+            np.asarray(tested, dtype=np.float64),
             params.span,
             2 if params.degree == 2 else 1,
-            surface="direct",
-            at=np.asarray(tested, dtype=np.float64),
         )
     except ValueError as error:
         raise TwinbedError(f"{name} over {params.over}: {error}", advice="a larger span") from error
-    smooth = table["fit"].to_pylist()
     bend = scaled(second_difference(tested, smooth))
     turns = [Turn(name, turn.at, turn.rising) for turn in inflections(tested[1:-1], bend)]
     return Curve(name, mirrored, tested, smooth, [None, *bend, None], _bent(group.n, sign * values, smooth)), turns

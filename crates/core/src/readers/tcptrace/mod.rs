@@ -90,7 +90,7 @@ pub struct Engine {
     live: Table<Live>,
     /// Of each place of the table, the bin of the connection that is or was there.
     bin_of: Vec<u8>,
-    bins: Vec<Bin>,
+    bins: [Bin; BINS / SHARDS],
     /// Of a bin.
     max_connections: usize,
     max_places: usize,
@@ -104,15 +104,15 @@ pub struct Engine {
 
 impl Engine {
     pub fn new(options: Options) -> Self {
-        Engine::of_bins(1, 1, options)
+        Engine::of_bins(1, options)
     }
 
-    /// Has so many bins of a capture's.
-    fn of_bins(bins: usize, of: usize, options: Options) -> Self {
+    /// Of a capture that is in so many bins.
+    fn of_bins(of: usize, options: Options) -> Self {
         Engine {
             live: Table::default(),
             bin_of: Vec::new(),
-            bins: std::iter::repeat_with(Bin::default).take(bins).collect(),
+            bins: Default::default(),
             max_connections: options.max_connections.div_ceil(of),
             max_places: MAX_PLACES / of,
             options,
@@ -141,7 +141,7 @@ impl Engine {
         bin: u8,
         sink: &mut impl FnMut(Row),
     ) {
-        let bin = bin % self.bins.len() as u8;
+        let bin = bin % (BINS / SHARDS) as u8;
         self.number = number;
         let summary = &mut self.summary;
         summary.packets += 1;

@@ -24,7 +24,7 @@ pub fn shard_of(bin: u8) -> usize {
 impl Options {
     /// The engines of a capture's shards, which share what may be held.
     pub fn engines(&self) -> [Engine; SHARDS] {
-        std::array::from_fn(|_| Engine::of_bins(BINS / SHARDS, BINS, self.clone()))
+        std::array::from_fn(|_| Engine::of_bins(BINS, self.clone()))
     }
 }
 
