@@ -20,7 +20,7 @@ def written(tmp_path: Path, *options: str) -> Study:
     return load(file.read_text(), str(file), registry.catalogue())
 
 
-@pytest.mark.parametrize(("driver", "workload"), itertools.product(registry.PLUGINS.drivers, registry.PLUGINS.workloads))
+@pytest.mark.parametrize(("driver", "workload"), [*itertools.product(registry.PLUGINS.drivers, registry.PLUGINS.workloads)])
 def test_every_driver_and_workload_is_read(driver: str, workload: str, tmp_path: Path) -> None:
     study = written(tmp_path, "--testbeds", driver, "--workload", workload, "--record", "none")
     assert {(cell.testbed.kind, cell.workload.kind) for cell in study.cells} == {(driver, workload)}
