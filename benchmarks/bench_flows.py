@@ -59,9 +59,9 @@ def _twinbed(capture: Path, threads: int = 1) -> list[str]:
     return [sys.executable, "-c", TWINBED, str(capture), str(capture.with_suffix(".parquet")), str(threads)]
 
 
-def _command(capture: Path) -> list[str]:
+def _command(capture: Path, *counted_by: str) -> list[str]:
     output = str(capture.with_suffix(".parquet"))
-    return [sys.executable, "-m", "twinbed.cli.main", "flows", str(capture), "--threads", "1", "-o", output]
+    return [sys.executable, "-m", "twinbed.cli.main", "flows", str(capture), *counted_by, "-o", output]
 
 
 def _cpus() -> tuple[set[int], set[int]]:
@@ -86,9 +86,10 @@ def _peers(folder: Path) -> list[Figure]:
     capture = folder / "short.pcap"
     _make("short_connections", capture, CONNECTIONS)
     one, two = _cpus()
-    jobs = {"twinbed": (_twinbed(capture), one), "command": (_command(capture), one)}
+    jobs = {"twinbed": (_twinbed(capture), one), "command": (_command(capture, "--threads", "1"), one)}
     if len(two) == 2:
         jobs["two"] = (_twinbed(capture, threads=2), two)
+        jobs["workers"] = (_command(capture, "--on", "local:2"), two)
     if tcptrace := shutil.which("tcptrace"):
         jobs["tcptrace"] = ([tcptrace, "-n", "-l", "--csv", str(capture)], one)
     if tshark := shutil.which("tshark"):
@@ -112,6 +113,8 @@ def _peers(folder: Path) -> list[Figure]:
     if "two" in costs:
         figures.append(_figure("  two threads on two cores", _seconds(costs["two"]), "s"))
         figures.append(_figure("  times as fast as on one", _ratios(ours, costs["two"]), "x", least=1.7))
+        figures.append(_figure("  two workers (--on local:2), from start to end", _seconds(costs["workers"]), "s"))
+        figures.append(_figure("  times as fast as the command on one", _ratios(costs["command"], costs["workers"]), "x"))
     return figures
 
 

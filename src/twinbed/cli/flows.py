@@ -29,8 +29,8 @@ SIDES = ("_a2b", "_b2a")
 @click.option(
     "--on",
     metavar="EXECUTOR",
-    help="Workers that share the connections, and each read all packets: local:N processes, tcp://SCHEDULER of dask, or a file "
-    "with a cluster. docs/scale.md",
+    help="Who counts, where that is not this process: tcp://SCHEDULER of dask, a file with a cluster, or local:N processes. Each "
+    "worker reads all packets, and counts its share of the connections. docs/scale.md",
 )
 def command(
     files: tuple[Path, ...],
@@ -54,7 +54,7 @@ def command(
     twinbed flows server.pcap                         a table for the eye
     twinbed flows --long --port 80 server.pcap        all that tcptrace -l tells
     twinbed flows *.pcap.zst -o flows.parquet         for DuckDB, pandas, R
-    twinbed flows --on local:4 huge.pcap -o f.parquet four processes share the connections
+    twinbed flows --on tcp://lab:8786 huge.pcap       several machines count
     """
     import os
 

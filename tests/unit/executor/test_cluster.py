@@ -11,9 +11,11 @@ import dask.config
 import distributed
 import pytest
 
+from twinbed import _core
 from twinbed.analyses.compare import judging
 from twinbed.executor import Executor, Here, NoExecutor, WorkerLost, opened
 from twinbed.executor.program import program
+from twinbed.readers.flow_shares import counted
 from unit.analyses.compare.test_judging import cases
 from unit.executor.test_local import dies, dies_once, refuses, square
 
@@ -42,6 +44,14 @@ def test_comparisons_are_judged_as_they_are_here(executor: Executor, monkeypatch
     monkeypatch.setattr(judging, "BATCH", 20_000)
     many = [*cases(40, 30), *cases(10, 30, skewed=True)]
     assert list(judging.judged(many, executor)) == list(judging.judged(many, Here()))
+
+
+def test_connections_are_counted_as_they_are_here(executor: Executor) -> None:
+    capture = str(Path(__file__).parents[2] / "golden" / "captures" / "http-short.pcap")
+    with counted(
+        [capture], {"tunnels": False, "port": 80, "host": None, "from_ns": None, "until_ns": None}, executor
+    ) as shared:
+        assert (_core.flows_joined(shared[0]), shared[1]) == _core.flows([capture], port=80)
 
 
 def test_a_worker_that_dies_costs_its_own_task(executor: Executor, tmp_path: Path) -> None:
