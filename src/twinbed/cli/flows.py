@@ -29,8 +29,8 @@ SIDES = ("_a2b", "_b2a")
 @click.option(
     "--on",
     metavar="EXECUTOR",
-    help="Who counts, where that is not this process: tcp://SCHEDULER of dask, a file with a cluster, or local:N processes. Each "
-    "worker reads all packets, and counts its share of the connections. docs/scale.md",
+    help="Who counts, where that is not this process: tcp://SCHEDULER of dask, a file with a cluster, or local:N processes. "
+    "Each worker reads all packets, and counts its share of the connections. docs/scale.md",
 )
 def command(
     files: tuple[Path, ...],
