@@ -300,10 +300,9 @@ impl Engine {
             places = own.closed.take(CLOSED_AT_A_TIME.min(most.div_ceil(8)), self.number, &self.live);
         }
         if places.is_empty() && held >= most {
-            // An eighth of the connections: those whose last packet is longest ago. Of others nothing is fetched.
-            let last =
-                |at: u32, live: &Live| if self.bin_of[at as usize] == bin { Some(live.last_number) } else { None };
-            places = self.live.silent((held / 8).max(1), last);
+            // An eighth of the connections: those whose last packet is longest ago.
+            let is_own = |at: u32| self.bin_of[at as usize] == bin;
+            places = self.live.silent((held / 8).max(1), |at, live| is_own(at).then(|| live.last_number));
             let open = places.iter().filter(|&&at| !self.live[at].is_closed()).count();
             self.note("open_connections_finished_early", open as u64);
         }
