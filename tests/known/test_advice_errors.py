@@ -25,12 +25,14 @@ def at_the_margin(testbed: str, levels: Mapping[str, Level]) -> float:
 def test_at_the_margin_few_studies_give_any_wrong_rule() -> None:
     """Every rule would be one. What `compare` says cell by cell is wrong in many of these studies, as it promises no more."""
     wrong = by_cell = 0
+    most = binom.ppf(0.999, STUDIES, 0.05)
     for seed in range(STUDIES):
         tables = study(at_the_margin, 6, seed, factors=FACTORS)
         wrong += any(is_wrong(rule, at_the_margin) for rule in advise([tables], Settings()).rules)
-        by_cell += any(each.verdict is not Verdict.INCONCLUSIVE for each in compare.run(tables).comparisons)
-    assert wrong <= binom.ppf(0.999, STUDIES, 0.05)
-    assert by_cell > binom.ppf(0.999, STUDIES, 0.05)
+        if by_cell <= most:  # once it is above, no further study makes it less
+            by_cell += any(each.verdict is not Verdict.INCONCLUSIVE for each in compare.run(tables).comparisons)
+    assert wrong <= most
+    assert by_cell > most
 
 
 def test_of_equal_testbeds_nothing_is_called_different() -> None:

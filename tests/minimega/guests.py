@@ -24,6 +24,7 @@ from twinbed.links import openvswitch
 from twinbed.links.openvswitch import OpenVSwitch
 from twinbed.testbeds.container import bind
 from twinbed.testbeds.qemu.command_line import EMULATED_ARGUMENTS, KERNEL_ARGUMENTS
+from twinbed.testbeds.qemu.guest import tsc_khz
 
 SWITCH = "mega_bridge"
 _LIMIT_S = 40.0
@@ -189,7 +190,7 @@ class Machines(Guests):
     """QEMU without hardware virtualisation, with the port that minimega was asked for beside the client's."""
 
     def _boots(self, name: str) -> list[str]:
-        kernel = f"{KERNEL_ARGUMENTS} {EMULATED_ARGUMENTS} twinbed.port=cc twinbed.host={name}"
+        kernel = f"{KERNEL_ARGUMENTS} {EMULATED_ARGUMENTS.format(tsc_khz=tsc_khz())} twinbed.port=cc twinbed.host={name}"
         drive = f"file={self._image.disk},format=raw,if=none,id=disk0,readonly=on,file.locking=off"
         return [
             *("-kernel", str(self._image.kernel), "-initrd", str(self._image.initramfs), "-append", kernel),

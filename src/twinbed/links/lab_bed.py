@@ -111,21 +111,25 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             every[name] = made
             host, forwards = made.host, name in plan.routers
             link = _without_emulation(topology.link) if forwards else topology.link
+            devices = list(_devices(made, nics))
             if made.own_network is not None:
                 applied = made.own_network(link, settings)
             else:
-                applied = _configured(host, nics, link, settings)
+                network.configure(host, nics, link, settings)
             network.set_routes(host, plan.routes.get(name, ()), forwards=forwards)
             if forwards and name == plan.routers[0]:
                 _emulate(host, topology)
-            applied += network.applied_routes(host, plan.routes.get(name, ()), forwards=forwards)
             if not forwards:
-                devices = list(_devices(made, nics))
                 routes.set_tcp(host, devices, settings)
-                applied += routes.applied_tcp(host, devices, settings)
+            settled = host.settled()
+            if made.own_network is None:
+                applied = network.applied(settled, nics, link, settings)
+            applied += network.applied_routes(settled, plan.routes.get(name, ()), forwards=forwards)
+            if not forwards:
+                applied += routes.applied_tcp(settled, devices, settings)
             if forwards and name == plan.routers[0]:
-                applied += _emulated(host, topology)
-            facts = describe(host, made.device)
+                applied += _emulated(settled, topology)
+            facts = describe(settled, made.device)
             more, about = made.read_back(facts)
             return host, applied + more, {**facts, **about}
 
@@ -172,11 +176,6 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
 def _with_prefix(nics: Sequence[Nic], settings: HostSettings) -> Sequence[Nic]:
     prefix = settings.mac_prefix if isinstance(settings, LabHostSettings) else None
     return nics if prefix is None else [replace(nic, mac_prefix=prefix) for nic in nics]
-
-
-def _configured(host: AgentHost, nics: Sequence[Nic], link: Link, settings: HostSettings) -> list[Applied]:
-    network.configure(host, nics, link, settings)
-    return network.applied(host, nics, link, settings)
 
 
 def _devices(made: Made, nics: Sequence[Nic]) -> dict[str, str]:

@@ -171,11 +171,13 @@ def set_routes(host: AgentHost, routes: Sequence[tuple[str, str]], *, forwards: 
 
 
 def applied_routes(host: AgentHost, routes: Sequence[tuple[str, str]], *, forwards: bool) -> list[Applied]:
-    ask = ("ip", "-j", "route", "show")
-    listing = host.run(ask).stdout
-    with understood(host):
-        gateways = {entry["dst"]: entry.get("gateway") for entry in json.loads(listing or b"[]")}
-    result = [Applied(host.name, f"route.{to}", via, gateways.get(to), " ".join(ask)) for to, via in routes]
+    result = []
+    if routes:
+        ask = ("ip", "-j", "route", "show")
+        listing = host.run(ask).stdout
+        with understood(host):
+            gateways = {entry["dst"]: entry.get("gateway") for entry in json.loads(listing or b"[]")}
+        result = [Applied(host.name, f"route.{to}", via, gateways.get(to), " ".join(ask)) for to, via in routes]
     if forwards:
         result.append(Applied(host.name, "forwarding", "1", host.read(FORWARDING).decode().strip(), FORWARDING))
     return result

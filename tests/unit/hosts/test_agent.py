@@ -46,6 +46,20 @@ def test_programs(host: AgentHost, tmp_path: Path) -> None:
     assert cpus_allowed(status) == (0,)
 
 
+def test_a_settled_host_answers_a_question_once(host: AgentHost, tmp_path: Path) -> None:
+    here, settled = str(tmp_path / "asked"), host.settled()
+    count = ["sh", "-c", f"echo >> {here}; grep -c '' {here}"]
+    assert [settled.run(count).text for _ in range(3)] == ["1\n"] * 3
+    assert settled.run(count, stdin=b"more").text == "2\n"
+    assert host.run(count).text == "3\n"
+    assert host.settled().run(count).text == "4\n"
+    failing = ["sh", "-c", f"echo >> {here}; exit 3"]
+    assert [settled.run(failing, check=False).code for _ in range(2)] == [3, 3]
+    assert host.run(count).text == "7\n"
+    with pytest.raises(ProgramFailed):
+        settled.run(failing)
+
+
 def test_how_programs_end(host: AgentHost) -> None:
     with pytest.raises(ProgramFailed, match="here: sh -c echo why >&2; exit 3: exit code 3\n    why"):
         host.run(["sh", "-c", "echo why >&2; exit 3"])

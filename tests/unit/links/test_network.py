@@ -206,7 +206,7 @@ def test_a_tool_that_cannot_be_understood_fails_the_run_with_its_text() -> None:
         network.devices_of(Babbler())  # type: ignore[arg-type]
     for call in (
         lambda: network.applied_shaping(Babbler(), "eth0", Link()),  # type: ignore[arg-type]
-        lambda: network.applied_routes(Babbler(), (), forwards=False),  # type: ignore[arg-type]
+        lambda: network.applied_routes(Babbler(), [("10.0.0.0/24", "10.0.1.1")], forwards=False),  # type: ignore[arg-type]
     ):
         with pytest.raises(HostError, match=r"client: "):
             call()

@@ -27,9 +27,10 @@ _FIRST_NIC_SLOT = 16
 EMULATED_CPU = "Nehalem,+rdrand"
 EMULATED_ARGUMENTS = (
     "tsc=reliable no_timer_check mitigations=off nokaslr random.trust_cpu=on cryptomgr.notests raid=noautodetect"
-    " rcupdate.rcu_expedited=1 nowatchdog tsc_early_khz={tsc_khz}"
+    " rcupdate.rcu_expedited=1 nowatchdog rodata=off tsc_early_khz={tsc_khz}"
 )
-"""These spare an emulated CPU work that makes it no more like a real one, and halve its boots.
+"""These spare an emulated CPU work that makes it no more like a real one, and halve its boots. Without ``rodata=off`` the
+kernel ends its boot with a walk through all of its page tables.
 
 An emulated CPU's clock counts with this machine's time stamp counter. Guests that found out at boot how fast that is
 were wrong by factors of up to 250 on a busy machine, in 5 boots of 112; so they are told. What they measure later may move it

@@ -35,7 +35,7 @@ KERNEL = ["-kernel", "/i/vmlinux", "-initrd", "/i/initramfs", "-append"]
 QUIET = "console=ttyS0 quiet panic=-1 audit=0 selinux=0 apparmor=0"
 SPARED = (
     "tsc=reliable no_timer_check mitigations=off nokaslr random.trust_cpu=on cryptomgr.notests raid=noautodetect"
-    " rcupdate.rcu_expedited=1 nowatchdog tsc_early_khz=2594906"
+    " rcupdate.rcu_expedited=1 nowatchdog rodata=off tsc_early_khz=2594906"
 )
 OWN = "twinbed.port=twinbed.agent twinbed.host=client twinbed.key=k1 twinbed.modules="
 DRIVERS = {"virtio-net-pci": "virtio_net", "rtl8139": "8139cp,8139too"}
