@@ -98,6 +98,10 @@ impl<C: Connection> Table<C> {
         self.places.len() - self.vacant.len()
     }
 
+    pub fn has_vacant(&self) -> bool {
+        !self.vacant.is_empty()
+    }
+
     /// Puts in a connection, which is the latest between its endpoints from now on; `before` is what [`Table::find`] gave.
     pub fn insert(&mut self, connection: C, before: Option<u32>) -> u32 {
         let key = *connection.key();
@@ -179,11 +183,10 @@ impl<C: Connection> Table<C> {
         self.iter().filter(|(_, connection)| is_chosen(connection)).map(|(at, _)| at).collect()
     }
 
-    /// The places of the `count` connections that have been silent longest, by `last`, which gets a connection and its
-    /// place. `None` leaves a connection out.
+    /// The places of the `count` connections that have been silent longest, by `last`. `None` leaves a connection out.
     #[cold]
-    pub fn silent<T: Ord>(&self, count: usize, last: impl Fn(u32, &C) -> Option<T>) -> Vec<u32> {
-        let one = |(at, connection): (u32, &C)| Some((last(at, connection)?, connection.number(), at));
+    pub fn silent<T: Ord>(&self, count: usize, last: impl Fn(&C) -> Option<T>) -> Vec<u32> {
+        let one = |(at, connection): (u32, &C)| Some((last(connection)?, connection.number(), at));
         let mut order: Vec<_> = self.iter().filter_map(one).collect();
         if count < order.len() {
             order.select_nth_unstable(count);

@@ -215,7 +215,7 @@ impl<T: Default> Tracking<T> {
         let mut places = self.table.chosen(Followed::is_over);
         let excess = (self.table.len() - places.len()).saturating_sub(MAX_FOLLOWED / 4 * 3);
         if excess > 0 {
-            places.extend(self.table.silent(excess, |_, row| (!row.is_over()).then_some(row.last_packet)));
+            places.extend(self.table.silent(excess, |row| (!row.is_over()).then_some(row.last_packet)));
         }
         self.finished_early += excess as u64;
         self.table.remove_all(places, finish);

@@ -35,7 +35,7 @@ fn take(engine: &mut Engine, data: &[u8], rows: &mut Vec<Row>) {
 
 /// Counted anew, not by the engine's own book.
 fn places(engine: &Engine) -> usize {
-    engine.live.iter().flat_map(|(_, live)| live.sides()).map(Direction::places).sum()
+    engine.bins[0].live.iter().flat_map(|(_, live)| live.sides()).map(Direction::places).sum()
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn places_are_given_back_with_their_connections() {
         for segment in 0..20 {
             take(&mut engine, &packet(connection, true, 1 + segment * 10, 5, ACK, &[]), &mut rows);
         }
-        assert!(engine.live.len() <= 64);
+        assert!(engine.bins[0].live.len() <= 64);
         assert_eq!(engine.bins[0].places, places(&engine));
     }
     let summary = engine.finish(Origin::default(), &mut |row| rows.push(row));
@@ -120,7 +120,7 @@ fn a_million_options_leave_nothing() {
             }
         }
     }
-    assert_eq!((engine.live.len(), places(&engine)), (1, 0));
+    assert_eq!((engine.bins[0].live.len(), places(&engine)), (1, 0));
     // A million in one section header: 4 bytes each, comments of no text.
     let body = [1u32.to_le_bytes()].concat().repeat(1_000_000);
     let length = (28 + body.len()) as u32;
@@ -129,7 +129,7 @@ fn a_million_options_leave_nothing() {
     file.extend(length.to_le_bytes());
     let read = capture::read_slice(&file, |frame| engine.frame(frame, &mut |row| rows.push(row)));
     assert!(read.is_ok(), "{read:?}");
-    assert_eq!((engine.live.len(), places(&engine)), (1, 0));
+    assert_eq!((engine.bins[0].live.len(), places(&engine)), (1, 0));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn endless_fragments_hold_one_connection() {
         data[6..8].copy_from_slice(&[0x2000u16, 0x2005, 0x3fff][number as usize % 3].to_be_bytes());
         take(&mut engine, &data, &mut rows);
     }
-    assert_eq!((engine.live.len(), places(&engine), rows.len()), (1, 0, 0));
+    assert_eq!((engine.bins[0].live.len(), places(&engine), rows.len()), (1, 0, 0));
 }
 
 #[test]
@@ -160,5 +160,5 @@ fn lengths_of_four_gigabytes_are_refused() {
     let frame = Frame { time_ns: Some(0), original_bytes: u32::MAX, link: LinkType::RAW, data: &data };
     engine.frame(&frame, &mut |_| {});
     take(&mut engine, &packet(0, true, 1, u16::MAX - 40, ACK, &[]), &mut Vec::new());
-    assert_eq!((engine.live.len(), engine.summary.packets), (1, 3));
+    assert_eq!((engine.bins[0].live.len(), engine.summary.packets), (1, 3));
 }

@@ -31,13 +31,12 @@ pub use stored::{RowReader, RowWriter};
 use super::Reader;
 use crate::capture::{Ended, Frame, Origin};
 use crate::flow::fragments::Datagram;
-use crate::flow::table::Table;
 use crate::flow::{protocol, Key, Summary};
 use crate::wire::tcp::{self, Segment, FIN, RST};
 use crate::wire::{self, Dissected, Packet, Transport};
 use bin::Bin;
-use connection::Live;
 use direction::Arrival;
+use shards::in_order;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -87,9 +86,6 @@ const MAX_PLACES: usize = 1 << 22;
 /// Takes frames one by one.
 pub struct Engine {
     options: Options,
-    live: Table<Live>,
-    /// Of each place of the table, the bin of the connection that is or was there.
-    bin_of: Vec<u8>,
     bins: [Bin; BINS / SHARDS],
     /// Of a bin.
     max_connections: usize,
@@ -110,8 +106,6 @@ impl Engine {
     /// Of a capture that is in so many bins.
     fn of_bins(of: usize, options: Options) -> Self {
         Engine {
-            live: Table::default(),
-            bin_of: Vec::new(),
             bins: Default::default(),
             max_connections: options.max_connections.div_ceil(of),
             max_places: MAX_PLACES / of,
@@ -141,7 +135,7 @@ impl Engine {
         bin: u8,
         sink: &mut impl FnMut(Row),
     ) {
-        let bin = bin % (BINS / SHARDS) as u8;
+        let bin = usize::from(bin) % (BINS / SHARDS);
         self.number = number;
         let summary = &mut self.summary;
         summary.packets += 1;
@@ -150,7 +144,7 @@ impl Engine {
         if let Some(time) = frame.time_ns {
             summary.first_ns = Some(summary.first_ns.map_or(time, |first| first.min(time)));
             summary.last_ns = Some(summary.last_ns.map_or(time, |last| last.max(time)));
-            self.bins[usize::from(bin)].end_ns = time;
+            self.bins[bin].end_ns = time;
         }
         if !self.is_within(frame.time_ns) {
             *self.summary.skipped.entry("outside_the_time_asked_for").or_default() += 1;
@@ -188,7 +182,7 @@ impl Engine {
     }
 
     #[inline]
-    fn packet(&mut self, frame: &Frame, packet: &Packet, bin: u8, sink: &mut impl FnMut(Row)) {
+    fn packet(&mut self, frame: &Frame, packet: &Packet, bin: usize, sink: &mut impl FnMut(Row)) {
         self.protocols[usize::from(packet.protocol)] += 1;
         if packet.longer_than_frame {
             self.note("ip_length_above_frame_length", 1);
@@ -202,7 +196,7 @@ impl Engine {
     }
 
     #[inline]
-    fn segment(&mut self, frame: &Frame, packet: &Packet, segment: &Segment, bin: u8, sink: &mut impl FnMut(Row)) {
+    fn segment(&mut self, frame: &Frame, packet: &Packet, segment: &Segment, bin: usize, sink: &mut impl FnMut(Row)) {
         if !self.is_asked_for(packet, segment) {
             return self.skip("not_the_port_or_host_asked_for");
         }
@@ -216,13 +210,14 @@ impl Engine {
             frame_bytes: frame.original_bytes,
             ip_id: packet.ip_id.unwrap_or(0),
         };
-        let (latest, sender_is_low) = self.live.find(packet, segment.source_port, segment.destination_port);
+        let own = &mut self.bins[bin];
+        let (latest, sender_is_low) = own.live.find(packet, segment.source_port, segment.destination_port);
         let at = match latest {
-            Some(at) if !self.live[at].is_over_for(&arrival, sender_is_low) => at,
+            Some(at) if !own.live[at].is_over_for(&arrival, sender_is_low) => at,
             before => self.open(frame, packet, segment, before, bin, sink),
         };
-        let live = &mut self.live[at];
-        let own = &mut self.bins[usize::from(bin)];
+        let own = &mut self.bins[bin];
+        let live = &mut own.live[at];
         if packet.fragment_id.is_some() {
             if let Some(datagram) = Datagram::of(packet) {
                 own.fragments.remember(datagram, (at, sender_is_low, live.first_number));
@@ -240,18 +235,17 @@ impl Engine {
 
     /// A bin's connections give up what they hold on the heap, those silent longest first, until half of its places are free.
     #[cold]
-    fn relieve(&mut self, bin: u8) {
-        let places = &mut self.bins[usize::from(bin)].places;
-        let held = self.live.iter().filter(|(at, live)| self.bin_of[*at as usize] == bin && live.places() > 0);
+    fn relieve(&mut self, bin: usize) {
+        let Bin { live, places, .. } = &mut self.bins[bin];
+        let held = live.iter().filter(|(_, live)| live.places() > 0);
         let mut order: Vec<(u64, u32)> = held.map(|(at, live)| (live.last_number, at)).collect();
         order.sort_unstable();
         for (_, at) in order {
             if *places <= self.max_places / 2 {
                 return;
             }
-            let live = &mut self.live[at];
-            *places = places.saturating_sub(live.places());
-            live.forget();
+            *places = places.saturating_sub(live[at].places());
+            live[at].forget();
         }
     }
 
@@ -273,37 +267,30 @@ impl Engine {
         packet: &Packet,
         segment: &Segment,
         before: Option<u32>,
-        bin: u8,
+        bin: usize,
         sink: &mut impl FnMut(Row),
     ) -> u32 {
-        if self.bins[usize::from(bin)].has_to_grow() {
+        if !self.bins[bin].live.has_vacant() {
             self.make_room(bin, sink);
         }
-        self.bins[usize::from(bin)].insert();
         let (key, sender_is_low) = Key::of_packet(packet, segment.source_port, segment.destination_port);
         let number = self.number;
-        let at = self.live.insert_with(key, before, |live| live.begin(key, sender_is_low, number, frame.time_ns));
-        match self.bin_of.get_mut(at as usize) {
-            Some(place) => *place = bin,
-            None => self.bin_of.push(bin),
-        }
-        at
+        self.bins[bin].live.insert_with(key, before, |live| live.begin(key, sender_is_low, number, frame.time_ns))
     }
 
     /// Finishes connections of a bin, if too many are held to go on.
-    fn make_room(&mut self, bin: u8, sink: &mut impl FnMut(Row)) {
+    fn make_room(&mut self, bin: usize, sink: &mut impl FnMut(Row)) {
         let most = self.max_connections.max(1);
-        let own = &mut self.bins[usize::from(bin)];
-        let held = own.held;
+        let Bin { live, closed, .. } = &mut self.bins[bin];
+        let held = live.len();
         let mut places = Vec::new();
         if held >= most.div_ceil(CLOSED_FROM) {
-            places = own.closed.take(CLOSED_AT_A_TIME.min(most.div_ceil(8)), self.number, &self.live);
+            places = closed.take(CLOSED_AT_A_TIME.min(most.div_ceil(8)), self.number, live);
         }
         if places.is_empty() && held >= most {
             // An eighth of the connections: those whose last packet is longest ago.
-            let is_own = |at: u32| self.bin_of[at as usize] == bin;
-            places = self.live.silent((held / 8).max(1), |at, live| is_own(at).then(|| live.last_number));
-            let open = places.iter().filter(|&&at| !self.live[at].is_closed()).count();
+            places = live.silent((held / 8).max(1), |live| Some(live.last_number));
+            let open = places.iter().filter(|&&at| !live[at].is_closed()).count();
             self.note("open_connections_finished_early", open as u64);
         }
         if !places.is_empty() {
@@ -314,15 +301,14 @@ impl Engine {
     /// Removes the connections of a bin at these places and hands on their rows, in the order of their first packets. It
     /// notes the sides of which not everything was held. `early` is the number of the packet at which it is done.
     #[cold]
-    fn close(&mut self, places: Vec<u32>, bin: u8, early: Option<u64>, sink: &mut impl FnMut(Row)) {
+    fn close(&mut self, places: Vec<u32>, bin: usize, early: Option<u64>, sink: &mut impl FnMut(Row)) {
         let (mut forgotten, mut filled) = (0, 0);
-        let own = &mut self.bins[usize::from(bin)];
-        own.held -= places.len();
-        self.live.remove_all(places, |live| {
+        let Bin { live, places: on_heap, end_ns, .. } = &mut self.bins[bin];
+        live.remove_all(places, |live| {
             forgotten += live.sides().filter(|side| side.outstanding.has_forgotten).count() as u64;
             filled += live.sides().filter(|side| side.sent.has_filled).count() as u64;
-            sink(live.finish(own.end_ns, early));
-            own.places = own.places.saturating_sub(live.places());
+            sink(live.finish(*end_ns, early));
+            *on_heap = on_heap.saturating_sub(live.places());
             live.forget();
         });
         for (what, count) in [
@@ -336,13 +322,13 @@ impl Engine {
     }
 
     #[cold]
-    fn fragment(&mut self, frame: &Frame, packet: &Packet, bin: u8) {
-        let own = &self.bins[usize::from(bin)];
+    fn fragment(&mut self, frame: &Frame, packet: &Packet, bin: usize) {
+        let own = &mut self.bins[bin];
         let owner = Datagram::of(packet).and_then(|datagram| own.fragments.owner(&datagram));
-        let is_there = |at, number| self.live.is_taken(at) && self.live[at].first_number == number;
+        let is_there = |at, number| own.live.is_taken(at) && own.live[at].first_number == number;
         match owner.filter(|&(at, _, first_number)| is_there(at, first_number)) {
             Some((at, sender_is_low, _)) => {
-                self.live[at].fragment(packet.ip_bytes, frame.original_bytes, sender_is_low);
+                own.live[at].fragment(packet.ip_bytes, frame.original_bytes, sender_is_low);
                 self.note("ip_fragment_joined", 1);
             }
             None => self.skip("ip_fragment_without_transport_header"),
@@ -352,8 +338,8 @@ impl Engine {
     /// Hands the remaining rows to `sink`, in the order of their first packets, and closes the books; `origin` is
     /// what the capture said besides its packets.
     pub fn finish(mut self, origin: Origin, sink: &mut impl FnMut(Row)) -> Summary {
-        for at in self.live.in_order() {
-            self.close(vec![at], self.bin_of[at as usize], None, sink);
+        for (_, bin, at) in in_order(std::slice::from_ref(&self)) {
+            self.close(vec![at], bin, None, sink);
         }
         self.into_summary(origin)
     }

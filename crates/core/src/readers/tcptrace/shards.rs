@@ -97,6 +97,19 @@ fn bin(addresses: Addresses, source_port: u16, destination_port: u16) -> u8 {
     (both.wrapping_mul(ODD) >> (64 - BINS.ilog2())) as u8
 }
 
+/// Engine, bin and place of all connections, in the order of their first packets.
+pub(super) fn in_order(engines: &[Engine]) -> Vec<(usize, usize, u32)> {
+    let mut order: Vec<(u64, (usize, usize, u32))> = Vec::new();
+    for (number, engine) in engines.iter().enumerate() {
+        for (bin, own) in engine.bins.iter().enumerate() {
+            order.extend(own.live.iter().map(|(at, live)| (live.first_number, (number, bin, at))));
+        }
+    }
+    // Each bin's are mostly in order already, which this sort makes use of.
+    order.sort();
+    order.into_iter().map(|(_, at)| at).collect()
+}
+
 /// Hands the remaining rows of all shards to `sink`, in the order of their connections' first packets, and closes the books.
 /// `last_ns` is the time of the capture's last frame.
 pub fn merged(
@@ -105,15 +118,9 @@ pub fn merged(
     origin: Origin,
     sink: &mut impl FnMut(Row),
 ) -> Summary {
-    let mut order: Vec<(u64, u8, u32)> = Vec::new();
-    for (shard, engine) in (0u8..).zip(&mut engines) {
-        engine.bins.iter_mut().for_each(|bin| bin.end_ns = last_ns.unwrap_or(0));
-        order.extend(engine.live.in_order().into_iter().map(|at| (engine.live[at].first_number, shard, at)));
-    }
-    order.sort();
-    for (_, shard, at) in order {
-        let engine = &mut engines[usize::from(shard)];
-        engine.close(vec![at], engine.bin_of[at as usize], None, sink);
+    engines.iter_mut().flat_map(|engine| &mut engine.bins).for_each(|bin| bin.end_ns = last_ns.unwrap_or(0));
+    for (shard, bin, at) in in_order(&engines) {
+        engines[shard].close(vec![at], bin, None, sink);
     }
     let mut whole = Summary::default();
     for summary in engines.into_iter().map(|engine| engine.into_summary(Origin::default())) {

@@ -289,7 +289,7 @@ impl Log {
     /// Ends the connections that have been silent longest.
     #[cold]
     fn evict(&mut self) {
-        let places = self.table.silent((self.table.len() / EVICTED_SHARE).max(1), |_, live| Some(live.last_ns()));
+        let places = self.table.silent((self.table.len() / EVICTED_SHARE).max(1), |live| Some(live.last_ns()));
         self.summary.evicted_connections += places.len() as u64;
         self.table.remove_all(places, |live| self.rows.push(live.finish()));
     }
