@@ -68,6 +68,8 @@ def test_every_setting_is_in_the_guest(site: Callable[..., Site], leaves_nothing
         assert client.read("/sys/bus/pci/devices/0000:00:00.0/device") == b"0x1237\n"
         features = client.run(["ethtool", "-k", "eth0"]).text
         assert "tx-checksumming: off" in features and re.search(r"tx-tcp-segmentation: off \[fixed\]", features)
+        log = client.run(["dmesg"]).text
+        assert "LSM: " in log and not re.findall(r"(?:SELinux|AppArmor|TOMOYO)\b.*[Ii]nitiali.*", log)
         queues = client.run(["ls", "/sys/class/net/eth0/queues"]).text.split()
         assert queues == ["rx-0", "rx-1", "tx-0", "tx-1"]
         assert bed.passport["client"]["NIC features"].startswith("csum=off,guest_csum=on")

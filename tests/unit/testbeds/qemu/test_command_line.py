@@ -32,7 +32,7 @@ HEAD = [
     "q35",
 ]
 KERNEL = ["-kernel", "/i/vmlinux", "-initrd", "/i/initramfs", "-append"]
-QUIET = "console=ttyS0 quiet panic=-1 audit=0 selinux=0 apparmor=0"
+QUIET = "console=ttyS0 quiet panic=-1 audit=0 lsm=landlock,lockdown,yama,integrity,bpf"
 SPARED = (
     "tsc=reliable no_timer_check mitigations=off nokaslr random.trust_cpu=on cryptomgr.notests raid=noautodetect"
     " rcupdate.rcu_expedited=1 nowatchdog rodata=off tsc_early_khz=2594906"
