@@ -4,12 +4,21 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use twinbed_core::readers::tcptrace::{Row, RowReader, SHARDS};
 
 use super::lane::{Part, Rows};
-use super::share::{early, last};
+
+/// The file of a shard's rows that were finished early, by the packet at which they were.
+pub fn early(folder: &Path, shard: usize) -> PathBuf {
+    folder.join(format!("early-{shard}"))
+}
+
+/// The file of the other rows, by their first packets.
+pub fn last(folder: &Path) -> PathBuf {
+    folder.join("last")
+}
 
 /// Hands over the rows of the shares in `folders`, and gives their number. `out` takes a part, and leaves an empty one.
 pub fn join<P: Part>(folders: &[PathBuf], empty: impl Fn() -> P, mut out: impl FnMut(&mut P)) -> io::Result<u64> {

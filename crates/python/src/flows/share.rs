@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use twinbed_core::capture::read_merged;
 use twinbed_core::readers::tcptrace::{merged, shard_of, Options, Router, Row, RowWriter, BINS, SHARDS};
 
+use super::joined::{early, last};
 use super::read::Reading;
 use crate::artifact::{named, open_stream};
 use crate::captures::{self, Ending};
@@ -29,16 +30,6 @@ impl Share {
     fn has(self, bin: u8) -> bool {
         usize::from(bin) % self.of == self.number
     }
-}
-
-/// The file of a shard's rows that were finished early, by the packet at which they were.
-pub fn early(folder: &Path, shard: usize) -> PathBuf {
-    folder.join(format!("early-{shard}"))
-}
-
-/// The file of the other rows, by their first packets.
-pub fn last(folder: &Path) -> PathBuf {
-    folder.join("last")
 }
 
 /// Writes the rows of a share below `folder`.

@@ -24,8 +24,9 @@ mod hostile_tests;
 
 use std::net::IpAddr;
 
+pub use bin::{shard_of, BINS, SHARDS};
 pub use row::{Completeness, Row, Side};
-pub use shards::{merged, shard_of, Router, BINS, SHARDS};
+pub use shards::{merged, Router};
 pub use stored::{RowReader, RowWriter};
 
 use super::Reader;
@@ -36,7 +37,6 @@ use crate::wire::tcp::{self, Segment, FIN, RST};
 use crate::wire::{self, Dissected, Packet, Transport};
 use bin::Bin;
 use direction::Arrival;
-use shards::in_order;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -357,6 +357,19 @@ impl Engine {
         summary.protocols = (0u8..=255).zip(self.protocols).filter(|(_, count)| *count > 0).collect();
         summary
     }
+}
+
+/// Engine, bin and place of all connections, in the order of their first packets.
+fn in_order(engines: &[Engine]) -> Vec<(usize, usize, u32)> {
+    let mut order: Vec<(u64, (usize, usize, u32))> = Vec::new();
+    for (number, engine) in engines.iter().enumerate() {
+        for (bin, own) in engine.bins.iter().enumerate() {
+            order.extend(own.live.iter().map(|(at, live)| (live.first_number, (number, bin, at))));
+        }
+    }
+    // Each bin's are mostly in order already, which this sort makes use of.
+    order.sort();
+    order.into_iter().map(|(_, at)| at).collect()
 }
 
 /// The engine with all rows that it has given.

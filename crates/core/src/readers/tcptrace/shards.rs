@@ -4,22 +4,12 @@
 //! A connection is in the same bin on every machine and however many threads there are: a bin's rows depend on the
 //! capture alone.
 
-use super::{Engine, Options, Row};
+use super::bin::{BINS, SHARDS};
+use super::{in_order, Engine, Options, Row};
 use crate::capture::{add, Frame, Origin};
 use crate::flow::fragments::{Datagram, Owners};
 use crate::flow::{widen, Summary};
 use crate::wire::{usual, Addresses, Dissected, Packet, Transport};
-
-/// So many machines can count one capture. More bins would be smaller ones, which are full earlier.
-pub const BINS: usize = 16;
-/// With four, one core and two take 3 % longer: more is written at the same time than a core's cache holds.
-pub const SHARDS: usize = 2;
-
-/// The engine that has this bin.
-#[inline]
-pub fn shard_of(bin: u8) -> usize {
-    usize::from(bin) / (BINS / SHARDS)
-}
 
 impl Options {
     /// The engines of a capture's shards, which share what may be held.
@@ -95,19 +85,6 @@ fn bin(addresses: Addresses, source_port: u16, destination_port: u16) -> u8 {
     };
     let both = (ends << 17).wrapping_add(u64::from(source_port) + u64::from(destination_port));
     (both.wrapping_mul(ODD) >> (64 - BINS.ilog2())) as u8
-}
-
-/// Engine, bin and place of all connections, in the order of their first packets.
-pub(super) fn in_order(engines: &[Engine]) -> Vec<(usize, usize, u32)> {
-    let mut order: Vec<(u64, (usize, usize, u32))> = Vec::new();
-    for (number, engine) in engines.iter().enumerate() {
-        for (bin, own) in engine.bins.iter().enumerate() {
-            order.extend(own.live.iter().map(|(at, live)| (live.first_number, (number, bin, at))));
-        }
-    }
-    // Each bin's are mostly in order already, which this sort makes use of.
-    order.sort();
-    order.into_iter().map(|(_, at)| at).collect()
 }
 
 /// Hands the remaining rows of all shards to `sink`, in the order of their connections' first packets, and closes the books.
