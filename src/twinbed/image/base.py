@@ -165,7 +165,7 @@ def _explained(error: ProcessFailed, log: Path) -> ImageFailed:
     elif "Unable to locate package" in output:
         advice = "the machine's apt sources lack a package: they must hold all of Debian's main component"
     elif "root filesystem propagation" in output:  # unshare's words where / is no mount point, as in a chroot
-        advice = "no image is built in a chroot whose folder is no mount point: `mount --bind FOLDER FOLDER` before it is entered"
+        advice = "no image is built in a chroot whose folder is no mount point: `mount --bind FOLDER FOLDER` before entering"
     return ImageFailed(f"mmdebstrap failed (log: {log}){tail}", advice=advice)
 
 
