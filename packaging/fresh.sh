@@ -20,6 +20,7 @@ inside() {
   unshare --mount --pid --fork --kill-child --mount-proc bash -eu -c '
     root=$1
     shift
+    mount --bind "$root" "$root" # a mount point, as / is on a machine: the image is built among mounts made private from there
     for folder in proc sys dev; do mount --rbind /$folder "$root/$folder"; done
     mount -t tmpfs tmpfs "$root/tmp"
     exec chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \

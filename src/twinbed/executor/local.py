@@ -85,8 +85,11 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _begin() -> None:
-    """Ctrl-C goes to all processes of the terminal. This one is ended by the one that started it, and by the kernel when
-    that is killed. What it has inherited is no garbage of its own: looking through it would copy all of that memory."""
+    """Ctrl-C goes to all processes of the terminal, and so does its end. This one is ended by the one that started it, at once
+    and without a word, and by the kernel when that is killed. What it has inherited is no garbage of its own: looking through
+    it would copy all of that memory."""
     gc.freeze()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a command's own handler raises
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

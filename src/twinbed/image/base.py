@@ -164,6 +164,8 @@ def _explained(error: ProcessFailed, log: Path) -> ImageFailed:
         advice = "apt cannot reach its servers: try `apt-get update`, mend the network, the proxy or /etc/apt, and try again"
     elif "Unable to locate package" in output:
         advice = "the machine's apt sources lack a package: they must hold all of Debian's main component"
+    elif "root filesystem propagation" in output:  # unshare's words where / is no mount point, as in a chroot
+        advice = "no image is built in a chroot whose folder is no mount point: `mount --bind FOLDER FOLDER` before entering"
     return ImageFailed(f"mmdebstrap failed (log: {log}){tail}", advice=advice)
 
 

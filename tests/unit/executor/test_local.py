@@ -34,6 +34,10 @@ def dies(_: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def terminates(_: int) -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 def refuses(number: int) -> int:
     if number == 3:
         raise NoExecutor("not three", advice="take four", exit_code=7)
@@ -111,3 +115,18 @@ def test_a_worker_that_dies_when_all_is_done_holds_up_nobody() -> None:
             if not left and (children := multiprocessing.active_children()):
                 children[0].kill()
         assert not left
+
+
+def test_a_worker_that_is_terminated_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    """The pool does that to the others where one has died. A command's handler of SIGTERM, inherited, would raise in them."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        with pytest.raises(WorkerLost):
+            list(Processes(2).map(terminates, [0]))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert capfd.readouterr() == ("", "")

@@ -81,6 +81,7 @@ def stand_in(folder: Path, name: str, script: str) -> None:
         ("Err:1 bookworm InRelease\n  Temporary failure resolving 'mirror'", "apt cannot reach its servers"),
         ("E: Unable to locate package irtt", "lack a package"),
         ("cp: error writing 'x': No space left on device", "free some space"),
+        ("unshare: cannot change root filesystem propagation: Invalid argument", "mount --bind"),
         ("E: something never seen", "look at the log"),
     ],
 )
