@@ -169,9 +169,11 @@ def test_the_command_writes_a_whole_file_or_none(tmp_path: Path, capfd):
     out = tmp_path / "flows.parquet"
     assert run(["flows", str(tmp_path / "cut.pcap"), "--on", "local:2", "-o", str(out)]) == codes.INPUT_CUT
     assert pq.read_table(out).equals(expected)
+    assert run(["flows", str(tmp_path / "cut.pcap"), "-o", str(tmp_path / "alone.parquet")]) == codes.INPUT_CUT
+    assert out.read_bytes() == (tmp_path / "alone.parquet").read_bytes()
     (tmp_path / "none.pcap").write_bytes(b"no capture")
     assert run(["flows", str(tmp_path / "none.pcap"), "--on", "local:2", "-o", str(tmp_path / "none.parquet")]) != codes.DONE
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["cut.pcap", "flows.parquet", "none.pcap"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["alone.parquet", "cut.pcap", "flows.parquet", "none.pcap"]
 
 
 @pytest.mark.parametrize(
