@@ -95,13 +95,19 @@ def test_pairs_are_told_apart(site: Place, leaves_nothing: None) -> None:
 
 
 def test_what_is_done_to_a_guest_s_packets_is_seen_one_way(site: Place, leaves_nothing: None) -> None:
-    """Of about 250 probes 200 are sent after it; of 25 % loss that is 0.1 to 0.35 with more than six standard errors."""
-    found = measured(site, GUESTS["client"], Doing("client", "tc qdisc add dev eth0 root netem delay 40ms 15ms loss 25%"))
-    values = of(found)
-    assert 0.08 < values["probe_loss", THERE] < 0.4
+    """Of 25 % loss of 80 probes and more, 0.08 to 0.42 is within three and a half standard errors."""
+    what = Doing("client", "tc qdisc add dev eth0 root netem delay 40ms 15ms loss 25%")
+    for _ in range(3):  # where other work holds all CPUs, the guest comes to it when most probes are sent
+        found = measured(site, GUESTS["client"], what)
+        values, probes = of(found), sorted(found.tables["probes"].to_pylist(), key=lambda row: row["sequence"])
+        known = [at for at, row in enumerate(probes) if row["rtt_s"] is not None and row["rtt_s"] < 0.025]
+        after = probes[known[-1] + 1 if known else 0 :]  # it holds none for less
+        if len(after) >= 80:
+            break
+    assert 0.08 < sum(row["rtt_s"] is None for row in after) / len(after) < 0.42
+    assert values["probe_loss", THERE] > 0.02, "of all probes, also those before it"
     assert values["probe_loss", BACK] == 0
     assert values["probe_loss", ""] == values["probe_loss", THERE]
-    assert values["probe_rtt_median", ""] >= 0.025, "no probe is held for less"
     # 0.45 of the 30 ms over which netem spreads its delays; overtaking from 10 ms on.
     assert values["jitter_max", THERE] > 0.006
     assert values["probes_reordered", THERE] > 0
