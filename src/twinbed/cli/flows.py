@@ -90,6 +90,7 @@ def _shared(on: str, paths: Sequence[str], asked: Asked, style: str, file: Path 
 
     if STANDARD in paths:
         raise click.UsageError("--on: standard input can be read once, and every worker reads all packets.")
+    given = {str(Path(path).absolute()): path for path in paths}
     paths = [str(Path(path).absolute()) for path in paths]
     below = file.absolute().parent if file else None
     with executor(on) as workers, counted(paths, asked, workers, below) as (folders, summary):
@@ -99,7 +100,9 @@ def _shared(on: str, paths: Sequence[str], asked: Asked, style: str, file: Path 
             _print(_core.flows_joined(folders, as_rows=True), file, is_long)
         else:
             captures.write(_core.flows_joined(folders), style, file)
-        return summary
+    for cut in summary["truncated"]:
+        cut["file"] = given[cut["file"]]
+    return summary
 
 
 def _print(rows: Sequence[Mapping[str, Any]], output: Path | None, is_long: bool) -> None:

@@ -162,6 +162,16 @@ def test_the_command_prints_what_it_prints_alone(style: list[str], capfdbinary):
     assert printed("--on", "local:2") == printed()
 
 
+def test_a_cut_capture_is_named_as_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd):
+    (tmp_path / "cut.pcap").write_bytes((CAPTURES / "http-short.pcap").read_bytes()[:-3])
+    monkeypatch.chdir(tmp_path)
+    said = []
+    for more in ([], ["--on", "local:2"]):
+        assert run(["flows", "cut.pcap", *more]) == codes.INPUT_CUT
+        said.append(capfd.readouterr())
+    assert said[0] == said[1] and "twinbed: cut.pcap: stopped" in said[0].err
+
+
 def test_the_command_writes_a_whole_file_or_none(tmp_path: Path, capfd):
     capture = CAPTURES / "http-short.pcap"
     (tmp_path / "cut.pcap").write_bytes(capture.read_bytes()[:-3])
