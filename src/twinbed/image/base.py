@@ -158,9 +158,7 @@ def _explained(error: ProcessFailed, log: Path) -> ImageFailed:
     advice = "look at the log; when it is mended, run `twinbed image build` again"
     if "No space left on device" in output:
         advice = "free some space, or set TWINBED_CACHE to a folder on another disk"
-    elif any(
-        text in output for text in ("Temporary failure resolving", "Failed to fetch", "Could not connect", "Cannot initiate")
-    ):
+    elif any(text in output for text in _UNREACHABLE):
         advice = "apt cannot reach its servers: try `apt-get update`, mend the network, the proxy or /etc/apt, and try again"
     elif "Unable to locate package" in output:
         advice = "the machine's apt sources lack a package: they must hold all of Debian's main component"
@@ -201,26 +199,26 @@ def _take_kernel(spec: Specification, folder: Path) -> tuple[str, str]:
     home = folder / "rootfs/usr/lib/modules"
     home.mkdir(exist_ok=True)
     tree = kernel_modules.rename(home / version)
-    modules.decompress(tree)
-    depmod = ["chroot", str(folder / "rootfs"), "/sbin/depmod", version]
-    run(depmod)
-    needs = modules.dependencies((tree / "modules.dep").read_text())
+    there = modules.listed(tree)
     try:
         built_in = (tree / "modules.builtin").read_text().split()
-        boot = modules.loading_order(needs, modules.named(needs, spec.boot_modules, built_in))
-        wanted = [name for name in spec.nic_modules if spec.kernel == TWINBED.kernel or modules.drives(tree, name)]
-        nics = modules.loading_order(needs, modules.named(needs, wanted, built_in))
+        boot = modules.named(there, spec.boot_modules, built_in)
+        drivers = {modules.module_name(path) for path in (*there, *built_in)}
+        nics = [name for name in spec.nic_modules if spec.kernel == TWINBED.kernel or modules.module_name(name) in drivers]
+        nics = modules.named(there, nics, built_in)
+        needs = modules.needs(tree, [*modules.matching(there, spec.guest_modules), *boot, *nics])
     except LookupError as error:
         raise ImageFailed(f"{package}: {error}") from None
+    boot = modules.loading_order(needs, boot)
+    nics = modules.loading_order(needs, nics)
     _copy_boot_modules(tree, folder / "modules", boot, [path for path in nics if path not in boot])
-    keep = set(modules.loading_order(needs, [*modules.matching(needs, spec.guest_modules), *boot, *nics]))
-    for path in needs:
-        if path not in keep:
-            (tree / path).unlink()
+    for path in list(tree.rglob("*.ko*")):
+        if path.relative_to(tree).as_posix() not in needs:
+            path.unlink()
     for inner in sorted(tree.rglob("*"), reverse=True):
         if inner.is_dir() and not any(inner.iterdir()):
             inner.rmdir()
-    run(depmod)
+    run(["chroot", str(folder / "rootfs"), "/sbin/depmod", version])
     shutil.rmtree(folder / "kernel")
     return package, version
 

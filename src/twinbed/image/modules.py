@@ -1,5 +1,4 @@
-"""Which kernel modules are needed, and in which order they can be loaded. All functions but those of a folder are pure, over
-depmod's modules.dep."""
+"""Which kernel modules are needed, and in which order they can be loaded, by what each says that it depends on."""
 
 from __future__ import annotations
 
@@ -11,28 +10,38 @@ from pathlib import Path, PurePosixPath
 _DEPENDS = re.compile(rb"\0depends=([^\0]*)\0")
 
 
-def decompress(tree: Path) -> None:
-    """Modules as a guest's first program loads them: newer kernels come with theirs compressed by xz."""
-    for packed in tree.rglob("*.ko.xz"):
-        packed.with_suffix("").write_bytes(lzma.decompress(packed.read_bytes()))
-        packed.unlink()
+def listed(tree: Path) -> list[str]:
+    """Paths of the modules in this folder, in order; those of newer kernels are compressed by xz and named without it."""
+    return sorted(path.relative_to(tree).as_posix().removesuffix(".xz") for path in tree.rglob("*.ko*"))
 
 
-def dependencies(modules_dep: str) -> dict[str, tuple[str, ...]]:
-    """modules.dep(5): each module's path, and the paths of the modules it needs."""
-    needs = {}
-    for line in modules_dep.splitlines():
-        path, colon, rest = line.partition(":")
-        if not colon:
-            raise ValueError(f"modules.dep: no colon in {line!r}")
-        needs[path] = tuple(rest.split())
-    return needs
+def needs(tree: Path, wanted: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The wanted modules' paths and those of all that they need -> the paths that each needs, as it says itself.
+
+    These alone are decompressed, as a guest's first program loads them: the others, many times as many, stay as they are."""
+    by_name = {module_name(path): path for path in listed(tree)}
+    found: dict[str, tuple[str, ...]] = {}
+    todo = list(wanted)
+    while todo:
+        path = todo.pop()
+        if path in found:
+            continue
+        packed = tree / f"{path}.xz"
+        if packed.exists():
+            (tree / path).write_bytes(lzma.decompress(packed.read_bytes()))
+            packed.unlink()
+        names = _asks_for((tree / path).read_bytes())
+        if lost := sorted(names - by_name.keys()):
+            raise LookupError(f"the kernel has no module {', '.join(lost)}, which {module_name(path)} needs")
+        found[path] = tuple(by_name[name] for name in sorted(names))
+        todo += found[path]
+    return found
 
 
-def named(needs: Mapping[str, object], names: Iterable[str], built_in: Iterable[str] = ()) -> list[str]:
-    """Paths of the modules of these names, without those that are ``built_in`` (paths); LookupError names those that the kernel
-    does not have."""
-    by_name, inside = {module_name(path): path for path in needs}, {module_name(path) for path in built_in}
+def named(paths: Iterable[str], names: Iterable[str], built_in: Iterable[str] = ()) -> list[str]:
+    """Those of the paths that are modules of these names, but what is ``built_in`` (paths); LookupError names those that the
+    kernel does not have."""
+    by_name, inside = {module_name(path): path for path in paths}, {module_name(path) for path in built_in}
     wanted = [name.replace("-", "_") for name in names]
     missing = [name for name in wanted if name not in by_name and name not in inside]
     if missing:
@@ -40,19 +49,10 @@ def named(needs: Mapping[str, object], names: Iterable[str], built_in: Iterable[
     return [by_name[name] for name in wanted if name in by_name]
 
 
-def drives(tree: Path, name: str) -> bool:
-    """Whether the kernel of this folder of modules has the driver ``name``, as a module or built in."""
-    listed = (tree / "modules.dep").read_text().splitlines() + (tree / "modules.builtin").read_text().splitlines()
-    return name.replace("-", "_") in {module_name(line.partition(":")[0]) for line in listed}
-
-
 def needed_by(contents: Mapping[str, bytes]) -> dict[str, list[str]]:
     """Name of a module -> names of those that need it, itself first, from what each file (name.ko -> content) says that it
     depends on."""
-    needs: dict[str, set[str]] = {}
-    for file, content in contents.items():
-        said = _DEPENDS.search(content)
-        needs[module_name(file)] = {each.replace("-", "_") for each in said[1].decode().split(",")} if said else set()
+    needs = {module_name(file): _asks_for(content) for file, content in contents.items()}
     found = {name: [name] for name in needs}
     for name in needs:
         todo, seen = [name], {name}
@@ -64,10 +64,10 @@ def needed_by(contents: Mapping[str, bytes]) -> dict[str, list[str]]:
     return found
 
 
-def matching(needs: Mapping[str, object], patterns: Iterable[str]) -> list[str]:
-    """Paths that match a pattern; * stays within a folder, ** goes through any number of them."""
+def matching(paths: Iterable[str], patterns: Iterable[str]) -> list[str]:
+    """Those that match a pattern; * stays within a folder, ** goes through any number of them."""
     regexes = [re.compile(_regex(pattern)) for pattern in patterns]
-    return [path for path in needs if any(regex.fullmatch(path) for regex in regexes)]
+    return [path for path in paths if any(regex.fullmatch(path) for regex in regexes)]
 
 
 def loading_order(needs: Mapping[str, Sequence[str]], paths: Iterable[str]) -> list[str]:
@@ -90,6 +90,12 @@ def loading_order(needs: Mapping[str, Sequence[str]], paths: Iterable[str]) -> l
 def module_name(path: str) -> str:
     """As the kernel has it, where - and _ are the same."""
     return PurePosixPath(path).name.partition(".ko")[0].replace("-", "_")
+
+
+def _asks_for(content: bytes) -> set[str]:
+    """The names in a module's own list of what it depends on (`modinfo -F depends`)."""
+    said = _DEPENDS.search(content)
+    return {name.replace("-", "_") for name in said[1].decode().split(",") if name} if said else set()
 
 
 def _regex(pattern: str) -> str:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from twinbed.hosts import processors
 from twinbed.hosts.processors import cores_first
-from twinbed.image import modules, other_kernel
+from twinbed.image import other_kernel
 from twinbed.testbeds.qemu import abilities, vhost
 from twinbed.testbeds.qemu.command_line import Sockets, command_line
 from twinbed.testbeds.qemu.guest import _panic
@@ -155,13 +155,6 @@ def test_a_meta_package_leads_to_a_kernel() -> None:
     about = "Package: linux-image-6.12-amd64\nDepends: linux-image-6.12.117+deb12-amd64 (= 6.12.117-1~deb12u1)\nSize: 1\n"
     assert other_kernel.leads_to(about) == "linux-image-6.12.117+deb12-amd64"
     assert other_kernel.leads_to("Package: linux-image-6.1.0-56-amd64\nDepends: kmod, linux-base (>= 4.3~)\n") is None
-
-
-def test_drivers_that_are_built_in_are_there_too(tmp_path: Path) -> None:
-    (tmp_path / "modules.dep").write_text("kernel/drivers/net/virtio_net.ko: kernel/net/core/failover.ko\n")
-    (tmp_path / "modules.builtin").write_text("kernel/drivers/virtio/virtio_pci.ko\n")
-    assert modules.drives(tmp_path, "virtio_net") and modules.drives(tmp_path, "virtio-pci")
-    assert not modules.drives(tmp_path, "e1000")
 
 
 def test_last_words_of_a_kernel(tmp_path: Path) -> None:
