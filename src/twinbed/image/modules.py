@@ -49,6 +49,12 @@ def named(paths: Iterable[str], names: Iterable[str], built_in: Iterable[str] = 
     return [by_name[name] for name in wanted if name in by_name]
 
 
+def drives(tree: Path, name: str) -> bool:
+    """Whether the kernel of this folder of modules has the driver ``name``, as a module or built in."""
+    built_in = (tree / "modules.builtin").read_text().split()
+    return module_name(name) in {module_name(path) for path in (*listed(tree), *built_in)}
+
+
 def needed_by(contents: Mapping[str, bytes]) -> dict[str, list[str]]:
     """Name of a module -> names of those that need it, itself first, from what each file (name.ko -> content) says that it
     depends on."""

@@ -81,6 +81,12 @@ def test_what_is_built_in_is_not_missed() -> None:
     assert modules.named(DEPENDS, ["virtio", "tun"], ["kernel/drivers/net/tun.ko"]) == ["kernel/drivers/virtio/virtio.ko"]
 
 
+def test_drivers_that_are_built_in_are_there_too(tree: Path) -> None:
+    (tree / "modules.builtin").write_text("kernel/drivers/net/virtio_net.ko\n")
+    assert modules.drives(tree, "virtio_net") and modules.drives(tree, "virtio-pci")
+    assert not modules.drives(tree, "e1000")
+
+
 @pytest.mark.parametrize(
     ("pattern", "names"),
     [
