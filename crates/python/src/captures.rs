@@ -1,7 +1,7 @@
 //! Captures given as files, read as one in the order of their packets' times.
 
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::io::{ErrorKind, Read};
+use std::path::{absolute, Path, PathBuf};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -18,15 +18,21 @@ pub struct Ending {
     pub stops: Vec<(PathBuf, Stop)>,
 }
 
-/// Hands the frames of all captures to `sink`. The order in which they are given changes nothing.
+/// Hands the frames of all captures to `sink`.
 pub fn read(mut paths: Vec<PathBuf>, sink: impl FnMut(&Frame)) -> PyResult<Ending> {
+    let readers = open(&mut paths)?;
+    let ended = read_merged(readers, sink).map_err(|unreadable| refused(&paths, unreadable))?;
+    Ok(ending(paths, ended))
+}
+
+/// Opens the captures, and puts the paths in the same order: one that neither depends on how they are given nor on whether
+/// they are given from here on or from the root, so that it is the same for workers elsewhere.
+pub fn open(paths: &mut [PathBuf]) -> PyResult<Vec<impl Read>> {
     if paths.is_empty() {
         return Err(PyValueError::new_err("no capture given"));
     }
-    paths.sort();
-    let readers = paths.iter().map(|path| open_stream(path)).collect::<PyResult<Vec<_>>>()?;
-    let ended = read_merged(readers, sink).map_err(|unreadable| refused(&paths, unreadable))?;
-    Ok(ending(paths, ended))
+    paths.sort_by_cached_key(|path| absolute(path).unwrap_or_else(|_| path.clone()));
+    paths.iter().map(|path| open_stream(path)).collect()
 }
 
 /// Adds up what is known of each.

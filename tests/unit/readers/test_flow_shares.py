@@ -136,6 +136,19 @@ def test_files_are_one_capture(tmp_path: Path, many: Path):
     assert summary == expected[1]
 
 
+def test_files_are_in_one_order_however_they_are_named(tmp_path: Path, many: Path, monkeypatch: pytest.MonkeyPatch):
+    """Packets of equal times come in the order of their files; workers elsewhere get paths from the root."""
+    content = many.read_bytes()
+    records = np.frombuffer(content[24:], RECORD)
+    for name, some in (("a.pcap", records[:10].copy()), ("b.pcap", records[100_000:100_010].copy())):
+        some["head"] = records["head"][:10]
+        (tmp_path / name).write_bytes(content[:24] + some.tobytes())
+    monkeypatch.chdir(tmp_path)
+    rows, _ = _core.flows([Path("a.pcap"), tmp_path / "b.pcap"])
+    assert rows.num_rows > 10
+    assert rows.equals(shared([tmp_path / "b.pcap", tmp_path / "a.pcap"], Several(2))[0])
+
+
 def test_a_share_that_is_cut_off_is_no_share(tmp_path: Path):
     _core.flows_share([CAPTURES / "http-short.pcap"], tmp_path, 0, 1)
     assert _core.flows_joined([tmp_path]).num_rows == 12

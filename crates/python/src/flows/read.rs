@@ -4,7 +4,6 @@
 use std::io::Read;
 use std::path::PathBuf;
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use twinbed_core::capture::{read_merged, Stop, Unreadable};
 use twinbed_core::flow::Summary;
@@ -13,7 +12,6 @@ use twinbed_core::readers::tcptrace::{merged, shard_of, Options, Router, SHARDS}
 use super::joined::join;
 use super::lane::{Frames, Lane, Part, Rows};
 use super::threads::read_on_threads;
-use crate::artifact::open_stream;
 use crate::captures::{self, Ending};
 
 /// What is known of captures beside their rows.
@@ -57,12 +55,7 @@ fn captures_as_one<P: Part>(
     empty: impl Fn() -> P + Sync,
     mut out: impl FnMut(&mut P) + Send,
 ) -> PyResult<Reading> {
-    if paths.is_empty() {
-        return Err(PyValueError::new_err("no capture given"));
-    }
-    // So that the order in which they are given changes nothing.
-    paths.sort();
-    let mut readers = paths.iter().map(|path| open_stream(path)).collect::<PyResult<Vec<_>>>()?;
+    let mut readers = captures::open(&mut paths)?;
     let mut lanes = options.engines().map(|engine| Lane { engine, rows: Rows::new(empty()) });
     let read = match readers.pop() {
         // Several are merged here: reading them is not what takes the time.

@@ -11,7 +11,7 @@ use twinbed_core::readers::tcptrace::{merged, shard_of, Options, Router, Row, Ro
 
 use super::joined::{early, last};
 use super::read::Reading;
-use crate::artifact::{named, open_stream};
+use crate::artifact::named;
 use crate::captures::{self, Ending};
 
 /// The share `number` of `of`, from 0.
@@ -34,9 +34,7 @@ impl Share {
 
 /// Writes the rows of a share below `folder`.
 pub fn to_folder(folder: &Path, share: Share, mut paths: Vec<PathBuf>, options: &Options) -> PyResult<Reading> {
-    // As a pass over all does.
-    paths.sort();
-    let readers = paths.iter().map(|path| open_stream(path)).collect::<PyResult<Vec<_>>>()?;
+    let readers = captures::open(&mut paths)?;
     let in_folder = |error: io::Error| named(error, folder);
     let create = |path: PathBuf| RowWriter::new(BufWriter::new(File::create(path)?));
     let mut files =
