@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::time::Instant;
 
 use common::*;
 
@@ -53,7 +54,7 @@ fn send(devices: [&str; 2], frames: u64) {
         // SAFETY: the namespace is this process's alone.
         let apart = unsafe { libc::unshare(libc::CLONE_NEWNET) } == 0;
         let made = apart && Command::new("sh").args(["-c", &script]).status().is_ok_and(|status| status.success());
-        std::process::exit(i32::from(!(made && sends(from, frames))));
+        std::process::exit(i32::from(!(made && sends(from, frames) && receives(to, frames))));
     }
     let mut status = 0;
     // SAFETY: our own child.
@@ -75,6 +76,19 @@ fn sends(device: &str, frames: u64) -> bool {
         let bound = libc::bind(socket, (&raw const address).cast(), size_of_val(&address) as u32);
         bound == 0 && (0..frames).all(|_| libc::send(socket, frame.as_ptr().cast(), frame.len(), 0) == 114)
     }
+}
+
+/// Waits until a device has received so many frames: all of them are dropped, as nothing takes them.
+fn receives(device: &str, frames: u64) -> bool {
+    let begun = Instant::now();
+    while begun.elapsed() < LIMIT {
+        let devices = fs::read_to_string("/proc/self/net/dev").unwrap();
+        let row = devices.lines().find_map(|line| line.trim_start().strip_prefix(device)?.strip_prefix(':'));
+        if row.and_then(|row| row.split_whitespace().nth(3)) == Some(&frames.to_string()) {
+            return true;
+        }
+    }
+    false
 }
 
 #[test]
