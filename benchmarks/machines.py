@@ -31,6 +31,8 @@ class Fleet:
     folder: Path
     port: int = field(default_factory=_free_port)
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    logged: int = 0
+    """How much the scheduler had logged when it was started last."""
 
     @property
     def address(self) -> str:
@@ -48,10 +50,10 @@ class Fleet:
 
     def scheduler(self) -> None:
         """Starts it; a killed one again, at the same address."""
-        before = len(self.log("scheduler")) if (self.folder / "scheduler.log").exists() else 0
+        self.logged = len(self.log("scheduler")) if (self.folder / "scheduler.log").exists() else 0
         dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
         self._start("scheduler", [*dask, "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard"])
-        wait_until(lambda: "Scheduler at:" in self.log("scheduler")[before:])
+        wait_until(lambda: "Scheduler at:" in self.log("scheduler")[self.logged :])
 
     def machine(self, name: str, *, lab: bool = True, preload: Path | None = None) -> None:
         """``name``: the machine's; its worker is the first of its processes, so that all of them end with it. ``preload``: a
@@ -69,8 +71,8 @@ class Fleet:
         self._start(name, [*alone, *named], TWINBED_CACHE=str(cache))
 
     def wait_for(self, machines: int) -> None:
-        """Until so many have come to the scheduler since it was started first."""
-        wait_until(lambda: self.log("scheduler").count("Register worker addr") >= machines)
+        """Until so many have come to the scheduler since it was started last."""
+        wait_until(lambda: self.log("scheduler")[self.logged :].count("Register worker addr") >= machines)
 
     def kill(self, name: str) -> None:
         """As when its power fails."""

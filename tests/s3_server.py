@@ -134,6 +134,13 @@ Fault = Callable[[str, str, Callable[[], Answer]], Answer | None]
 """(method, path, what asks the server) -> the answer to give; None closes the connection without one."""
 
 
+class _Server(ThreadingHTTPServer):
+    """Who asks is not refused as long as this process is busy."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+
 @dataclass
 class Proxy:
     """In front of a server. ``fault`` decides about each request; ``asked`` lists (method, path) of them all."""
@@ -145,8 +152,7 @@ class Proxy:
 
     @contextlib.contextmanager
     def running(self) -> Iterator[Proxy]:
-        server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        server.daemon_threads = True
+        server = _Server(("127.0.0.1", 0), self._handler())
         self.port = server.server_address[1]
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()

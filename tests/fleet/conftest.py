@@ -16,6 +16,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
         one.scheduler()
         for name in ("m1", "m2", "m3"):
             one.machine(name)
+        one.wait_for(3)
         yield one
     finally:
         one.end()

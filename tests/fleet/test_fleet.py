@@ -102,7 +102,9 @@ def test_a_block_of_a_machine_that_is_gone_is_begun_again_whole(
     fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("twinbed.fleet.controller.AWAY_S", 0.5)
-    study, results = written(tmp_path, "0.5s"), tmp_path / "results"
+    # A second and a half for whoever kills it to come in time, before its second run of a block is over.
+    text = FAKE.replace("replicates: 8", "replicates: 4")
+    study, results = written(tmp_path, "1.5s", text), tmp_path / "results"
     with meanwhile(lambda: len(made(results, "m1")) % 2 == 1, lambda: fleet.kill("m1")):
         assert run(study, results, fleet) == 0
     fleet.machine("m1")
@@ -126,6 +128,7 @@ def test_a_scheduler_that_is_lost_ends_the_command_and_the_next_one_goes_on(
     fleet.scheduler()
     for name in ("m1", "m2", "m3"):
         fleet.machine(name)
+    fleet.wait_for(3)
     assert run(study, results, fleet) == 0
     assert all(len(machines) == 1 for machines in machines_of_blocks(results).values())
     assert set(before) <= {path.name for path in (results / "runs").iterdir()}
@@ -256,7 +259,8 @@ def test_a_study_ends_as_soon_as_it_is_decided(fleet: Fleet, tmp_path: Path, rat
 
 
 def test_ctrl_c_ends_the_command_and_leaves_machines_free(fleet: Fleet, tmp_path: Path) -> None:
-    """Runs in flight are given up, so that the next command has the machines at once."""
+    """Runs in flight are given up, so that the next command has the machines at once. A run may be there of which the command
+    was kept from saying so."""
     study, results = written(tmp_path, "1s"), tmp_path / "results"
     argv = [sys.executable, "-m", "twinbed.cli.main", "run", study, "-o", str(results), "--on", fleet.address, "--no-report"]
     command = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
@@ -266,7 +270,9 @@ def test_ctrl_c_ends_the_command_and_leaves_machines_free(fleet: Fleet, tmp_path
     assert command.returncode == 130
     assert "stopping" in said
     there = {path.name for path in (results / "runs").iterdir()}
-    assert 0 < len(there) < 16 and there == set(made(results))
+    assert 0 < len(there) < 16 and set(made(results)) <= there
+    unsaid = there - set(made(results))
+    assert len(unsaid) <= 1
     assert run(study, results, fleet) == 0
     assert all(len(machines) == 1 for machines in machines_of_blocks(results).values())
-    assert sorted(made(results)) == sorted(path.name for path in (results / "runs").iterdir())
+    assert sorted([*made(results), *unsaid]) == sorted(path.name for path in (results / "runs").iterdir())

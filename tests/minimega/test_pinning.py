@@ -50,7 +50,7 @@ def qemu(base: Path, number: int, node: str) -> Iterator[Machine]:
     folder.mkdir()
     process = subprocess.Popen([*QEMU, "-smp", "2", "-qmp", f"unix:{folder}/qmp,server=on,wait=off"])
     try:
-        while not (folder / "qmp").exists() or len(list(Path(f"/proc/{process.pid}/task").iterdir())) < 3:
+        while not (folder / "qmp").exists() or len(list(Path(f"/proc/{process.pid}/task").iterdir())) < 4:
             assert process.poll() is None
             time.sleep(0.01)
         yield Machine({"host": node, "name": f"guest{number}", "pid": str(process.pid)}, {"ID": number})

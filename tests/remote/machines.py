@@ -24,7 +24,7 @@ from typing import Any
 
 MANAGEMENT, EXPERIMENT = "mgmt", "exp"
 FOLDER = "/var/lib/twinbed"
-_LIMIT_S = 20.0
+_LIMIT_S = 60.0
 BARE_LOGIN = (
     "for start in ~/.bashrc ~/.bash_profile ~/.profile /etc/bash.bashrc; do"
     ' [ ! -e "$start" ] || mount --bind /dev/null "$start"; done'

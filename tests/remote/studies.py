@@ -57,7 +57,7 @@ def at_work(argv: list[str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
         return any(event.get("phase") == "workload" for event in events)
 
     try:
-        until("the workload runs", workload_runs, 60, said=lambda: f"{log.read_text()}\n{_events(folder)}")
+        until("the workload runs", workload_runs, 200, said=lambda: f"{log.read_text()}\n{_events(folder)}")
         yield process
     finally:
         process.kill()

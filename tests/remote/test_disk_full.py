@@ -12,7 +12,7 @@ from tests.remote.studies import records, study
 
 def test_the_disk_of_a_host_is_full(tmp_path: Path) -> None:
     (tmp_path / "machines").mkdir()
-    with machines(tmp_path / "machines", disk="8m") as made:
+    with machines(tmp_path / "machines", disk="3m") as made:
         before = {name: state(space) for name, space in made.hosts.items()}
         done = subprocess.run(
             study(tmp_path, made, {"duration": "6s"}, replicates=2), capture_output=True, text=True, timeout=200

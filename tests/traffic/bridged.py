@@ -106,8 +106,8 @@ def main(folder: Path, probe: str, what: str) -> None:
     at = {host: ["ip", "netns", "exec", host] for host in "cs"}
     pin = ["taskset", "-c"]
     if what == "queue":
-        # A token for one answer, and one more every 6 ms.
-        sh("ip netns exec s tc qdisc add dev s0 root tbf rate 2mbit burst 1600 limit 100kb")
+        # A token for one answer, and one more every 50 ms: a busy machine makes a request in less.
+        sh("ip netns exec s tc qdisc add dev s0 root tbf rate 250kbit burst 1600 limit 100kb")
     running = []
     for port, host in (("pc", "client"), ("ps", "server")):
         capture = f"{folder}/{host}.pcap"

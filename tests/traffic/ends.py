@@ -50,9 +50,10 @@ def resets(wire: Wire) -> None:
     client, server = wire.pair(listener)
     transfer(server, client, 5_000)
     wire.settle()
-    wire.relay.delay_s = 0.02
-    _abort(client)
-    server.sendall(bytes(4_000))
+    seen = len(wire.relay.seen)
+    with wire.relay.holding(lambda: len(wire.relay.seen) > seen + 1, "the abort and the data"):
+        _abort(client)
+        server.sendall(bytes(4_000))
 
 
 @kind(snaplen=0)
@@ -116,7 +117,7 @@ def _cross(wire: Wire, first: socket.socket, second: socket.socket) -> None:
     wire.relay.until(lambda: wire.relay.count(lambda frame: frame.flags & (SYN | ACK) == SYN | ACK) >= 2, "both SYN-ACKs")
     wire.settle()
     for made in (first, second):
-        made.settimeout(10)
+        made.settimeout(30)
 
 
 @kind(snaplen=0)

@@ -52,7 +52,7 @@ def data_with_syn(wire: Wire) -> None:
         client.connect(listener.getsockname()[:2])
         client.sendall(bytes(300))
         server, _ = listener.accept()
-        server.settimeout(10)
+        server.settimeout(30)
         receive(server, 300)
         transfer(server, client, 3_000)
         close(client, server)

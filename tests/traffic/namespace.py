@@ -59,7 +59,7 @@ class Namespace:
     def socket(self, ipv6: bool = False) -> socket.socket:
         with self:
             made = socket.socket(socket.AF_INET6 if ipv6 else socket.AF_INET, socket.SOCK_STREAM)
-        made.settimeout(10)
+        made.settimeout(30)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         return made
 

@@ -27,7 +27,7 @@ _TAP, _NO_PACKET_INFORMATION, _VNET_HEADER = 0x0002, 0x1000, 0x4000  # IFF_TAP, 
 _CHECKSUM, _SEGMENTATION = 0x01, 0x02 | 0x04  # TUN_F_CSUM, TUN_F_TSO4 | TUN_F_TSO6
 _VNET_HEADER_BYTES = 10  # struct virtio_net_hdr
 _LARGEST = 1 << 17
-_FRAME_LIMIT, _TIME_LIMIT_S = 20_000, 50.0
+_FRAME_LIMIT, _TIME_LIMIT_S = 20_000, 200.0
 DEVICE = "tap0"
 
 
@@ -102,7 +102,7 @@ class Relay:
         if self._error:
             raise self._error
 
-    def until(self, holds: Callable[[], bool], what: str, limit_s: float = 30.0) -> None:
+    def until(self, holds: Callable[[], bool], what: str, limit_s: float = 60.0) -> None:
         """Wait until a condition holds, looked at after each frame."""
         deadline = time.monotonic() + limit_s
         with self.changed:

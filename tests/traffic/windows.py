@@ -43,8 +43,8 @@ def zero_windows(wire: Wire) -> None:
             while server.recv(1 << 16):
                 pass
         except BlockingIOError:
-            server.settimeout(10)
-    client.settimeout(10)
+            server.settimeout(30)
+    client.settimeout(30)
     close(client, server)
 
 
@@ -71,7 +71,7 @@ def shrinking_windows(wire: Wire) -> None:
         client.send(bytes(10_000))
     wire.relay.until(lambda: _sent_again(wire.relay.seen) >= 2, "retransmissions to a closed window")
     server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 200_000)
-    client.settimeout(10)
+    client.settimeout(30)
     receive(server, 60_000)
     close(client, server)
 
@@ -109,7 +109,7 @@ def urgent(wire: Wire) -> None:
         wire.relay.until(lambda: queued(client) == 0, "an ack")
         server.setblocking(False)
         assert server.recv(1, socket.MSG_OOB) == b"!", number
-        server.settimeout(10)
+        server.settimeout(30)
     close(client, server)
 
 

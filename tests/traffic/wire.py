@@ -64,7 +64,7 @@ class Wire:
         client = client or self.socket(self.a)
         client.connect(listener.getsockname()[:2])
         server, _ = listener.accept()
-        server.settimeout(10)
+        server.settimeout(30)
         return client, server
 
     def settle(self) -> None:

@@ -120,9 +120,15 @@ fn a_big_read_does_not_starve_a_ping() {
     std::fs::write(folder.path("big"), vec![0; 300_000_000]).unwrap();
     let (mut child, mut stream) = start(&["agent"]);
     assert_eq!(read_frame(&mut stream).unwrap().0, 0);
-    // Nothing is read before both are asked for, so what stands before the answer was sent before it.
+    // Nothing is read before the agent has both, so what stands before the answer was sent before it.
     write_frame(&mut stream, 1, READ, json!({"path": folder.path("big")}).to_string().as_bytes());
     write_frame(&mut stream, 2, PING, b"{}");
+    until("the agent has both", || {
+        let mut bytes: libc::c_int = 1;
+        // SAFETY: `bytes` is valid for writing.
+        assert_eq!(unsafe { libc::ioctl(stream.as_raw_fd(), libc::TIOCOUTQ, &mut bytes) }, 0);
+        bytes == 0
+    });
     let mut before = 0;
     loop {
         match read_frame(&mut stream).unwrap() {

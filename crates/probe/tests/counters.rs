@@ -57,7 +57,11 @@ fn record(arguments: &[&str], signal: i32, meanwhile: impl FnOnce()) -> Vec<Snap
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     stdout.read_line(&mut line).unwrap();
     assert_eq!(line, "ready\n");
-    assert_eq!(parse(&fs::read(&out).unwrap()).len(), 1);
+    let there = fs::read(&out).unwrap();
+    match arguments[1] {
+        "60" => assert_eq!(parse(&there).len(), 1),
+        _ => assert!(there.starts_with(b"@ 0 "), "others may have come since, the last in part"),
+    }
     meanwhile();
     // SAFETY: kill has no memory effects, and the child is ours.
     unsafe { libc::kill(child.id() as i32, signal) };
@@ -67,15 +71,15 @@ fn record(arguments: &[&str], signal: i32, meanwhile: impl FnOnce()) -> Vec<Snap
 
 #[test]
 fn snapshots_are_on_a_grid_and_whole() {
-    let arguments = ["--interval", "0.1", "--net", "--kernel", "--softnet", "--ethtool", "lo", "--ethtool", "no"];
-    let all = record(&arguments, libc::SIGTERM, || std::thread::sleep(Duration::from_millis(1050)));
+    let arguments = ["--interval", "0.2", "--net", "--kernel", "--softnet", "--ethtool", "lo", "--ethtool", "no"];
+    let all = record(&arguments, libc::SIGTERM, || std::thread::sleep(Duration::from_millis(2100)));
     let on_grid = &all[1..all.len() - 1];
     let lasted_s = on_grid.last().unwrap().monotonic_s - on_grid[0].monotonic_s;
-    assert!(on_grid.len() as f64 <= lasted_s / 0.1 + 2.0, "{} in {lasted_s} s", on_grid.len());
+    assert!(on_grid.len() as f64 <= lasted_s / 0.2 + 2.0, "{} in {lasted_s} s", on_grid.len());
     // A busy machine makes one late, but that moves none after it: most lie on one grid.
     let near = |one: &Snapshot| {
-        let off_s = |other: &Snapshot| (other.monotonic_s - one.monotonic_s + 1e3) % 0.1;
-        on_grid.iter().filter(|other| !(0.02..0.08).contains(&off_s(other))).count()
+        let off_s = |other: &Snapshot| (other.monotonic_s - one.monotonic_s + 1e3) % 0.2;
+        on_grid.iter().filter(|other| !(0.05..0.15).contains(&off_s(other))).count()
     };
     assert!(on_grid.iter().any(|one| 2 * near(one) > on_grid.len()));
     assert!(all.iter().all(|snapshot| snapshot.realtime_s > 1.7e9));

@@ -187,13 +187,14 @@ fn a_held_program_can_be_killed_and_other_signals_wait_for_its_start() {
 #[test]
 fn only_what_is_held_is_released() {
     let agent = agent();
-    let free = agent.exec(&["sleep", "0.2"]);
+    let free = agent.exec(&["sleep", "100"]);
     free.expect(STARTED);
     free.send(RELEASE, br#"{"at_monotonic_s":0.0}"#);
     let (kind, body) = agent.zero().unwrap();
     assert_eq!(kind, ERROR);
     assert!(String::from_utf8_lossy(&body).contains("not held"));
-    assert_eq!(free.drain().exit["code"], 0);
+    free.send(SIGNAL, br#"{"signal":15,"group":true}"#);
+    assert_eq!(free.drain().exit["signal"], 15);
 }
 
 #[test]

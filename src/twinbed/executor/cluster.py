@@ -107,8 +107,18 @@ class Cluster:
 
     @property
     def workers(self) -> int:
-        threads: Mapping[str, int] = self.client.nthreads()
+        try:
+            threads: Mapping[str, int] = self.client.nthreads()
+        except OSError:
+            raise self._lost() from None
         return max(1, sum(threads.values()))
+
+    def _lost(self) -> NoExecutor:
+        return NoExecutor(
+            f"the scheduler {self.name} was lost",
+            exit_code=1,
+            advice="run the same command again: what is done is not done again",
+        )
 
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Iterator[R]:
         import distributed
@@ -144,6 +154,7 @@ class Cluster:
     def _result(self, future: Future[R]) -> R:
         """What a task came to. Raises what it raised, WorkerLost, and NoExecutor where the scheduler is lost."""
         import distributed
+        from distributed.comm.core import CommClosedError
 
         try:
             return future.result()
@@ -152,14 +163,12 @@ class Cluster:
                 f"every worker that was given a task died: {error}",
                 advice="memory may have run out: look at the workers' logs",
             ) from None
-        except (CancelledError, OSError) as error:
-            if isinstance(error, OSError) and self.client.status == "running":
+        except (CancelledError, CommClosedError):  # which the client's status may tell a moment later only
+            raise self._lost() from None
+        except OSError:
+            if self.client.status == "running":
                 raise  # the task's own
-            raise NoExecutor(
-                f"the scheduler {self.name} was lost",
-                exit_code=1,
-                advice="run the same command again: what is done is not done again",
-            ) from None
+            raise self._lost() from None
 
 
 def _carried_out(own: Program, function: Callable[[T], R], argument: T) -> R:

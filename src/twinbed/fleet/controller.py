@@ -10,7 +10,7 @@ import contextlib
 import json
 import secrets
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -191,28 +191,34 @@ class _Loop:
 
     def _look(self) -> None:
         """Who is there."""
-        client = self.cluster.client
-        if client.status != "running":
-            raise NoExecutor(
-                f"the scheduler {self.cluster.name} was lost",
-                exit_code=codes.SOME_FAILED,
-                advice="run the same command again: complete runs are kept, and machines keep what they made meanwhile",
-            )
-        there = client.nthreads()
-        for address in [address for address in self.members if address not in there]:
+        offered = self._offered()
+        for address in [address for address in self.members if address not in offered]:
             one = self.members.pop(address)
             if one.name:
                 self._away(one, "its worker is gone")
         for one in self._joined():
             self.seen_s[one.name] = time.monotonic()
-        if new := there.keys() - self.members.keys():
-            about = client.scheduler_info(n_workers=-1)["workers"]
-            for address in sorted(new):
-                self.members[address] = one = _Member(address)
-                if not about.get(address, {}).get("resources", {}).get(RESOURCE):
-                    one.left_out = f"its worker offers no {RESOURCE}"
-                else:
-                    self._begin(one, self._prepare(one))
+        for address in sorted(offered.keys() - self.members.keys()):
+            self.members[address] = one = _Member(address)
+            if not offered[address].get(RESOURCE):
+                one.left_out = f"its worker offers no {RESOURCE}"
+            else:
+                self._begin(one, self._prepare(one))
+
+    def _offered(self) -> Mapping[str, Mapping[str, float]]:
+        """Address of a worker -> its resources, where it is new. Raises NoExecutor where the scheduler is lost, which the
+        client's status may tell a moment later only."""
+        client = self.cluster.client
+        if client.status == "running":
+            with contextlib.suppress(OSError):
+                there = client.nthreads()
+                about = client.scheduler_info(n_workers=-1)["workers"] if there.keys() - self.members.keys() else {}
+                return {address: about.get(address, {}).get("resources", {}) for address in there}
+        raise NoExecutor(
+            f"the scheduler {self.cluster.name} was lost",
+            exit_code=codes.SOME_FAILED,
+            advice="run the same command again: complete runs are kept, and machines keep what they made meanwhile",
+        )
 
     def _away(self, one: _Member, reason: str) -> None:
         if one.future is not None:

@@ -157,7 +157,19 @@ def test_standard_input_is_dash(whole):
 
 @pytest.mark.parametrize("start", [b"", pcap([])], ids=["before the first byte", "after the header"])
 def test_ctrl_c_ends_the_wait_for_standard_input(start: bytes):
-    code = "import sys; from twinbed import _core; print('ready', flush=True); _core.flows(['-'])"
+    # One interrupt: another would break off what is said of the first.
+    code = """
+import signal
+from twinbed import _core
+
+def once(*_):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGINT, once)
+print("ready", flush=True)
+_core.flows(["-"])
+"""
     piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", code], **piped) as process:
         process.stdin.write(start)

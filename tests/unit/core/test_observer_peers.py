@@ -50,7 +50,7 @@ def test_signatures_are_p0f_s() -> None:
     """The most frequent one of each end, or one of those that are as frequent."""
     compared = Counter[str]()
     for capture in CAPTURES:
-        said = subprocess.run(["p0f", "-r", capture], capture_output=True, text=True, check=False, timeout=60).stdout
+        said = subprocess.run(["p0f", "-r", capture], capture_output=True, text=True, check=False, timeout=300).stdout
         theirs: dict[tuple[str, str], Counter[str]] = {}
         for client, server, kind, signature in _SIGNATURE.findall(said):
             theirs.setdefault(end(kind, client, server), Counter())[signature] += 1
@@ -69,7 +69,7 @@ def test_fields_are_tshark_s(name: str) -> None:
     capture = GOLDEN / f"{name}.pcap"
     fields = ["ip.src", "tcp.flags.ack", *_FIELDS.values()]
     argv = ["tshark", "-r", str(capture), "-Y", "tcp.flags.syn==1", "-T", "fields", *(w for f in fields for w in ("-e", f))]
-    said = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout
+    said = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=300).stdout
     theirs: dict[tuple[str, str], set[tuple[str, ...]]] = {}
     for line in said.splitlines():
         source, ack, *values = line.split("\t")
@@ -145,7 +145,7 @@ def test_hashes_of_hellos_are_tshark_s() -> None:
 @pytest.mark.skipif(not shutil.which("editcap"), reason="needs editcap (./setup.sh test)")
 def test_hashes_are_missing_where_packets_are_cut(tmp_path: Path) -> None:
     cut = tmp_path / "cut.pcap"
-    subprocess.run(["editcap", "-s", "96", TLS / "curl.pcap", cut], check=True, timeout=60, capture_output=True)
+    subprocess.run(["editcap", "-s", "96", TLS / "curl.pcap", cut], check=True, timeout=300, capture_output=True)
     assert set(ours(cut, "ja3").values()) == set(ours(cut, "ja4").values()) == {None}
     assert set(ours(cut, "ja3s").values()) == {None}
     # A client that speaks no TLS has no such rows.

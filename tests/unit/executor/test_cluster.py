@@ -6,15 +6,19 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import dask.config
 import distributed
 import pytest
+from distributed.comm.core import CommClosedError
 
 from twinbed import _core
 from twinbed.analyses.compare import judging
 from twinbed.executor import Executor, Here, NoExecutor, WorkerLost, opened
+from twinbed.executor.cluster import Cluster
 from twinbed.executor.program import program
+from twinbed.fleet.controller import _Loop
 from twinbed.readers.flow_shares import counted
 from unit.analyses.compare.test_judging import cases
 from unit.executor.test_local import dies, dies_once, refuses, square
@@ -90,6 +94,27 @@ def test_a_scheduler_that_is_lost_is_said(tmp_path: Path) -> None:
         with pytest.raises(NoExecutor, match="was lost") as caught:
             list(results)
     assert caught.value.exit_code == 1
+
+
+class _Gone:
+    """A client whose scheduler was killed just now."""
+
+    status = "running"
+
+    def nthreads(self) -> None:
+        raise CommClosedError
+
+    result = nthreads
+
+
+def test_a_scheduler_is_lost_before_the_clients_status_tells() -> None:
+    one: Any = Cluster(_Gone(), "tcp://gone")  # type: ignore[arg-type]
+    with pytest.raises(NoExecutor, match="tcp://gone was lost"):
+        _ = one.workers
+    with pytest.raises(NoExecutor, match="tcp://gone was lost"):
+        one._result(_Gone())
+    with pytest.raises(NoExecutor, match="tcp://gone was lost"):
+        _Loop(one, *[None] * 8)._look()  # type: ignore[arg-type]
 
 
 def test_nobody_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,9 +113,9 @@ def test_a_second_builder_waits_for_the_first() -> None:
     thread = threading.Thread(target=second)
     with cache.building(silent):
         thread.start()
-        assert waiting.wait(timeout=10)
+        assert waiting.wait(timeout=60)
         order.append("first")
-    thread.join(timeout=10)
+    thread.join(timeout=60)
     assert order == ["first", "second"]
     assert said == ["another build is under way; waiting for it"]
 

@@ -273,7 +273,7 @@ def twinbed(*arguments: object, files: tuple[int, int] | None = None) -> subproc
             resource.setrlimit(resource.RLIMIT_NOFILE, files)
 
     argv = [sys.executable, "-m", "twinbed.cli.main", *map(str, arguments)]
-    return subprocess.run(argv, capture_output=True, text=True, check=False, preexec_fn=limited, timeout=60)
+    return subprocess.run(argv, capture_output=True, text=True, check=False, preexec_fn=limited, timeout=300)
 
 
 def study_of(folder: Path, testbed: str, pairs: int) -> Path:

@@ -14,8 +14,8 @@ pub use controller::*;
 
 pub const PROBE: &str = env!("CARGO_BIN_EXE_twinbed-probe");
 
-/// How long anything is waited for.
-pub const LIMIT: Duration = Duration::from_secs(30);
+/// How long anything is waited for: a guest on an emulated CPU boots in this time beside others.
+pub const LIMIT: Duration = Duration::from_secs(120);
 
 /// Starts the probe with one end of a socket pair as descriptor 3.
 pub fn start(arguments: &[&str]) -> (Child, UnixStream) {

@@ -212,9 +212,10 @@ fn an_instance_that_a_killed_probe_left_is_removed() {
     };
     let arguments = ["trace", "--method", "tracefs"];
     let mut killed = Probe::start(&folder, "one", &arguments);
+    // As long as it lives: once it is dead, the next probe of any test removes it.
+    assert_eq!(instances(killed.child.id()), 1);
     killed.signal(libc::SIGKILL);
     killed.child.wait().unwrap();
-    assert_eq!(instances(killed.child.id()), 1);
     let next = Probe::start(&folder, "two", &arguments);
     let pid = next.child.id();
     assert_eq!((instances(killed.child.id()), instances(pid)), (0, 1));
