@@ -25,17 +25,19 @@ from unit.executor.test_local import dies, dies_once, refuses, square
 
 
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    """Of a scheduler with two workers."""
+def workers() -> Iterator[distributed.LocalCluster]:
+    """Two, and their scheduler."""
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1", silence_logs=50
     ) as cluster:
-        yield cluster.scheduler_address
+        yield cluster
 
 
 @pytest.fixture
-def executor(address: str) -> Iterator[Executor]:
-    with opened(address) as executor:
+def executor(workers: distributed.LocalCluster) -> Iterator[Executor]:
+    """Workers that a test ended are there again."""
+    workers.wait_for_workers(2, timeout=300)
+    with opened(workers.scheduler_address) as executor:
         yield executor
 
 
