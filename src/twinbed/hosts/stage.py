@@ -18,8 +18,8 @@ from twinbed.hosts.error import HostError, HostLost, LimitExceeded, ProgramFaile
 from twinbed.model.clients import ClientTimes, skew_s
 from twinbed.model.usage import Usage
 
-_STOP_LIMIT_S = 10.0
-_DRAIN_LIMIT_S, _DRAIN_MOST_S = 5.0, 60.0
+_STOP_LIMIT_S = 30.0
+_DRAIN_LIMIT_S, _DRAIN_MOST_S = 15.0, 60.0
 """A program may hold data so long without getting on, and so long in all."""
 _DRAIN_STEP_S = 0.02
 _LISTEN_STEP_S = 0.25

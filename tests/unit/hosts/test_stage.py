@@ -160,7 +160,7 @@ def test_a_later_round_waits_for_the_one_before_and_ends_first(host: PlayedHost,
     host.log.clear()
     held.stop(started)
     assert [name for name, what, _ in host.log if what == "signal"] == ["b", "c", "a"]
-    assert {name: limit for name, what, limit in host.log if what == "wait"} == {"a": 10.0, "b": 10.0, "c": 99}
+    assert {name: limit for name, what, limit in host.log if what == "wait"} == {"a": 30.0, "b": 30.0, "c": 99}
 
 
 def test_a_port_is_asked_for_until_it_is_listened_on(host: PlayedHost, bed: Bed, site: Site) -> None:
