@@ -263,7 +263,7 @@ def an_http_run(topology: str, threads: int = 1) -> Run:
     text = f"""
 study: parameters
 testbeds: {{bed: {{driver: container}}}}
-workload: {{kind: http, threads: {threads}, duration: 1s, max_requests: 50}}
+workload: {{kind: http, threads: {threads}, duration: 30s, max_requests: 50}}
 topology: {topology}
 instruments: [packets, counters]
 replicates: 1

@@ -121,7 +121,7 @@ def test_bystanders_are_shaped_and_read_back_as_pairs_are(site: Callable[..., Si
 
 def test_all_kinds_at_once_run_beside_each_workload_without_a_clash(site: Callable[..., Site], leaves_nothing: None) -> None:
     """On the same hosts: the workload's iperf3 and the load's, the workload's nginx and the load's, and stress-ng."""
-    for workload in ("{kind: iperf3, duration: 1s}", "{kind: http, tool: wrk, duration: 1s}"):
+    for workload in ("{kind: iperf3, duration: 3s}", "{kind: http, tool: wrk, duration: 3s}"):
         text = f"""
 study: busy
 testbeds: {{bed: {{driver: container}}}}
