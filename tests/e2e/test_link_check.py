@@ -174,6 +174,7 @@ def test_a_link_that_is_too_slow_to_be_measured_is_no_failure(site: Callable[...
 def test_links_of_every_pair_are_measured(
     site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch, leaves_nothing: None
 ) -> None:
+    monkeypatch.setattr(linkcheck, "OTHERS_S", 40.0)  # however slow the machine
     lies(monkeypatch, "p.server3", "100000000bit", "200000000bit")
     check, failure = check_of(a_run("{rate: 100mbit}, pairs: 3"), site())
     assert failure is not None
@@ -200,7 +201,8 @@ def test_where_no_machine_has_ports_links_are_seen_on_the_hosts(site: Callable[.
         half = run.topology.model_copy(update={"link": Link(rate=25_000_000)})
         leak = linkcheck.measure(dataclasses.replace(run, topology=half), hosts, place)
         assert leak is not None
-        assert wrong(leak) == {"rate"}
+        # As of any shaper that lies: where a busy machine halts the flow, it is beyond the rate for a while only.
+        assert wrong(leak) and wrong(leak) <= {"rate", "burst"}
         assert linkcheck.measure(run, dataclasses.replace(bed, targets=[]), place) is None
 
 
@@ -217,8 +219,11 @@ def test_delay_jitter_and_loss_of_a_router(site: Callable[..., Site], leaves_not
             bed.hosts["router"].run(["tc", "-batch", "-"], stdin="".join(lines).encode())
             link = Link(emulated_at="routers", **asked)
             topology = run.topology.model_copy(update={"link": link})
-            check = linkcheck.measure(dataclasses.replace(run, topology=topology), bed, place)
-            assert check is not None
+            for _ in range(3):  # where other work holds all CPUs, the router may stand still until every answer is too late
+                check = linkcheck.measure(dataclasses.replace(run, topology=topology), bed, place)
+                assert check is not None
+                if not any(figure.note.startswith("no packet") for figure in check.figures):
+                    break
             return wrong(check), f"{check.reason} {check.figures}"
 
         def held(asked: dict[str, Any], really: str, quantities: set[str]) -> None:
