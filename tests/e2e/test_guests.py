@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Callable
@@ -51,7 +52,9 @@ def threads_of(lab: str, name: str) -> dict[str, list[tuple[int, ...]]]:
     (process,) = processes("qemu-system-x86_64", f"-name {name} ", f"{PREFIX}{lab}/")
     found: dict[str, list[tuple[int, ...]]] = {}
     for task in sorted(Path(f"/proc/{process}/task").iterdir()):
-        found.setdefault((task / "comm").read_text().strip(), []).append(cpus_allowed((task / "status").read_text()))
+        with contextlib.suppress(OSError):  # QEMU's threads for its disks come and go
+            name_of_thread, cpus = (task / "comm").read_text().strip(), cpus_allowed((task / "status").read_text())
+            found.setdefault(name_of_thread, []).append(cpus)
     return found
 
 
