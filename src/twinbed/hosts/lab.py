@@ -23,7 +23,7 @@ from twinbed.hosts.error import HostError
 from twinbed.hosts.own_ids import more_ids
 from twinbed.hosts.scratch import PREFIX
 
-_START_LIMIT_S = 10.0
+_START_LIMIT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)

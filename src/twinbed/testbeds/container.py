@@ -35,7 +35,7 @@ from twinbed.model.declaration import Also
 from twinbed.model.units import Size, format_size
 
 _ARTIFACTS = "/run/twinbed"
-_START_LIMIT_S = 10.0
+_START_LIMIT_S = 30.0
 _MOST_PROCESSES = 4096
 """Of a container, threads too: more than any workload here has, and less than the machine."""
 _KEPT = 0x434FB
