@@ -132,9 +132,9 @@ def test_segments_that_a_nic_would_cut_pass_as_they_are(site: Place, leaves_noth
     run, place = a_run("{link: {delay: 1ms, emulator: delay-line}}"), site()
     with up(run, place) as bed:
         server = bed.hosts["server"].start(["iperf3", "-s", "-1", "--forceflush"])
-        server.says(b"listening", 10.0)
+        server.says(b"listening", 30.0)
         sent = bed.hosts["client"].run(["iperf3", "-c", bed.addresses["server"], "-n", "40M", "-J"], limit_s=60.0)
-        server.wait(10.0)
+        server.wait(30.0)
         bed.at_end()
     assert json.loads(sent.stdout)["end"]["sum_received"]["bytes"] > 30e6
     ended = json.loads((place.place("machine") / delay_line.FILE).read_text().splitlines()[-1])
@@ -167,7 +167,7 @@ def test_every_machine_and_port_has_its_line(topology: str, site: Place, leaves_
         assert ports == {f"p.{host}" for pair in run.topology.names() for host in pair}
         for client, server in run.topology.names():
             bed.hosts[client].run(
-                ["sh", "-c", f"echo | timeout 5 bash -c 'exec 3<>/dev/tcp/{bed.addresses[server]}/1' 2>&1 | grep refused"]
+                ["sh", "-c", f"echo | timeout 20 bash -c 'exec 3<>/dev/tcp/{bed.addresses[server]}/1' 2>&1 | grep refused"]
             )
 
 

@@ -179,13 +179,13 @@ LIMITED = {
     "rwnd_limited_share": f"""
 sender, receiver = pair({PORT}, rcvbuf=4096)
 drain(receiver, pause_s=0.005, most=2048)
-send(sender, 2)
+send(sender, 4)
 """,
     "network_limited_share": f"""
 shell("tc qdisc add dev lo root tbf rate 20mbit burst 100kb limit 200kb")
 sender, receiver = pair({PORT})
 drain(receiver)
-send(sender, 2)
+send(sender, 4)
 """,
 }
 
