@@ -42,7 +42,7 @@ def pass_data(bed: Bed, sent_bytes: int = 2_000_000) -> None:
     client, server = bed.hosts["client"], bed.hosts["server"]
     listener = server.start(["iperf3", "-s", "-1", "-p", "5000"])
     server.listening(5000, 30.0)
-    said = client.run(["iperf3", "-c", bed.addresses["server"], "-p", "5000", "-n", str(sent_bytes), "-J"])
+    said = client.run(["iperf3", "-c", bed.addresses["server"], "-p", "5000", "-n", str(sent_bytes), "-J"], limit_s=120.0)
     assert json.loads(said.stdout)["end"]["sum_sent"]["bytes"] >= sent_bytes
     assert listener.wait(30.0).code == 0
 
