@@ -22,7 +22,8 @@ Values = dict[tuple[str, str], float | None]
 """(metric, host) -> value, of what has no direction."""
 
 
-def one_run(more: str, duration: str = "3s") -> Run:
+def one_run(more: str, duration: str = "6s") -> Run:
+    """So long that a busy machine, which halts a program for two seconds, leaves it most of what it would carry."""
     text = f"""
 study: busy
 testbeds: {{bed: {{driver: container}}}}
@@ -52,7 +53,7 @@ def test_traffic_on_the_workloads_own_link_takes_its_part(tmp_path: Path, leaves
 study: busy
 testbeds: {bed: {driver: container}}
 topology: {link: {rate: 40mbit}}
-workload: {kind: iperf3, duration: 3s}
+workload: {kind: iperf3, duration: 6s}
 background: {stress: {where: machine}, traffic: {on: pairs}}
 factors: {background.traffic.udp: [0, 20mbit]}
 instruments: [packets]
