@@ -107,7 +107,7 @@ def test_a_disk_that_is_full(study: Study) -> None:
         client = bed.hosts["client"]
         client.run(["dd", "if=/dev/zero", f"of={client.artifacts}/fill", "bs=1M", "count=200"], check=False)
 
-    hurt = failed(study(guest_at("client"), fill, short=True))
+    hurt = failed(study(guest_at("client"), fill))
     assert hurt["failed_phase"] == "collect"
     assert hurt["reason"] == "client: no space left at /run/twinbed: what its programs wrote may be cut off"
 
