@@ -111,7 +111,7 @@ def test_links_that_a_host_plants_are_not_followed(tmp_path: Path, image: Image,
         for name in ("ab.txt", "another"):
             client.run(["ln", "-s", str(victim), f"{client.artifacts}/{name}"])
 
-    done = carry(STUDY.format(driver="container", seconds=2), tmp_path / "results", image, probe, plant)
+    done = carry(STUDY.format(driver="container", seconds=4), tmp_path / "results", image, probe, plant)
     hurt, fine = done.records
     assert victim.read_text() == "kept"
     assert (hurt["failed_phase"], fine["status"]) == ("collect", "complete")
