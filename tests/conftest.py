@@ -135,7 +135,7 @@ def site_in(folder: Path, run: str, image: Image, probe: Path) -> Site:
     return Site(run, probe, image, folder / "artifacts", tuple(sorted(os.sched_getaffinity(0))))
 
 
-STAYS_S = 20.0
+STAYS_S = 60.0
 
 
 def lab_remains() -> set[str]:

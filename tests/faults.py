@@ -96,7 +96,7 @@ def carry(
         if event.phase is Phase.WORKLOAD:
             if short:
                 limits.setattr(timed_phases, "GRACE_S", 6.0)
-                limits.setattr(stage, "_STOP_LIMIT_S", 2.0)
+                limits.setattr(stage, "_STOP_LIMIT_S", 5.0)
             threads.append(threading.Timer(AFTER_S, _harm, (waiting.pop(), beds[-1])))
             threads[-1].start()
 

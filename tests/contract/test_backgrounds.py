@@ -100,7 +100,7 @@ def test_it_runs_beside_a_real_run(
 study: contract
 testbeds: {{bed: {{driver: container}}}}
 topology: {{bystanders: 1}}
-workload: {{kind: http, duration: 1s}}
+workload: {{kind: http, duration: 3s}}
 background: {{kind: {name}, {settings}, {where}}}
 replicates: 1
 """

@@ -96,7 +96,7 @@ def test_all_measure_a_real_run(driver: str, site: Callable[..., Site], leaves_n
     text = f"""
 study: contract
 testbeds: {{bed: {{driver: {driver}}}}}
-workload: {{kind: http, duration: 5s, max_requests: 40}}
+workload: {{kind: http, duration: 60s, max_requests: 40}}
 instruments: {{{", ".join(f"{name}: {WHOLE.get(name, '')}" for name in PLUGINS.instruments)}}}
 replicates: 1
 """

@@ -23,16 +23,16 @@ SHELLS = {"sh", "bash", "dash", "zsh", "busybox"}
 
 REAL: dict[str, tuple[str, str]] = {
     "planted": ("fake", "kind: planted"),
-    "http-ab": ("container", "kind: http, tool: ab, duration: 1s, payload: 20kB, threads: 2"),
-    "http-ab-keep-alive": ("container", "kind: http, tool: ab, duration: 1s, keep_alive: on"),
-    "http-ab-https": ("container", "kind: http, tool: ab, duration: 1s, https: on"),
+    "http-ab": ("container", "kind: http, tool: ab, duration: 30s, max_requests: 300, payload: 20kB, threads: 2"),
+    "http-ab-keep-alive": ("container", "kind: http, tool: ab, duration: 30s, max_requests: 300, keep_alive: on"),
+    "http-ab-https": ("container", "kind: http, tool: ab, duration: 30s, max_requests: 300, https: on"),
     "iperf3-tcp": ("container", "kind: iperf3, duration: 1s, streams: 2"),
     "iperf3-udp": ("container", "kind: iperf3, protocol: udp, rate: 5mbit, duration: 1s"),
     "http-ab-model": ("model", "kind: http, tool: ab, duration: 1s, payload: 20kB, threads: 2, keep_alive: on"),
     "iperf3-tcp-model": ("model", "kind: iperf3, duration: 2s, streams: 2, omit: 1s"),
     "iperf3-udp-model": ("model", "kind: iperf3, protocol: udp, rate: 5mbit, duration: 1s, streams: 2"),
     "replay": ("container", "kind: replay, speed: 10"),
-    "http-wrk": ("container", "kind: http, tool: wrk, duration: 1s, keep_alive: on"),
+    "http-wrk": ("container", "kind: http, tool: wrk, duration: 3s, keep_alive: on"),
 }
 
 

@@ -102,7 +102,8 @@ class Brief(Stress):
 def test_a_load_that_ends_early_is_told(site: Callable[..., Site], leaves_nothing: None) -> None:
     plugins = dataclasses.replace(PLUGINS, backgrounds={"stress": Brief()})
     outcome = Outcome()
-    execute(one_run(study("cpu: 1, where: servers")), plugins, site(), outcome, lambda _: None)
+    text = study("cpu: 1, where: servers", workload="kind: http, duration: 6s")
+    execute(one_run(text), plugins, site(), outcome, lambda _: None)
     (caution,) = (caution for caution in outcome.cautions if caution.kind is Kind.BACKGROUND_ENDED)
     assert caution.detail.startswith("stress-ng on server: ")
 

@@ -74,12 +74,12 @@ def test_a_second_run_on_the_same_results_is_refused(study: Path, tmp_path: Path
     first = subprocess.Popen(
         [sys.executable, "-m", "twinbed.cli.main", "run", str(study), "-o", str(results)], stderr=subprocess.PIPE
     )
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not (results / "study.json").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     second = in_a_process("run", study, "-o", results)
     first.terminate()
-    first.communicate(timeout=20)
+    first.communicate(timeout=60)
     assert second.returncode == 2
     assert f"another twinbed (process {first.pid}) is writing these results" in second.stderr
     assert first.returncode == 130, "SIGTERM is an interrupt like any other"

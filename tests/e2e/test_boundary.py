@@ -185,7 +185,7 @@ def test_its_root_is_nobody_on_the_machine(site: Callable[..., Site], leaves_not
         assert said(client, "sh", "-c", "cat /etc/shadow | wc -l") != "0\n"
         assert "twinbed-probe" in said(client, "sh", "-c", "touch /etc/x /usr/x /root/x && ls /usr/bin/twinbed-probe")
         running = client.start(["perl", "-e", "$| = 1; print qq(begun\\n); sleep 73"])
-        running.says(b"begun", 10.0)
+        running.says(b"begun", 30.0)
         assert _owners("sleep 73") == {f"{first['client']}"}
         running.signal(9)
     folder = here.place("client")

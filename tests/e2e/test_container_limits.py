@@ -50,7 +50,7 @@ def test_a_cpu_quota_bites(site: Callable[..., Site], leaves_nothing: None) -> N
         assert [item for item in bed.applied if not item.agrees] == []
         stat = group_of("server", bed.lab, "cpu") / "cpu.stat"
         server = bed.hosts["server"]
-        done = server.run(["stress-ng", "--quiet", "--cpu", "1", "--timeout", "2"])
+        done = server.run(["stress-ng", "--quiet", "--cpu", "1", "--timeout", "4"])
         wall_s = done.ended_monotonic_s - done.started_monotonic_s
         periods = wall_s / (PERIOD_US / 1e6) + 2
         assert done.usage is not None
@@ -75,7 +75,7 @@ def hog(settings: str, site: Site) -> RunFailed:
 
     class Hog:
         def plan(self, params: Any, pairs: Any) -> WorkloadPlan:
-            grow = ("stress-ng", "--quiet", "--vm", "1", "--vm-bytes", "128M", "--vm-populate", "--timeout", "2")
+            grow = ("stress-ng", "--quiet", "--vm", "1", "--vm-bytes", "128M", "--vm-populate", "--timeout", "5")
             return WorkloadPlan(clients=[Command("client", grow)])
 
     plugins = dataclasses.replace(PLUGINS, workloads={"http": Hog()})

@@ -18,7 +18,7 @@ study: events
 testbeds:
   guest:
     {driver: mixed, client: {driver: qemu, nic: e1000, offload: off}, server: {driver: container, offload: off}}
-workload: {kind: http, tool: ab, payload: 500B, duration: 1s, max_requests: 100000}
+workload: {kind: http, tool: ab, payload: 500B, duration: 30s, max_requests: 200}
 instruments: {counters: , events: {share: 1}}
 replicates: 1
 """

@@ -72,7 +72,8 @@ def test_a_guest_whose_kernel_panics(study: Study) -> None:
     def crash(bed: Bed) -> None:
         bed.hosts["server"].write("/proc/sysrq-trigger", b"c")
 
-    carried = study(guest_at("server"), crash, replicates=2, short=True)
+    # So long that it is not over before a busy machine comes to the crash.
+    carried = study(guest_at("server"), crash, replicates=2, seconds=6, short=True)
     hurt = failed(carried)
     assert hurt["failed_phase"] == "workload"
     assert "server: QEMU ended (exit code 0); its console: Kernel panic - not syncing: sysrq triggered crash" in hurt["reason"]
@@ -106,7 +107,7 @@ def test_a_disk_that_is_full(study: Study) -> None:
         client = bed.hosts["client"]
         client.run(["dd", "if=/dev/zero", f"of={client.artifacts}/fill", "bs=1M", "count=200"], check=False)
 
-    hurt = failed(study(guest_at("client"), fill, short=True))
+    hurt = failed(study(guest_at("client"), fill))
     assert hurt["failed_phase"] == "collect"
     assert hurt["reason"] == "client: no space left at /run/twinbed: what its programs wrote may be cut off"
 
@@ -116,7 +117,7 @@ def test_a_clock_that_is_set(study: Study) -> None:
     said = cautioned(carried, "clock_step")
     found = re.fullmatch(r"client: its clock was set forward by ([0-9.]+) s", said)
     # `date` reads the clock a little before it sets it.
-    assert found and 3599 < float(found[1]) <= 3600
+    assert found and 3590 < float(found[1]) <= 3600
 
 
 def test_a_clock_that_runs_at_another_rate(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +152,7 @@ def test_a_nic_whose_link_goes_down(study: Study) -> None:
     def stall(bed: Bed) -> None:
         monitor = scratch.root() / f"{PREFIX}{bed.lab}" / "server.qmp"
         asyncio.run(set_link(monitor, False))
-        deadline = time.monotonic() + 10.0
+        deadline = time.monotonic() + 30.0
         while bed.hosts["server"].read("/sys/class/net/eth0/carrier") == b"1\n" and time.monotonic() < deadline:
             time.sleep(0.05)
         asyncio.run(set_link(monitor, True))

@@ -30,7 +30,7 @@ testbeds:
     driver: mixed
     client: {{driver: container, buffers: {buffers}}}
     server: {{driver: qemu, nic: e1000, memory: 192MiB, buffers: {buffers}}}
-workload: {{kind: http, duration: 5s, max_requests: 20}}
+workload: {{kind: http, duration: 30s, max_requests: 20}}
 instruments: {{packets: , fingerprint: {{nmap: off}}}}
 replicates: 1
 """
@@ -68,7 +68,7 @@ def test_the_window_scale_tells_hosts_apart_unless_buffers_are_alike(
 HELLOS = """
 study: hellos
 testbeds: {{bed: {{driver: container}}}}
-workload: {{kind: http, https: on, duration: 5s, max_requests: 5}}
+workload: {{kind: http, https: on, duration: 30s, max_requests: 5}}
 instruments: {{packets: {{snaplen: {snaplen}}}}}
 replicates: 1
 """
@@ -96,7 +96,7 @@ def test_hellos_are_those_of_both_programs_where_packets_are_whole(
 STUDY = """
 study: inside
 testbeds: {bed: {driver: container}}
-workload: {kind: http, duration: 5s, max_requests: 20}
+workload: {kind: http, duration: 30s, max_requests: 20}
 instruments: [fingerprint]
 replicates: 1
 """

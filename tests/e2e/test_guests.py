@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Callable
@@ -41,7 +42,7 @@ def pass_data(bed: Bed, sent_bytes: int = 2_000_000) -> None:
     client, server = bed.hosts["client"], bed.hosts["server"]
     listener = server.start(["iperf3", "-s", "-1", "-p", "5000"])
     server.listening(5000, 30.0)
-    said = client.run(["iperf3", "-c", bed.addresses["server"], "-p", "5000", "-n", str(sent_bytes), "-J"])
+    said = client.run(["iperf3", "-c", bed.addresses["server"], "-p", "5000", "-n", str(sent_bytes), "-J"], limit_s=120.0)
     assert json.loads(said.stdout)["end"]["sum_sent"]["bytes"] >= sent_bytes
     assert listener.wait(30.0).code == 0
 
@@ -51,7 +52,9 @@ def threads_of(lab: str, name: str) -> dict[str, list[tuple[int, ...]]]:
     (process,) = processes("qemu-system-x86_64", f"-name {name} ", f"{PREFIX}{lab}/")
     found: dict[str, list[tuple[int, ...]]] = {}
     for task in sorted(Path(f"/proc/{process}/task").iterdir()):
-        found.setdefault((task / "comm").read_text().strip(), []).append(cpus_allowed((task / "status").read_text()))
+        with contextlib.suppress(OSError):  # QEMU's threads for its disks come and go
+            name_of_thread, cpus = (task / "comm").read_text().strip(), cpus_allowed((task / "status").read_text())
+            found.setdefault(name_of_thread, []).append(cpus)
     return found
 
 

@@ -21,11 +21,13 @@ from twinbed.model.run import Phase
 STUDY = """
 study: hang
 testbeds: {{bed: {{driver: {driver}}}}}
-workload: {{kind: http, duration: 2s}}
+workload: {{kind: http, duration: {seconds}s}}
 instruments: [packets, counters]
 replicates: 2
 """
 GUEST = "mixed, client: {driver: container}, server: {driver: qemu}"
+LONG_S = 6
+"""A workload that is not over before it is hurt, however late a busy machine comes to that; the one that is hurt ends then."""
 
 
 def killed(*words: str) -> Harm:
@@ -54,7 +56,7 @@ def stop_the_server(bed: Bed) -> None:
 
 
 def test_a_guest_that_hangs(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> None:
-    done = carry(STUDY.format(driver=GUEST), tmp_path / "results", image, probe, stop_the_server, short=True)
+    done = carry(STUDY.format(driver=GUEST, seconds=2), tmp_path / "results", image, probe, stop_the_server, short=True)
     hung, fine = done.records
     assert (done.ending.complete, done.ending.failed) == (1, 1)
     assert hung["status"] == "failed"
@@ -66,7 +68,9 @@ def test_a_guest_that_hangs(tmp_path: Path, image: Image, probe: Path, leaves_no
 
 
 def test_a_server_that_dies(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> None:
-    done = carry(STUDY.format(driver="container"), tmp_path / "results", image, probe, killed("nginx"), short=True)
+    done = carry(
+        STUDY.format(driver="container", seconds=LONG_S), tmp_path / "results", image, probe, killed("nginx"), short=True
+    )
     hurt, fine = done.records
     assert (done.ending.complete, done.ending.failed) == (1, 1)
     assert hurt["failed_phase"] == "workload"
@@ -76,7 +80,8 @@ def test_a_server_that_dies(tmp_path: Path, image: Image, probe: Path, leaves_no
 
 def test_an_instrument_that_dies(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> None:
     dies = killed("tcpdump", "client.pcap")
-    hurt, fine = carry(STUDY.format(driver="container"), tmp_path / "results", image, probe, dies, short=True).records
+    text = STUDY.format(driver="container", seconds=LONG_S)
+    hurt, fine = carry(text, tmp_path / "results", image, probe, dies, short=True).records
     assert "tcpdump" in hurt["reason"] and "SIGKILL while the workload ran" in hurt["reason"]
     assert fine["status"] == "complete"
 
@@ -106,7 +111,7 @@ def test_links_that_a_host_plants_are_not_followed(tmp_path: Path, image: Image,
         for name in ("ab.txt", "another"):
             client.run(["ln", "-s", str(victim), f"{client.artifacts}/{name}"])
 
-    done = carry(STUDY.format(driver="container"), tmp_path / "results", image, probe, plant)
+    done = carry(STUDY.format(driver="container", seconds=4), tmp_path / "results", image, probe, plant)
     hurt, fine = done.records
     assert victim.read_text() == "kept"
     assert (hurt["failed_phase"], fine["status"]) == ("collect", "complete")

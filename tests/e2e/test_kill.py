@@ -77,7 +77,7 @@ def test_interrupt_cleans_up_and_says_how_to_go_on(tmp_path: Path) -> None:
     study.write_text(STUDY.format(driver="container", replicates=20))
     before = lab_remains()
     process = subprocess.Popen(command(study, results), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not runs_of(results) and time.monotonic() < deadline:
         time.sleep(0.05)
     os.kill(process.pid, signal.SIGINT)

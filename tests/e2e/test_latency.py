@@ -75,7 +75,7 @@ def test_containers_share_a_clock(site: Place, leaves_nothing: None) -> None:
     found = measured(site, "container", http)
     values = of(found)
     assert not kinds(found)
-    assert values["probes_sent", ""] > 100
+    assert values["probes_sent", ""] > 50
     assert values["probe_loss", ""] == values["probe_loss", THERE] == values["probe_loss", BACK] == 0
     assert values["one_way_delay_min", THERE] > 0 and values["one_way_delay_min", BACK] > 0
     arrived = [row for row in found.tables["probes"].to_pylist() if row["rtt_s"] is not None]
@@ -124,6 +124,7 @@ def test_a_clock_that_is_set_while_measuring_is_found(site: Place, leaves_nothin
     # date works in whole seconds after rounding down, so up to one less; and less still by how long it takes.
     assert 5 < by_s < 7.1
     values = of(found)
-    assert values["jitter_max", THERE] < 1 and values["jitter_max", BACK] < 1
+    # A guest that stands still for a second or two delays its packets by as much; the step would be in it whole.
+    assert values["jitter_max", THERE] < 4 and values["jitter_max", BACK] < 4
     assert values["one_way_delay_max", BACK] is None
     assert abs(of(found, "client")["clock_drift", ""] or 0) < 1000

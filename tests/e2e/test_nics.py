@@ -66,7 +66,7 @@ def test_nics(one: str, other: str, site: Callable[..., Site], leaves_nothing: N
             listener = server.start(["iperf3", "-s", "-1", "-p", "5000"])
             server.listening(5000, 30.0)
             command = ["iperf3", "-c", bed.addresses["server"], "-p", "5000", "-n", str(SENT_BYTES), "-J", *direction]
-            report = json.loads(client.run(command).stdout)
+            report = json.loads(client.run(command, limit_s=120.0).stdout)
             assert "error" not in report, report["error"]
             end = report["end"]
             assert end["sum_sent"]["bytes"] >= SENT_BYTES

@@ -67,4 +67,4 @@ def test_all_that_is_gone_is_named(image: Image, probe: Path, tmp_path: Path, le
     artifacts = carried.results / "runs" / failed["id"] / "artifacts"
     for pair in (2, 4):
         said = json.loads((artifacts / f"client{pair}" / "iperf3.json").read_text())
-        assert len(said["intervals"]) >= 3 and "error" not in said
+        assert said["intervals"][-1]["sum"]["end"] > 2.9 and "error" not in said

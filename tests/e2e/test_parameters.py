@@ -61,7 +61,7 @@ def serving(bed: Bed) -> Iterator[None]:
 
 def iperf3(bed: Bed, *options: str) -> dict[str, Any]:
     """What iperf3 says at its end, once the server has been started."""
-    said = bed.hosts["client"].run(["iperf3", "-c", bed.addresses["server"], "-p", str(PORT), "-J", *options], limit_s=30)
+    said = bed.hosts["client"].run(["iperf3", "-c", bed.addresses["server"], "-p", str(PORT), "-J", *options], limit_s=120)
     return dict(json.loads(said.stdout)["end"])
 
 
@@ -263,7 +263,7 @@ def an_http_run(topology: str, threads: int = 1) -> Run:
     text = f"""
 study: parameters
 testbeds: {{bed: {{driver: container}}}}
-workload: {{kind: http, threads: {threads}, duration: 1s, max_requests: 50}}
+workload: {{kind: http, threads: {threads}, duration: 30s, max_requests: 50}}
 topology: {topology}
 instruments: [packets, counters]
 replicates: 1
@@ -290,7 +290,7 @@ def shortest_round_trip_s(bed: Bed, *schedule: str) -> float:
     when = schedule or ("-i", "5ms", "-d", "300ms")
     # It waits for answers that are missing alone: 4 s where there is none yet, on a busy machine.
     ask = ["irtt", "client", "-Q", *when, "--wait=3x4s", "-o", "-", bed.addresses["server"]]
-    said = json.loads(bed.hosts["client"].run(ask).stdout)
+    said = json.loads(bed.hosts["client"].run(ask, limit_s=120.0).stdout)
     server.signal(15)
     server.wait(30.0)
     assert said["stats"]["packets_received"], said["stats"]

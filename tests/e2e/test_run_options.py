@@ -28,7 +28,7 @@ replicates: 3
 PAIRS = """
 study: pairs
 testbeds: {bed: {driver: container}}
-workload: {kind: http, duration: 5s, max_requests: 60}
+workload: {kind: http, duration: 30s, max_requests: 60}
 instruments: [packets]
 replicates: 1
 """

@@ -48,7 +48,8 @@ def sent(bed: Bed, client: str, server: str) -> int:
     """Bytes over TCP, as the receiver counts them: iperf3 does not wait for the last that it sent."""
     listener = bed.hosts[server].start(["iperf3", "-s", "-1", "-p", "5000"])
     bed.hosts[server].listening(5000, 30.0)
-    said = bed.hosts[client].run(["iperf3", "-c", bed.addresses[server], "-p", "5000", "-n", "1M", "-w", "128K", "-J"])
+    argv = ["iperf3", "-c", bed.addresses[server], "-p", "5000", "-n", "1M", "-w", "128K", "-J"]
+    said = bed.hosts[client].run(argv, limit_s=120.0)
     assert listener.wait(30.0).code == 0
     return int(json.loads(said.stdout)["end"]["sum_received"]["bytes"])
 

@@ -104,9 +104,11 @@ drain(receiver)
 sender.sendall(bytes(3_000_000))
 receiver.sendall(bytes(50_000))
 sender.recv(50_000, socket.MSG_WAITALL)
-while "unacked" in (text := shell("ss -tinOH state established")) or "notsent" in text:
+def busy(text):
+    return "unacked" in text or "notsent" in text or any(line.split()[0] != "0" for line in text.splitlines())
+while busy(shell("ss -tinOH state established")):
     pass
-time.sleep(1)
+time.sleep(2.5)
 said = shell("ss -tinOH state established")
 """
 
@@ -179,13 +181,13 @@ LIMITED = {
     "rwnd_limited_share": f"""
 sender, receiver = pair({PORT}, rcvbuf=4096)
 drain(receiver, pause_s=0.005, most=2048)
-send(sender, 2)
+send(sender, 4)
 """,
     "network_limited_share": f"""
 shell("tc qdisc add dev lo root tbf rate 20mbit burst 100kb limit 200kb")
 sender, receiver = pair({PORT})
 drain(receiver)
-send(sender, 2)
+send(sender, 6)
 """,
 }
 
@@ -210,7 +212,7 @@ def test_others_connections_are_left_out(tmp_path: Path, probe: Path) -> None:
     what = f"""
 others = [pair(port) for port in (2121, 22)]
 ours = pair({PORT})
-time.sleep(1)
+time.sleep(2.5)
 """
     scene(tmp_path, probe, what, ("--without", "22", "--without", "2120-2122"))
     found = sockets.extract(SocketsParams(), tmp_path)
@@ -254,7 +256,7 @@ STUDY = """
 study: sockets
 testbeds: {bed: {driver: container}}
 topology: {kind: pairs, pairs: 1, link: {rate: 100mbit}}
-workload: {kind: iperf3, streams: 2, duration: 3s}
+workload: {kind: iperf3, streams: 2, duration: 6s}
 instruments: [sockets]
 replicates: 1
 """

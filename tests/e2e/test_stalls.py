@@ -18,13 +18,15 @@ from twinbed.image import Image
 STUDY = """
 study: cut
 testbeds: {bed: {driver: container}}
-workload: {kind: iperf3, duration: 4s}
+workload: {kind: iperf3, duration: 8s}
 topology: {pairs: 1, link: {rate: 50mbit}}
 instruments: [packets]
 replicates: 2
 exclude: [stall]
 """
 CUT_S = 1.6
+"""From some tenths of a second on. The segment that ends the stall is sent up to twice as late again, and on a busy machine the
+host comes to the cut late: all of it is over before the workload is."""
 
 
 def cut(bed: Bed) -> None:
@@ -50,7 +52,7 @@ def test_a_path_that_is_cut_is_a_stall(image: Image, probe: Path, tmp_path: Path
     assert (longest.links, longest.waiting, longest.place) == (("client", "server"), "client", "receiver")
     assert longest.reason == "unanswered" and longest.ended_by == "acknowledgment"
     assert values[hurt["id"], "stalls"] >= 1 and values[hurt["id"], "stalled_share"] == pytest.approx(
-        longest.duration_s / 4, abs=0.3
+        longest.duration_s / 8, abs=0.15
     )
     assert (values[fine["id"], "stalls"], values[fine["id"], "stalled_share"]) == (0, 0)
     cautions = {(row["run"], row["kind"]) for row in tables.table("cautions").to_pylist()}

@@ -137,7 +137,7 @@ def _length(row: Mapping[str, int], is_call: bool, headers: int) -> int:
 GUESTS = """
 study: stations
 testbeds: {guest: {driver: qemu, nic: virtio-net-pci}}
-workload: {kind: http, tool: ab, payload: 500B, duration: 2s, max_requests: 100}
+workload: {kind: http, tool: ab, payload: 500B, duration: 30s, max_requests: 50}
 instruments: [packets, stations]
 replicates: 1
 """

@@ -22,7 +22,8 @@ Values = dict[tuple[str, str], float | None]
 """(metric, host) -> value, of what has no direction."""
 
 
-def one_run(more: str, duration: str = "3s") -> Run:
+def one_run(more: str, duration: str = "6s") -> Run:
+    """So long that a busy machine, which halts a program for two seconds, leaves it most of what it would carry."""
     text = f"""
 study: busy
 testbeds: {{bed: {{driver: container}}}}
@@ -52,7 +53,7 @@ def test_traffic_on_the_workloads_own_link_takes_its_part(tmp_path: Path, leaves
 study: busy
 testbeds: {bed: {driver: container}}
 topology: {link: {rate: 40mbit}}
-workload: {kind: iperf3, duration: 3s}
+workload: {kind: iperf3, duration: 6s}
 background: {stress: {where: machine}, traffic: {on: pairs}}
 factors: {background.traffic.udp: [0, 20mbit]}
 instruments: [packets]
@@ -121,7 +122,7 @@ def test_bystanders_are_shaped_and_read_back_as_pairs_are(site: Callable[..., Si
 
 def test_all_kinds_at_once_run_beside_each_workload_without_a_clash(site: Callable[..., Site], leaves_nothing: None) -> None:
     """On the same hosts: the workload's iperf3 and the load's, the workload's nginx and the load's, and stress-ng."""
-    for workload in ("{kind: iperf3, duration: 1s}", "{kind: http, tool: wrk, duration: 1s}"):
+    for workload in ("{kind: iperf3, duration: 3s}", "{kind: http, tool: wrk, duration: 3s}"):
         text = f"""
 study: busy
 testbeds: {{bed: {{driver: container}}}}

@@ -245,7 +245,7 @@ def _lab(captures: bool, system_calls: bool) -> list[Check]:
 
 def _try(lab: Lab, what: str, argv: list[str], stdin: str, module: str) -> Check:
     try:
-        lab.machine.run(argv, stdin=stdin.encode(), limit_s=10)
+        lab.machine.run(argv, stdin=stdin.encode(), limit_s=_TRIAL_LIMIT_S)
     except HostError as error:
         return Check(what, False, str(error).replace("\n", " "), f"{_sudo()}modprobe -a {module}" if module else "")
     return Check(what, True, f"`{' '.join(argv)}` in a trial lab")
@@ -256,7 +256,7 @@ def _capture(lab: Lab, required: bool) -> Check:
     argv = ["tcpdump", "-i", "lo", "-Z", "root", "-w", f"{lab.machine.artifacts}/trial.pcap"]
     program = lab.machine.start(argv, env={"LD_PRELOAD": f"{lab.machine.bin}/{PRELOAD}"})
     try:
-        program.says(b"listening on", 5.0)
+        program.says(b"listening on", _TRIAL_LIMIT_S)
     except HostError as error:
         mend = "run as root" if os.geteuid() else packages.mend(packages.of_programs("tcpdump"))
         return Check("packet capture", False, str(error).replace("\n", " "), mend, required)
@@ -269,9 +269,9 @@ def _system_calls(lab: Lab, required: bool) -> Check:
     count = f"{lab.machine.artifacts}/trial.count"
     program = lab.machine.start(["twinbed-probe", "syscalls", "count", "--out", count])
     try:
-        program.says(b"ready", 5.0)
+        program.says(b"ready", _TRIAL_LIMIT_S)
         program.signal(2)
-        program.wait(5.0)
+        program.wait(_TRIAL_LIMIT_S)
         header = lab.machine.read(count).decode(errors="replace").splitlines()
     except HostError as error:
         mend = "a kernel of 5.8 or newer with BPF" if os.geteuid() == 0 else "run as root"
@@ -286,9 +286,9 @@ def _events(lab: Lab) -> Check:
     file = f"{lab.machine.artifacts}/trial.events"
     program = lab.machine.start(["twinbed-probe", "events", "--out", file, "--share", "1"])
     try:
-        program.says(b"ready", 5.0)
+        program.says(b"ready", _TRIAL_LIMIT_S)
         program.signal(15)
-        program.wait(5.0)
+        program.wait(_TRIAL_LIMIT_S)
         lines = lab.machine.read(file).decode(errors="replace").splitlines()
     except HostError as error:
         return Check("kernel events", False, str(error).replace("\n", " "), required=False)

@@ -27,8 +27,9 @@ _FROM_PORTS = range(20_000, 30_000)
 client's port is then taken for a minute, also for a check of the same hosts by another twinbed."""
 _WARM_UP_PORT, _WARM_UP_BYTES = 5298, 2**17
 _WARM_UP_LIMIT_S = 30.0
-_START_S = 0.5
-"""What a flow may take longer than the link needs for it, beyond what iperf3 took for the warm-up."""
+_START_S = 3.0
+"""What a flow may take longer than the link needs for it, beyond what iperf3 took for the warm-up: a busy machine may halt
+either end for a second or two."""
 _SAMPLE_S = 0.03
 _CONTROL_BYTES = 1500
 """What iperf3 sends to begin and to end."""

@@ -26,7 +26,7 @@ from twinbed.model.caution import Caution, Kind
 from twinbed.model.topology import Link, Topology
 
 FILE = "delay-line.jsonl"
-_READY_LIMIT_S = 10.0
+_READY_LIMIT_S = 30.0
 _NS = 1e9
 
 

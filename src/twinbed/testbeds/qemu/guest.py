@@ -23,7 +23,7 @@ from twinbed.testbeds.qemu.settings import QemuSettings
 
 ARTIFACTS = "/run/twinbed"
 CONSOLE = "console.txt"
-_END_LIMIT_S = 2.0
+_END_LIMIT_S = 5.0
 _LAST_WORDS = re.compile(r"Kernel panic|BUG:|Oops:|Out of memory:")
 _STAMP = re.compile(r"^\[\s*\d+\.\d+\]\s*")
 _LINES = 3
