@@ -15,11 +15,20 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from twinbed.analyses.compare import settling
 from twinbed.analyses.compare.cautions import Carried, Residue, carried, of_group, of_study, residue
 from twinbed.analyses.compare.decision import Case, Judgement, Nature, Rules, doubtful_shape
-from twinbed.analyses.compare.estimates import estimate, intervals_overlap, undecided, within_rule
+from twinbed.analyses.compare.estimates import estimate, undecided
 from twinbed.analyses.compare.judging import judged
 from twinbed.analyses.compare.ordering import order_cautions, orderings, session_cautions
 from twinbed.analyses.compare.pool import pooled
-from twinbed.analyses.compare.result import OTHER_SETTINGS, AllRuns, CellCautions, Comparison, Comparisons, Estimated, Pooled
+from twinbed.analyses.compare.result import (
+    OTHER_SETTINGS,
+    AllRuns,
+    CellCautions,
+    Comparison,
+    Comparisons,
+    Estimate,
+    Estimated,
+    Pooled,
+)
 from twinbed.analyses.compare.spreads import decided as decided_spreads
 from twinbed.analyses.compare.tallies import tallies
 from twinbed.contracts.analysis import Analysis, Row, Section
@@ -121,24 +130,25 @@ def _case(
     sides: _Sides,
     counts: tuple[Tally, Tally] | None,
     cautions: tuple[Caution, ...],
+    *,
+    headline: bool,
 ) -> tuple[Comparison, Case]:
     """One comparison before it is judged, and what is to be judged."""
     arranged = units.arrange(key, pair.groups)
     here, there = (sides.of(key, pair.name, name) for name in pair.names)
     one, two = here.estimated.estimate, there.estimated.estimate
-    bare = replace(
-        undecided(here.estimated, there.estimated, pair.names, pair.cell, rules.margin),
-        within_rule=within_rule(one, two, rules.margin) if about.scale == Scale.RATIO else None,
-        intervals_overlap=intervals_overlap(one, two),
-        paired=arranged.paired and about.scale in (Scale.RATIO, Scale.INTERVAL),
-        sessions=arranged.sessions,
-        by=by,
-    )
     shapes = here.shape, there.shape
     nature = Nature(about.margin, about.step, counts)
     values = Sample.of(one.values), Sample.of(two.values)
-    case = Case(about.scale, *values, arranged, nature, rules, skewed=any(shapes))
-    return replace(bare, cautions=(*cautions, *_own_cautions(bare, pair, shapes))), case
+    bare = undecided(
+        *(here.estimated, there.estimated, pair.names, pair.cell, rules.margin),
+        (*cautions, *_own_cautions((one, two), pair, shapes)),
+        headline=headline,
+        by=by,
+        paired=arranged.paired and about.scale in (Scale.RATIO, Scale.INTERVAL),
+        sessions=arranged.sessions,
+    )
+    return bare, Case(about.scale, *values, arranged, nature, rules, skewed=any(shapes))
 
 
 def _with(bare: Comparison, judgement: Judgement) -> Comparison:
@@ -149,8 +159,7 @@ def _with(bare: Comparison, judgement: Judgement) -> Comparison:
     return replace(decided, cautions=(*bare.cautions, Caution(Kind.FEW_COUNTS, judgement.few_counts, bare.metric)))
 
 
-def _own_cautions(bare: Comparison, pair: _Pair, shapes: Sequence[str]) -> Iterable[Caution]:
-    estimates = (bare.estimate, bare.reference_estimate)
+def _own_cautions(estimates: tuple[Estimate, Estimate], pair: _Pair, shapes: Sequence[str]) -> Iterable[Caution]:
     for name, sample, group, shape in zip(pair.names, estimates, pair.groups, shapes, strict=True):
         if sample.n < FEW:
             yield Caution(Kind.FEW_REPLICATES, f"{sample.n} values", name)
@@ -294,12 +303,13 @@ class Compare(Analysis[CompareParams, Comparisons]):
                 kept = [caution for name in pair.names for caution in cell_cautions.get((pair.name, name), ())]
                 for of_runs in (of_order, of_sessions):
                     kept += dict.fromkeys(caution for name in pair.names for caution in of_runs.get((key, name), ()))
+                measured_there = tables.outline.reference in samples.groups[pair.name]
                 one, case = _case(
                     *(key, about, pair, tables.outline.by, rules, arranged, sides),
                     *(tallies(samples, key, pair.groups), tuple(kept)),
+                    headline=measured_there and pair.names[0] in headlines,
                 )
-                measured_there = tables.outline.reference in samples.groups[pair.name]
-                bare.append(replace(one, headline=measured_there and pair.names[0] in headlines))
+                bare.append(one)
                 cases.append(case)
         comparisons = [_with(one, judgement) for one, judgement in zip(bare, judged(cases, executor), strict=True)]
         known = predictable(source)
@@ -378,7 +388,8 @@ def _estimates(samples: Samples, sides: _Sides) -> Iterable[Estimated]:
         for cell, groups in samples.groups.items():
             for testbed in samples.testbeds:
                 if testbed in groups and key in groups[testbed].values:
-                    yield replace(sides.of(key, cell, testbed).estimated, headline=headline)
+                    estimated = sides.of(key, cell, testbed).estimated
+                    yield estimated if estimated.headline == headline else replace(estimated, headline=headline)
 
 
 def _estimated(

@@ -60,7 +60,7 @@ def _contrast(
     skewed = (Caution(Kind.SKEWED, shape, of.testbed) for shape in shapes if shape)
     here, there = (named(factor, level_text(each.cell[factor])) for each in (of, base))
     rest = {name: level for name, level in of.cell.items() if name != factor}
-    bare = replace(undecided(of, base, (here, there), rest, rules.margin), cautions=(*cautions, *skewed))
+    bare = undecided(of, base, (here, there), rest, rules.margin, (*cautions, *skewed), headline=of.headline)
     one, two = (Sample.of(each.values) for each in samples)
     return bare, Case(of.scale, one, two, Arranged(one, two), Nature(step=of.step), rules, skewed=any(shapes))
 

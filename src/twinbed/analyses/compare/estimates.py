@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from twinbed.analyses.compare.result import Comparison, Estimate, Estimated, Quantile
 from twinbed.metrics.metric import Scale
+from twinbed.model.caution import Caution
 from twinbed.model.result import Interval, Verdict
 from twinbed.model.run import Level
+from twinbed.model.tables import TESTBED
 from twinbed.statistics.moments import mean_interval, variance
 from twinbed.statistics.quantile import fewest, quantile, quantile_interval
 from twinbed.statistics.sample import Sample
@@ -67,7 +69,19 @@ def intervals_overlap(testbed: Estimate, reference: Estimate) -> bool | None:
     return None if one is None or two is None else one.low <= two.high and two.low <= one.high
 
 
-def undecided(of: Estimated, base: Estimated, names: tuple[str, str], cell: Mapping[str, Level], margin: float) -> Comparison:
+def undecided(
+    of: Estimated,
+    base: Estimated,
+    names: tuple[str, str],
+    cell: Mapping[str, Level],
+    margin: float,
+    cautions: tuple[Caution, ...],
+    *,
+    headline: bool,
+    by: str = TESTBED,
+    paired: bool = False,
+    sessions: tuple[int, int] | None = None,
+) -> Comparison:
     """One against the other before any test; ``names`` are what the two are called, ``cell`` where both are."""
     return Comparison(
         metric=of.metric,
@@ -76,7 +90,7 @@ def undecided(of: Estimated, base: Estimated, names: tuple[str, str], cell: Mapp
         scale=of.scale,
         host=of.host,
         direction=of.direction,
-        headline=of.headline,
+        headline=headline,
         cell=cell,
         testbed=names[0],
         reference=names[1],
@@ -88,6 +102,10 @@ def undecided(of: Estimated, base: Estimated, names: tuple[str, str], cell: Mapp
         ratio_interval=None,
         margin=margin,
         verdict=Verdict.INCONCLUSIVE,
-        within_rule=None,
-        intervals_overlap=None,
+        within_rule=within_rule(of.estimate, base.estimate, margin) if of.scale == Scale.RATIO else None,
+        intervals_overlap=intervals_overlap(of.estimate, base.estimate),
+        cautions=cautions,
+        by=by,
+        paired=paired,
+        sessions=sessions,
     )
