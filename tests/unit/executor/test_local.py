@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from deaths import die_once
 from twinbed.executor import Here, NoExecutor, WorkerLost, opened
 from twinbed.executor.local import Processes
 
@@ -20,13 +21,9 @@ def square(number: int) -> int:
 
 
 def dies_once(mark: Path) -> str:
-    """Ends its process unless that was done already."""
-    try:
-        mark.touch(exist_ok=False)
-    except FileExistsError:
-        return mark.name
+    """Ends its process for a mark that is called so, unless that was done already."""
     if mark.suffix == ".deadly":
-        os.kill(os.getpid(), signal.SIGKILL)
+        die_once(mark)
     return mark.name
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from deaths import kill_a_child
+from deaths import die_once
 from synthetic_results import planted_response, write_run, write_study
 from twinbed.cli.main import run as main
 from twinbed.contracts.extracted import Extracted
@@ -423,21 +423,35 @@ def test_the_record_of_a_run_is_a_plain_file(kind: str, tmp_path: Path) -> None:
     assert record.parent.name not in {each.id for each in store.records}
 
 
+@dataclass
+class Deadly(type(planted)):  # type: ignore[misc]
+    """Planted, but whoever reads one of the runs for the first time dies of it."""
+
+    marks: Path = Path()
+    runs: frozenset[str] = frozenset()
+    name: str = "planted"
+    params: type = planted.params
+    metrics: Any = planted.metrics
+    work: str = "requests"
+    rate: str = "requests_per_second"
+
+    def parse(self, params: Any, artifacts: Path) -> Extracted:
+        mark = self.marks / artifacts.parent.name
+        if mark.name in self.runs:
+            die_once(mark)
+        return planted.parse(params, artifacts)
+
+
 def test_tables_are_the_same_bytes_whatever_reads_them_and_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("twinbed.results.extract.BATCH_RUNS", range(10, 11))
     one, many = (study(tmp_path / name, 80) for name in ("one", "many"))
-    extract(one, {"planted": planted}, {})
-    left = [10, 40]
-
-    def kill(done: int, total: int) -> None:
-        """One worker, twice."""
-        if left and done >= left[0] and kill_a_child():
-            del left[0]
-
-    extract(many, {"planted": planted}, {}, kill, executor=Processes(2))
-    assert not left
+    extract(one, {"planted": Deadly()}, {})
+    (marks := tmp_path / "marks").mkdir()
+    first, *_, last = sorted(path.name for path in (many / "runs").iterdir())
+    extract(many, {"planted": Deadly(marks, frozenset({first, last}))}, {}, executor=Processes(2))
+    assert len(list(marks.iterdir())) == 2
     assert files_below(one / "tables") == files_below(many / "tables")
-    assert len(extract(many, {"planted": planted}, {}).source.parts("runs")) == 8
+    assert len(extract(many, {"planted": Deadly()}, {}).source.parts("runs")) == 8
 
 
 def files_below(folder: Path) -> dict[str, bytes]:

@@ -8,13 +8,14 @@ import pickle
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
 from command import twinbed
-from deaths import kill_a_child
+from deaths import die_once
 from synthetic_results import write_study
 from twinbed.analyses.compare import judging
 from twinbed.analyses.compare.analysis import analysis as compare
@@ -42,20 +43,26 @@ RULES = Rules(0.1, 0.05, 0.95)
 
 @dataclass
 class Watched:
-    """An executor that notes the sizes of its tasks. ``kill``: results from which on a process is killed, once each."""
+    """An executor that notes the sizes of its tasks. Whoever is first given a task of the numbers in ``deadly`` dies of it, and
+    leaves a file below ``marks``."""
 
     executor: Executor
-    kill: list[int] = field(default_factory=list)
+    marks: Path = Path()
+    deadly: frozenset[int] = frozenset()
     sizes: list[int] = field(default_factory=list)
     workers: int = 0
 
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Iterator[R]:
         tasks = list(arguments)
         self.sizes += [len(task) for task in tasks]  # type: ignore[arg-type]
-        for number, result in enumerate(self.executor.map(function, tasks)):
-            if self.kill and number >= self.kill[0] and kill_a_child():
-                del self.kill[0]
-            yield result
+        return self.executor.map(partial(_carried_out, function, self.marks, self.deadly), enumerate(tasks))
+
+
+def _carried_out(function: Callable[[T], R], marks: Path, deadly: frozenset[int], task: tuple[int, T]) -> R:
+    number, argument = task
+    if number in deadly:
+        die_once(marks / str(number))
+    return function(argument)
 
 
 @pytest.fixture(scope="module")
@@ -91,20 +98,25 @@ def text(result: Comparisons) -> str:
 
 
 @pytest.mark.parametrize(
-    ("executor", "kill"),
-    [(Here(), []), (Processes(1), []), (Processes(3), []), (Processes(2), [1, 4])],
+    ("executor", "deadly"),
+    [(Here(), ()), (Processes(1), ()), (Processes(3), ()), (Processes(2), (1, 4))],
     ids=["here", "one", "three", "killed"],
 )
 def test_comparisons_are_the_same_bytes_whoever_judges_and_dies(
-    tables: Store, alone: Comparisons, monkeypatch: pytest.MonkeyPatch, executor: Executor, kill: list[int]
+    tables: Store,
+    alone: Comparisons,
+    monkeypatch: pytest.MonkeyPatch,
+    executor: Executor,
+    deadly: tuple[int, ...],
+    tmp_path: Path,
 ) -> None:
     assert sum(each.bootstrap_interval is not None for each in alone.comparisons) >= 16
     monkeypatch.setattr(judging, "BATCH", 10_000)
-    watched = Watched(executor, [*kill])
+    watched = Watched(executor, tmp_path, frozenset(deadly))
     by_many = compare.run_on(watched, tables)
     assert len(watched.sizes) > 8
     assert sum(watched.sizes) == len(alone.comparisons) == 48
-    assert not watched.kill
+    assert {path.name for path in tmp_path.iterdir()} == set(map(str, deadly))
     assert by_many == alone
     assert text(by_many) == text(alone)
 
