@@ -13,6 +13,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,13 @@ class Page:
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
+
+    def until(self, expression: str) -> None:
+        """Some of what a click begins comes after it has returned: events of elements, steps within the page."""
+        end = time.monotonic() + 60
+        while not self.ask(expression):
+            assert time.monotonic() < end, f"{expression} is not so after 60 s"
+            time.sleep(0.02)
 
     def click(self, selector: str) -> None:
         """A real click: scrolled into view, pressed and released in the middle of the element."""

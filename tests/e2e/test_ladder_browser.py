@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,14 +28,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         yield tab
 
 
-def until(page: Page, expression: str) -> None:
-    """Events of elements come after the click has returned."""
-    end = time.monotonic() + 60
-    while not page.ask(expression):
-        assert time.monotonic() < end, f"{expression} is not so after 60 s"
-        time.sleep(0.02)
-
-
 PICTURES = "Array.from(document.querySelectorAll('.plots.ladder figure svg')).map(each => each.getBoundingClientRect())"
 
 
@@ -47,7 +38,7 @@ def test_a_click_on_a_step_shows_its_packets_and_its_distribution(page: Page, fi
     step = "document.getElementById('anatomy-1-server')"
     assert page.ask(f"{step}.open") is False
     page.click('a[href="#anatomy-1-server"]')
-    until(page, f"{step}.open && document.querySelector('.picked') !== null")
+    page.until(f"{step}.open && document.querySelector('.picked') !== null")
     assert page.ask(f"{step}.querySelectorAll('table').length") == 3
     assert page.ask(f"{step}.querySelectorAll('svg.strip').length") == 1
     marked = "Array.from(document.querySelectorAll('.picked')).map(each => each.dataset.steps)"
@@ -55,7 +46,7 @@ def test_a_click_on_a_step_shows_its_packets_and_its_distribution(page: Page, fi
     assert page.ask(f"{marked}.every(steps => steps.split(' ').includes('server'))")
     assert page.ask("document.querySelectorAll('.step.picked').length") == 3, "on every testbed"
     page.click("#anatomy-1-server summary")
-    until(page, "!document.querySelector('.picked')")
+    page.until("!document.querySelector('.picked')")
     assert not page.errors
     assert [each for each in page.requests if not each.startswith("file:")] == []
 

@@ -120,13 +120,13 @@ def test_a_mark_says_its_numbers(opened: Page) -> None:
     opened.ask(f"{mark}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
     x, y = opened.ask(f"(() => {{const r = {mark}.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]}})()")
     opened.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
-    assert opened.ask("document.getElementById('tip').hidden") is False
+    opened.until("!document.getElementById('tip').hidden")
     assert "container" in opened.ask("document.getElementById('tip').textContent")
 
 
 def test_links_lead_somewhere(opened: Page) -> None:
     opened.click("nav a[href='#testbeds']")
-    assert opened.ask("location.hash") == "#testbeds"
+    opened.until("location.hash === '#testbeds'")
     assert opened.ask("[...document.querySelectorAll('a')].every(a => document.querySelector(a.getAttribute('href')))")
 
 
