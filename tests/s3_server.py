@@ -8,6 +8,7 @@ import contextlib
 import http.client
 import json
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -20,9 +21,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 KEY, SECRET = "twinbed", "twinbed-secret"
-STARTS_WITHIN_S = 60
+STARTS_WITHIN_S = 180
 _GRPC = 10_000
 """A server's port for gRPC is so much above its own."""
+_PORTS = range(12_000, 22_000)
+"""Both are below those that the kernel gives whoever asks for any: nobody else gets one before the server has it."""
 
 
 def environment(port: int) -> dict[str, str]:
@@ -45,14 +48,14 @@ def _program() -> Path:
 def _ports(number: int) -> list[int]:
     with contextlib.ExitStack() as stack:
         found: list[int] = []
-        while len(found) < number:
-            sockets = [stack.enter_context(socket.socket()) for _ in range(2)]
-            sockets[0].bind(("127.0.0.1", 0))
-            port = sockets[0].getsockname()[1]
-            with contextlib.suppress(OSError, OverflowError):
-                sockets[1].bind(("127.0.0.1", port + _GRPC))
+        for port in random.sample(_PORTS, len(_PORTS)):
+            with contextlib.suppress(OSError):
+                for each in (port, port + _GRPC):
+                    stack.enter_context(socket.socket()).bind(("127.0.0.1", each))
                 found.append(port)
-        return found
+            if len(found) == number:
+                return found
+    raise AssertionError("no ports are free")
 
 
 @contextlib.contextmanager

@@ -198,7 +198,11 @@ def forgotten() -> list[Path]:
 
 
 def _touched_s(spool: Path) -> float:
-    return max(path.stat().st_mtime for path in (spool, *spool.glob("runs"), *spool.glob("runs/*")))
+    """Now, where it is being taken away: its study has just ended."""
+    try:
+        return max(path.stat().st_mtime for path in (spool, *spool.glob("runs"), *spool.glob("runs/*")))
+    except FileNotFoundError:
+        return time.time()
 
 
 def _spool(results: str) -> Folder:

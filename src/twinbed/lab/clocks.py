@@ -33,7 +33,7 @@ class Reading:
         return self.realtime_s - self.monotonic_s
 
 
-def read(host: Host, limit_s: float = 5.0) -> Reading:
+def read(host: Host, limit_s: float = 20.0) -> Reading:
     before_s = time.monotonic()
     clocks = host.ping(limit_s)
     return Reading(float(clocks["monotonic_s"]), float(clocks["realtime_s"]), before_s, time.monotonic())

@@ -23,7 +23,7 @@ from twinbed.model.topology import Link
 
 H = TypeVar("H")
 T = TypeVar("T")
-CARRIER_LIMIT_S = 10.0
+CARRIER_LIMIT_S = 30.0
 ANSWER_LIMIT_S = 30.0
 _SIDE_BY_SIDE = 16
 """How many hosts are brought up at a time. With more, each takes longer, and none is ready sooner."""

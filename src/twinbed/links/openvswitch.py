@@ -31,7 +31,7 @@ Cells: TypeAlias = Mapping[str, Json]
 """A row of a table, by column."""
 PROGRAMS = ("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-appctl")
 SEND_BUFFER = "/proc/sys/net/core/wmem_default"
-_LIMIT_S = 10.0
+_LIMIT_S = 30.0
 _REASON = re.compile(r"\|(?:WARN|ERR|INFO(?=.*does not exist))\|(.*)")
 """Reasons in the log of ovs-vswitchd. It logs the lack of the kernel's datapath as information."""
 

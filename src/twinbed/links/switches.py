@@ -19,7 +19,7 @@ from twinbed.links.ports import Port
 from twinbed.links.trunk import Tunnel
 from twinbed.model.topology import Topology
 
-_ROUTE_LIMIT_S = 5.0
+_ROUTE_LIMIT_S = 30.0
 
 
 class Switches(Protocol):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -147,3 +149,20 @@ def test_runs_that_nobody_comes_for_are_swept_after_a_week(
     assert f"would remove {old.parents[1]}: runs made for a fleet" in capsys.readouterr().out and old.is_dir()
     assert main(["sweep"]) == 0
     assert not old.parents[1].exists() and young.is_dir()
+
+
+def test_runs_that_are_taken_away_meanwhile_are_no_longer_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A study of this machine ends while another command looks for forgotten ones."""
+    monkeypatch.setenv("TWINBED_CACHE", str(tmp_path))
+    (tmp_path / "fleet/ends/runs/0123").mkdir(parents=True)
+    original = Path.glob
+
+    def glob(self: Path, pattern: str) -> Iterator[Path]:
+        found = list(original(self, pattern))
+        if pattern == "runs/*":
+            shutil.rmtree(self)
+        return iter(found)
+
+    monkeypatch.setattr(Path, "glob", glob)
+    assert member.forgotten() == []
+    assert not (tmp_path / "fleet/ends").exists()

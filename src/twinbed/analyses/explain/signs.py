@@ -150,7 +150,10 @@ def _waits(table: pa.Table, roles: Mapping[str, object]) -> dict[tuple[str, str]
     for role, way in (("client", "originator"), ("server", "responder")):
         sent = pc.and_(pc.starts_with(table["link"], "client"), pc.equal(table["direction"], way))
         timed = table.filter(pc.and_(sent, pc.is_valid(table["nagle_wait_s"]))).select(["run", "nagle_wait_s", "duration_s"])
-        for row in timed.group_by("run").aggregate([("nagle_wait_s", "sum"), ("duration_s", "sum")]).to_pylist():
+        # In one thread, so that sums are the same to the last digit.
+        for row in (
+            timed.group_by("run", use_threads=False).aggregate([("nagle_wait_s", "sum"), ("duration_s", "sum")]).to_pylist()
+        ):
             if row["run"] in roles and row["duration_s_sum"]:
                 found[row["run"], role] = row["nagle_wait_s_sum"] / row["duration_s_sum"]
     return found

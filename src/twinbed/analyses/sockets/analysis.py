@@ -183,7 +183,8 @@ def _series(table: pa.Table, ends: Sequence[End]) -> dict[End, tuple[list[float]
     columns = zip(*ends, strict=True)
     types = [table.schema.field(key).type for key in keys]
     chosen = pa.table({key: pa.array(column, kind) for key, column, kind in zip(keys, columns, types, strict=True)})
-    joined = table.select([*keys, "time_s", "cwnd"]).join(chosen, keys=keys, join_type="inner").sort_by("time_s")
+    joined = table.select([*keys, "time_s", "cwnd"]).join(chosen, keys=keys, join_type="inner")
+    joined = joined.sort_by([(key, "ascending") for key in ("time_s", *keys)])  # threads join in any order
     series: dict[End, tuple[list[float], list[float]]] = {}
     for row in joined.to_pylist():
         times, windows = series.setdefault((row["run"], row["host"], row["socket"]), ([], []))

@@ -18,7 +18,7 @@ from twinbed.links.bridge import QUIET
 from twinbed.links.network import READ_BACK, set_sysctls
 
 _SYSCTLS = "/proc/sys/"
-_CARRIER_LIMIT_S = 10.0
+_CARRIER_LIMIT_S = 30.0
 _STEP_S = 0.02
 _NICS = "/sys/class/net"
 

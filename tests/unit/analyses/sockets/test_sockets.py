@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from benchmarks.simulated.little import InMemory, record
 
@@ -92,6 +93,18 @@ def test_a_window_is_that_of_the_connection_with_the_most_bytes_and_one_run_is_i
     ]
     assert [each.seconds for each in windows] == [(0.0, 1.0, 2.0)] * 3
     assert [each.run for each in windows if each.median] == ["real1"]
+
+
+def test_windows_of_the_same_instant_are_in_one_order_whichever_thread_finds_them_first() -> None:
+    """Every run has a part of the table, as runs that were read one by one have."""
+    tables = study({"real": REAL}, runs=40)
+    whole = tables.table("sockets")
+    parts = pa.concat_tables([whole.filter(pc.equal(whole["run"], each.id)) for each in tables.records])
+    orders = [
+        [each.run for each in sockets.run(replace(tables, tables={**tables.tables, "sockets": parts})).windows]
+        for _ in range(5)
+    ]
+    assert len(orders[0]) == 40 and orders == [orders[0]] * 5
 
 
 def test_long_series_are_thinned_to_windows_that_there_were() -> None:
