@@ -19,11 +19,9 @@ reference: one
 workload: {kind: http, duration: 1s, max_requests: 1000, payload: 500B, keep_alive: on, nagle: on}
 instruments: [packets, counters]
 replicates: 5
-confidence: 0.999
 """
 """nginx writes header and body apart: Nagle's algorithm holds the body back until the header is acknowledged, which waits for
-its timer, 40 ms, unless the client's route says otherwise. What is planted is far beyond any doubt; of testbeds that are alike
-one study of twenty may name a cause at 95 %."""
+its timer, 40 ms, unless the client's route says otherwise."""
 
 
 def said(*arguments: object) -> str:
