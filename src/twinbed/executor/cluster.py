@@ -110,15 +110,12 @@ class Cluster:
         try:
             threads: Mapping[str, int] = self.client.nthreads()
         except OSError:
-            raise self._lost() from None
+            raise self.lost() from None
         return max(1, sum(threads.values()))
 
-    def _lost(self) -> NoExecutor:
-        return NoExecutor(
-            f"the scheduler {self.name} was lost",
-            exit_code=1,
-            advice="run the same command again: what is done is not done again",
-        )
+    def lost(self, kept: str = "what is done is not done again") -> NoExecutor:
+        """That the scheduler is; ``kept``: what the same command need not do again."""
+        return NoExecutor(f"the scheduler {self.name} was lost", exit_code=1, advice=f"run the same command again: {kept}")
 
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Iterator[R]:
         import distributed
@@ -164,11 +161,11 @@ class Cluster:
                 advice="memory may have run out: look at the workers' logs",
             ) from None
         except (CancelledError, CommClosedError):  # which the client's status may tell a moment later only
-            raise self._lost() from None
+            raise self.lost() from None
         except OSError:
             if self.client.status == "running":
                 raise  # the task's own
-            raise self._lost() from None
+            raise self.lost() from None
 
 
 def _carried_out(own: Program, function: Callable[[T], R], argument: T) -> R:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Never, TypeVar
 from twinbed import registry
 from twinbed.contracts import exit_codes as codes
 from twinbed.executor.cluster import ANSWER_S, Cluster
-from twinbed.executor.protocol import NoExecutor
 from twinbed.fleet import member
 from twinbed.fleet.arrival import batches, hold_to, write
 from twinbed.fleet.blocks import Block, Blocks
@@ -214,11 +213,7 @@ class _Loop:
                 there = client.nthreads()
                 about = client.scheduler_info(n_workers=-1)["workers"] if there.keys() - self.members.keys() else {}
                 return {address: about.get(address, {}).get("resources", {}) for address in there}
-        raise NoExecutor(
-            f"the scheduler {self.cluster.name} was lost",
-            exit_code=codes.SOME_FAILED,
-            advice="run the same command again: complete runs are kept, and machines keep what they made meanwhile",
-        )
+        raise self.cluster.lost("complete runs are kept, and machines keep what they made meanwhile")
 
     def _away(self, one: _Member, reason: str) -> None:
         if one.future is not None:

@@ -203,7 +203,8 @@ def _take_kernel(spec: Specification, folder: Path) -> tuple[str, str]:
     try:
         built_in = (tree / "modules.builtin").read_text().split()
         boot = modules.named(there, spec.boot_modules, built_in)
-        nics = [name for name in spec.nic_modules if spec.kernel == TWINBED.kernel or modules.drives(tree, name)]
+        drivers = modules.names(tree)
+        nics = [name for name in spec.nic_modules if spec.kernel == TWINBED.kernel or modules.module_name(name) in drivers]
         nics = modules.named(there, nics, built_in)
         needs = modules.needs(tree, [*modules.matching(there, spec.guest_modules), *boot, *nics])
     except LookupError as error:

@@ -30,10 +30,10 @@ def needs(tree: Path, wanted: Iterable[str]) -> dict[str, tuple[str, ...]]:
         if packed.exists():
             (tree / path).write_bytes(lzma.decompress(packed.read_bytes()))
             packed.unlink()
-        names = _asks_for((tree / path).read_bytes())
-        if lost := sorted(names - by_name.keys()):
+        asks_for = _asks_for((tree / path).read_bytes())
+        if lost := sorted(asks_for - by_name.keys()):
             raise LookupError(f"the kernel has no module {', '.join(lost)}, which {module_name(path)} needs")
-        found[path] = tuple(by_name[name] for name in sorted(names))
+        found[path] = tuple(by_name[name] for name in sorted(asks_for))
         todo += found[path]
     return found
 
@@ -49,10 +49,10 @@ def named(paths: Iterable[str], names: Iterable[str], built_in: Iterable[str] = 
     return [by_name[name] for name in wanted if name in by_name]
 
 
-def drives(tree: Path, name: str) -> bool:
-    """Whether the kernel of this folder of modules has the driver ``name``, as a module or built in."""
+def names(tree: Path) -> set[str]:
+    """Of all that the kernel of this folder has as modules or built in."""
     built_in = (tree / "modules.builtin").read_text().split()
-    return module_name(name) in {module_name(path) for path in (*listed(tree), *built_in)}
+    return {module_name(path) for path in (*listed(tree), *built_in)}
 
 
 def needed_by(contents: Mapping[str, bytes]) -> dict[str, list[str]]:

@@ -15,10 +15,9 @@ from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.passport import content, offloads, output_of
 from twinbed.links.bridge import QUIET
-from twinbed.links.network import READ_BACK, set_sysctls
+from twinbed.links.network import CARRIER_LIMIT_S, READ_BACK, set_sysctls
 
 _SYSCTLS = "/proc/sys/"
-_CARRIER_LIMIT_S = 30.0
 _STEP_S = 0.02
 _NICS = "/sys/class/net"
 
@@ -48,7 +47,7 @@ def configure(host: AgentHost, device: str, address: str, mtu: int, settings: Ho
     set_sysctls(host, settings)
     if asked := settings.offloads():
         host.run(["ethtool", "-K", device, *(word for pair in asked.items() for word in pair)])
-    deadline = time.monotonic() + _CARRIER_LIMIT_S
+    deadline = time.monotonic() + CARRIER_LIMIT_S
     while content(host, f"{_NICS}/{device}/carrier") != "1" and time.monotonic() < deadline:
         time.sleep(_STEP_S)
 

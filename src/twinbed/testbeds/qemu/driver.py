@@ -13,7 +13,7 @@ from twinbed.contracts.site import Installed, Site
 from twinbed.hosts import packages
 from twinbed.hosts.error import HostError
 from twinbed.image import Image, find, probe_path, with_kernel
-from twinbed.image.modules import drives
+from twinbed.image.modules import module_name, names
 from twinbed.links.lab_bed import Ground, LabDriver, Made
 from twinbed.links.layout import Nic
 from twinbed.model.caution import Caution, Kind
@@ -161,7 +161,7 @@ def _kernel(params: QemuSettings, sudo: str) -> Check:
     if image is None:
         return Check(what, False, "no image with it", f"{sudo}twinbed image build --kernel {params.kernel}")
     driver = NIC_MODELS[params.nic].driver
-    if not drives(image.rootfs / "usr/lib/modules" / image.kernel_version, driver):
+    if module_name(driver) not in names(image.rootfs / "usr/lib/modules" / image.kernel_version):
         return Check(
             what, False, f"it has no driver {driver} for {params.nic}", "another nic, or a kernel that is no cloud kernel"
         )
