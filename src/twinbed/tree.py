@@ -1,0 +1,331 @@
+"""The one way to open, list, create, rename and remove below a folder into which others may have written.
+
+A folder of results may be a stranger's, and any name in it a link to a file of this machine, a named pipe without an end or a
+device. A ``Tree`` reaches every name by descriptor from the root on and follows no link: what is not the plain file or folder
+that the caller asks for raises ``NotPlain``. The root itself may be reached by links: the user has named it.
+
+Names are relative to the root and separated by ``/``, without empty parts, ``.`` and ``..``; ``""`` is the root itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal, get_args
+
+from twinbed.model.error import TwinbedError
+
+Kind = Literal["file", "folder", "symbolic link", "named pipe", "socket", "device"]
+MOST_BYTES = 2**30
+"""Of a file that is read at once, where the caller names no other limit."""
+MOST_DEPTH = 64
+"""Folders within each other that are walked."""
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_KINDS: dict[int, Kind] = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "folder",
+    stat.S_IFLNK: "symbolic link",
+    stat.S_IFIFO: "named pipe",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFCHR: "device",
+    stat.S_IFBLK: "device",
+}
+assert set(get_args(Kind)) == set(_KINDS.values())
+
+
+class NotPlain(TwinbedError, OSError):
+    """A name below a folder is not the plain file or folder that it should be. Nothing was read or changed.
+
+    It is an OSError with ``filename``, and a TwinbedError too, so that commands which do not expect it print it.
+    """
+
+    def __init__(self, path: Path, fault: str, advice: str = "move it away, and ask where this folder comes from") -> None:
+        super().__init__(f"{path} {fault}", advice=advice)
+        self.errno, self.strerror, self.filename = errno.ELOOP, fault, str(path)
+
+    def __str__(self) -> str:
+        return self.message
+
+    def __reduce__(self) -> tuple[type[NotPlain], tuple[Path, str, str]]:
+        return NotPlain, (Path(self.filename), self.strerror or "", self.advice)
+
+
+def kind_of(mode: int) -> Kind:
+    """Return what a file is, by ``st_mode``."""
+    return _KINDS[stat.S_IFMT(mode)]
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A folder into which others may have written."""
+
+    path: Path
+    held: int | None = None
+    """A descriptor of the folder, which ``inside`` holds open."""
+
+    def open(self, name: str) -> BinaryIO:
+        """Open a plain file for reading. Raises NotPlain, FileNotFoundError and other OSErrors."""
+        return os.fdopen(self._opened(name, os.O_RDONLY), "rb")
+
+    def read(self, name: str, most: int = MOST_BYTES) -> bytes:
+        """Return the bytes of a plain file. Raises as ``open``, and NotPlain where there are more than ``most``."""
+        with self.open(name) as file:
+            content = file.read(most + 1) if os.fstat(file.fileno()).st_size <= most else None
+        if content is None or len(content) > most:
+            raise NotPlain(self.path / name, f"has more than {most:,} bytes", "look at what it is before you use it")
+        return content
+
+    def create(self, name: str, mode: int = 0o666) -> BinaryIO:
+        """Open a new file for writing, in place of a file or link of that name. Raises NotPlain where a folder has the name."""
+        with self._at(name) as (folder, leaf):
+            self._unlink(folder, leaf, name)
+            with _named(self.path / name):
+                return os.fdopen(os.open(leaf, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN, mode, dir_fd=folder), "wb")
+
+    def write(self, name: str, content: bytes | str, *, mode: int = 0o666, sync: bool = False) -> None:
+        """Write a file at once or not at all, in place of a file or link of that name.
+
+        Raises NotPlain where a folder has the name, and FileExistsError where another process writes the file meanwhile."""
+        above, _, leaf = name.rpartition("/")
+        partial = f"{above}/.{leaf}.partial" if above else f".{leaf}.partial"
+        if self.kind(name) == "folder":
+            raise self._not(name, "folder", "file")
+        with self.create(partial, mode) as file:
+            try:
+                file.write(content.encode() if isinstance(content, str) else content)
+                file.flush()
+                if sync:
+                    os.fsync(file.fileno())
+                there = self.about(partial)
+                if there is None or not os.path.samestat(there, os.fstat(file.fileno())):
+                    raise FileExistsError(errno.EEXIST, "another process writes it", str(self.path / name))
+                self.rename(partial, name)
+            except FileExistsError:
+                raise
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    self.remove(partial)
+                raise
+
+    def append(self, name: str) -> BinaryIO:
+        """Open a plain file for appending; make it where it is not there.
+
+        Raises NotPlain also for a file with several names (hard links), and for one that neither the folder's owner nor this
+        process' user owns."""
+        return os.fdopen(self._own(name, os.O_WRONLY | os.O_APPEND), "ab")
+
+    def lock(self, name: str) -> int:
+        """Open a plain file for locking, and return the descriptor; make it where it is not there. Raises as ``append``."""
+        return self._own(name, os.O_RDWR)
+
+    def about(self, name: str) -> os.stat_result | None:
+        """Return what there is of a name, no link followed; None where there is nothing."""
+        if not name:
+            with self._folder("") as folder:
+                return os.fstat(folder)
+        try:
+            with self._at(name) as (folder, leaf), _named(self.path / name):
+                return os.stat(leaf, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def kind(self, name: str) -> Kind | None:
+        """Return what a name is; None where there is nothing. Raises NotPlain where a folder above it is none."""
+        found = self.about(name)
+        return None if found is None else kind_of(found.st_mode)
+
+    def entries(self, name: str = "") -> dict[str, Kind]:
+        """Return name -> kind of all that is in a folder, sorted; nothing where there is no such folder."""
+        try:
+            with self._folder(name) as folder, os.scandir(folder) as found:
+                return {entry.name: _kind_of_entry(entry) for entry in sorted(found, key=lambda entry: entry.name)}
+        except FileNotFoundError:
+            return {}
+
+    def files(self, name: str = "") -> Iterator[tuple[str, os.stat_result]]:
+        """Yield all plain files below a folder, in order: each one's path from that folder on, and its ``stat``.
+
+        Raises NotPlain for what is neither file nor folder, and FileNotFoundError where there is no such folder."""
+        for path, about in self.all_below(name):
+            if not stat.S_ISREG(about.st_mode):
+                raise self._not(f"{name}/{path}" if name else path, kind_of(about.st_mode), "file or folder")
+            yield path, about
+
+    def all_below(self, name: str = "") -> Iterator[tuple[str, os.stat_result]]:
+        """Yield all but folders below a folder, in order, no link followed: each one's path from there on, and its ``stat``."""
+        with self._folder(name) as folder:
+            yield from self._below(folder, self.path / name, "", MOST_DEPTH)
+
+    def make(self, name: str, mode: int = 0o777) -> None:
+        """Make a folder and those above it, below the root; one that is there stays as it is."""
+        made = ""
+        for part in _parts(self.path, name):
+            made = f"{made}/{part}" if made else part
+            with self._at(made) as (folder, leaf), _named(self.path / made), contextlib.suppress(FileExistsError):
+                os.mkdir(leaf, mode, dir_fd=folder)
+        with self._folder(name):
+            pass
+
+    def rename(self, name: str, new: str) -> None:
+        """Give a file or folder another name, in place of a file or link that has it."""
+        with self._at(name) as (folder, leaf), self._at(new) as (to, new_leaf), _named(self.path / new):
+            os.rename(leaf, new_leaf, src_dir_fd=folder, dst_dir_fd=to)
+
+    def link(self, name: str, to: Tree, new: str) -> None:
+        """Give a plain file one more name, in ``to``. Raises NotPlain where it is none, and FileExistsError."""
+        with self._at(name) as (folder, leaf), to._at(new) as (other, new_leaf):
+            self._must_be_plain(folder, leaf, name)
+            with _named(to.path / new):
+                os.link(leaf, new_leaf, src_dir_fd=folder, dst_dir_fd=other, follow_symlinks=False)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, a link itself, or a folder with all that is in it; nothing where there is none."""
+        with contextlib.suppress(FileNotFoundError), self._at(name) as (folder, leaf), _named(self.path / name):
+            if stat.S_ISDIR(os.stat(leaf, dir_fd=folder, follow_symlinks=False).st_mode):
+                shutil.rmtree(leaf, dir_fd=folder)
+            else:
+                os.unlink(leaf, dir_fd=folder)
+
+    def sync(self, name: str = "") -> None:
+        """Bring a folder's own entries to the disk."""
+        with self._folder(name) as folder, _named(self.path / name):
+            os.fsync(folder)
+
+    @contextlib.contextmanager
+    def inside(self, name: str) -> Iterator[Tree]:
+        """Hold a folder below this one open, as a tree of its own: for many names in it, and so that it stays the same one."""
+        with self._folder(name) as folder:
+            yield Tree(self.path / name, folder)
+
+    @contextlib.contextmanager
+    def _folder(self, name: str) -> Iterator[int]:
+        """The descriptor of a folder, opened part by part."""
+        at, path = self.path, self.path
+        with _named(self.path):
+            folder = os.open(self.path, _FOLDER) if self.held is None else os.dup(self.held)
+        try:
+            for part in _parts(self.path, name):
+                path = at / part
+                at, above = path, folder
+                try:
+                    with _named(path):
+                        folder = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
+                except OSError as error:
+                    found = _kind_there(above, part)
+                    if error.errno in (errno.ELOOP, errno.ENOTDIR) and found not in (None, "folder"):
+                        raise NotPlain(path, f"is a {found}, where a folder belongs") from None
+                    raise
+                os.close(above)
+            yield folder
+        finally:
+            os.close(folder)
+
+    @contextlib.contextmanager
+    def _at(self, name: str) -> Iterator[tuple[int, str]]:
+        """The descriptor of the folder that a name is in, and the last part of the name."""
+        *above, leaf = _parts(self.path, name) or [""]
+        if not leaf:
+            raise NotPlain(self.path, "is the whole folder, where a name in it belongs")
+        with self._folder("/".join(above)) as folder:
+            yield folder, leaf
+
+    def _opened(self, name: str, flags: int) -> int:
+        with self._at(name) as (folder, leaf):
+            self._must_be_plain(folder, leaf, name)
+            with _named(self.path / name):
+                file = os.open(leaf, flags | _PLAIN, dir_fd=folder)
+        if not stat.S_ISREG(mode := os.fstat(file).st_mode):  # put there in between
+            os.close(file)
+            raise self._not(name, kind_of(mode), "file")
+        return file
+
+    def _own(self, name: str, flags: int) -> int:
+        with self._at(name) as (folder, leaf):
+            with _named(self.path / name), contextlib.suppress(FileExistsError):
+                return os.open(leaf, flags | os.O_CREAT | os.O_EXCL | _PLAIN, 0o666, dir_fd=folder)
+            owner = os.fstat(folder).st_uid
+        file = self._opened(name, flags)
+        about = os.fstat(file)
+        fault = ""
+        if about.st_nlink > 1:
+            fault = "has other names elsewhere (hard links), which would change too"
+        elif about.st_uid not in (os.geteuid(), owner):
+            fault = f"belongs to user {about.st_uid}, who owns neither this folder nor this process"
+        if fault:
+            os.close(file)
+            raise NotPlain(
+                self.path / name, fault, f"give the folder a file of its own: mv {name} {name}.old; cp {name}.old {name}"
+            )
+        return file
+
+    def _unlink(self, folder: int, leaf: str, name: str) -> None:
+        if _kind_there(folder, leaf) == "folder":
+            raise self._not(name, "folder", "file")
+        with contextlib.suppress(FileNotFoundError), _named(self.path / name):
+            os.unlink(leaf, dir_fd=folder)
+
+    def _must_be_plain(self, folder: int, leaf: str, name: str) -> None:
+        """Look before a file is opened: opening a device does something."""
+        found = _kind_there(folder, leaf)
+        if found not in (None, "file"):
+            raise self._not(name, found, "file")
+
+    def _not(self, name: str, found: str, wanted: str) -> NotPlain:
+        return NotPlain(self.path / name, f"is a {found}, where a {wanted} belongs")
+
+    def _below(self, folder: int, path: Path, at: str, depth: int) -> Iterator[tuple[str, os.stat_result]]:
+        with os.scandir(folder) as found:
+            names = sorted(entry.name for entry in found)
+        for name in names:
+            with _named(path / at / name):
+                about = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if not stat.S_ISDIR(about.st_mode):
+                yield at + name, about
+                continue
+            if not depth:
+                raise NotPlain(path / at / name, f"is a folder within {MOST_DEPTH} others")
+            with _named(path / at / name):
+                inner = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+            try:
+                yield from self._below(inner, path, f"{at}{name}/", depth - 1)
+            finally:
+                os.close(inner)
+
+
+def _parts(root: Path, name: str) -> list[str]:
+    parts = name.split("/") if name else []
+    if "\0" in name or not {"", ".", ".."}.isdisjoint(parts):
+        raise NotPlain(root, f"can have no {name!r:.200} in it", "names lead from folder to folder, and never up")
+    return parts
+
+
+def _kind_there(folder: int, leaf: str) -> Kind | None:
+    try:
+        return kind_of(os.stat(leaf, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return None
+
+
+def _kind_of_entry(entry: os.DirEntry[str]) -> Kind:
+    if entry.is_file(follow_symlinks=False):
+        return "file"
+    return "folder" if entry.is_dir(follow_symlinks=False) else kind_of(entry.stat(follow_symlinks=False).st_mode)
+
+
+@contextlib.contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Errors of calls that are given a descriptor and a name say the whole path."""
+    try:
+        yield
+    except NotPlain:
+        raise
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None
+        raise
