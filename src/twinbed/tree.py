@@ -26,7 +26,8 @@ MOST_BYTES = 2**30
 """Of a file that is read at once, where the caller names no other limit."""
 MOST_DEPTH = 64
 """Folders within each other that are walked."""
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+"""A folder on the way to a name: it need not be readable."""
 _PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _KINDS: dict[int, Kind] = {
     stat.S_IFREG: "file",
@@ -40,21 +41,18 @@ _KINDS: dict[int, Kind] = {
 assert set(get_args(Kind)) == set(_KINDS.values())
 
 
-class NotPlain(TwinbedError, OSError):
+class NotPlain(TwinbedError):
     """A name below a folder is not the plain file or folder that it should be. Nothing was read or changed.
 
-    It is an OSError with ``filename``, and a TwinbedError too, so that commands which do not expect it print it.
+    It is no OSError, so that no handler of those says instead that a file cannot be read or written.
     """
 
     def __init__(self, path: Path, fault: str, advice: str = "move it away, and ask where this folder comes from") -> None:
         super().__init__(f"{path} {fault}", advice=advice)
-        self.errno, self.strerror, self.filename = errno.ELOOP, fault, str(path)
-
-    def __str__(self) -> str:
-        return self.message
+        self.path, self.strerror = path, fault
 
     def __reduce__(self) -> tuple[type[NotPlain], tuple[Path, str, str]]:
-        return NotPlain, (Path(self.filename), self.strerror or "", self.advice)
+        return NotPlain, (self.path, self.strerror, self.advice)
 
 
 def kind_of(mode: int) -> Kind:
@@ -144,7 +142,7 @@ class Tree:
     def entries(self, name: str = "") -> dict[str, Kind]:
         """Return name -> kind of all that is in a folder, sorted; nothing where there is no such folder."""
         try:
-            with self._folder(name) as folder, os.scandir(folder) as found:
+            with self._listed(name) as folder, os.scandir(folder) as found:
                 return {entry.name: _kind_of_entry(entry) for entry in sorted(found, key=lambda entry: entry.name)}
         except FileNotFoundError:
             return {}
@@ -158,10 +156,14 @@ class Tree:
                 raise self._not(f"{name}/{path}" if name else path, kind_of(about.st_mode), "file or folder")
             yield path, about
 
-    def all_below(self, name: str = "") -> Iterator[tuple[str, os.stat_result]]:
-        """Yield all but folders below a folder, in order, no link followed: each one's path from there on, and its ``stat``."""
-        with self._folder(name) as folder:
-            yield from self._below(folder, self.path / name, "", MOST_DEPTH)
+    def all_below(self, name: str = "", *, folders: bool = False) -> Iterator[tuple[str, os.stat_result]]:
+        """Yield all that is below a folder, in order, no link followed: each one's path from there on, and its ``stat``.
+
+        Folders are left out unless asked for; then each comes before what is in it."""
+        with self._listed(name) as folder:
+            for path, about in self._below(folder, self.path / name, "", MOST_DEPTH):
+                if folders or not stat.S_ISDIR(about.st_mode):
+                    yield path, about
 
     def make(self, name: str, mode: int = 0o777) -> None:
         """Make a folder and those above it, below the root; one that is there stays as it is."""
@@ -189,13 +191,16 @@ class Tree:
         """Remove a file, a link itself, or a folder with all that is in it; nothing where there is none."""
         with contextlib.suppress(FileNotFoundError), self._at(name) as (folder, leaf), _named(self.path / name):
             if stat.S_ISDIR(os.stat(leaf, dir_fd=folder, follow_symlinks=False).st_mode):
-                shutil.rmtree(leaf, dir_fd=folder)
+                try:
+                    shutil.rmtree(leaf, dir_fd=folder)
+                except RecursionError:
+                    raise NotPlain(self.path / name, "has too many folders within each other", "remove it yourself") from None
             else:
                 os.unlink(leaf, dir_fd=folder)
 
     def sync(self, name: str = "") -> None:
         """Bring a folder's own entries to the disk."""
-        with self._folder(name) as folder, _named(self.path / name):
+        with self._listed(name) as folder, _named(self.path / name):
             os.fsync(folder)
 
     @contextlib.contextmanager
@@ -226,6 +231,16 @@ class Tree:
             yield folder
         finally:
             os.close(folder)
+
+    @contextlib.contextmanager
+    def _listed(self, name: str) -> Iterator[int]:
+        """The descriptor of a folder whose entries are read."""
+        with self._folder(name) as folder, _named(self.path / name):
+            listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            yield listed
+        finally:
+            os.close(listed)
 
     @contextlib.contextmanager
     def _at(self, name: str) -> Iterator[tuple[int, str]]:
@@ -286,13 +301,13 @@ class Tree:
         for name in names:
             with _named(path / at / name):
                 about = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            yield at + name, about
             if not stat.S_ISDIR(about.st_mode):
-                yield at + name, about
                 continue
             if not depth:
                 raise NotPlain(path / at / name, f"is a folder within {MOST_DEPTH} others")
             with _named(path / at / name):
-                inner = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+                inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=folder)
             try:
                 yield from self._below(inner, path, f"{at}{name}/", depth - 1)
             finally:
@@ -324,8 +339,6 @@ def _named(path: Path) -> Iterator[None]:
     """Errors of calls that are given a descriptor and a name say the whole path."""
     try:
         yield
-    except NotPlain:
-        raise
     except OSError as error:
         error.filename, error.filename2 = str(path), None
         raise
