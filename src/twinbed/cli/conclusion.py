@@ -19,8 +19,9 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.interim import FILE as INTERIM_FILE
 from twinbed.observations.predictable import FOLDER as CALIBRATIONS
 from twinbed.results.store import FROZEN
+from twinbed.tree import Tree
 
-FILE = Path("tables", "conclusion.json")
+FILE = "tables/conclusion.json"
 """It goes with the tables, where somebody deletes these to have all made anew."""
 _DOCUMENTS = ("study.yaml", "study.json", INTERIM_FILE, FROZEN)
 _FOLDERS = ("runs", "links", CALIBRATIONS)
@@ -38,22 +39,19 @@ class Conclusion:
     def kept(cls, results: Path) -> Conclusion | None:
         """The one that was kept; None where there is none that can be read, as it is made again at little cost."""
         try:
-            data = json.loads((results / FILE).read_bytes())
+            data = json.loads(Tree(results).read(FILE))
             return cls(str(data["made_of"]), tuple(map(str, data["verdict"])), data["page"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def keep(self, results: Path) -> None:
         """Raises TwinbedError where it cannot be written."""
-        file = results / FILE
-        partial = file.with_name(f".{file.name}.partial")
         try:
-            file.parent.mkdir(exist_ok=True)
-            partial.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-            partial.replace(file)
+            Tree(results).make("tables")
+            Tree(results).write(FILE, json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n")
         except OSError as error:
             raise TwinbedError(
-                f"{file} cannot be written: {error.strerror}", advice="make room or give write access, then try again"
+                f"{results / FILE} cannot be written: {error.strerror}", advice="make room or give write access, then try again"
             ) from error
 
 
@@ -62,11 +60,11 @@ def made_of(results: Path, package: Path | None = None) -> str:
     once: a process runs what it has loaded."""
     digest = hashlib.sha256(twinbed.__version__.encode())
     digest.update(_own_program() if package is None else _program(package))
+    tree = Tree(results)
     for name in _DOCUMENTS:
-        file = results / name
-        digest.update(f"\0{name}\0".encode() + (file.read_bytes() if file.is_file() else b""))
+        digest.update(f"\0{name}\0".encode() + (tree.read(name) if tree.kind(name) else b""))
     for name in _FOLDERS:
-        for line in sorted(_files(f"{results}/{name}", name)):
+        for line in sorted(_files(tree, name)):
             digest.update(f"\0{line}".encode(errors="surrogateescape"))
     return digest.hexdigest()
 
@@ -99,17 +97,10 @@ def _sources(package: Path) -> Iterator[Path]:
         yield from (file for name in names if (file := Path(folder, name)).is_file())
 
 
-def _files(folder: str, shown: str) -> Iterator[str]:
+def _files(results: Tree, folder: str) -> Iterator[str]:
     """A line a file: its name, size and time of change. Names that start with a dot are runs that never finished."""
-    try:
-        entries = list(os.scandir(folder))
-    except (FileNotFoundError, NotADirectoryError):
+    if results.kind(folder) is None:
         return
-    for entry in entries:
-        if entry.name.startswith("."):
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            yield from _files(entry.path, f"{shown}/{entry.name}")
-        else:
-            about = entry.stat(follow_symlinks=False)
-            yield f"{shown}/{entry.name}\0{about.st_size}\0{about.st_mtime_ns}"
+    for name, about in results.all_below(folder):
+        if not name.startswith(".") and "/." not in name:
+            yield f"{folder}/{name}\0{about.st_size}\0{about.st_mtime_ns}"

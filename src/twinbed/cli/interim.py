@@ -49,10 +49,10 @@ class Deciding:
 
     def _earlier(self) -> InterimAnalyses:
         file = self._folder.path / FILE
-        if not file.is_file():
-            return self._interim
         try:
-            earlier = InterimAnalyses.from_json(json.loads(file.read_bytes()))
+            earlier = InterimAnalyses.from_json(json.loads(self._folder.tree.read(FILE)))
+        except FileNotFoundError:
+            return self._interim
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise TwinbedError(
                 f"{file} cannot be read: {error}", advice="delete it; the looks are taken again from the runs"

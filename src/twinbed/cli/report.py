@@ -38,6 +38,7 @@ def command(results: Path, output: Path | None, style: str, by: str | None, refe
     from twinbed.render.output import write
     from twinbed.report.styles import SUFFIXES, rendered
     from twinbed.results.bucket.address import address_of
+    from twinbed.tree import Tree
 
     tables = extracted(results, all_settings=all_settings)
     compare = registry.analysis("compare")
@@ -54,7 +55,10 @@ def command(results: Path, output: Path | None, style: str, by: str | None, refe
         click.echo(text, nl=False)
         return 0
     try:
-        write(text, file)
+        if output is None and results.is_dir():
+            Tree(results).write(file.name, text)
+        else:
+            write(text, file)
     except OSError as error:
         raise TwinbedError(f"{file} cannot be written: {error.strerror}", advice="choose another with -o") from error
     tell({"written": [str(file)]})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from twinbed.model.error import TwinbedError
+from twinbed.tree import Tree
 
 MARK = "export.json"
 FORMAT = 1
@@ -16,33 +16,33 @@ FORMAT = 1
 
 def opened(folder: Path, study: str, version: str) -> None:
     """Makes the folder, or finds that an export made it. Raises TwinbedError where something else did."""
-    mark = folder / MARK
-    if folder.exists() and not mark.is_file() and not (folder.is_dir() and not any(folder.iterdir())):
+    there = Tree(folder).entries() if folder.is_dir() else {}
+    if (there and MARK not in there) or (folder.exists() and not folder.is_dir()):
         raise TwinbedError(f"{folder} is there, and no export made it", advice="name another folder with -o")
-    if mark.is_file():
-        before = _study(mark)
+    if there:
+        before = _study(folder)
         if before != study:
             raise TwinbedError(f"{folder} is the export of {before!r}, not of {study!r}", advice="name another folder with -o")
     folder.mkdir(parents=True, exist_ok=True)
-    mark.write_text(json.dumps({"format": FORMAT, "study": study, "twinbed": version}) + "\n")
+    Tree(folder).write(MARK, json.dumps({"format": FORMAT, "study": study, "twinbed": version}) + "\n")
 
 
-def _study(mark: Path) -> str:
+def _study(folder: Path) -> str:
     try:
-        return str(json.loads(mark.read_bytes())["study"])
+        return str(json.loads(Tree(folder).read(MARK))["study"])
     except (ValueError, LookupError, TypeError) as error:
-        raise TwinbedError(f"{mark} is no export's: {error}", advice="name another folder with -o") from error
+        raise TwinbedError(f"{folder / MARK} is no export's: {error}", advice="name another folder with -o") from error
 
 
 @contextlib.contextmanager
 def part(folder: Path, name: str) -> Iterator[Path]:
     """A new folder that takes the place of ``name`` when all of it is written."""
-    making, there = folder / f".{name}.partial", folder / name
-    shutil.rmtree(making, ignore_errors=True)
-    making.mkdir()
+    tree, making = Tree(folder), f".{name}.partial"
+    tree.remove(making)
+    tree.make(making)
     try:
-        yield making
-        shutil.rmtree(there, ignore_errors=True)
-        making.rename(there)
+        yield folder / making
+        tree.remove(name)
+        tree.rename(making, name)
     finally:
-        shutil.rmtree(making, ignore_errors=True)
+        tree.remove(making)

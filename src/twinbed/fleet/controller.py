@@ -91,7 +91,7 @@ class _Notes:
     @classmethod
     def of(cls, folder: Folder) -> _Notes:
         try:
-            kept = json.loads((folder.path / FLEET).read_bytes())
+            kept = json.loads(folder.tree.read(FLEET))
             return cls(folder, plain_name(str(kept["id"]), FLEET), dict(kept["machines"]), str(kept["image"]))
         except (OSError, ValueError, LookupError, TypeError, HostError):
             return cls(folder, secrets.token_hex(8), {})

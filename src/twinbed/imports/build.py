@@ -19,6 +19,7 @@ from twinbed.imports.study import KIND, About, artifact, order, passport, record
 from twinbed.model.json import Document
 from twinbed.model.record import Record
 from twinbed.results.folder import Folder, failed_writes_are_clear
+from twinbed.tree import Tree
 
 BATCH = 1000
 """Runs that are written before the disk is told to keep them."""
@@ -47,12 +48,14 @@ def before(results: Path) -> tuple[Document, list[Record]]:
     """
     if not results.is_dir():
         return {}, []
-    file = results / "study.json"
-    if not file.is_file() and not {path.name for path in results.iterdir()} <= _INTERRUPTED:
+    tree = Tree(results)
+    there = tree.entries()
+    if "study.json" not in there and not there.keys() <= _INTERRUPTED:
         raise ImportRefused(f"{results} is not empty, and no results", advice="name a new folder with -o")
     try:
-        data = json.loads(file.read_bytes()) if file.is_file() else {}
-        records = [Record.from_json(json.loads(run.read_bytes())) for run in sorted((results / "runs").glob("[!.]*/run.json"))]
+        data = json.loads(tree.read("study.json")) if "study.json" in there else {}
+        names = [f"runs/{name}/run.json" for name in tree.entries("runs") if not name.startswith(".")]
+        records = [Record.from_json(json.loads(tree.read(name))) for name in names if tree.kind(name) is not None]
         ours = (not data or "import" in data) and all(each.settings["testbed"]["kind"] == KIND for each in records)
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise ImportRefused(f"{results} cannot be read: {error}", advice="name a new folder with -o") from error
@@ -88,7 +91,7 @@ def build(
             made += _batch(folder, target, fresh[start : start + BATCH], about, places, link)
             on_progress(len(made), len(fresh))
         text = json.dumps(study(about, [*there, *made], known, files), indent=1) + "\n"
-        if fresh or not (results / "study.json").is_file():
+        if fresh or target.tree.kind("study.json") is None:
             target.write("study.json", text)
     again = [run for run in runs if run.id in have]
     others = len(there) - len({run.id for run in again})
@@ -137,7 +140,7 @@ def _batch(
                 made.append(_run(folder, unfinished[-1], run, about, places[run.id], link))
             os.sync()
             for below, record_of in zip(unfinished, made, strict=True):
-                below.rename(target.runs / record_of.id)
+                target.tree.rename(f"runs/{below.name}", f"runs/{record_of.id}")
     except BaseException:
         for below in unfinished:
             target.discard(below)
@@ -154,7 +157,7 @@ def _run(folder: Path, below: Path, run: Made, about: About, place: tuple[int, i
                 _place(folder, file, below / put[file.path], link)
     made = record(run, about, put, *place)
     for name, content in (("applied.json", []), ("passport.json", passport(run, about)), ("run.json", made.to_json())):
-        (below / name).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+        Tree(below).write(name, json.dumps(content, indent=1, sort_keys=True) + "\n")
     return made
 
 

@@ -26,6 +26,7 @@ from twinbed.model.tables import PlannedDocument
 from twinbed.results.folder import Folder, failed_writes_are_clear
 from twinbed.study.run import Run
 from twinbed.study.study import Study
+from twinbed.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ def write_study(folder: Folder, study: Study, runs: Sequence[Run]) -> None:
 def _decided_after(folder: Folder, study: Study) -> int:
     """How many runs there were when the study came to leave runs out for these cautions: 0 where it said so from the first."""
     try:
-        before = json.loads((folder.path / "study.json").read_bytes())
+        before = json.loads(folder.tree.read("study.json"))
         same = tuple(before.get("exclude_cautions", ())) == study.exclude_cautions
         return int(before.get("exclude_decided_after", 0)) if same else folder.count()
     except (OSError, ValueError, AttributeError, TypeError):
@@ -186,8 +187,8 @@ def _passport(outcome: Outcome, image: Image | None) -> dict[str, Facts]:
 
 
 def _artifacts(folder: Path) -> list[Artifact]:
-    files = sorted(path for path in (folder / "artifacts").rglob("*") if path.is_file())
-    return [{"path": str(path.relative_to(folder)), "bytes": path.stat().st_size} for path in files]
+    files = sorted(Tree(folder).files("artifacts"), key=lambda each: each[0].split("/"))
+    return [{"path": f"artifacts/{name}", "bytes": about.st_size} for name, about in files]
 
 
 def _planned(run: Run) -> PlannedDocument:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from twinbed.model.error import TwinbedError
+from twinbed.tree import Tree
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -86,8 +87,10 @@ def write_text(text: Callable[[], str], source: Path, *, of_one: bool = True) ->
     file = source / FOLDER / f"{context.info_name}.html" if asked == _HERE else Path(asked)
     try:
         if asked == _HERE:
-            file.parent.mkdir(exist_ok=True)
-        write(text(), file)
+            Tree(source).make(FOLDER)
+            Tree(source).write(f"{FOLDER}/{file.name}", text())
+        else:
+            write(text(), file)
     except OSError as error:
         raise TwinbedError(f"{file} cannot be written: {error.strerror}", advice="choose another with --html FILE") from error
     context.meta[_MADE] = file

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from twinbed.contracts.analysis import Row
 from twinbed.model.run import Level, Status, level_text
 from twinbed.model.tables import Tables
+from twinbed.tree import NotPlain, Tree
 
 FOLDER = "calibrations"
 """Of a results folder: files that `twinbed calibrate` made, named by their testbeds."""
@@ -45,18 +46,20 @@ def digest(tables: Tables, testbeds: Sequence[str]) -> str:
 
 def predictable(tables: Tables) -> Predictable:
     """What the calibrations beside results say; those of other runs than these are left out, and so is what is no such file."""
-    folder = tables.shown / FOLDER
+    tree = Tree(tables.shown)
     half_widths: dict[tuple[str, str, str, Cell], float] = {}
     factors: dict[tuple[str, str], frozenset[str]] = {}
-    for file in sorted(folder.glob("*.json")) if folder.is_dir() else ():
+    for name in tree.entries(FOLDER) if tables.shown.is_dir() else ():
+        if not name.endswith(".json"):
+            continue
         try:
-            data = json.loads(file.read_text(encoding="utf-8"))
+            data = json.loads(tree.read(f"{FOLDER}/{name}"))
             pair = (data["from"], data["to"])
             if data["runs"] == digest(tables, pair):
                 names = frozenset(data["factors"])
                 half_widths |= dict(_half_widths(pair, names, data["predictions"]))
                 factors[pair] = names
-        except (OSError, ValueError, KeyError, TypeError):
+        except (NotPlain, OSError, ValueError, KeyError, TypeError):
             continue
     return Predictable(half_widths, factors)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from twinbed.model.error import TwinbedError
+from twinbed.tree import Tree
 
 _LOG = logging.getLogger(__name__)
 
@@ -40,12 +41,7 @@ def write(text: str, file: Path) -> None:
     if _takes_text(file):
         file.write_text(text, encoding="utf-8")
         return
-    partial = file.with_name(f".{file.name}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(file)
-    finally:
-        partial.unlink(missing_ok=True)
+    Tree(file.parent).write(file.name, text)
 
 
 def _takes_text(file: Path) -> bool:

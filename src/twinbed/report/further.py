@@ -20,6 +20,7 @@ from twinbed import registry
 from twinbed.model.tables import Tables
 from twinbed.observations.pages import FOLDER
 from twinbed.render.html import html
+from twinbed.tree import Tree
 
 KEY, TITLE = "further", "Further pages"
 _TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
@@ -43,33 +44,33 @@ class Further:
 def further(tables: Tables, report: Path | None) -> Sequence[Further]:
     """The pages in the results' folder, those of analyses in their order first. ``report`` is the file that will link them;
     None where it is none."""
-    folder = tables.shown / FOLDER
-    if report is None or not folder.is_dir():
+    if report is None or not tables.shown.is_dir():
         return ()
-    newest = max((_changed(tables.shown / "runs" / record.id / "run.json") for record in tables.records), default=0.0)
+    tree = Tree(tables.shown)
+    pages = [Path(name) for name, kind in tree.entries(FOLDER).items() if kind == "file" and name.endswith(".html")]
+    if not pages:
+        return ()
+    newest = max((_changed(tree, f"runs/{record.id}/run.json") for record in tables.records), default=0.0)
     rank = {name: at for at, name in enumerate(registry.analysis_names())}
-    files = sorted(folder.glob("*.html"), key=lambda file: (rank.get(file.stem, len(rank)), file.name))
+    above, folder = report.resolve().parent, (tables.shown / FOLDER).resolve()
     return [
         Further(
-            quote(Path(os.path.relpath(file.resolve(), report.resolve().parent)).as_posix()),
-            file.stem,
-            _title(file) or file.stem,
-            _changed(file) < newest,
+            quote(Path(os.path.relpath(folder / page, above)).as_posix()),
+            page.stem,
+            _title(tree, f"{FOLDER}/{page}") or page.stem,
+            _changed(tree, f"{FOLDER}/{page}") < newest,
         )
-        for file in files
-        if file.is_file()
+        for page in sorted(pages, key=lambda page: (rank.get(page.stem, len(rank)), page.name))
     ]
 
 
-def _changed(file: Path) -> float:
-    try:
-        return file.stat().st_mtime
-    except OSError:
-        return 0.0
+def _changed(tree: Tree, name: str) -> float:
+    about = tree.about(name)
+    return 0.0 if about is None else about.st_mtime
 
 
-def _title(file: Path) -> str:
-    with file.open("rb") as page:
+def _title(tree: Tree, name: str) -> str:
+    with tree.open(name) as page:
         found = _TITLE.search(page.read(_BEGINNING).decode(errors="replace"))
     return unescape(found[1]).strip() if found else ""
 

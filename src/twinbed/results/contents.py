@@ -7,12 +7,13 @@ names it has. What the file system cannot link, or is not the same byte for byte
 from __future__ import annotations
 
 import contextlib
-import filecmp
 import hashlib
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+
+from twinbed.tree import Tree
 
 FOLDER = "contents"
 MOST_BYTES = 2**20
@@ -21,48 +22,49 @@ _PARTIAL = ".linked.partial"
 
 
 def share(run: Path, results: Path) -> int:
-    """Links what a run has in common with those before it, of ``results``, which the caller has locked; the bytes that it no
-    longer takes. Raises OSError where a file cannot be read."""
-    contents = results / FOLDER
-    contents.mkdir(exist_ok=True)
-    saved = 0
-    for file, about in _files(run):
+    """Link what a run has in common with those before it, of ``results``, which the caller has locked; return the bytes that it
+    no longer takes. Raises OSError where a file cannot be read, NotPlain where ``contents`` is no folder."""
+    tree, saved = Tree(results), 0
+    tree.make(FOLDER)
+    for name, about in list(_files(tree, run.relative_to(results).as_posix())):
         if about.st_nlink > 1:
             continue
-        content = contents / hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest()
+        bytes_of_file = tree.read(name)
+        content = f"{FOLDER}/{hashlib.blake2b(bytes_of_file, digest_size=16).hexdigest()}"
         with contextlib.suppress(OSError):  # such as a file system without hard links, or a file with too many of them
-            if not _is(content, file, about):
-                content.unlink(missing_ok=True)
-                os.link(file, content)
+            if not _is(tree, content, bytes_of_file, about):
+                if tree.kind(content) != "folder":
+                    tree.remove(content)
+                tree.link(name, tree, content)
                 continue
-            partial = file.with_name(f".{file.name[:200]}{_PARTIAL}")
-            partial.unlink(missing_ok=True)
-            os.link(content, partial)
-            partial.replace(file)
+            above, _, leaf = name.rpartition("/")
+            partial = f"{above}/.{leaf[:200]}{_PARTIAL}"
+            tree.remove(partial)
+            tree.link(content, tree, partial)
+            tree.rename(partial, name)
             saved += about.st_size
     return saved
 
 
 def forget(results: Path) -> None:
-    """Removes contents that no run has any more."""
-    for content in (results / FOLDER).glob("*"):
-        if content.lstat().st_nlink == 1:
-            content.unlink()
+    """Remove contents that no run has any more."""
+    tree = Tree(results)
+    for name in tree.entries(FOLDER):
+        about = tree.about(f"{FOLDER}/{name}")
+        if about is not None and about.st_nlink == 1 and not stat.S_ISDIR(about.st_mode):
+            tree.remove(f"{FOLDER}/{name}")
 
 
-def _files(run: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    for root, _, names in os.walk(run):
-        for name in names:
-            file = Path(root) / name
-            about = file.lstat()
-            if stat.S_ISREG(about.st_mode) and 0 < about.st_size <= MOST_BYTES:
-                yield file, about
+def _files(tree: Tree, run: str) -> Iterator[tuple[str, os.stat_result]]:
+    for name, about in tree.all_below(run):
+        if stat.S_ISREG(about.st_mode) and 0 < about.st_size <= MOST_BYTES:
+            yield f"{run}/{name}", about
 
 
-def _is(content: Path, file: Path, about: os.stat_result) -> bool:
+def _is(tree: Tree, content: str, bytes_of_file: bytes, about: os.stat_result) -> bool:
     """Whether it is that file, to its last byte, and as open to others: what a machine lost that went down is another."""
-    with contextlib.suppress(FileNotFoundError):
-        there = content.lstat()
-        alike = [(each.st_mode, each.st_uid, each.st_gid, each.st_size) for each in (there, about)]
-        return alike[0] == alike[1] and filecmp.cmp(content, file, shallow=False)
-    return False
+    there = tree.about(content)
+    if there is None:
+        return False
+    alike = [(each.st_mode, each.st_uid, each.st_gid, each.st_size) for each in (there, about)]
+    return alike[0] == alike[1] and tree.read(content) == bytes_of_file

@@ -12,7 +12,7 @@ import fcntl
 import itertools
 import json
 import os
-import shutil
+import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,7 +22,29 @@ from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
 from twinbed.results.bucket.address import address_of
 from twinbed.results.contents import share
+from twinbed.tree import NotPlain, Tree
 
+HOLDS = (
+    ".lock",
+    "study.yaml",
+    "study.json",
+    "looks.json",
+    "events.jsonl",
+    "fleet.json",
+    "frozen.json",
+    *(f"report{end}" for end in (".html", ".md", ".tex", ".csv", "-tables.csv")),
+    "links/*.json",
+    *(f"runs/*/{name}" for name in ("run.json", "passport.json", "applied.json", "kept.json", "rows.zip", "artifacts/*/*")),
+    "contents/*",
+    "tables/.lock",
+    "tables/conclusion.json",
+    "tables/*/part-*.parquet",
+    "failed/*",
+    "pages/*.html",
+    "calibrations/*.json",
+)
+"""All that twinbed writes in a results folder, by name. What is not whole yet is called ``.<name>.partial``, a run
+``runs/.unfinished-<id>``."""
 _LOCK = ".lock"
 _UNFINISHED = ".unfinished-"
 
@@ -81,6 +103,7 @@ class Folder:
         self.path = path.absolute()
         self.runs = self.path / "runs"
         self.links = self.path / "links"
+        self.tree = Tree(self.path)
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -89,8 +112,9 @@ class Folder:
         made = [folder for folder in (self.runs, *self.runs.parents) if not folder.exists()]
         try:
             with failed_writes_are_clear(self.path):
-                self.runs.mkdir(parents=True, exist_ok=True)
-                lock = os.open(self.path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+                self.path.mkdir(parents=True, exist_ok=True)
+                self.tree.make(self.runs.name)
+                lock = self.tree.lock(_LOCK)
         except OSError as error:
             raise ResultsUnusable(f"{error.filename}: {error.strerror}", advice="name another folder with --output") from None
         try:
@@ -107,12 +131,13 @@ class Folder:
             with failed_writes_are_clear(self.path):
                 os.ftruncate(lock, 0)
                 os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
-            for unfinished in self.runs.glob(f"{_UNFINISHED}*"):
-                shutil.rmtree(unfinished)
+            for name in self.tree.entries(self.runs.name):
+                if name.startswith(_UNFINISHED):
+                    self.tree.remove(f"{self.runs.name}/{name}")
             try:
                 yield
             finally:
-                if made and {entry.name for entry in self.path.iterdir()} == {_LOCK, self.runs.name}:
+                if made and self.tree.entries().keys() == {_LOCK, self.runs.name}:
                     self._give_up(made)
         finally:
             os.close(lock)
@@ -120,7 +145,7 @@ class Folder:
     def _give_up(self, made: Sequence[Path]) -> None:
         with contextlib.suppress(OSError):  # one that is not empty stays, with those above it
             self.runs.rmdir()
-            (self.path / _LOCK).unlink()
+            self.tree.remove(_LOCK)
             for folder in made[1:]:
                 folder.rmdir()
 
@@ -128,7 +153,7 @@ class Folder:
         """``complete``, ``failed``, or None where there is no such run."""
         record = self.runs / run / "run.json"
         try:
-            return str(json.loads(record.read_text())["status"])
+            return str(json.loads(self._read(record))["status"])
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -138,37 +163,39 @@ class Folder:
 
     def count(self) -> int:
         """How many finished runs there are, of whatever settings."""
-        return sum(1 for _ in self.runs.glob("[!.]*/run.json"))
+        there = self.tree.entries(self.runs.name).items()
+        names = [name for name, kind in there if kind == "folder" and not name.startswith(".")]
+        return sum(self.tree.kind(f"{self.runs.name}/{name}/run.json") is not None for name in names)
 
     def begin(self, run: str) -> Path:
         """A fresh temporary folder for a run."""
         folder = self.runs / f"{_UNFINISHED}{run}"
         with failed_writes_are_clear(self.path):
-            (folder / "artifacts").mkdir(parents=True)
+            self.tree.make(self._name(folder / "artifacts"))
         return folder
 
     def finish(self, folder: Path, record: Record, applied: object, passport: object) -> Path:
         """Write what belongs beside the artifacts, sync everything, and give the folder its name."""
         with failed_writes_are_clear(self.path):
             for name, content in (("applied.json", applied), ("passport.json", passport), ("run.json", record.to_json())):
-                (folder / name).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+                self.tree.write(self._name(folder / name), json.dumps(content, indent=1, sort_keys=True) + "\n")
         return self.adopt(folder, record.id)
 
     def adopt(self, folder: Path, run: str) -> Path:
         """Sync a run that is whole, and give its folder its name. Files that an earlier run has too are kept once."""
         with failed_writes_are_clear(self.path):
             share(folder, self.path)
-            _sync(folder)
+            self._sync(folder)
             final = self.runs / run
-            folder.rename(final)
-            sync_directory(self.runs)
+            self.tree.rename(self._name(folder), self._name(final))
+            self.tree.sync(self.runs.name)
         return final
 
     def record(self, run: str) -> Record | None:
         """What is written of a run; None where there is no such run."""
         file = self.runs / run / "run.json"
         try:
-            return Record.from_json(json.loads(file.read_text()))
+            return Record.from_json(json.loads(self._read(file)))
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -179,19 +206,19 @@ class Folder:
         self._aside(self.runs / run, run)
 
     def _aside(self, what: Path, name: str) -> None:
-        aside = self.path / "failed"
-        aside.mkdir(exist_ok=True)
-        places = (aside / f"{name}-{number}" for number in itertools.count(1))
-        what.rename(next(place for place in places if not place.exists()))
+        self.tree.make("failed")
+        places = (f"failed/{name}-{number}" for number in itertools.count(1))
+        self.tree.rename(self._name(what), next(place for place in places if self.tree.kind(place) is None))
 
     def discard(self, folder: Path) -> None:
-        shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(NotPlain, OSError):
+            self.tree.remove(self._name(folder))
 
     def link_check(self, cell: str) -> LinkCheck | None:
         """What was measured of a cell's links; None where it has not been."""
         file = self.links / f"{cell}.json"
         try:
-            return LinkCheck.from_json(json.loads(file.read_text()))
+            return LinkCheck.from_json(json.loads(self._read(file)))
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -202,7 +229,7 @@ class Folder:
     def keep_link_check(self, check: LinkCheck, machine: str = "") -> None:
         """``machine``: the member of a fleet that measured it: each has links of its own."""
         with failed_writes_are_clear(self.path):
-            self.links.mkdir(exist_ok=True)
+            self.tree.make(self.links.name)
         of = f"{check.cell}@{machine}" if machine else check.cell
         self.write(f"links/{of}.json", json.dumps(check.to_json(), indent=1) + "\n")
 
@@ -215,30 +242,27 @@ class Folder:
     def write(self, name: str, text: str) -> None:
         """Write a file at once or not at all."""
         with failed_writes_are_clear(self.path):
-            final = self.path / name
-            partial = final.with_name(f".{final.name}.partial")
-            partial.write_text(text)
-            partial.replace(final)
+            self.tree.write(name, text)
 
     def log(self, event: Mapping[str, object]) -> None:
-        with failed_writes_are_clear(self.path), (self.path / "events.jsonl").open("a") as log:
-            log.write(json.dumps({"time_s": round(time.time(), 3), **event}) + "\n")
+        line = json.dumps({"time_s": round(time.time(), 3), **event}) + "\n"
+        with failed_writes_are_clear(self.path), self.tree.append("events.jsonl") as log:
+            log.write(line.encode())
 
+    def _read(self, file: Path) -> bytes:
+        return self.tree.read(self._name(file))
 
-def _sync(folder: Path) -> None:
-    for root, _, files in os.walk(folder):
-        for name in files:
-            descriptor = os.open(Path(root) / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            try:
-                os.fdatasync(descriptor)
-            finally:
-                os.close(descriptor)
-        sync_directory(Path(root))
+    def _name(self, path: Path) -> str:
+        """In this folder."""
+        return path.relative_to(self.path).as_posix()
 
-
-def sync_directory(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    def _sync(self, folder: Path) -> None:
+        """Bring all that is below a folder to the disk."""
+        name = self._name(folder)
+        for below, about in [*self.tree.all_below(name, folders=True)]:
+            if stat.S_ISDIR(about.st_mode):
+                self.tree.sync(f"{name}/{below}")
+            else:
+                with self.tree.open(f"{name}/{below}") as file:
+                    os.fdatasync(file.fileno())
+        self.tree.sync(name)

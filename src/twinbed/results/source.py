@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol
 
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.columns import PlannedRuns, Records
 from twinbed.model.record import Record
+from twinbed.tree import NotPlain, Tree
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,70 +48,80 @@ class Source(Protocol):
         """Names of the tables that there are, sorted."""
         ...
 
-    def parts(self, table: str) -> Sequence[Path | pa.NativeFile | BinaryIO]:
+    def parts(self, table: str) -> Iterable[pa.NativeFile]:
         """Parquet files that together are a table; none where there is no such table."""
         ...
 
 
-class FolderSource(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FolderSource:
     """A results folder, which may be a stranger's."""
 
-    path: Path
+    tree: Tree
 
     def read(self, name: str) -> bytes:
-        return (self.path / name).read_bytes()
+        return self.tree.read(name)
 
     def link_checks(self) -> Sequence[str]:
-        return sorted(f"links/{file.name}" for file in (self.path / "links").glob("*.json"))
+        return [f"links/{name}" for name in self.tree.entries("links") if _is_named(name, "", ".json")]
 
     def planned(self) -> PlannedRuns | None:
         return None
 
     def tables(self) -> Sequence[str]:
-        folder = self.path / "tables"
-        return sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
+        """A link is listed too, so that reading it says what it is."""
+        return [name for name, kind in self.tree.entries("tables").items() if kind in ("folder", "symbolic link")]
 
-    def parts(self, table: str) -> Sequence[Path]:
+    def parts(self, table: str) -> Iterator[pa.NativeFile]:
         """A part counts only when it is listed by the file of the same name under ``tables/runs``, which is written last."""
-        committed = sorted(file.name for file in (self.path / "tables" / "runs").glob("part-*.parquet"))
-        files = [self.path / "tables" / table / name for name in committed]
-        return [file for file in files if file.is_file()]
+        there = self.tree.entries(f"tables/{table}")
+        for name in self.tree.entries("tables/runs"):
+            if _is_named(name, "part-", ".parquet") and name in there:
+                yield native(self.tree.open(f"tables/{table}/{name}"))
 
     def catalogue(self) -> Catalogue:
         """A run that cannot be read is left out, with a caution."""
         records: list[Record] = []
         digests: dict[str, str] = {}
         cautions: list[Caution] = []
-        root = f"{self.path}/runs"
-        for name in sorted(os.listdir(root)) if (self.path / "runs").is_dir() else ():  # noqa: PTH208 -- a Path for each of 10,000 costs more than reading it
-            if name.startswith("."):
-                continue
-            file = f"{root}/{name}/run.json"
-            try:
-                with open(file, "rb", opener=_plainly) as stream:
-                    text = stream.read()
-                record = Record.from_json(json.loads(text))
-                str(record.settings["testbed"]["name"])
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-                problem = f"runs/{name}/run.json: {type(error).__name__}: {without(error, file)}"
-                cautions.append(Caution(Kind.UNREADABLE, f"{problem}; this run is left out", name))
-                continue
-            if record.id != name:
-                problem = f"runs/{name}/run.json says it is run {record.id}"
-                cautions.append(Caution(Kind.UNREADABLE, f"{problem}; this run is left out", name))
-                continue
-            records.append(record)
-            digests[name] = hashlib.blake2b(text, digest_size=16).hexdigest()
+        runs = self.tree.entries("runs")
+        with self.tree.inside("runs") if runs else nullcontext(self.tree) as folder:
+            for name, kind in runs.items():
+                if name.startswith(".") or kind == "file":
+                    continue
+                try:
+                    text = folder.read(f"{name}/run.json")
+                    record = Record.from_json(json.loads(text))
+                    str(record.settings["testbed"]["name"])
+                except FileNotFoundError:
+                    continue
+                except (NotPlain, OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+                    problem = f"runs/{name}/run.json: {type(error).__name__}: {without(error, folder.path / name / 'run.json')}"
+                    cautions.append(Caution(Kind.UNREADABLE, f"{problem}; this run is left out", name))
+                    continue
+                if record.id != name:
+                    problem = f"runs/{name}/run.json says it is run {record.id}"
+                    cautions.append(Caution(Kind.UNREADABLE, f"{problem}; this run is left out", name))
+                    continue
+                records.append(record)
+                digests[name] = hashlib.blake2b(text, digest_size=16).hexdigest()
         return Catalogue(Records.of(records), lambda: digests, cautions)
+
+
+def native(file: BinaryIO) -> pa.NativeFile:
+    """The same file for pyarrow's own readers, which take no descriptor."""
+    import pyarrow as pa
+
+    with file:
+        return pa.OSFile(f"/proc/self/fd/{file.fileno()}")
 
 
 def without(error: Exception, file: Path | str) -> str:
     """What an error says, but for the file's name."""
+    if isinstance(error, NotPlain):
+        return error.strerror
     return str(error).removesuffix(f": {str(file)!r}")
 
 
-def _plainly(file: str, flags: int) -> int:
-    """Opens what may be a stranger's: no link is followed, no named pipe waited for."""
-    return os.open(file, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+def _is_named(name: str, begin: str, end: str) -> bool:
+    return name.startswith(begin) and name.endswith(end) and not name.startswith(".")

@@ -28,6 +28,7 @@ from twinbed.model.record import Record
 from twinbed.model.tables import Outline, Planned, StudyDocument
 from twinbed.results.bucket.address import Address, address_of
 from twinbed.results.source import FolderSource, Source, without
+from twinbed.tree import NotPlain, Tree
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,7 +114,12 @@ class Store:
     @property
     def frozen(self) -> bool:
         """Whether the tables are to be taken as they are, since what they were made from is not there."""
-        return self.published or (self.path / FROZEN).is_file()
+        return self.published or self.tree.kind(FROZEN) is not None
+
+    @property
+    def tree(self) -> Tree:
+        """The folder, for whoever reads or writes a file in it."""
+        return Tree(self.path)
 
     def names(self) -> tuple[str, ...]:
         """Names of the tables that there are."""
@@ -176,12 +182,13 @@ def _folder(path: Path, shown: Path) -> Source:
         raise StoreError(f"{path} is no archive, or not all of one", advice="get it again, or give a results folder")
     if not path.is_dir():
         raise StoreError(f"{path}: no such folder", advice="give the results folder that `twinbed run` named")
-    if not any((path / "runs").glob("*")) and not (path / "study.json").is_file():
+    tree = Tree(path)
+    if not tree.entries("runs") and tree.kind("study.json") is None:
         raise StoreError(
             f"{shown} has no runs and no study.json: it is not a results folder",
             advice="give the results folder that `twinbed run` named",
         )
-    return FolderSource(path)
+    return FolderSource(tree)
 
 
 def _published(address: Address) -> Source:
@@ -219,7 +226,7 @@ def _outline(source: Source, path: Path, shown: Path, study: StudyDocument, reco
     testbeds = list(study.get("testbeds") or (factors.get("testbed") if isinstance(factors, dict) else None) or ())
     testbeds += sorted({testbed_named(settings) for settings in records.settings.distinct()} - set(testbeds))
     text = study.get("source") or ""
-    with contextlib.suppress(FileNotFoundError, IsADirectoryError):
+    with contextlib.suppress(FileNotFoundError):
         text = source.read("study.yaml").decode(errors="replace")
     defaults = Outline("", (), None)
     return Outline(
@@ -260,7 +267,7 @@ def _left_out(source: Source, records: Records) -> Iterator[Caution]:
         left_out = {str(name): str(about["left out"]) for name, about in machines.items() if "left out" in about}
     except FileNotFoundError:
         return
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except (NotPlain, OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         yield Caution(Kind.UNREADABLE, f"{FLEET}: {type(error).__name__}: {without(error, FLEET)}")
         return
     made = Counter(records.machines.listed())
@@ -300,7 +307,7 @@ def _link_checks(source: Source, path: Path, cautions: list[Caution]) -> tuple[L
     for name in source.link_checks():
         try:
             checks.append(LinkCheck.from_json(json.loads(source.read(name))))
-        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        except (NotPlain, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             problem = f"{name}: {type(error).__name__}: {without(error, path / name)}"
             cautions.append(Caution(Kind.UNREADABLE, f"{problem}; this link check is left out"))
     return tuple(checks)

@@ -298,5 +298,5 @@ def test_links_are_not_packed(results: Path, tmp_path: Path, capsys: pytest.Capt
             link.rename(secret)
         link.symlink_to(secret)
     assert run(["archive", str(results), "-o", str(tmp_path / "a.zip"), raw]) == 2
-    assert "is a link" in capsys.readouterr().err
+    assert "is a symbolic link" in capsys.readouterr().err
     assert not (tmp_path / "a.zip").exists()

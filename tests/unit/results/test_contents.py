@@ -63,7 +63,7 @@ def test_large_files_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_without_hard_links_there_are_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: object) -> NoReturn:
+    def refused(*_: object, **__: object) -> NoReturn:
         raise OSError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refused)

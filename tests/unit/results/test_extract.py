@@ -350,7 +350,7 @@ def test_what_a_killed_writer_leaves_is_cleared_away(tmp_path: Path, table: str)
     assert expected.items() < values(store).items()
     assert {file.name for file in tables.rglob("*") if file.is_file()} == {
         ".lock",
-        *(part.name for part in store.source.parts("runs")),
+        *(part.name for part in (tables / "runs").iterdir()),
     }
 
 
@@ -371,7 +371,7 @@ def test_batches_and_threads_change_nothing(tmp_path: Path, monkeypatch: pytest.
     store = extract(many, {"planted": planted}, {}, lambda done, total: steps.append((done, total)))
     assert values(store) == expected
     assert steps == [(3, 7), (6, 7), (7, 7)]
-    assert len(store.source.parts("runs")) == 3
+    assert len(list(store.source.parts("runs"))) == 3
 
 
 def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -404,7 +404,7 @@ def test_runs_of_strangers_lead_nowhere_else(kind: str, tmp_path: Path) -> None:
         os.mkfifo(planted_there / "ab.out")
     else:
         (planted_there / "ab.out").symlink_to(secret if kind == "linked folder" else "/dev/zero")
-    with pytest.raises(TwinbedError, match=r"artifacts/ab\.out is (a link|no plain file)"):
+    with pytest.raises(TwinbedError, match=r"artifacts/ab\.out is a (symbolic link|named pipe)"):
         extract(folder, {"planted": Counting()}, {})
 
 
@@ -446,7 +446,7 @@ def test_tables_are_the_same_bytes_whatever_reads_them_and_dies(tmp_path: Path, 
     extract(many, {"planted": Deadly(marks=marks, runs=frozenset({first, last}))}, {}, executor=Processes(2))
     assert len(list(marks.iterdir())) == 2
     assert files_below(one / "tables") == files_below(many / "tables")
-    assert len(extract(many, {"planted": Deadly()}, {}).source.parts("runs")) == 8
+    assert len(list(extract(many, {"planted": Deadly()}, {}).source.parts("runs"))) == 8
 
 
 def files_below(folder: Path) -> dict[str, bytes]:

@@ -19,6 +19,7 @@ from twinbed.results.folder import DiskFull, Folder, NotWritable, ResultsBusy, R
 from twinbed.results.store import Store, StoreError
 from twinbed.study.loading import load
 from twinbed.study.run import Run
+from twinbed.tree import Tree
 
 STUDY = "study: x\ntestbeds: {a: {driver: fake}}\nworkload: {kind: planted}\ninstruments: []\nreplicates: 1\n"
 
@@ -127,7 +128,7 @@ def test_a_full_disk(number: int, folder: Folder, run: Run, monkeypatch: pytest.
         def full(*_: object, **__: object) -> int:
             raise OSError(number, os.strerror(number))
 
-        monkeypatch.setattr(Path, "write_text", full)
+        monkeypatch.setattr(Tree, "create", full)
         with pytest.raises(DiskFull, match="complete runs are safe") as error:
             folder.finish(unfinished, record(run), [], {})
     assert error.value.exit_code == 3
@@ -142,10 +143,10 @@ def test_a_folder_that_cannot_be_written_any_more(
     with folder.locked():
         unfinished = folder.begin(run.id)
 
-        def refused(path: Path, *_: object) -> Path:
-            raise OSError(number, os.strerror(number), str(path if within else "/elsewhere/file"))
+        def refused(tree: Tree, name: str, *_: object) -> None:
+            raise OSError(number, os.strerror(number), str(tree.path / name if within else "/elsewhere/file"))
 
-        monkeypatch.setattr(Path, "rename", refused)
+        monkeypatch.setattr(Tree, "rename", refused)
         with pytest.raises(NotWritable if within else OSError) as error:
             folder.finish(unfinished, record(run), [], {})
     if isinstance(error.value, NotWritable):

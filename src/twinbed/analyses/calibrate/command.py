@@ -124,13 +124,18 @@ def _save(found: Calibrations, results: Path, output: Path | None) -> Path:
     from twinbed.analyses.calibrate.saved import file_name, to_json
     from twinbed.observations.predictable import FOLDER
     from twinbed.render.output import write as write_file
+    from twinbed.tree import Tree
 
     if output is None and not results.is_dir():
         raise TwinbedError(f"{results} is no folder", advice="-o FILE says where the calibration goes")
     file = output or results / FOLDER / file_name(found)
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_file(to_json(found), file)
+        if output is None:
+            Tree(results).make(FOLDER)
+            Tree(results).write(f"{FOLDER}/{file.name}", to_json(found))
+        else:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_file(to_json(found), file)
     except OSError as error:
         raise TwinbedError(f"{file} cannot be written: {error.strerror}") from error
     return file

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
 
-from twinbed.model.error import TwinbedError
+from twinbed.tree import Tree
 
 METADATA = "ro-crate-metadata.json"
 CITATION = "CITATION.cff"
@@ -15,27 +14,27 @@ ABOUT_RUNS = ("run.json", "passport.json", "applied.json")
 STUDY = ("study.yaml", "study.json", "looks.json", "events.jsonl")
 
 
-def members(results: Path, *, raw: bool) -> Iterator[tuple[str, Path]]:
-    """(name, file) of all that is packed of a results folder, in the order of names. ``raw``: artifacts too."""
-    for name, file in sorted(_members(results, raw)):
-        if file.is_symlink() or any((results / above).is_symlink() for above in PurePosixPath(name).parents[:-1]):
-            raise TwinbedError(
-                f"{results / name} is a link, or in a linked folder", advice="an archive holds files alone: move it away"
-            )
-        yield name, file
+def members(results: Tree, *, raw: bool) -> Iterator[str]:
+    """Yield the names of all that is packed of a results folder, in order. ``raw``: artifacts too.
+
+    Raises NotPlain for a link or the like in a run."""
+    yield from sorted(_members(results, raw))
 
 
-def _members(results: Path, raw: bool) -> Iterator[tuple[str, Path]]:
+def _members(results: Tree, raw: bool) -> Iterator[str]:
     for name in STUDY:
-        if (results / name).is_file():
-            yield name, results / name
-    for pattern in ("links/*.json", "tables/*/part-*.parquet"):
-        for file in results.glob(pattern):
-            yield file.relative_to(results).as_posix(), file
-    for run in (results / "runs").iterdir():
-        if run.name.startswith(".") or not (run / "run.json").is_file():
+        if results.kind(name) is not None:
+            yield name
+    for name in results.entries("links"):
+        if name.endswith(".json"):
+            yield f"links/{name}"
+    for table, kind in results.entries("tables").items():
+        if kind != "file":
+            parts = (name for name in results.entries(f"tables/{table}") if name.startswith("part-"))
+            yield from (f"tables/{table}/{name}" for name in parts if name.endswith(".parquet"))
+    for run, kind in results.entries("runs").items():
+        if run.startswith(".") or kind == "file" or results.kind(f"runs/{run}/run.json") is None:
             continue
-        files = run.rglob("*") if raw else (run / name for name in ABOUT_RUNS)
-        for file in files:
-            if file.is_file():
-                yield file.relative_to(results).as_posix(), file
+        for name, _ in results.files(f"runs/{run}"):
+            if raw or name in ABOUT_RUNS:
+                yield f"runs/{run}/{name}"

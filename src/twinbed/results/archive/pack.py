@@ -11,6 +11,7 @@ from pathlib import Path
 from twinbed.results.archive.crate import About, Member, citation, crate
 from twinbed.results.archive.layout import CHECKSUMS, CITATION, METADATA, REPORT, members
 from twinbed.results.store import FROZEN, Store
+from twinbed.tree import Tree
 
 FORMAT = 1
 _MOMENT = (1980, 1, 1, 0, 0, 0)
@@ -33,30 +34,33 @@ def pack(
     ``report`` is the page of its results."""
     texts = {REPORT: report, CITATION: citation(store, about, version)}
     if store.frozen:
-        texts[FROZEN] = (store.path / FROZEN).read_text()
+        texts[FROZEN] = store.tree.read(FROZEN).decode(errors="replace")
     elif not raw:
         texts[FROZEN] = json.dumps({"format": FORMAT, "twinbed": version}) + "\n"
-    files = list(members(store.path, raw=raw))
-    partial = file.with_name(f".{file.name}.partial")
+    files = list(members(store.tree, raw=raw))
+    beside, partial = Tree(file.parent), f".{file.name}.partial"
     try:
-        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+        with (
+            beside.create(partial) as sink,
+            zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive,
+        ):
             packed = [_add(archive, name, (text.encode(),)) for name, text in sorted(texts.items())]
-            for number, (name, path) in enumerate(files, start=1):
-                packed.append(_add(archive, name, _parts(path)))
+            for number, name in enumerate(files, start=1):
+                packed.append(_add(archive, name, _parts(store.tree, name)))
                 if on_progress is not None:
                     on_progress(number, len(files))
             packed.sort(key=lambda member: member.name)
             packed.append(_add(archive, METADATA, (crate(store, facts, packed, about, version).encode(),)))
             sums = "".join(f"{each.sha256}  {each.name}\n" for each in packed)
             _add(archive, CHECKSUMS, (sums.encode(),))
-        partial.replace(file)
+        beside.rename(partial, file.name)
     finally:
-        partial.unlink(missing_ok=True)
+        beside.remove(partial)
     return len(packed) + 1
 
 
-def _parts(path: Path) -> Iterable[bytes]:
-    with path.open("rb") as stream:
+def _parts(results: Tree, name: str) -> Iterable[bytes]:
+    with results.open(name) as stream:
         while part := stream.read(_PART_BYTES):
             yield part
 

@@ -11,6 +11,7 @@ are in at most log2(n) + 1 batches, and each is rewritten as often at most.
 from __future__ import annotations
 
 import json
+import os
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,8 +25,8 @@ from twinbed.results.bucket.address import Address
 from twinbed.results.bucket.objects import BucketError, Objects, Stored
 from twinbed.results.bucket.snapshot import Batch, Snapshot, latest
 from twinbed.results.catalogue import Entry, planned_table, table_of
-from twinbed.results.extract import refuse_strange
 from twinbed.results.store import FLEET, Store
+from twinbed.tree import Tree
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -197,7 +198,7 @@ class Publisher:
             return None
         if run not in self._raw_of:
             with tempfile.NamedTemporaryFile() as file:
-                _pack(self._store.path / "runs" / run, file.name)
+                _pack(self._store.tree, f"runs/{run}", file.name)
                 stored = self._objects.put_file(Path(file.name))
             self._bytes += stored.bytes
             self._raw_of[run] = stored.name
@@ -277,18 +278,17 @@ def _parquet(table: pa.Table) -> pa.Buffer:
     return sink.getvalue()
 
 
-def _pack(run: Path, file: str) -> None:
-    """A run's folder as a compressed tar file, the same bytes for the same files. Raises StoreError where it has a link."""
+def _pack(tree: Tree, run: str, file: str) -> None:
+    """Write a run's folder as a compressed tar file, the same bytes for the same files. Raises NotPlain where it has a link."""
     import pyarrow as pa
 
-    refuse_strange(run)
     with (
         pa.OSFile(file, "wb") as sink,
         pa.CompressedOutputStream(sink, "zstd") as stream,
         tarfile.open(fileobj=stream, mode="w|") as archive,
     ):
-        for path in sorted(path for path in run.rglob("*") if path.is_file()):
-            entry = tarfile.TarInfo(path.relative_to(run).as_posix())
-            entry.size = path.stat().st_size
-            with path.open("rb") as content:
+        for name, _ in sorted(tree.files(run), key=lambda each: each[0].split("/")):
+            entry = tarfile.TarInfo(name)
+            with tree.open(f"{run}/{name}") as content:
+                entry.size = os.fstat(content.fileno()).st_size
                 archive.addfile(entry, content)

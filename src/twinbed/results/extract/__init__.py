@@ -12,7 +12,6 @@ import contextlib
 import fcntl
 import logging
 import os
-import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from twinbed.results.extract.key import code_key, run_key, sizes
 from twinbed.results.extract.rows import Extraction, KeptRows, Measuring, Outcome, Readers, RunRows, extractions, read_run
 from twinbed.results.keep.names import KEPT, ROWS
 from twinbed.results.store import Store, StoreError
+from twinbed.tree import Tree
 
 if TYPE_CHECKING:
     from twinbed.model.record import Record
@@ -91,13 +91,13 @@ def extract(
     _LOG.info("opened %s: %s runs", store.shown, f"{len(store.records):,}")
     if store.frozen:
         return store
-    tables = results / "tables"
+    tree = store.tree
     code = code_key([*workloads.values(), *accompanying.values()])
     jobs = {job.record.id: job for job in _jobs(store, code)}
-    if _current(tables, jobs):
+    if _current(tree, jobs):
         return store
     try:
-        with _locked(tables):
+        with _locked(tree) as tables:
             _update(tables, jobs, Readers(workloads, accompanying), executor or Here(), on_progress)
     except OSError as error:
         raise StoreError(
@@ -108,7 +108,7 @@ def extract(
 
 
 def _update(
-    tables: Path,
+    tables: Tree,
     jobs: Mapping[str, _Job],
     plugins: Readers,
     executor: Executor,
@@ -130,20 +130,16 @@ def _update(
 
 
 def refuse_strange(run: Path) -> None:
-    """Results may be a stranger's. A link may lead to any file of this machine, a named pipe has no end: nothing of such a run
-    is read. Raises StoreError."""
-    for root, folders, files in os.walk(run):
-        for path in (Path(root) / name for name in (*files, *folders)):
-            mode = path.lstat().st_mode
-            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-                kind = "a link" if stat.S_ISLNK(mode) else "no plain file"
-                raise StoreError(
-                    f"{path} is {kind}", advice="a run holds files alone: move it away, and ask where the results come from"
-                )
+    """Refuse a run that holds a link, which may lead to any file of this machine, or a named pipe, which has no end.
+
+    ``run`` is a folder below ``runs`` of results that may be a stranger's. Readers of artifacts, compiled ones too, are given
+    paths: this is called before any of them. Raises NotPlain."""
+    for _ in Tree(run.parents[1]).files(f"{run.parent.name}/{run.name}"):
+        pass
 
 
 def rows_of(folder: Path, record: Record, plugins: Readers) -> RunRows:
-    """What a run's artifacts say, read here and now. Raises StoreError where there are links or the like among them."""
+    """What a run's artifacts say, read here and now. Raises NotPlain where there are links or the like among them."""
     refuse_strange(folder)
     of_run = extractions(record, plugins)
     sizes_bytes = sizes(str(folder), [artifact["path"] for artifact in record.artifacts])
@@ -151,21 +147,26 @@ def rows_of(folder: Path, record: Record, plugins: Readers) -> RunRows:
 
 
 @contextlib.contextmanager
-def _locked(tables: Path) -> Iterator[None]:
+def _locked(tree: Tree) -> Iterator[Tree]:
     """One writer at a time: another would take the parts that this one has not committed yet for leftovers."""
-    tables.mkdir(exist_ok=True)
-    with (tables / ".lock").open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    tree.make("tables")
+    with tree.inside("tables") as tables:
+        lock = tables.lock(".lock")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield tables
+        finally:
+            os.close(lock)
 
 
-def _current(tables: Path, jobs: Mapping[str, _Job]) -> bool:
+def _current(tree: Tree, jobs: Mapping[str, _Job]) -> bool:
     """Whether the tables hold exactly the runs that there are, so that nothing need be written, nor may be."""
-    if not (tables / "runs").is_dir():
+    if tree.kind("tables") is None or not tree.entries("tables/runs"):
         return not jobs
     from twinbed.results.extract.parts import read_keys
 
-    parts = read_keys(tables)
+    with tree.inside("tables") as tables:
+        parts = read_keys(tables)
     return {run: key for keys in parts.values() for run, key in keys.items()} == {run: job.key for run, job in jobs.items()}
 
 
@@ -181,7 +182,7 @@ def _jobs(store: Store, code: str) -> Iterator[_Job]:
         yield _Job(folder, record, key, sizes_bytes, kept)
 
 
-def _todo(tables: Path, jobs: Mapping[str, _Job]) -> list[_Job]:
+def _todo(tables: Tree, jobs: Mapping[str, _Job]) -> list[_Job]:
     """Runs without true rows; removes the rows that are no longer true."""
     from twinbed.results.extract.parts import prune, read_keys, remove_orphans
 

@@ -13,6 +13,7 @@ from twinbed.model.record import Record
 from twinbed.results.extract.parts import APPLIED, CAUTIONS, FACTS, METRICS
 from twinbed.results.extract.rows import KeptRows, RunRows, read_run
 from twinbed.results.keep.kept import Damaged, Kept, rows
+from twinbed.tree import Tree
 
 _SCHEMAS: Mapping[str, pa.Schema] = {"metrics": METRICS, "cautions": CAUTIONS, "facts": FACTS, "applied": APPLIED}
 
@@ -20,8 +21,9 @@ _SCHEMAS: Mapping[str, pa.Schema] = {"metrics": METRICS, "cautions": CAUTIONS, "
 def kept_rows(folder: Path, record: Record, key: str) -> KeptRows | RunRows:
     """Those in a run's folder; where they cannot be read the run has no values, and a caution that says why."""
     try:
-        kept = Kept.read(folder)
-        tables = {name: _of_run(name, table, kept.run, record.id) for name, table in rows(folder).items()}
+        run = Tree(folder)
+        kept = Kept.read(run)
+        tables = {name: _of_run(name, table, kept.run, record.id) for name, table in rows(run).items()}
     except Damaged as error:
         without = read_run(folder, record, key, {}, (), ())
         detail = f"{error}: what was kept of this run cannot be read, and it has no values"

@@ -14,11 +14,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,6 +25,8 @@ import pyarrow.parquet as pq
 from twinbed.metrics.metric import Metric, Value
 from twinbed.model.caution import Kind
 from twinbed.results.extract.rows import KeptRows, RunRows, finite
+from twinbed.results.source import native
+from twinbed.tree import Tree
 
 _TEXT = pa.string()
 RUNS = pa.schema(
@@ -126,50 +126,67 @@ def _made(batch: Sequence[RunRows]) -> dict[str, pa.Table]:
     return written | {name: pa.concat_tables(parts, promote_options="permissive") for name, parts in own.items()}
 
 
-def write_part(tables: Path, part: Part) -> None:
+def write_part(tables: Tree, part: Part) -> None:
     """Writes its files, that of the runs last."""
     for name in sorted(part.files, key=lambda name: name == "runs"):
-        _write(tables / name / part.name, part.files[name])
+        tables.make(name)
+        tables.write(f"{name}/{part.name}", part.files[name])
 
 
-def read_keys(tables: Path) -> dict[str, dict[str, str]]:
-    """Part -> run -> key, of all committed parts. A part that cannot be read holds none."""
+def read_keys(tables: Tree) -> dict[str, dict[str, str]]:
+    """Part -> run -> key, of all committed parts. A part that cannot be read holds none. Raises NotPlain."""
     keys: dict[str, dict[str, str]] = {}
-    for file in sorted((tables / "runs").glob("part-*.parquet")):
+    for name in _parts(tables):
         try:
-            part = pq.ParquetFile(file).read(columns=["run", "key"])
+            part = _read(tables, f"runs/{name}", ["run", "key"])
         except (OSError, pa.ArrowException):
-            keys[file.name] = {}
+            keys[name] = {}
             continue
-        keys[file.name] = dict(zip(part["run"].to_pylist(), part["key"].to_pylist(), strict=True))
+        keys[name] = dict(zip(part["run"].to_pylist(), part["key"].to_pylist(), strict=True))
     return keys
 
 
-def prune(tables: Path, part: str, keep: Iterable[str]) -> None:
+def prune(tables: Tree, part: str, keep: Iterable[str]) -> None:
     """Rewrites a part without the rows of runs that are not kept."""
     wanted = pa.array(sorted(keep), _TEXT)
-    files = {file.parent.name: file for file in tables.glob(f"*/{part}")}
+    files = {name: f"{name}/{part}" for name in _tables(tables) if tables.kind(f"{name}/{part}") is not None}
     if len(wanted):
         try:
-            kept = {name: _kept(pq.ParquetFile(file).read(), wanted) for name, file in files.items()}
+            kept = {name: _kept(_read(tables, file), wanted) for name, file in files.items()}
         except (OSError, pa.ArrowException):
             kept = {}
         if "runs" in kept:
             write_part(tables, _part(kept, kept.pop("runs")))
     for name in sorted(files, key=lambda name: name != "runs"):
-        files[name].unlink(missing_ok=True)
+        tables.remove(files[name])
+
+
+def _tables(tables: Tree) -> list[str]:
+    return [name for name, kind in tables.entries().items() if kind == "folder"]
+
+
+def _parts(tables: Tree) -> list[str]:
+    """Names of the committed parts."""
+    return [name for name in tables.entries("runs") if name.startswith("part-") and name.endswith(".parquet")]
+
+
+def _read(tables: Tree, file: str, columns: Sequence[str] | None = None) -> pa.Table:
+    with native(tables.open(file)) as opened:
+        return pq.ParquetFile(opened).read(columns=columns)
 
 
 def _kept(table: pa.Table, wanted: pa.Array) -> pa.Table:
     return table.filter(pc.is_in(table["run"], wanted))
 
 
-def remove_orphans(tables: Path) -> None:
+def remove_orphans(tables: Tree) -> None:
     """Removes files of parts that never became committed, and what a killed writer left under a temporary name."""
-    committed = {file.name for file in (tables / "runs").glob("part-*.parquet")}
-    for file in tables.glob("*/*"):
-        if (file.name.startswith("part-") and file.name not in committed) or file.name.startswith(".part-"):
-            file.unlink(missing_ok=True)
+    committed = set(_parts(tables))
+    for table in _tables(tables):
+        for name, kind in tables.entries(table).items():
+            orphan = (name.startswith("part-") and name not in committed) or name.startswith(".part-")
+            if orphan and kind != "folder":
+                tables.remove(f"{table}/{name}")
 
 
 def _part(written: Mapping[str, pa.Table], runs: pa.Table) -> Part:
@@ -183,16 +200,6 @@ def _parquet(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     return bytes(sink.getvalue())
-
-
-def _write(file: Path, content: bytes) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(file)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _table(schema: pa.Schema, rows: Iterator[Sequence[object]]) -> pa.Table:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Iterator
-from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import pyarrow as pa
@@ -36,30 +35,28 @@ class _Packet(NamedTuple):
     bytes_on_link: int
 
 
-def can_be_cut(file: Path) -> bool:
+def can_be_cut(capture: BinaryIO) -> bool:
     """Whether it is a plain pcap file, whole to its last packet. Raises OSError."""
-    with file.open("rb") as stream:
-        try:
-            deque(_packets(stream, _order(stream.read(_HEAD))), maxlen=0)
-        except ValueError:
-            return False
+    try:
+        deque(_packets(capture, _order(capture.read(_HEAD))), maxlen=0)
+    except ValueError:
+        return False
     return True
 
 
-def cut(file: Path, sink: BinaryIO) -> None:
-    """Writes the headers of a capture's packets, compressed. Raises OSError, and ValueError where it cannot be cut."""
+def cut(capture: BinaryIO, sink: BinaryIO) -> None:
+    """Write the headers of a capture's packets, compressed. Raises OSError, and ValueError where it cannot be cut."""
     codec = pa.Codec("zstd", compression_level=_LEVEL)
-    with file.open("rb") as stream:
-        head = stream.read(_HEAD)
-        order = _order(head)
-        part = bytearray(head[:16] + struct.pack(f"{order}I", BYTES) + head[20:])
-        for packet in _packets(stream, order):
-            part += packet.moment + struct.pack(f"{order}II", len(packet.kept), packet.bytes_on_link) + packet.kept
-            if len(part) >= _FRAME_BYTES:
-                sink.write(codec.compress(part))
-                part.clear()
-        if part:
+    head = capture.read(_HEAD)
+    order = _order(head)
+    part = bytearray(head[:16] + struct.pack(f"{order}I", BYTES) + head[20:])
+    for packet in _packets(capture, order):
+        part += packet.moment + struct.pack(f"{order}II", len(packet.kept), packet.bytes_on_link) + packet.kept
+        if len(part) >= _FRAME_BYTES:
             sink.write(codec.compress(part))
+            part.clear()
+    if part:
+        sink.write(codec.compress(part))
 
 
 def _order(head: bytes) -> str:

@@ -12,20 +12,19 @@ import io
 import json
 import os
 import re
-import stat
 import struct
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import BinaryIO, cast
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from twinbed.model.json import Document, document, documents, integer, text
 from twinbed.results.keep.names import KEPT, ROWS
+from twinbed.tree import NotPlain, Tree
 
 FORMAT = 1
 MOST_JSON_BYTES = 64 * 2**20
@@ -37,6 +36,7 @@ _ARTIFACT = re.compile(r"artifacts(/[^/\0]+)+")
 _MOMENT = (1980, 1, 1, 0, 0, 0)
 """The date of every member: zip has no earlier one."""
 _WRONG = (
+    NotPlain,
     OSError,
     ValueError,
     LookupError,
@@ -88,11 +88,10 @@ class Kept:
         return {"format": FORMAT, **cast(Document, asdict(self))}
 
     @classmethod
-    def read(cls, run: Path) -> Kept:
+    def read(cls, run: Tree) -> Kept:
         """That of a run's folder. Raises Damaged."""
         try:
-            with plainly(run / KEPT) as file:
-                data = document(json.loads(file.read(MOST_JSON_BYTES)))
+            data = document(json.loads(run.read(KEPT, most=MOST_JSON_BYTES)))
             if data["format"] != FORMAT:
                 raise ValueError(f"format {data['format']!r}, this twinbed reads {FORMAT}")
             files = tuple(_file(each) for each in documents(data["files"]))
@@ -129,10 +128,12 @@ def packed(tables: Mapping[str, pa.Table]) -> bytes:
     return sink.getvalue()
 
 
-def rows(run: Path) -> dict[str, pa.Table]:
+def rows(run: Tree) -> dict[str, pa.Table]:
     """Table -> the run's rows, from its folder. Raises Damaged."""
     try:
-        with plainly(run / ROWS) as file, zipfile.ZipFile(file) as archive:
+        with run.open(ROWS) as file, zipfile.ZipFile(file) as archive:
+            if os.fstat(file.fileno()).st_size > MOST_BYTES:
+                raise ValueError(f"it has more than {MOST_BYTES} bytes")
             entries = archive.infolist()
             if len(entries) > MOST_TABLES:
                 raise ValueError(f"it has {len(entries)} files, more than {MOST_TABLES}")
@@ -164,16 +165,6 @@ def _table(entry: zipfile.ZipInfo, found: Mapping[str, pa.Table]) -> str:
     return name[1]
 
 
-def plainly(file: Path) -> BinaryIO:
-    """Opens what may be a stranger's: no link is followed, no named pipe waited for. Raises OSError."""
-    stream = os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
-    about = os.fstat(stream.fileno())
-    if not stat.S_ISREG(about.st_mode) or about.st_size > MOST_BYTES:
-        stream.close()
-        raise OSError(None, "is no file, or too large")
-    return stream
-
-
 def _said(error: BaseException) -> str:
     """What an error says, without a file's name: where results lie makes no difference."""
-    return error.strerror if isinstance(error, OSError) and error.strerror else str(error) or type(error).__name__
+    return error.strerror if isinstance(error, OSError | NotPlain) and error.strerror else str(error) or type(error).__name__

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from twinbed.model.error import TwinbedError
 from twinbed.results.keep.names import KEPT
+from twinbed.tree import Tree
 
 
 def refuse_what_was_not_kept(file: Path) -> None:
@@ -31,7 +32,7 @@ def _of_run(file: Path, run: Path) -> None:
     from twinbed.results.keep.kept import Damaged, Kept
 
     try:
-        kept = Kept.read(run)
+        kept = Kept.read(Tree(run))
     except Damaged:
         return
     path = file.relative_to(run).as_posix()

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shutil
+import stat
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,65 +14,74 @@ from pathlib import Path
 from twinbed.model.error import TwinbedError
 from twinbed.results.merge.plan import Plan
 from twinbed.results.merge.sources import Source
+from twinbed.tree import Tree
 
 
 def write(made: Plan, folder: Path, on_progress: Callable[[int, int], None] | None = None) -> None:
     """The results folder. Artifacts are hard links where the file system can, else copies. One that a merge made before is made
     anew; another is refused. Raises TwinbedError."""
     _may_be_made(folder)
-    new = folder.with_name(f".{folder.name}.new")
-    shutil.rmtree(new, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    beside, making = Tree(folder.parent), f".{folder.name}.new"
     try:
-        (new / "links").mkdir(parents=True)
+        beside.remove(making)
+        beside.make(making)
+        new = Tree(folder.parent / making)
+        new.make("links")
         for number, (source, old, record) in enumerate(made.runs, start=1):
-            there, here = source.store.path / "runs" / old, new / "runs" / record.id
-            _linked(there, here)
-            (here / "run.json").write_text(json.dumps(record.to_json(), indent=1, sort_keys=True) + "\n")
+            here = f"runs/{record.id}"
+            _linked(source.store.tree, f"runs/{old}", new, here)
+            new.write(f"{here}/run.json", json.dumps(record.to_json(), indent=1, sort_keys=True) + "\n")
             if on_progress is not None:
                 on_progress(number, len(made.runs))
         for source in {source.name: source for source, *_ in made.runs}.values():
-            _links(source, new / "links")
-        (new / "study.json").write_text(json.dumps(made.study, indent=1) + "\n")
-        if folder.exists():
-            shutil.rmtree(folder)
-        new.rename(folder)
+            _links(source, new)
+        new.write("study.json", json.dumps(made.study, indent=1) + "\n")
+        beside.remove(folder.name)
+        beside.rename(making, folder.name)
     except OSError as error:
         # Of a copy that fails, the first name is the source's, which may be a folder that an archive was unpacked to.
         where = error.filename2 or error.filename or folder
         raise TwinbedError(f"{where}: {error.strerror}", advice="name another folder with -o") from error
     finally:
-        shutil.rmtree(new, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            beside.remove(making)
 
 
 def _may_be_made(folder: Path) -> None:
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     with contextlib.suppress(OSError, ValueError):
-        if "sources" in json.loads((folder / "study.json").read_bytes()):
+        if "sources" in json.loads(Tree(folder).read("study.json")):
             return
     raise TwinbedError(f"{folder} is there, and no merge made it", advice="name another folder with -o")
 
 
-def _linked(there: Path, here: Path) -> None:
-    """A run's folder without its record. Folders are made, not copied: a source that may only be read has them read-only."""
-    here.mkdir(parents=True)
-    for path in sorted(there.rglob("*")):
-        target = here / path.relative_to(there)
-        if path.is_dir():
-            target.mkdir()
-        elif path != there / "run.json":
-            _link(path, target)
+def _linked(there: Tree, run: str, new: Tree, here: str) -> None:
+    """A run's folder without its record. Folders are made, not copied: a source that may only be read has them read-only.
+    Raises NotPlain where the run holds a link or the like, which leads to other files here."""
+    new.make(here)
+    for name, about in there.all_below(run, folders=True):
+        if stat.S_ISDIR(about.st_mode):
+            new.make(f"{here}/{name}")
+        elif name != "run.json":
+            _link(there, f"{run}/{name}", new, f"{here}/{name}")
 
 
-def _link(one: Path, other: Path) -> None:
+def _link(there: Tree, one: str, new: Tree, other: str) -> None:
     try:
-        os.link(one, other)
+        there.link(one, new, other)
     except OSError:
-        shutil.copy2(one, other)
+        with there.open(one) as source, new.create(other) as copy:
+            shutil.copyfileobj(source, copy)
+            copy.flush()
+            about = os.fstat(source.fileno())
+            os.fchmod(copy.fileno(), stat.S_IMODE(about.st_mode) & 0o777)
+            os.utime(copy.fileno(), ns=(about.st_atime_ns, about.st_mtime_ns))
 
 
-def _links(source: Source, folder: Path) -> None:
+def _links(source: Source, new: Tree) -> None:
     for check in source.store.link_checks:
         cell = source.identity(check.cell)
         moved = replace(check, cell=cell, run=source.identity(check.run))
-        (folder / f"{cell}.json").write_text(json.dumps(moved.to_json(), indent=1) + "\n")
+        new.write(f"links/{cell}.json", json.dumps(moved.to_json(), indent=1) + "\n")

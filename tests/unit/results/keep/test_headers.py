@@ -20,7 +20,7 @@ EDITCAPS = "d1d4f4c403b8985d89a44bd7cc8a04e90b85afaef2a443c19dff53269df2bfba"
 
 def cut(file: Path, to: Path) -> Path:
     with to.open("wb") as sink:
-        headers.cut(file, sink)
+        headers.cut(file.open("rb"), sink)
     return to
 
 
@@ -33,7 +33,7 @@ def test_packets_are_those_of_editcap(tmp_path: Path) -> None:
     head = WHOLE.read_bytes()[:24]
     assert plain[:24] == head[:16] + struct.pack("<I", headers.BYTES) + head[20:]
     assert hashlib.sha256(plain[24:]).hexdigest() == EDITCAPS
-    assert headers.can_be_cut(WHOLE)
+    assert headers.can_be_cut(WHOLE.open("rb"))
 
 
 def test_flows_of_the_cut_capture_are_those_of_the_whole_one(tmp_path: Path) -> None:
@@ -74,17 +74,17 @@ def test_what_holds_headers_alone_loses_nothing(tmp_path: Path, name: str) -> No
 
 @pytest.mark.parametrize("name", ["merged.pcapng", "README.md"])
 def test_what_is_no_plain_pcap_stays(name: str) -> None:
-    assert not headers.can_be_cut(CAPTURES / name)
+    assert not headers.can_be_cut((CAPTURES / name).open("rb"))
 
 
 @pytest.mark.parametrize("end", [-1, -60, -1500, 30])
 def test_what_is_cut_off_stays(tmp_path: Path, end: int) -> None:
     (tmp_path / "cut.pcap").write_bytes(WHOLE.read_bytes()[:end])
-    assert not headers.can_be_cut(tmp_path / "cut.pcap")
+    assert not headers.can_be_cut((tmp_path / "cut.pcap").open("rb"))
 
 
 def test_a_packet_longer_than_it_was_stays(tmp_path: Path) -> None:
     content = bytearray(WHOLE.read_bytes())
     struct.pack_into("<I", content, 24 + 12, 10)
     (tmp_path / "odd.pcap").write_bytes(content)
-    assert not headers.can_be_cut(tmp_path / "odd.pcap")
+    assert not headers.can_be_cut((tmp_path / "odd.pcap").open("rb"))

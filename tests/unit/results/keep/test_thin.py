@@ -23,6 +23,7 @@ from twinbed.results.extract.rows import Readers
 from twinbed.results.keep.kept import Kept, packed
 from twinbed.results.keep.thin import NotThinned, Thinner
 from twinbed.results.store import Store
+from twinbed.tree import Tree
 
 CAPTURE, COUNTED, ANSWER = (
     "artifacts/machine/client.pcap",
@@ -91,7 +92,7 @@ def test_a_run_record_stays_and_what_went_is_listed(results: Path) -> None:
     record, size = (run / "run.json").read_bytes(), (run / CAPTURE).stat().st_size
     thin(results, Word.TABLES, packets=Word.HEADERS)
     assert (run / "run.json").read_bytes() == record
-    kept = Kept.read(run)
+    kept = Kept.read(Tree(run))
     assert (kept.run, kept.keep, kept.twinbed) == (one.id, "packets=headers, default=tables", "0.1.0")
     assert [(each.path, each.bytes, each.kept_as) for each in kept.files] == [
         (ANSWER, (len(b"") + one.artifacts[0]["bytes"]), None),
@@ -165,8 +166,8 @@ def killed_after(steps: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[s
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", stepped("sync", os.fsync))
-        patch.setattr(Path, "replace", stepped("rename", Path.replace))
-        patch.setattr(Path, "unlink", stepped("remove", Path.unlink))
+        patch.setattr(os, "rename", stepped("rename", os.rename))
+        patch.setattr(os, "unlink", stepped("remove", os.unlink))
         yield made
 
 
