@@ -144,7 +144,7 @@ def stand_in(folder: Path, name: str, script: str) -> Path:
 
 @pytest.mark.parametrize("engine", ["suricata", "zeek"])
 def test_an_engine_reads_the_kept_captures(
-    engine: str, tmp_path: Path, site: Callable[..., Site], leaves_nothing: None
+    engine: str, tmp_path: Path, site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch, leaves_nothing: None
 ) -> None:
     """Real Suricata wrote the file that its stand-in copies: 52 alerts of 4 signatures, 11 flow records (by jq)."""
     wrote = {
@@ -152,6 +152,7 @@ def test_an_engine_reads_the_kept_captures(
         "zeek": f"cp {GOLDEN}/zeek-conn-json/sorted-keys/input.json conn.log",
     }
     program = stand_in(tmp_path, f"{engine}-stand-in", wrote[engine])
+    monkeypatch.setattr("twinbed.instruments.monitor.INSTALLED", (f"{tmp_path}/",))
     run, place = (
         one_run("kind: http, tool: ab, duration: 1s, max_requests: 20", f"engine: {engine}, program: {program}"),
         site(),
@@ -173,6 +174,6 @@ def test_an_engine_reads_the_kept_captures(
 
 
 def test_a_missing_engine_is_named_with_how_to_get_it() -> None:
-    run = one_run("kind: http", "engine: suricata, program: /nowhere/suricata")
+    run = one_run("kind: http", "engine: suricata, program: /usr/nowhere/suricata")
     (check,) = preflight.trials([("monitor", run.instruments["monitor"].params)])
     assert not check.works and "no such program" in check.found and "bookworm-backports" in check.mend

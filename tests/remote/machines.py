@@ -68,9 +68,14 @@ class Space:
         return done.stdout
 
 
+OWN_CONFIG = "TWINBED_TEST_SSH_CONFIG"
+"""In the environment: another ssh configuration in place of ``Machines.config``."""
+
+
 @dataclass
 class Machines:
-    """``config`` is the ssh configuration with which both can be reached as ``client`` and ``server``."""
+    """``config`` is the ssh configuration with which both can be reached as ``client`` and ``server``. It stands for the user's
+    own: a program ``ssh`` that has it is the first on the search path."""
 
     switches: Space
     controller: Space
@@ -105,7 +110,7 @@ class Machines:
 
     def settings(self, **more: Any) -> dict[str, Any]:
         """What a study file says of a testbed of these two."""
-        hosts = {name: {"ssh": name, "config": str(self.config)} for name in self.hosts}
+        hosts = {name: {"ssh": name} for name in self.hosts}
         return {"lease": 20, "image": "none", "hosts": hosts, **more}
 
 
@@ -152,6 +157,7 @@ def machines(folder: Path, disk: str = "800m") -> Iterator[Machines]:
             for name in ("client", "server")
         }
         made = Machines(switches, controller, hosts, config)
+        stack.enter_context(_first_on_the_path(folder / "bin", config))
         _wire(made)
         for name in hosts:
             made.start_sshd(name)
@@ -161,6 +167,20 @@ def machines(folder: Path, disk: str = "800m") -> Iterator[Machines]:
             for daemon in made.daemons.values():
                 daemon.kill()
                 daemon.wait()
+
+
+@contextlib.contextmanager
+def _first_on_the_path(folder: Path, config: Path) -> Iterator[None]:
+    folder.mkdir()
+    program = folder / "ssh"
+    program.write_text(f'#!/bin/sh\nexec /usr/bin/ssh -F "${{{OWN_CONFIG}:-{config}}}" "$@"\n')
+    program.chmod(0o755)
+    before = os.environ["PATH"]
+    os.environ["PATH"] = f"{folder}:{before}"
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = before
 
 
 @contextlib.contextmanager

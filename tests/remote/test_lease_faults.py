@@ -56,7 +56,7 @@ def ssh_clients(two: Machines) -> list[str]:
             words = entry.read_bytes().split(b"\0")
         except OSError:
             continue
-        if words[0] == b"ssh" and str(two.config).encode() in words:
+        if words[0] == b"/usr/bin/ssh" and str(two.config).encode() in words:
             found.append(entry.parent.name)
     return found
 
@@ -108,7 +108,7 @@ def test_a_keeper_is_killed_and_the_host_swept(two: Machines, place: Site) -> No
         os.kill(probes(two, "client")[0], signal.SIGKILL)
         bed.hosts["client"].run(["sleep", "60"], limit_s=60)
     assert {"client: addresses", "client: leases"} <= set(changed(before, two)), "nobody was left to put it back"
-    again = [sys.executable, "-m", "twinbed.cli.main", "sweep", "--host", "client", "--ssh-config", str(two.config)]
+    again = [sys.executable, "-m", "twinbed.cli.main", "sweep", "--host", "client"]
     for dry, said in ((["--dry-run"], "would undo"), ([], "undid"), ([], "Nothing to remove")):
         done = subprocess.run([*again, *dry], capture_output=True, text=True, check=False, timeout=200)
         assert done.returncode == 0 and said in done.stdout, done

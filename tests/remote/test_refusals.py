@@ -6,13 +6,13 @@ import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.remote.machines import Machines, Space, _key
+from tests.remote.machines import OWN_CONFIG, Machines, Space, _key
 from twinbed.contracts.site import Site
 from twinbed.hosts import session
 from twinbed.hosts.error import HostError
@@ -33,46 +33,54 @@ def with_host(two: Machines, **changes: Any) -> dict[str, Any]:
     return found
 
 
-def edited(two: Machines, folder: Path, old: str, new: str) -> str:
-    """Another ssh configuration."""
-    text = two.config.read_text()
-    assert old in text
-    path = folder / "config"
-    path.write_text(text.replace(old, new))
-    return str(path)
+@pytest.fixture
+def edited(two: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """Gives the user another ssh configuration."""
+
+    def edit(old: str, new: str) -> None:
+        text = two.config.read_text()
+        assert old in text
+        path = tmp_path / "config"
+        path.write_text(text.replace(old, new))
+        monkeypatch.setenv(OWN_CONFIG, str(path))
+
+    return edit
 
 
-def test_ssh_that_does_not_come_in(two: Machines, place: Site, tmp_path: Path) -> None:
+def test_ssh_that_does_not_come_in(two: Machines, place: Site, tmp_path: Path, edited: Callable[[str, str], None]) -> None:
     empty = tmp_path / "empty"
     empty.touch()
-    unknown = edited(two, tmp_path, f"{two.config.parent}/known_hosts", str(empty))
-    said = refused(place, with_host(two, config=unknown))
-    assert said.startswith("client (client): its host key is not known: connect once by hand and compare the key: ssh -F")
+    edited(f"{two.config.parent}/known_hosts", str(empty))
+    said = refused(place, two.settings())
+    assert said.startswith("client (client): its host key is not known: connect once by hand and compare the key: ssh client")
 
     _key(tmp_path / "stranger")
-    stranger = edited(two, tmp_path, f"{two.config.parent}/user", str(tmp_path / "stranger"))
-    assert "it lets nobody in with the keys there are: ssh-copy-id" in refused(place, with_host(two, config=stranger))
+    edited(f"{two.config.parent}/user", str(tmp_path / "stranger"))
+    assert "it lets nobody in with the keys there are: ssh-copy-id" in refused(place, two.settings())
 
     (tmp_path / "known").write_text("client,10.99.0.2 " + (two.config.parent / "server.key.pub").read_text())
-    other = edited(two, tmp_path, f"{two.config.parent}/known_hosts", str(tmp_path / "known"))
-    assert "its host key is another than the known one" in refused(place, with_host(two, config=other))
+    edited(f"{two.config.parent}/known_hosts", str(tmp_path / "known"))
+    assert "its host key is another than the known one" in refused(place, two.settings())
 
 
-def test_a_login_that_waits(two: Machines, place: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_login_that_waits(
+    two: Machines, place: Site, edited: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(session, "_GREETING_LIMIT_S", 3.0)
     shell = "printf '#!/bin/sh\\nexec cat >/dev/null\\n' >/run/slow; chmod 755 /run/slow"
     two.hosts["client"].run("sh", "-c", f"{shell}; echo slow:x:0:0::/:/run/slow >>/etc/passwd")
     try:
-        said = refused(place, with_host(two, config=edited(two, tmp_path, "User root", "User slow")))
+        edited("User root", "User slow")
+        said = refused(place, two.settings())
     finally:
         two.hosts["client"].run("rm", "/run/slow")
     assert "client let us in, and then said nothing for 3 s: what its user has started at login may be waiting" in said
-    assert said.endswith(f"try ssh -F {tmp_path}/config client true")
+    assert said.endswith("try ssh client true")
 
 
-def test_a_user_that_is_not_root_and_may_not_become_it(two: Machines, place: Site, tmp_path: Path) -> None:
-    visitor = edited(two, tmp_path, "User root", "User visitor")
-    said = refused(place, with_host(two, config=visitor))
+def test_a_user_that_is_not_root_and_may_not_become_it(two: Machines, place: Site, edited: Callable[[str, str], None]) -> None:
+    edited("User root", "User visitor")
+    said = refused(place, two.settings())
     assert "its user is not root and may not become it: log in as root, or allow the user sudo without a password" in said
 
 
@@ -86,6 +94,7 @@ def test_preflight_tries_every_host(two: Machines, tmp_path: Path) -> None:
         json.dumps({"study": "s", "workload": {"kind": "http"}, "testbeds": {"bed": {"driver": "remote", "hosts": hosts}}})
     )
     argv = two.controller.enter(sys.executable, "-m", "twinbed.cli.main", "check", str(study), "--format", "json")
+    argv += ["--ssh-config", str(two.config.parent / "direct")]
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=100)
     assert done.returncode == 3, done.stderr
     rows = {row["what"]: row for row in json.loads(done.stdout)}
@@ -182,9 +191,9 @@ def test_a_rate_above_the_nic_s_own(two: Machines, place: Site) -> None:
     assert "exp runs at 10000 Mbit/s, which cannot carry 20000 Mbit/s" in said
 
 
-def test_one_host_given_twice(two: Machines, place: Site, tmp_path: Path) -> None:
-    again = edited(two, tmp_path, "Host client\n", "Host client again\n")
+def test_one_host_given_twice(two: Machines, place: Site, edited: Callable[[str, str], None]) -> None:
+    edited("Host client\n", "Host client again\n")
     params = with_host(two)
-    params["hosts"]["server"] = {"ssh": "again", "config": again, "folder": "/run/second"}
+    params["hosts"]["server"] = {"ssh": "again", "folder": "/run/second"}
     assert "client and server are one and the same host" in refused(place, params)
     two.hosts["client"].run("rm", "-r", "/run/second")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from twinbed.cli import ssh_config
 from twinbed.contracts import exit_codes as codes
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ _LONG = 300
     "-s", "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a setting of STUDY, such as replicates=2."
 )
 @click.option("--boot", is_flag=True, help="Also boot guests with every NIC, where none has since this machine booted.")
+@ssh_config.option
 @click.option("-q", "--quiet", is_flag=True, help="Only what was tried and does not work.")
 @click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
 def command(

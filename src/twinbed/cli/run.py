@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from twinbed.cli import ssh_config
 from twinbed.cli.on import keep_for_runs
 from twinbed.contracts import exit_codes as codes
 
@@ -36,6 +37,7 @@ from twinbed.contracts import exit_codes as codes
     callback=keep_for_runs,
 )
 @click.option("--report/--no-report", default=True, help="Write report.html at the end (default).")
+@ssh_config.option
 @click.option("-q", "--quiet", is_flag=True, help="Print the verdict lines and the report's path alone, and what failed.")
 @click.option("-v", "--verbose", is_flag=True, help="Print a line a phase, in place of a bar.")
 def command(

@@ -67,10 +67,12 @@ def command(dry_run: bool, hosts: tuple[str, ...], ssh_config: Path | None, fold
 
 def _hosts(hosts: tuple[str, ...], config: Path | None, folder: str | None, dry_run: bool) -> None:
     from twinbed.cli.envelope import tell
+    from twinbed.hosts import ssh_config
     from twinbed.hosts.lease import sweep
     from twinbed.hosts.session import FOLDER
     from twinbed.hosts.ssh import Address
 
+    ssh_config.allow([config] if config else [])
     removed: list[str] = []
     for host in hosts:
         for lease in sweep(Address(host, host, config=config), folder or FOLDER, only_list=dry_run):

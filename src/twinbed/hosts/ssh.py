@@ -6,6 +6,7 @@ Units: seconds.  What runs there runs as root: by logging in as root, or by ``su
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 from collections.abc import Sequence
@@ -13,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from twinbed.hosts import process
+from twinbed.hosts import process, ssh_config
 from twinbed.hosts.error import HostError
 
 PROGRAM = "ssh"
+_DESTINATION = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.+-]*@)?[A-Za-z0-9_:][A-Za-z0-9_.:-]*(%[A-Za-z0-9_.-]+)?")
+"""What a study may name: no option, and nothing that a shell reads, as the user's own ProxyCommand may hold ``%h``."""
 CONNECT_LIMIT_S = 10
 _LOST_AFTER = 3
 """The connection ends after so many unanswered questions in a row."""
@@ -59,15 +62,23 @@ class Address:
 
     name: str
     destination: str
-    """As for ssh: USER@HOST, HOST, or a Host entry of the ssh configuration."""
+    """USER@HOST, HOST, or a Host entry of the ssh configuration, as ``destination`` lets it be."""
     port: int | None = None
     config: Path | None = None
-    """Another configuration file than the user's."""
+    """Another configuration file than the user's, with leave (``ssh_config``)."""
 
     @property
     def options(self) -> list[str]:
+        """Return ssh's options as a user types them."""
         config = ["-F", str(self.config)] if self.config else []
         return config + (["-p", str(self.port)] if self.port else [])
+
+
+def destination(given: str) -> str:
+    """Return it. Raises ValueError where it is no plain name of a host, with or without a user."""
+    if _DESTINATION.fullmatch(given) is None:
+        raise ValueError(f"{given!r} is no host for ssh: USER@HOST, HOST or a Host entry, of letters, digits and . _ - + :")
+    return given
 
 
 def there() -> str | None:
@@ -78,14 +89,16 @@ def there() -> str | None:
 def command(address: Address, script: str, arguments: Sequence[str] = (), *, alive_s: float = CONNECT_LIMIT_S) -> list[str]:
     """ssh's argument list that runs a POSIX shell script as root on the host.
 
-    A host that has not answered for ``alive_s`` to twice as long is lost.
+    A host that has not answered for ``alive_s`` to twice as long is lost. Raises HostError where the host's configuration file
+    may not be read.
     """
     every = max(1, round(alive_s / _LOST_AFTER))
     return [
-        *(PROGRAM, "-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_LIMIT_S}"),
+        *(PROGRAM, "-T", "-a", "-x", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_LIMIT_S}"),
         *("-o", f"ServerAliveInterval={every}", "-o", f"ServerAliveCountMax={_LOST_AFTER}"),
         *("-o", "ClearAllForwardings=yes", "-o", "EscapeChar=none"),
-        *address.options,
+        *(ssh_config.options(address.config) if address.config else ()),
+        *(("-p", str(address.port)) if address.port else ()),
         *("--", address.destination),
         shlex.join(["sh", "-c", _AS_ROOT, "sh", script, "sh", *arguments]),
     ]

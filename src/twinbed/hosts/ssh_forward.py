@@ -14,7 +14,7 @@ from pathlib import Path
 from twinbed.hosts import process, scratch
 from twinbed.hosts.error import HostError
 
-SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
+SSH = ("ssh", "-a", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
 _LIMIT_S = 20.0
 _STEP_S = 0.02
 _ACCEPTS = 0x10000
@@ -27,7 +27,7 @@ def forwarded(destination: str, remote: str) -> Iterator[Path]:
     with scratch.folder() as folder:
         local, log = folder / "socket", folder / "log"
         options = ("-N", "-o", "ExitOnForwardFailure=yes", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
-        client = process.start([*SSH, *options, "-L", f"{_path(str(local))}:{_path(remote)}", destination], log=log)
+        client = process.start([*SSH, *options, "-L", f"{_path(str(local))}:{_path(remote)}", "--", destination], log=log)
         try:
             deadline = time.monotonic() + _LIMIT_S
             while not _listened_on(local):
@@ -74,12 +74,12 @@ def run(destination: str, script: str, *, limit_s: float = 60.0) -> str:
 
 def digest(destination: str, path: str, *, limit_s: float = 60.0) -> str | None:
     """SHA-256 of a file there; None where it cannot be read."""
-    done = process.run([*SSH, destination, f"sha256sum < {shlex.quote(path)}"], limit_s=limit_s, check=False)
+    done = process.run([*SSH, "--", destination, f"sha256sum < {shlex.quote(path)}"], limit_s=limit_s, check=False)
     return done.text.split()[0] if done.code == 0 and done.text.split() else None
 
 
 def _run(destination: str, command: str, stdin: bytes | None, limit_s: float) -> bytes:
     try:
-        return process.run([*SSH, destination, command], stdin=stdin, limit_s=limit_s).stdout
+        return process.run([*SSH, "--", destination, command], stdin=stdin, limit_s=limit_s).stdout
     except process.ProcessFailed as error:
         raise HostError(f"{destination}: {error}") from None

@@ -16,8 +16,10 @@ unverifiable.  Engines run where the machine of the lab captures; where hosts ca
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
@@ -30,6 +32,8 @@ from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import MACHINE, Target
 from twinbed.metrics.metric import Value
 from twinbed.metrics.monitor import METRICS, value
+from twinbed.model import named_file
+from twinbed.model.error import TwinbedError
 from twinbed.model.units import Duration, Size
 from twinbed.readers import tcpdump
 from twinbed.readers.monitor import engines, link
@@ -43,6 +47,11 @@ PREFIX, SUFFIX = "monitor-", ".cap"
 CLIENT = "client"
 PACKET_BYTES = 1000
 """A typical packet, with its header in the file."""
+INSTALLED = ("/usr/", "/opt/")
+"""Where only root installs programs. One elsewhere may have come with the study."""
+_LARGEST_BYTES = 64 * 2**20
+_RULE = re.compile(r"\s*(#|(alert|pass|drop|reject|rejectsrc|rejectdst|rejectboth|config)\s+\S)")
+_OTHER_FILES = re.compile(r"\b(lua|luajit|dataset|datarep|filestore|iprep)\s*[:;]", re.IGNORECASE)
 
 
 class MonitorParams(InstrumentParams):
@@ -59,7 +68,7 @@ class MonitorParams(InstrumentParams):
         None,
         pattern="^/",
         examples=["/usr/local/bin/suricata"],
-        description="path of the engine's program; null: the one in /usr/bin and its like",
+        description="path of the engine's program, below /usr or /opt; null: the one in /usr/bin and its like",
     )
     rules: str | None = Field(
         None,
@@ -80,6 +89,9 @@ class MonitorParams(InstrumentParams):
             raise ValueError("rules are Suricata's: engine: suricata")
         if self.engine == "own" and self.program is not None:
             raise ValueError("program is an engine's: engine: suricata or zeek")
+        if self.program is not None and not _is_installed(self.engine, self.program):
+            places = " or ".join(place.rstrip("/") for place in INSTALLED)
+            raise ValueError(f"program must be {self.engine} below {places}, where root installs it: a study brings no program")
         if self.rules is not None and self.rules_sha256 is None:
             object.__setattr__(self, "rules_sha256", _sha256(self.rules))
         return self
@@ -87,8 +99,17 @@ class MonitorParams(InstrumentParams):
     def trials(self) -> Sequence[Trial]:
         if self.engine == "own":
             return ()
+        self.hold_rules()
         program = self.program or self.engine
         return [Trial((program, engines.VERSION[self.engine]), engines.INSTALL[self.engine])]
+
+    def hold_rules(self) -> None:
+        """Raise TwinbedError where the file of rules is another than it was, or no file of rules."""
+        try:
+            if self.rules is not None and _sha256(self.rules) != self.rules_sha256:
+                raise ValueError(f"{self.rules} is not the file that it was: its SHA-256 should be {self.rules_sha256}")
+        except ValueError as error:
+            raise TwinbedError(f"monitor: {error}", advice="leave out rules_sha256, or name the file that has it") from None
 
     def estimate_seconds(self) -> float:
         return 0.2 if self.engine == "own" else 5.0
@@ -98,11 +119,23 @@ class MonitorParams(InstrumentParams):
         return 2 * link_rate / 8 * min(self.snaplen, PACKET_BYTES) / PACKET_BYTES
 
 
+def _is_installed(engine: str, program: str) -> bool:
+    return (
+        program.startswith(INSTALLED)
+        and os.path.normpath(program) == program
+        and PurePosixPath(program).name.startswith(engine)
+    )
+
+
 def _sha256(file: str) -> str:
-    try:
-        return hashlib.sha256(Path(file).read_bytes()).hexdigest()
-    except OSError as error:
-        raise ValueError(f"{file}: {error.strerror}; paths are from the current folder") from error
+    """Return the hash of a file of rules. Raises ValueError for any other file, and for rules that name further files."""
+    content = named_file.content(file, _LARGEST_BYTES)
+    for number, line in enumerate(content.decode(errors="replace").splitlines(), start=1):
+        if line.strip() and not _RULE.match(line):
+            raise ValueError(f"{file}, line {number}: no rule of Suricata's on a line of its own (alert tcp ...)")
+        if _OTHER_FILES.search(line) and not line.lstrip().startswith("#"):
+            raise ValueError(f"{file}, line {number}: a rule that runs Lua, or reads or writes a file, is not taken")
+    return hashlib.sha256(content).hexdigest()
 
 
 class Monitor(Instrument[MonitorParams]):
@@ -137,6 +170,7 @@ class Monitor(Instrument[MonitorParams]):
             return ()
         program = params.program or params.engine
         rules = None if params.rules is None else str(Path(params.rules).absolute())
+        params.hold_rules()
         return [
             command
             for host in sorted(target.interfaces.values())

@@ -26,14 +26,14 @@ class Frame:
 
 def read(content: bytes) -> Sequence[Frame]:
     """Raises ValueError with the byte where it stops being a capture of Ethernet, also where the last record is cut off."""
-    order, unit = _order(content)
-    header = struct.Struct(order + _FILE)
+    byte_order, unit = order(content)
+    header = struct.Struct(byte_order + _FILE)
     if len(content) < header.size:
         raise ValueError(f"a pcap file's header has {header.size} bytes; the file ends after {len(content)}")
     link_type = header.unpack_from(content)[6] & 0xFFFF
     if link_type != _ETHERNET:
         raise ValueError(f"a capture of link type {link_type}, where Ethernet (1) is wanted")
-    record = struct.Struct(order + _PACKET)
+    record = struct.Struct(byte_order + _PACKET)
     at, frames = header.size, []
     while at < len(content):
         if len(content) - at < record.size:
@@ -47,10 +47,11 @@ def read(content: bytes) -> Sequence[Frame]:
     return frames
 
 
-def _order(content: bytes) -> tuple[str, int]:
-    for order in "<>":
-        if len(content) >= 4 and (unit := _MAGIC.get(struct.unpack(f"{order}I", content[:4])[0])) is not None:
-            return order, unit
+def order(content: bytes) -> tuple[str, int]:
+    """Return the byte order and the nanoseconds of a time unit. Raises ValueError for another file."""
+    for byte_order in "<>":
+        if len(content) >= 4 and (unit := _MAGIC.get(struct.unpack(f"{byte_order}I", content[:4])[0])) is not None:
+            return byte_order, unit
     raise ValueError(
         "no pcap file (its first four bytes are none of pcap's); `editcap -F pcap FILE OUT` makes one of pcapng, and"
         " compressed files are to be unpacked"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from twinbed.hosts import process, ssh_forward
 from twinbed.hosts.error import HostError
+from twinbed.hosts.owned import owned
 from twinbed.testbeds.minimega.socket import CommandSocket
 
 SOCKET = "minimega"
@@ -79,7 +82,9 @@ class Head:
         if self.destination:
             return ssh_forward.digest(self.destination, path)
         try:
-            with Path(path).open("rb") as file:
+            with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    return None
                 return hashlib.file_digest(file, "sha256").hexdigest()
         except OSError:
             return None
@@ -96,8 +101,9 @@ class Head:
 
 @contextlib.contextmanager
 def open_head(base: str, destination: str | None) -> Iterator[Head]:
+    """Raises HostError where there is no way to it, or others than root and this user can put their own socket there."""
     if destination is None:
-        yield Head(base, None, CommandSocket(Path(base) / SOCKET))
+        yield Head(base, None, CommandSocket(owned(Path(base), "set base to the folder of root's minimega") / SOCKET))
         return
     with ssh_forward.forwarded(destination, f"{base}/{SOCKET}") as local:
         yield Head(base, destination, CommandSocket(local))

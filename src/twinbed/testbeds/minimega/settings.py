@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from twinbed.contracts.host_settings import HostSettings
+from twinbed.hosts.ssh import destination
 from twinbed.model.units import Size
 
 Name = r"^[A-Za-z][A-Za-z0-9_.-]*$"
@@ -22,7 +23,6 @@ class MinimegaSettings(HostSettings):
     base: str = Field("/tmp/minimega", description="minimega's base folder: its command socket and files folder are in it")
     head: str | None = Field(
         None,
-        pattern="^[^-]",
         examples=["root@node1"],
         description="head node for ssh, such as root@node1; null: minimega runs on this machine",
     )
@@ -75,6 +75,11 @@ class MinimegaSettings(HostSettings):
     )
     guest_files: str = Field("/tmp/miniccc/files", description="where the client in the guests puts files that it is sent")
     capture: Literal["on", "off"] = Field("off", description="on: minimega captures every guest's packets at its tap")
+
+    @field_validator("head")
+    @classmethod
+    def _plain(cls, given: str | None) -> str | None:
+        return given if given is None else destination(given)
 
     @model_validator(mode="before")
     @classmethod

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from twinbed.contracts.host_settings import HostSettings, OnOff
 from twinbed.hosts.session import FOLDER
-from twinbed.hosts.ssh import Address
+from twinbed.hosts.ssh import Address, destination
 from twinbed.model.declaration import TextAlone
 from twinbed.model.units import Duration
 
@@ -20,9 +20,7 @@ class RemoteHost(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    ssh: str = Field(
-        min_length=1, examples=["root@c1"], description="as for ssh: USER@HOST, HOST or a Host entry of the ssh configuration"
-    )
+    ssh: str = Field(min_length=1, examples=["root@c1"], description="USER@HOST, HOST or a Host entry of the ssh configuration")
     nic: str | None = Field(
         None,
         min_length=1,
@@ -32,7 +30,10 @@ class RemoteHost(BaseModel):
     )
     port: int | None = Field(None, ge=1, le=65535, examples=[2222], description="sshd's; null: what ssh's configuration says")
     config: Path | None = Field(
-        None, examples=["~/.ssh/config"], description="an ssh configuration file in place of the user's own"
+        None,
+        examples=["lab.conf"],
+        description="an ssh configuration file in place of your own: who, where, with which key; it is read where the"
+        " command has `--ssh-config` with the same file",
     )
     address: IPv4Interface | None = Field(
         None,
@@ -48,12 +49,7 @@ class RemoteHost(BaseModel):
     def _text_alone(cls, given: object) -> object:
         return {"ssh": given} if isinstance(given, str) else given
 
-    @field_validator("ssh")
-    @classmethod
-    def _no_option(cls, given: str) -> str:
-        if given.startswith("-"):
-            raise ValueError(f"{given!r} is an option of ssh, not a host")
-        return given
+    _plain = field_validator("ssh")(destination)
 
     def reached(self, name: str) -> Address:
         return Address(name, self.ssh, self.port, self.config.expanduser() if self.config else None)

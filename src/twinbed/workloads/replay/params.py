@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import ClassVar
 
 from pydantic import Field, model_validator
 
 from twinbed.contracts.params import Unfit, WorkloadParams
+from twinbed.model import named_file
 from twinbed.model.topology import Topology
 from twinbed.model.units import Duration
 from twinbed.readers.replay import pcap, sample
@@ -82,9 +82,10 @@ def _frames(content: bytes) -> Sequence[pcap.Frame]:
 
 @lru_cache(maxsize=4)
 def _read(file: str) -> bytes:
+    """Return the file, if it is a capture: no other file of this machine is read, hashed or put on hosts."""
+    content = named_file.content(file, LARGEST_BYTES)
     try:
-        if (size := Path(file).stat().st_size) > LARGEST_BYTES:
-            raise ValueError(f"{file} has {size} bytes, at most {LARGEST_BYTES} are replayed; `editcap -r` takes a part of it")
-        return Path(file).read_bytes()
-    except OSError as error:
-        raise ValueError(f"{file}: {error.strerror}; paths are from the current folder") from error
+        pcap.order(content)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
+    return content

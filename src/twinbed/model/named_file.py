@@ -1,0 +1,20 @@
+"""A file of this machine that a study names: a regular one of limited size, read once."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+
+def content(file: str, most: int) -> bytes:
+    """Return the file's bytes. Raises ValueError where it cannot be read, is a pipe, a device or a folder, or is too large."""
+    try:
+        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
+            found = os.fstat(stream.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise ValueError(f"{file} is no regular file")
+            if found.st_size > most:
+                raise ValueError(f"{file} has {found.st_size} bytes, at most {most} are read")
+            return stream.read(most)
+    except OSError as error:
+        raise ValueError(f"{file}: {error.strerror}; paths are from the current folder") from error
