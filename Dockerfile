@@ -2,7 +2,7 @@
 #   docker build -t twinbed .
 #   docker run --rm -v "$PWD:/work" twinbed compare results/quickstart
 #   docker run --rm -v "$PWD:/work:ro" --cap-drop=all --user 1000 --network none twinbed report results/quickstart -o - >report.html
-#   docker run --rm -v "$PWD:/work" -v twinbed:/root/.cache/twinbed --privileged twinbed run offload
+#   docker run --rm -v "$PWD:/work" -v twinbed:/var/lib/twinbed --privileged twinbed run offload
 # Analyses need no rights, and write no more than tables of results that have none yet and what is asked for (-o).
 # The volume keeps the image of hosts, which the first study builds.
 

@@ -62,7 +62,7 @@ class Fleet:
         cache.mkdir(exist_ok=True)
         for part in ("images", "bases", "current"):  # built once for all
             if (cache_root() / part).exists() and not (cache / part).exists():
-                (cache / part).symlink_to(cache_root() / part)
+                subprocess.run(["cp", "--archive", "--link", str(cache_root() / part), str(cache / part)], check=True)
         worker = [sys.executable, "-m", "distributed.cli.dask_worker", self.address, "--host", "127.0.0.1", "--no-dashboard"]
         worker += ["--nthreads", "1", "--no-nanny", "--local-directory", str(cache), *(["--resources", "lab=1"] if lab else [])]
         worker += ["--preload", str(preload)] if preload else []

@@ -22,6 +22,7 @@ from twinbed.contracts.bed import Facts
 from twinbed.contracts.site import Installed
 from twinbed.executor.program import program
 from twinbed.fleet.words import Asked, File, LeftOut, Made, Offered, Ordered, Wanted
+from twinbed.hosts import owned
 from twinbed.hosts.cache import cache_root
 from twinbed.hosts.resources import allow_descriptors
 from twinbed.image import Image, build, find, probe_path
@@ -60,6 +61,7 @@ def prepare(asked: Asked) -> Offered:
     try:
         digest = (find() or build()).digest if asked.image else ""
         allow_descriptors(resources.descriptors(asked.cells, registry.PLUGINS))
+        _home()
         with _spool(asked.results).locked():
             checks = [
                 *needs.checks(asked.cells, registry.PLUGINS, builds=False),
@@ -210,14 +212,19 @@ def _spool(results: str) -> Folder:
 
 
 def _spools() -> Path:
+    """Return where runs stay until the controller has them; it need not exist."""
     return cache_root() / "fleet"
+
+
+def _home() -> Path:
+    """Make that folder, for this user alone."""
+    return owned.folder(_spools(), 0o700)
 
 
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
     """One run at a time on a machine, whoever asks for it. Raises LeftOut."""
-    _spools().mkdir(parents=True, exist_ok=True)
-    with (_spools() / "machine.lock").open("w") as lock:
+    with open(owned.lock_file(_home() / "machine.lock"), "w") as lock:  # noqa: PTH123  (a descriptor)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import shutil
+import stat
 import tempfile
 from pathlib import Path
 
-from twinbed.hosts.cache import cache_root
+from twinbed.hosts import cache, owned
 from twinbed.hosts.process import run
 from twinbed.model.image import Image
 
@@ -24,14 +25,13 @@ def kinds() -> tuple[str, ...]:
 
 def archive(image: Image, kind: str) -> Path:
     """The archive, made where there is none. The same file for the same image, so that an interrupted copy can go on."""
-    folder = cache_root() / "archives"
+    folder = cache.folder("archives")
     final = folder / f"{image.digest}.{kind}"
-    if final.is_file():
+    if owned.is_own(final, stat.S_IFREG):
         return final
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
+    with open(owned.lock_file(folder / "lock"), "w") as lock:  # noqa: PTH123  (a descriptor)
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not final.is_file():
+        if not owned.is_own(final, stat.S_IFREG):
             for killed in folder.glob(f"{_PARTIAL}*"):
                 shutil.rmtree(killed)
             _make(image, kind, final)

@@ -42,7 +42,7 @@ _READERS = {"zst": "zstd", "gz": "gzip", "tar": "cat"}
 def programs(address: Address, folder: str, digest: str, files: Sequence[Path]) -> None:
     """Put programs into ``FOLDER/probes/DIGEST``."""
     work = f"{folder}/probes/{digest}.new"
-    ssh.run(address, 'umask 077; mkdir -p "$(dirname "$1")" && rm -rf "$1"', [work])
+    ssh.run(address, 'umask 022; mkdir -p "$(dirname "$1")" && rm -rf "$1"', [work])
     for file in files:
         _copy(address, file, f"{work}/{file.name}", 0)
     ssh.run(address, _PLACE, [work, f"{folder}/probes/{digest}"])

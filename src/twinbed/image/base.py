@@ -12,11 +12,11 @@ import hashlib
 import json
 import os
 import shutil
-import sys
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from twinbed.hosts.cache import cache_root
+from twinbed.hosts.cache import build_command, cache_root
 from twinbed.hosts.packages import DEBIAN_KEYS, PURPOSES, lacking, mend
 from twinbed.hosts.process import ProcessFailed, run
 from twinbed.image import cache, kernel, modules, other_kernel
@@ -55,6 +55,7 @@ def build(folder: Path, spec: Specification, say: Callable[[str], None], *, forc
         say(f"installing {len(spec.packages)} packages and what they need, and fetching the kernel")
         _install(spec, rootfs, download, say)
         _strip(rootfs)
+        _close(rootfs)
     say("taking the kernel and its modules")
     kernel_package, kernel_version = _take_kernel(spec, folder)
     packages = installed((rootfs / "var/lib/dpkg/status").read_text())
@@ -74,7 +75,7 @@ def require_tools() -> None:
     if os.geteuid() != 0:
         raise ImageFailed(
             "building an image needs root: packages are installed under their own owners",
-            advice=f"sudo env TWINBED_CACHE={top} {sys.executable} -m twinbed.image   (once; using the image needs no root)",
+            advice=f"{build_command()}   (once, for all users; using the image needs no root)",
         )
     if missing := lacking(PURPOSES["image"]):
         raise ImageFailed(f"building an image needs {', '.join(need.shows for need in missing)}", advice=mend(missing))
@@ -111,6 +112,7 @@ def source_files(targets: str, suite: str) -> list[Path]:
 
 def _install(spec: Specification, rootfs: Path, download: Path, say: Callable[[str], None]) -> None:
     log = cache_root() / "build.log"
+    log.unlink(missing_ok=True)  # not written through, where it is a link
     targets = run(
         ["apt-get", "indextargets", "--format", "$(SOURCESENTRY)|$(RELEASE)|$(CODENAME)|$(COMPONENT)", "Created-By: Packages"]
     ).text
@@ -133,6 +135,7 @@ def _install(spec: Specification, rootfs: Path, download: Path, say: Callable[[s
     ]
     env = {
         "SOURCE_DATE_EPOCH": str(_BORN_S),
+        "TMPDIR": str(download.parent),
         "TWINBED_KERNEL": str(download),
         "TWINBED_KERNEL_PACKAGE": spec.kernel,
         "DEBIAN_FRONTEND": "noninteractive",
@@ -179,6 +182,17 @@ def _strip(rootfs: Path) -> None:
     (rootfs / "etc/hostname").write_text("twinbed\n")
     (rootfs / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
     (rootfs / "etc/resolv.conf").write_text("")
+
+
+def _close(rootfs: Path) -> None:
+    """Let only root write: users of this machine reach the image too. Hosts mount an empty /tmp of their own."""
+    (rootfs / "var/tmp").rmdir()
+    (rootfs / "var/tmp").symlink_to("../tmp")
+    (rootfs / "dev/console").unlink(missing_ok=True)
+    for path in (rootfs, *rootfs.rglob("*")):
+        mode = path.lstat().st_mode
+        if (stat.S_ISDIR(mode) or stat.S_ISREG(mode)) and mode & 0o022:
+            path.chmod(stat.S_IMODE(mode) & ~0o1022)
 
 
 def _take_kernel(spec: Specification, folder: Path) -> tuple[str, str]:

@@ -10,7 +10,8 @@ The cache's folder (``hosts.cache``) holds
     lock, build.log
 
 A finished folder is never changed, as running containers and guests use it; that it is as it was built is checked whenever it
-is opened.
+is opened.  Root builds in root's own cache; a user finds images in the user's own cache first, then in root's.  No link in a
+cache is followed: of ``current/<key>`` the target is read, which must be one of the cache's own folders.
 """
 
 from __future__ import annotations
@@ -20,13 +21,17 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict, cast
 
-from twinbed.hosts.cache import cache_root, keep, recall
+from twinbed.hosts.cache import cache_root, keep, places, recall
+from twinbed.hosts.cache import folder as cache_folder
+from twinbed.hosts.owned import is_own, lock_file
 from twinbed.hosts.process import run
 from twinbed.image import contents
 from twinbed.image.failure import ImageFailed
@@ -36,6 +41,8 @@ from twinbed.model.json import Document
 FORMAT = 2
 MANIFEST = "manifest.json"
 MOUNTS = Path("/proc/self/mountinfo")
+_TARGET = re.compile(r"\.\./(images|bases)/([0-9A-Za-z_-]+)")
+"""Where a link in ``current`` leads."""
 
 
 class Manifest(TypedDict):
@@ -55,10 +62,21 @@ class Manifest(TypedDict):
 
 
 def current(key: str) -> Path | None:
-    """The finished folder that this key was last built to."""
-    link = cache_root() / "current" / key
-    folder = link.resolve()
-    return folder if link.is_symlink() and (folder / MANIFEST).is_file() else None
+    """The finished folder that this key was last built to, in the first cache that has one."""
+    for top in places():
+        with contextlib.suppress(OSError):
+            target = _TARGET.fullmatch(str((top / "current" / key).readlink())) if _has(top, "current") else None
+            if target and _has(top, target[1]) and _is_finished(folder := top / target[1] / target[2]):
+                return folder
+    return None
+
+
+def _has(top: Path, name: str) -> bool:
+    return is_own(top / name, stat.S_IFDIR)
+
+
+def _is_finished(folder: Path) -> bool:
+    return is_own(folder, stat.S_IFDIR) and is_own(folder / MANIFEST, stat.S_IFREG)
 
 
 def checked(folder: Path) -> Manifest:
@@ -113,7 +131,9 @@ def opened(folder: Path) -> Image:
 
 def boot_modules(image: Image) -> Sequence[tuple[str, bytes, bool]]:
     """The kernel modules that a guest loads at its start, in their order: file name, content, whether it does without."""
-    base = cache_root() / "bases" / _manifest(image.rootfs.parent)["base"]
+    base = image.rootfs.parents[2] / "bases" / Path(_manifest(image.rootfs.parent)["base"]).name
+    if not (is_own(base.parent, stat.S_IFDIR) and _is_finished(base)):
+        raise ImageFailed(f"{base}: no finished base of this user's or root's", advice="run `twinbed image build --force`")
     checked(base)
     folder = base / "modules"
     try:
@@ -125,7 +145,8 @@ def boot_modules(image: Image) -> Sequence[tuple[str, bytes, bool]]:
 
 def images() -> Sequence[Image]:
     """Every finished image, oldest first, without those of older versions of twinbed, which are of no use to this one."""
-    found = sorted((cache_root() / "images").glob(f"*/{MANIFEST}"), key=lambda path: path.stat().st_mtime)
+    manifests = [path for top in places() if _has(top, "images") for path in (top / "images").glob(f"*/{MANIFEST}")]
+    found = sorted(filter(lambda path: _is_finished(path.parent), manifests), key=lambda path: path.stat().st_mtime)
     return [opened(path.parent) for path in found if not _is_older(path)]
 
 
@@ -135,11 +156,12 @@ def building(say: Callable[[str], None]) -> Iterator[Path]:
     top = cache_root()
     try:
         for name in ("images", "bases", "current", "checked", "tmp"):
-            (top / name).mkdir(parents=True, exist_ok=True)
-        lock = (top / "lock").open("w")
+            cache_folder(name)
+        lock = open(lock_file(top / "lock"), "w")  # noqa: SIM115, PTH123  (a descriptor, held by the block below)
     except OSError as error:
         raise ImageFailed(
-            f"{top}: cannot be written: {error.strerror}", advice="set TWINBED_CACHE to a folder that you may write"
+            f"{error.filename or top}: cannot be written: {error.strerror}",
+            advice="set TWINBED_CACHE to a folder that you may write",
         ) from None
     with lock:
         try:
@@ -187,6 +209,8 @@ def _hash(text: str) -> str:
 
 def _remove(folder: Path) -> None:
     """Remove a folder, but never through a mount: a builder that was killed may have left the machine's /dev in it."""
+    if folder.is_symlink() or folder.is_file():
+        folder.unlink()
     if not folder.exists():
         return
     mounted = [line.split()[4] for line in MOUNTS.read_text().splitlines()]

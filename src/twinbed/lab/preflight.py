@@ -9,7 +9,6 @@ import contextlib
 import os
 import platform
 import shutil
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentP
 from twinbed.contracts.plugins import AnyDriver
 from twinbed.design.time import UNSHAPED_RATE
 from twinbed.hosts import packages, process, scratch
-from twinbed.hosts.cache import cache_root
+from twinbed.hosts.cache import build_command, places
 from twinbed.hosts.cgroups import cgroup_root
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, leftovers, open_lab
@@ -205,12 +204,9 @@ def _image(required: bool = True) -> Check:
     except TwinbedError as error:
         return Check("image", False, str(error), error.advice, required)
     if image is None:
-        mend = (
-            "twinbed image build"
-            if os.geteuid() == 0
-            else f"sudo env TWINBED_CACHE={cache_root()} {sys.executable} -m twinbed.image"
-        )
-        return Check("image", False, f"not built in {cache_root()}", mend, required)
+        mend = "twinbed image build" if os.geteuid() == 0 else build_command()
+        found = " or ".join(str(place) for place in places())
+        return Check("image", False, f"not built in {found}", mend, required)
     return Check("image", True, f"{image.digest}, guest kernel {image.kernel_version}")
 
 
