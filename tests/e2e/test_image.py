@@ -81,6 +81,14 @@ def test_wrk_is_there(image: Image) -> None:
     assert done.stdout.startswith(b"wrk ")
 
 
+def test_nobody_but_root_may_write_in_it(image: Image) -> None:
+    """Users of this machine reach root's images, and what is changed there is no image any more."""
+    tests = ["!", "-type", "l", "(", "-perm", "/022", "-o", "!", "-user", "0", ")"]
+    found = said("find", str(image.rootfs.parent), *tests, "-printf", "%y %P\n").splitlines()
+    assert [line for line in found if not line.startswith("c rootfs/dev/")] == []
+    assert not (image.rootfs / "dev/console").exists()
+
+
 def test_nothing_tells_which_machine_built_it(image: Image) -> None:
     sites = set(said("apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages").split())
     assert sites

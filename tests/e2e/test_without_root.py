@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from twinbed.hosts.cache import cache_root
+from twinbed.hosts.cache import OF_ROOT, cache_root
 from twinbed.image import Image
 
 pytestmark = pytest.mark.privileged
@@ -52,11 +52,9 @@ def opened(needed: Iterable[Path]) -> list[str]:
 
 @pytest.fixture
 def home(tmp_path: Path, image: Image) -> Path:
-    """The user's, with a cache that has the image."""
+    """The user's, with an empty cache: the image is in root's."""
     home = tmp_path / "home"
     (home / "cache").mkdir(parents=True)
-    for name in ("images", "current", "bases"):
-        (home / "cache" / name).symlink_to(cache_root() / name)
     (home / "study.yaml").write_text(STUDY)
     for path in (home, home / "cache", home / "study.yaml"):
         os.chown(path, USER, USER)
@@ -66,7 +64,7 @@ def home(tmp_path: Path, image: Image) -> Path:
 def as_user(home: Path, *words: str, account: bool = False) -> subprocess.CompletedProcess[str]:
     """``account``: one with subordinate ids, which may run programs that give them."""
     code = Path(__file__).parents[2]
-    folders = [home, code, cache_root().resolve(), Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()]
+    folders = [home, code, Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()]
     variables = {"HOME": home, "TWINBED_CACHE": home / "cache", "TMPDIR": home, "XDG_RUNTIME_DIR": RUNTIME}
     variables |= {name: os.environ[name] for name in ("PATH", "PYTHONPYCACHEPREFIX")} | {"PYTHONPATH": code / "src"}
     program = "import sys; from twinbed.cli.main import main; sys.exit(main())"
@@ -75,7 +73,9 @@ def as_user(home: Path, *words: str, account: bool = False) -> subprocess.Comple
         *("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", *confined),
         *("env", "-i", *(f"{name}={value}" for name, value in variables.items()), sys.executable, "-c", program, *words),
     ]
+    roots = [] if cache_root() == OF_ROOT else [f"mkdir -p {OF_ROOT}", f"mount --bind {cache_root()} {OF_ROOT}"]
     script = [
+        *roots,
         *("mount -t tmpfs run /run", f"install -d -o {USER} {RUNTIME}", *(_account() if account else ()), *opened(folders)),
         *(f"cd {shlex.quote(str(home))}", f"exec {shlex.join(command)}"),
     ]
@@ -107,6 +107,15 @@ def test_with_subordinate_ids_programs_may_be_other_users(home: Path, leaves_not
     ran = as_user(home, "run", "study.yaml", "-o", "results", "--no-report", account=True)
     assert ran.returncode in (0, 4, 5), ran.stdout + ran.stderr
     assert ids(home / "results") == {(f"the lab's, of user {USER}", 65_536)}
+
+
+def test_a_user_finds_root_s_image_and_keeps_notes_of_the_user_s_own(home: Path, image: Image) -> None:
+    listed = as_user(home, "image", "list")
+    assert listed.stdout.startswith(f"* {image.digest}") and str(OF_ROOT) in listed.stdout, listed
+    (note,) = (home / "cache/checked").iterdir()
+    assert note.name == f"{image.digest}-{USER}" and note.stat().st_uid == USER
+    refused = as_user(home, "image", "build", "--force")
+    assert refused.returncode == 3 and f"sudo {sys.executable} -m twinbed.image" in refused.stderr
 
 
 def test_a_study_of_containers_needs_no_root(home: Path, leaves_nothing: None) -> None:
