@@ -27,6 +27,7 @@ from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
 from twinbed.model.tables import Outline, Planned, StudyDocument
 from twinbed.results.bucket.address import Address, address_of
+from twinbed.results.parquet import Room, Unreadable
 from twinbed.results.source import FolderSource, Source, without
 from twinbed.tree import NotPlain, Tree
 
@@ -128,12 +129,12 @@ class Store:
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """All committed parts of a table, one below the other; an empty table without columns where there are none."""
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
+        room = Room()
         try:
-            parts = [pq.ParquetFile(file).read(columns=columns) for file in self.source.parts(name)]
+            parts = [room.opened(file, columns).read(columns=columns) for file in self.source.parts(name)]
             whole = pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({})
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, Unreadable, pa.ArrowException) as error:
             raise StoreError(
                 f"the table {name} of {self.shown} cannot be read: {self.named(error)}",
                 advice=_mend(

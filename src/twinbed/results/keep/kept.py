@@ -24,12 +24,13 @@ import pyarrow.parquet as pq
 
 from twinbed.model.json import Document, document, documents, integer, text
 from twinbed.results.keep.names import KEPT, ROWS
+from twinbed.results.parquet import Room
 from twinbed.tree import NotPlain, Tree
 
 FORMAT = 1
 MOST_JSON_BYTES = 64 * 2**20
-MOST_BYTES = 2**32
-"""Of ``rows.zip``, and of its rows when they are unpacked."""
+MOST_BYTES = 2**28
+"""Of ``rows.zip``, which is read into memory; what its rows take in memory is held to ``Room``."""
 MOST_TABLES = 1000
 _TABLE = re.compile(r"([a-z][a-z0-9_]{0,63})\.parquet")
 _ARTIFACT = re.compile(r"artifacts(/[^/\0]+)+")
@@ -138,18 +139,13 @@ def rows(run: Tree) -> dict[str, pa.Table]:
             if len(entries) > MOST_TABLES:
                 raise ValueError(f"it has {len(entries)} files, more than {MOST_TABLES}")
             found: dict[str, pa.Table] = {}
-            room = MOST_BYTES
+            room = Room()
             for entry in entries:
                 name = _table(entry, found)
                 content = archive.read(entry)
                 if len(content) != entry.file_size:
                     raise ValueError(f"{entry.filename} is cut off")
-                parquet = pq.ParquetFile(pa.BufferReader(content))
-                about = parquet.metadata
-                room -= sum(about.row_group(at).total_byte_size for at in range(about.num_row_groups))
-                if room < 0:
-                    raise ValueError(f"its rows take more than {MOST_BYTES} bytes")
-                found[name] = parquet.read()
+                found[name] = room.opened(pa.BufferReader(content)).read()
                 found[name].validate(full=True)
             return found
     except _WRONG as error:

@@ -1,0 +1,253 @@
+"""Opens Parquet files that may be a stranger's: a file of 1 KB may hold what is 10 GB in memory.
+
+Parquet packs three times: pages are compressed, texts are numbers in a dictionary, and equal numbers are counted.  What the
+footer says of sizes is a claim.  So the header of every page is read, what all of them make in memory is computed, and it is
+compared with what is stored and what is free, before anything is decompressed.  Our tables are flat: a column of lists is
+refused.
+
+Source: parquet.thrift and Encodings.md of apache/parquet-format; the compact protocol of Apache Thrift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias, Union
+
+from twinbed.hosts.resources import MEMORY, available
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+FREE_BYTES = 128 * 2**20
+"""Up to so many bytes in memory, how little is stored of them does not matter."""
+MOST_RATIO = 200
+"""Bytes in memory for each byte stored, beyond those. A table of metrics has 17 (texts are the same in most rows)."""
+MOST_COLUMNS = 1000
+_MOST_FOOTER_BYTES = 16 * 2**20
+_MOST_HEADER_BYTES = 2**20
+_TEXT = "BYTE_ARRAY"
+_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
+"""Bytes of a value in memory, at most; other kinds but texts are refused."""
+_DICTIONARY_ENTRY_BYTES = 16
+_ROW_BYTES = 9
+"""Beside a value: where a text begins, and whether it is null."""
+_DICTIONARY = frozenset({2, 8})
+"""Encodings of pages of numbers in a dictionary: PLAIN_DICTIONARY, RLE_DICTIONARY."""
+_ENCODINGS = _DICTIONARY | {0, 3, 5, 6, 9}
+"""PLAIN, RLE, DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, BYTE_STREAM_SPLIT. Not DELTA_BYTE_ARRAY: a text of it that repeats
+the one before takes no byte of its page."""
+
+File: TypeAlias = Union[Path, "pa.NativeFile", BinaryIO]
+
+
+class Unreadable(ValueError):
+    """A Parquet file is damaged, or takes more memory than it may."""
+
+
+@dataclass(slots=True)
+class Room:
+    """The memory that tables which are read together may take."""
+
+    _stored: int = 0
+    _taken: int = 0
+    _free: int = field(default_factory=lambda: free_bytes() // 2)
+
+    def opened(self, file: File, columns: Collection[str] | None = None, few: Sequence[str] = ()) -> pq.ParquetFile:
+        """A file that is to be read: these columns of it, of which ``few`` stay dictionaries. Raises Unreadable where there is
+        no room for them, and OSError or pa.ArrowException where the file is damaged."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        stream = pa.OSFile(str(file)) if isinstance(file, Path) else file
+        self._stored += _size(stream)
+        parquet = pq.ParquetFile(stream, read_dictionary=few)
+        for at in range(parquet.metadata.num_row_groups):
+            for chunk in _chunks(stream, parquet, at, columns):
+                least = chunk.rows * _ROW_BYTES + chunk.page_bytes
+                self._take(chunk, least)
+                if chunk.name in few or not chunk.repeated_most:
+                    continue
+                if self._fits(chunk.repeated_most):
+                    self._take(chunk, chunk.repeated_most)
+                else:
+                    self._take(chunk, _text_bytes(stream, chunk.name, at))
+        stream.seek(0)
+        return parquet
+
+    def _fits(self, more: int) -> bool:
+        return self._taken + more <= min(self._free, max(FREE_BYTES, MOST_RATIO * self._stored))
+
+    def _take(self, chunk: _Chunk, more: int) -> None:
+        if not self._fits(more):
+            raise Unreadable(
+                f"the column {chunk.name} of {chunk.rows:,} rows makes {self._taken + more:,} bytes in memory out of "
+                f"{self._stored:,} stored; {min(self._free, max(FREE_BYTES, MOST_RATIO * self._stored)):,} are allowed"
+            )
+        self._taken += more
+
+
+class _Chunk(NamedTuple):
+    """A column of a row group, by its pages' headers."""
+
+    name: str
+    rows: int
+    page_bytes: int
+    """Of all pages, decompressed, and of what their decoders hold."""
+    repeated_most: int
+    """Bytes that texts of a dictionary make at most, if each row has the longest; 0 of other columns."""
+
+
+class _Page(NamedTuple):
+    bytes: int
+    stored: int
+    values: int
+    encoding: int
+    is_dictionary: bool
+    header_bytes: int
+
+
+def _chunks(
+    stream: pa.NativeFile | BinaryIO, file: pq.ParquetFile, at: int, columns: Collection[str] | None
+) -> Iterator[_Chunk]:
+    group = file.metadata.row_group(at)
+    if group.num_columns > MOST_COLUMNS:
+        raise Unreadable(f"it has {group.num_columns:,} columns, more than {MOST_COLUMNS:,}")
+    for number in range(group.num_columns):
+        column = group.column(number)
+        name, kind = column.path_in_schema, column.physical_type
+        if columns is not None and name not in columns:
+            continue
+        if file.schema.column(number).max_repetition_level or (kind != _TEXT and kind not in _WIDTHS):
+            raise Unreadable(f"the column {name} holds lists, or values of the kind {kind}")
+        if not group.num_rows and not column.num_values:
+            continue
+        begin = column.data_page_offset
+        if column.has_dictionary_page and 0 < column.dictionary_page_offset < begin:
+            begin = column.dictionary_page_offset
+        pages = list(_pages(stream, name, begin, begin + column.total_compressed_size))
+        data = [page for page in pages if not page.is_dictionary]
+        rows = max(group.num_rows, column.num_values, sum(page.values for page in data))
+        dictionaries = [page for page in pages if page.is_dictionary]
+        entries = sum(page.values for page in dictionaries) * _DICTIONARY_ENTRY_BYTES
+        taken = sum(page.bytes for page in pages) + entries + rows * _WIDTHS.get(kind, 0)
+        repeated = sum(page.values for page in data if page.encoding in _DICTIONARY) if kind == _TEXT else 0
+        yield _Chunk(name, rows, taken, repeated * sum(page.bytes for page in dictionaries))
+
+
+def _pages(stream: pa.NativeFile | BinaryIO, name: str, begin: int, end: int) -> Iterator[_Page]:
+    if not 0 < begin <= end <= _size(stream):
+        raise Unreadable(f"the column {name} lies outside of the file")
+    while begin < end:
+        page = _page(stream, name, begin, end)
+        begin += page.header_bytes + page.stored
+        if begin > end or min(page.bytes, page.stored, page.values) < 0 or page.encoding not in _ENCODINGS:
+            raise Unreadable(f"the column {name} has a page of {page.bytes:,} bytes, encoding {page.encoding}, which is none")
+        yield page
+
+
+def _page(stream: pa.NativeFile | BinaryIO, name: str, begin: int, end: int) -> _Page:
+    """The page whose header begins there."""
+    length = 256
+    while True:
+        stream.seek(begin)
+        data = stream.read(min(length, end - begin))
+        try:
+            return _header(data)
+        except (IndexError, KeyError, RecursionError) as error:
+            length *= 16
+            if length > _MOST_HEADER_BYTES or len(data) == end - begin:
+                raise Unreadable(f"the column {name} has a page without a header") from error
+
+
+def _header(data: bytes) -> _Page:
+    fields, at = _struct(data, 0)
+    about = next((of for of in (fields.get(5), fields.get(8), fields.get(7)) if isinstance(of, dict)), {1: 0})
+    encoding = about.get(4 if 8 in fields else 2, 0)
+    numbers = fields[2], fields[3], about[1], encoding
+    if not all(isinstance(number, int) for number in numbers):
+        raise KeyError(numbers)
+    size, stored, values, encoding = (number for number in numbers if isinstance(number, int))
+    return _Page(size, stored, values, encoding, 7 in fields, at)
+
+
+_Fields: TypeAlias = "dict[int, int | _Fields | None]"
+
+
+def _struct(data: bytes, at: int) -> tuple[_Fields, int]:
+    """The fields of a struct: numbers and structs, None for others; and where it ends. Raises IndexError where it does not."""
+    fields: _Fields = {}
+    number = 0
+    while kind := data[at]:
+        at += 1
+        if kind >> 4:
+            number += kind >> 4
+        else:
+            number, at = _zigzag(data, at)
+        fields[number], at = _value(data, at, kind & 15)
+    return fields, at + 1
+
+
+def _value(data: bytes, at: int, kind: int) -> tuple[int | _Fields | None, int]:
+    if kind in (1, 2):
+        return kind == 1, at
+    if kind == 3:
+        return data[at], at + 1
+    if kind in (4, 5, 6):
+        return _zigzag(data, at)
+    if kind == 7:
+        return None, at + 8
+    if kind == 8:
+        length, at = _varint(data, at)
+        return None, at + length
+    if kind == 12:
+        return _struct(data, at)
+    raise KeyError(kind)  # lists and maps: a page's header has none
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    number = shift = 0
+    while shift < 64:
+        byte = data[at]
+        at += 1
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return number, at
+        shift += 7
+    raise KeyError(number)
+
+
+def _zigzag(data: bytes, at: int) -> tuple[int, int]:
+    number, at = _varint(data, at)
+    return (number >> 1) ^ -(number & 1), at
+
+
+def _text_bytes(stream: pa.NativeFile | BinaryIO, column: str, at: int) -> int:
+    """The bytes of all texts of a column, which is read as its dictionary and numbers."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    stream.seek(0)
+    read = pq.ParquetFile(stream, read_dictionary=[column]).read_row_group(at, columns=[column])[column]
+    lengths = (pc.sum(pc.take(pc.binary_length(chunk.dictionary), chunk.indices)).as_py() or 0 for chunk in read.chunks)
+    return sum(lengths)
+
+
+def _size(stream: pa.NativeFile | BinaryIO) -> int:
+    """The bytes of a file whose footer is not too long to be read."""
+    size: int = stream.seek(0, 2)
+    if size >= 12:
+        stream.seek(size - 8)
+        footer = int.from_bytes(stream.read(4), "little")
+        if footer > _MOST_FOOTER_BYTES:
+            raise Unreadable(f"its footer has {footer:,} bytes, more than {_MOST_FOOTER_BYTES:,}")
+    stream.seek(0)
+    return size
+
+
+def free_bytes() -> int:
+    """What this machine, or this process's control group, has left of memory."""
+    limits = available()
+    return limits[MEMORY].most if limits else 2**32
