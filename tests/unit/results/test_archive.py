@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -99,11 +101,13 @@ def changed(file: Path, change: Callable[[zipfile.ZipFile, zipfile.ZipFile], Non
     return other
 
 
-def add(name: str, content: bytes, mode: int = stat.S_IFREG) -> Callable[[zipfile.ZipFile, zipfile.ZipFile], None]:
+def add(
+    name: str, content: bytes, mode: int = stat.S_IFREG, packing: int = zipfile.ZIP_DEFLATED
+) -> Callable[[zipfile.ZipFile, zipfile.ZipFile], None]:
     def change(_: zipfile.ZipFile, new: zipfile.ZipFile) -> None:
         entry = zipfile.ZipInfo(name)
         entry.external_attr = (mode | 0o644) << 16
-        entry.compress_type = zipfile.ZIP_DEFLATED
+        entry.compress_type = packing
         new.writestr(entry, content)
 
     return change
@@ -119,23 +123,63 @@ def add(name: str, content: bytes, mode: int = stat.S_IFREG) -> Callable[[zipfil
         (add("", b"x"), "leads out of it"),
         (add("link", b"/etc/passwd", stat.S_IFLNK), "is no plain file"),
         (add("extra", b"x"), "is not in SHA256SUMS"),
-        (add("zeros", bytes(70 * 2**20)), "would be 73,400,320 bytes from"),
+        (add("zeros", bytes(70 * 2**20)), "43 files would be 73,"),
+        (add("zeros", b"0", packing=zipfile.ZIP_LZMA), "packed by another way"),
     ],
 )
 def test_what_would_do_harm_is_refused(
     results: Path,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     change: Callable[[zipfile.ZipFile, zipfile.ZipFile], None],
     said: str,
 ) -> None:
     file = tmp_path / "study.zip"
     assert run(["archive", str(results), "-o", str(file), "--no-raw"]) == 0
-    monkeypatch.setattr(unpack, "MOST_RATIO", 900)
     with pytest.raises(ArchiveRefused, match=said.replace("(", "\\(")):
         unpack.unpack(changed(file, change), tmp_path / "out" / "study")
     assert not list((tmp_path / "out").iterdir()), "nothing is left"
     assert not (tmp_path / "outside").exists()
+
+
+def test_many_small_bombs_are_one(tmp_path: Path) -> None:
+    """Members that are each below what no ratio counts for make 800 MB of 1 MB."""
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(16):
+            archive.writestr(f"zeros-{number}", bytes(50 * 2**20))
+    with pytest.raises(ArchiveRefused, match="16 files would be 838,860,800 bytes from 81"):
+        unpack.unpack(tmp_path / "bomb.zip", tmp_path / "out" / "study")
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_files_that_lie_over_each_other_are_refused(tmp_path: Path) -> None:
+    """A central directory may list the same packed bytes a thousand times."""
+    with zipfile.ZipFile(tmp_path / "over.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a", bytes(2**20))
+        for number in range(1000):
+            again = copy.copy(archive.infolist()[0])
+            again.filename = f"b{number}"
+            archive.filelist.append(again)
+    with pytest.raises(ArchiveRefused, match="lies over another file"):
+        unpack.unpack(tmp_path / "over.zip", tmp_path / "out" / "study")
+
+
+def test_an_archive_leaves_room_on_the_disk(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "study.zip"
+    assert run(["archive", str(results), "-o", str(file), "--no-raw"]) == 0
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=2**28 + 10_000))
+    with pytest.raises(ArchiveRefused, match="268,445,456 free, of which 268,435,456 stay so") as refused:
+        unpack.unpack(file, tmp_path / "out" / "study")
+    assert "TMPDIR" in refused.value.advice
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_what_would_not_be_opened_is_not_packed(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    artifacts = next((results / "runs").glob("*/artifacts"))
+    with (artifacts / "sparse").open("wb") as file:
+        file.truncate(70 * 2**20)
+    assert run(["archive", str(results), "-o", str(tmp_path / "a.zip"), "--raw"]) == 2
+    assert "the results pack too well" in capsys.readouterr().err
+    assert not (tmp_path / "a.zip").exists()
 
 
 def test_damage_is_found(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

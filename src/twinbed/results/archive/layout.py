@@ -11,7 +11,17 @@ CITATION = "CITATION.cff"
 CHECKSUMS = "SHA256SUMS"
 REPORT = "report.html"
 ABOUT_RUNS = ("run.json", "passport.json", "applied.json")
+MOST_BYTES = 2**40
+MOST_RATIO = 200
+"""Bytes of all files for each byte of the archive: captures and logs pack to a fifth, at most to a hundredth."""
+_FREE_BYTES = 64 * 2**20
+"""Up to so many bytes together a ratio is no matter."""
 STUDY = ("study.yaml", "study.json", "looks.json", "events.jsonl")
+
+
+def most_bytes(packed: int) -> int:
+    """Return how many bytes the files of an archive of this size may have together."""
+    return min(MOST_BYTES, max(_FREE_BYTES, MOST_RATIO * packed))
 
 
 def members(results: Tree, *, raw: bool) -> Iterator[str]:

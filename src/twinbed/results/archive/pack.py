@@ -8,8 +8,9 @@ import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from twinbed.model.error import TwinbedError
 from twinbed.results.archive.crate import About, Member, citation, crate
-from twinbed.results.archive.layout import CHECKSUMS, CITATION, METADATA, REPORT, members
+from twinbed.results.archive.layout import CHECKSUMS, CITATION, METADATA, REPORT, members, most_bytes
 from twinbed.results.store import FROZEN, Store
 from twinbed.tree import Tree
 
@@ -53,6 +54,12 @@ def pack(
             packed.append(_add(archive, METADATA, (crate(store, facts, packed, about, version).encode(),)))
             sums = "".join(f"{each.sha256}  {each.name}\n" for each in packed)
             _add(archive, CHECKSUMS, (sums.encode(),))
+        size, most = sum(each.bytes for each in packed), most_bytes((file.parent / partial).stat().st_size)
+        if size > most:
+            raise TwinbedError(
+                f"{file} would hold {size:,} bytes and be opened with {most:,} at most: the results pack too well",
+                advice="look for large files of zeros among the artifacts, or archive with --no-raw",
+            )
         beside.rename(partial, file.name)
     finally:
         beside.remove(partial)

@@ -13,22 +13,23 @@ import tempfile
 import weakref
 import zipfile
 import zlib
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path, PurePosixPath
 
 from twinbed.hosts import scratch
 from twinbed.model.error import TwinbedError
-from twinbed.results.archive.layout import CHECKSUMS, METADATA
+from twinbed.results.archive.layout import CHECKSUMS, METADATA, most_bytes
 from twinbed.results.bucket.address import address_of
 
 MOST_FILES = 1_000_000
-MOST_BYTES = 2**40
-MOST_RATIO = 1000
-"""Bytes for each compressed byte; deflate itself reaches 1032, with zeros alone."""
-_FREE_BYTES = 64 * 2**20
-"""Up to so many bytes a ratio is no matter."""
-_MOST_SUMS_BYTES = 256 * 2**20
+_LEFT_BYTES = 2**28
+"""What an archive leaves free on the disk."""
+_BLOCK_BYTES = 4096
+"""Of the disk, that a file takes at least."""
+_LOCAL_HEADER_BYTES = 30
+_SUM = "0" * 64 + "  \n"
 _PART_BYTES = 2**20
 
 
@@ -62,6 +63,7 @@ def unpack(file: Path, folder: Path) -> None:
         partial.mkdir(parents=True)
         with zipfile.ZipFile(file) as archive:
             entries = _entries(file, archive)
+            _refuse_full(file, entries.values(), partial)
             sums = _sums(file, archive, entries)
             for name, entry in entries.items():
                 if name != CHECKSUMS:
@@ -119,12 +121,40 @@ def _entries(file: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]
             raise ArchiveRefused(f"{file}: {name!r} is no plain file", advice="do not trust where it comes from")
         if name in entries:
             raise ArchiveRefused(f"{file}: {name!r} is in it twice", advice="do not trust where it comes from")
-        if entry.file_size > max(_FREE_BYTES, MOST_RATIO * entry.compress_size):
-            raise ArchiveRefused(f"{file}: {name!r} would be {entry.file_size:,} bytes from {entry.compress_size:,}")
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ArchiveRefused(
+                f"{file}: {name!r} is packed by another way than deflate", advice="`twinbed archive` uses that"
+            )
         entries[name] = entry
-    if sum(entry.file_size for entry in listed) > MOST_BYTES:
-        raise ArchiveRefused(f"{file} would take more than {MOST_BYTES:,} bytes")
+    _refuse_overlap(file, listed)
+    together, packed = sum(entry.file_size for entry in listed), file.stat().st_size
+    if together > most_bytes(packed):
+        raise ArchiveRefused(
+            f"{file}: its {len(listed):,} files would be {together:,} bytes from {packed:,}",
+            advice="no results pack so well: do not trust where it comes from",
+        )
     return entries
+
+
+def _refuse_overlap(file: Path, listed: Sequence[zipfile.ZipInfo]) -> None:
+    """The same packed bytes may be listed by many names."""
+    end = 0
+    for entry in sorted(listed, key=lambda entry: entry.header_offset):
+        if entry.header_offset < end:
+            raise ArchiveRefused(
+                f"{file}: {entry.filename!r} lies over another file", advice="do not trust where it comes from"
+            )
+        end = entry.header_offset + _LOCAL_HEADER_BYTES + entry.compress_size
+
+
+def _refuse_full(file: Path, entries: Collection[zipfile.ZipInfo], folder: Path) -> None:
+    needed = sum(entry.file_size for entry in entries) + _BLOCK_BYTES * len(entries)
+    free = shutil.disk_usage(folder).free
+    if needed + _LEFT_BYTES > free:
+        raise ArchiveRefused(
+            f"{file} takes {needed:,} bytes, and {folder.parent} has {free:,} free, of which {_LEFT_BYTES:,} stay so",
+            advice=f"make room, or give TMPDIR another folder than {tempfile.gettempdir()}",
+        )
 
 
 def _sums(file: Path, archive: zipfile.ZipFile, entries: dict[str, zipfile.ZipInfo]) -> dict[str, str]:
@@ -133,8 +163,9 @@ def _sums(file: Path, archive: zipfile.ZipFile, entries: dict[str, zipfile.ZipIn
         raise ArchiveRefused(
             f"{file} is no archive of results: it has no {CHECKSUMS} or no {METADATA}", advice="`twinbed archive` makes them"
         )
-    if entries[CHECKSUMS].file_size > _MOST_SUMS_BYTES:
-        raise ArchiveRefused(f"{file}: {CHECKSUMS} is longer than {_MOST_SUMS_BYTES:,} bytes")
+    most = sum(len(_SUM) + len(name.encode()) for name in entries)
+    if entries[CHECKSUMS].file_size > most:
+        raise ArchiveRefused(f"{file}: {CHECKSUMS} is longer than {most:,} bytes, which its {len(entries):,} files take")
     text = archive.read(CHECKSUMS).decode(errors="replace")
     sums = {name: sum_ for sum_, _, name in (line.partition("  ") for line in text.splitlines())}
     unknown = sorted(entries.keys() - sums.keys() - {CHECKSUMS})
