@@ -1,40 +1,38 @@
-"""A bucket of objects, or a folder that is used as one: what is put there is named by the hash of its bytes, and held to it
-when it is read.  One library for S3, Google's, Azure's and a folder (``obstore``), as it has puts on condition for all of them.
-"""
+"""Objects of a bucket: each is named by the hash of its bytes, and held to it, and to its size, when it is read."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import Document, integer, text
 from twinbed.results.bucket.address import Address
+from twinbed.results.bucket.folder import Folder
+from twinbed.results.bucket.keeper import MOST_NAMES, Keeper, TooLarge, TooMany
+from twinbed.tree import NotPlain
 
-if TYPE_CHECKING:
-    from obstore.store import ClientConfig, ObjectStore, RetryConfig
-
+MOST_BYTES = 2**31
+"""Of an object that is read: a publisher begins another at 32 MiB, and a catalogue of 500,000 runs has some hundred."""
 _OBJECTS = "objects"
 _DIGEST_BYTES = 20
+_NAME = re.compile(rf"{_OBJECTS}/[0-9a-f]{{{2 * _DIGEST_BYTES}}}")
 _PART_BYTES = 2**20
-_CLIENT: ClientConfig = {
-    "connect_timeout": timedelta(seconds=10),
-    "read_timeout": timedelta(seconds=30),
-    "timeout": timedelta(minutes=10),
-    # Whoever gives an address without TLS, such as of a server of their own, means it: there is none by default.
-    "allow_http": True,
-}
-_RETRY: RetryConfig = {"max_retries": 6, "retry_timeout": timedelta(minutes=2)}
+_PUBLISH_AGAIN = "publish again from the folder to another prefix"
 
 T = TypeVar("T")
 
 
 class BucketError(TwinbedError):
     """A bucket cannot be read or written, or what is in it is not what was put there."""
+
+
+class TooLargeObject(BucketError):
+    """An object has more bytes than it may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,13 @@ class Stored:
 
     @classmethod
     def from_json(cls, data: Document) -> Stored:
-        return cls(text(data["name"]), integer(data["bytes"]))
+        """Raises ValueError, LookupError or TypeError where no object is like this."""
+        stored = cls(text(data["name"]), integer(data["bytes"]))
+        if _NAME.fullmatch(stored.name) is None:
+            raise ValueError(f"{stored.name!r:.80} is no name of an object")
+        if not 0 <= stored.bytes <= MOST_BYTES:
+            raise ValueError(f"{stored.name} is said to have {stored.bytes:,} bytes; at most {MOST_BYTES:,} are read")
+        return stored
 
 
 class Objects:
@@ -57,38 +61,34 @@ class Objects:
 
     def __init__(self, address: Address) -> None:
         self.address = address
+        url = str(address)
+        self._failures: tuple[type[Exception], ...] = (OSError, ValueError)
+        if url.startswith("file:"):
+            self._keeper: Keeper = self._asked(lambda: Folder(Path(url.removeprefix("file://"))))
+            return
         try:
-            import obstore
-            from obstore import exceptions
-            from obstore.store import LocalStore, from_url
+            from obstore.exceptions import BaseError
+
+            from twinbed.results.bucket.remote import Remote
         except ModuleNotFoundError:
             raise BucketError(
                 f"{address}: the library that reads such addresses is not installed", advice="pip install 'twinbed[bucket]'"
             ) from None
-        self._obstore = obstore
-        self._failures = (exceptions.BaseError, OSError, ValueError)
-        url = str(address)
-        if url.startswith("file:"):
-            self._store: ObjectStore = self._asked(lambda: LocalStore(Path(url.removeprefix("file://")), mkdir=True))
-        else:
-            self._store = self._asked(lambda: from_url(url, client_options=_CLIENT, retry_config=_RETRY))
+        self._failures += (BaseError,)
+        self._keeper = self._asked(lambda: Remote(url))
 
     def names(self, folder: str) -> list[str]:
         """Names of all objects below a folder, from the prefix on, sorted."""
+        return self._asked(lambda: self._keeper.names(folder), folder)
 
-        def listed() -> list[str]:
-            return sorted(each["path"] for page in self._obstore.list(self._store, folder) for each in page)
-
-        return self._asked(listed)
-
-    def read(self, name: str) -> memoryview:
-        """A whole object. Raises FileNotFoundError where there is none."""
-        return self._asked(lambda: memoryview(self._obstore.get(self._store, name).bytes()))
+    def read(self, name: str, most: int) -> memoryview:
+        """A whole object of at most so many bytes. Raises FileNotFoundError where there is none."""
+        return self._asked(lambda: self._keeper.read(name, most), name, most)
 
     def checked(self, stored: Stored) -> memoryview:
         """A whole object that was put by its hash. Raises BucketError where its bytes are others, or it is not there."""
         try:
-            content = self.read(stored.name)
+            content = self.read(stored.name, stored.bytes)
         except FileNotFoundError:
             raise self._damaged(f"{stored.name} is missing") from None
         if len(content) != stored.bytes or _named(hashlib.blake2b(content, digest_size=_DIGEST_BYTES)) != stored.name:
@@ -98,7 +98,7 @@ class Objects:
     def put(self, content: bytes | memoryview) -> Stored:
         """Put an object under the hash of its bytes; doing it again changes nothing."""
         stored = Stored(_named(hashlib.blake2b(content, digest_size=_DIGEST_BYTES)), len(content))
-        self._asked(lambda: self._obstore.put(self._store, stored.name, content))
+        self._asked(lambda: self._keeper.put(stored.name, content), stored.name)
         return stored
 
     def put_file(self, file: Path) -> Stored:
@@ -108,38 +108,56 @@ class Objects:
             while part := stream.read(_PART_BYTES):
                 digest.update(part)
         stored = Stored(_named(digest), file.stat().st_size)
-        self._asked(lambda: self._obstore.put(self._store, stored.name, file))
+        self._asked(lambda: self._keeper.put(stored.name, file), stored.name)
         return stored
 
     def create(self, name: str, content: bytes) -> bool:
         """Put an object on the condition that there is none of that name; whether this one is there now. An answer that was
         lost on the way is no doubt: what is there is looked at."""
-        from obstore.exceptions import AlreadyExistsError
-
+        if self._asked(lambda: self._keeper.create(name, content), name):
+            return True
         try:
-            self._obstore.put(self._store, name, content, mode="create")
-        except AlreadyExistsError:
-            return bytes(self.read(name)) == content
-        except self._failures as error:
-            raise self._failed(error) from error
-        return True
+            return self.read(name, len(content)) == content
+        except TooLargeObject:
+            return False
 
-    def _asked(self, work: Callable[[], T]) -> T:
+    def _asked(self, work: Callable[[], T], name: str = "", most: int = 0) -> T:
         try:
             return work()
         except FileNotFoundError:
             raise
+        except TooLarge as error:
+            raise TooLargeObject(
+                f"{self.address}: {name} has {error.bytes:,} bytes, more than the {most:,} that it may have",
+                advice=_PUBLISH_AGAIN,
+            ) from error
+        except TooMany as error:
+            raise BucketError(
+                f"{self.address}: {name} has more than {MOST_NAMES:,} objects", advice="remove older ones"
+            ) from error
+        except NotPlain as error:
+            raise BucketError(
+                f"{self.address}: {name} {error.strerror}",
+                advice="look who may write there, and publish again to another prefix",
+            ) from error
+        except TimeoutError as error:
+            raise BucketError(
+                f"{self.address}: {name} had not come when its time was over",
+                advice="try again later, or over a faster connection",
+            ) from error
         except self._failures as error:
-            raise self._failed(error) from error
+            raise self._failed(error, name) from error
 
-    def _failed(self, error: Exception) -> BucketError:
+    def _failed(self, error: Exception, name: str) -> BucketError:
         reason = str(error).partition("\n")[0]
+        if isinstance(error, OSError) and error.strerror:
+            reason = f"{name or 'the folder'}: {error.strerror}"
         denied = any(status in reason for status in (" 401 ", " 403 "))
         advice = "give credentials in the environment, such as AWS_ACCESS_KEY_ID" if denied else "try again later"
         return BucketError(f"{self.address}: {reason}", advice=advice)
 
     def _damaged(self, what: str) -> BucketError:
-        return BucketError(f"{self.address}: {what}", advice="publish again from the folder to another prefix")
+        return BucketError(f"{self.address}: {what}", advice=_PUBLISH_AGAIN)
 
 
 def _named(digest: hashlib.blake2b) -> str:
@@ -147,4 +165,5 @@ def _named(digest: hashlib.blake2b) -> str:
 
 
 def stored_all(data: Mapping[str, Sequence[Document]]) -> dict[str, tuple[Stored, ...]]:
-    return {name: tuple(Stored.from_json(each) for each in of_name) for name, of_name in data.items()}
+    """Each object counts once, however often it is listed: those without rows are alike."""
+    return {name: tuple(dict.fromkeys(Stored.from_json(each) for each in of_name)) for name, of_name in data.items()}

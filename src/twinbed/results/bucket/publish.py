@@ -24,7 +24,9 @@ from twinbed.model.run import Status
 from twinbed.results.bucket.address import Address
 from twinbed.results.bucket.objects import BucketError, Objects, Stored
 from twinbed.results.bucket.snapshot import Batch, Snapshot, latest
+from twinbed.results.bucket.source import catalogues, opened, strange
 from twinbed.results.catalogue import Entry, planned_table, table_of
+from twinbed.results.parquet import Room
 from twinbed.results.store import FLEET, Store
 from twinbed.tree import Tree
 
@@ -112,10 +114,9 @@ class Publisher:
 
     def _there(self, snapshot: Snapshot) -> list[dict[str, _Known]]:
         """The runs of each batch."""
+        columns = ["run", "digest", "key", "status"]
         found = []
-        for batch in snapshot.batches:
-            columns = ["run", "digest", "key", "status"]
-            table = _table(self._objects.checked(batch.catalogue), columns)
+        for table in catalogues(self._objects, snapshot, columns, []):
             rows = zip(*(table[name].to_pylist() for name in columns), strict=True)
             found.append({run: _Known(*known) for run, *known in rows})
         return found
@@ -186,7 +187,7 @@ class Publisher:
             catalogue.append(table_of([self._entry(record, keys.get(record.id, "")) for record in of]))
             self._on_progress(begin + len(of), len(records))
         wanted = pa.array(sorted(new), pa.string())
-        tables = {name: self._rows(map(_opened, self._store.source.parts(name)), wanted) for name in self._store.names()}
+        tables = {name: self._rows(map(Room().opened, self._store.source.parts(name)), wanted) for name in self._store.names()}
         stored = self._put(_parquet(pa.concat_tables(catalogue)))
         return Batch(len(records), stored, tables)
 
@@ -209,13 +210,17 @@ class Publisher:
         import pyarrow as pa
 
         wanted = None if keep is None else pa.array(sorted(keep), pa.string())
-        catalogue = pa.concat_tables([_kept(_table(self._objects.checked(each.catalogue)), wanted) for each in batches])
+        of_batches = opened(self._objects, [each.catalogue for each in batches], Room())
+        with strange(self._objects, "a catalogue"):
+            catalogue = pa.concat_tables([_kept(each.read(), wanted) for each in of_batches])
         tables: dict[str, Sequence[Stored]] = {}
         for name in sorted({name for each in batches for name in each.tables}):
             stored = [one for each in batches for one in each.tables.get(name, ())]
             large = [one for one in stored if wanted is None and one.bytes >= OBJECT_BYTES]
             small = [one for one in stored if one not in large]
-            rows = self._rows((_opened(pa.BufferReader(self._objects.checked(one))) for one in small), wanted)
+            room = Room()
+            with strange(self._objects, f"the table {name}"):
+                rows = self._rows((each for one in small for each in opened(self._objects, [one], room)), wanted)
             tables[name] = [*large, *rows]
         return Batch(catalogue.num_rows, self._put(_parquet(catalogue)), tables)
 
@@ -249,18 +254,6 @@ class Publisher:
         stored = self._objects.put(memoryview(content).cast("B"))
         self._bytes += stored.bytes
         return stored
-
-
-def _opened(part: object) -> pa.parquet.ParquetFile:
-    import pyarrow.parquet as pq
-
-    return pq.ParquetFile(part)
-
-
-def _table(content: memoryview, columns: Sequence[str] | None = None) -> pa.Table:
-    import pyarrow as pa
-
-    return _opened(pa.BufferReader(content)).read(columns=columns)
 
 
 def _kept(table: pa.Table, wanted: pa.Array | None) -> pa.Table:

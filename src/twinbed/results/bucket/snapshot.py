@@ -14,7 +14,16 @@ from twinbed.model.json import document, documents, integer, text
 from twinbed.results.bucket.objects import BucketError, Objects, Stored, stored_all
 
 FORMAT = 1
+MOST_BYTES = 16 * 2**20
+"""Of a snapshot, and of a file of the study: as JSON in memory either is twenty times as long at most."""
+MOST_FILES = 100_000
+MOST_BATCHES = 1000
+"""n runs are in log2(n) + 1 batches, or in n / 262,144 where there are millions."""
+MOST_OBJECTS = 100_000
+"""Of all tables together."""
+MOST_RUNS = 2**27
 _FOLDER = "snapshots"
+_FILE = re.compile(r"(study\.json|study\.yaml|looks\.json|fleet\.json|links/[^/]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +54,8 @@ class Snapshot:
         return sum(batch.runs for batch in self.batches)
 
     def put(self, objects: Objects) -> bool:
-        """Make these the results there, all at once; False where another has put a snapshot of this number before."""
+        """Make these the results there, all at once; False where another has put a snapshot of this number before. Raises
+        BucketError where there are more of them than would be read."""
         content = {
             "format": FORMAT,
             "twinbed": self.twinbed,
@@ -53,7 +63,15 @@ class Snapshot:
             "planned": self.planned and self.planned.to_json(),
             "batches": [batch.to_json() for batch in self.batches],
         }
-        return objects.create(f"{_FOLDER}/{self.number:010}.json", f"{json.dumps(content, indent=1)}\n".encode())
+        where = objects.address
+        written = f"{json.dumps(content, indent=1)}\n".encode()
+        try:
+            _refuse_strange(self)
+            if len(written) > MOST_BYTES:
+                raise ValueError(f"it has {len(written):,} bytes; at most {MOST_BYTES:,} are read")
+        except ValueError as error:
+            raise BucketError(f"{where}: no snapshot was put: {error}", advice="publish fewer runs to one prefix") from error
+        return objects.create(f"{_FOLDER}/{self.number:010}.json", written)
 
 
 def latest(objects: Objects) -> Snapshot | None:
@@ -63,10 +81,10 @@ def latest(objects: Objects) -> Snapshot | None:
         return None
     name = names[-1]
     try:
-        data = document(json.loads(bytes(objects.read(name))))
+        data = document(json.loads(bytes(objects.read(name, MOST_BYTES))))
         if data["format"] != FORMAT:
             raise ValueError(f"it has format {data['format']!r}, this twinbed reads {FORMAT}")
-        return Snapshot(
+        snapshot = Snapshot(
             number=int(name[-15:-5]),
             twinbed=text(data["twinbed"]),
             files={each: Stored.from_json(document(of)) for each, of in document(data["files"]).items()},
@@ -80,8 +98,36 @@ def latest(objects: Objects) -> Snapshot | None:
                 for each in documents(data["batches"])
             ),
         )
+        _refuse_strange(snapshot)
+        return snapshot
     except (ValueError, LookupError, TypeError, RecursionError, FileNotFoundError) as error:
         raise BucketError(
             f"{objects.address}: {name} cannot be read: {error}",
             advice="it is not all there, or of another version: remove it to have the snapshot before it",
         ) from error
+
+
+def _refuse_strange(snapshot: Snapshot) -> None:
+    """Raises ValueError for what no publisher writes: what is listed twice would count twice."""
+    batches = snapshot.batches
+    objects = sum(len(of_name) for batch in batches for of_name in batch.tables.values())
+    for what, number, most in (
+        ("files", len(snapshot.files), MOST_FILES),
+        ("batches", len(batches), MOST_BATCHES),
+        ("objects", objects, MOST_OBJECTS),
+        ("runs", snapshot.runs, MOST_RUNS),
+    ):
+        if number > most:
+            raise ValueError(f"it lists {number:,} {what}; at most {most:,} are read")
+    for name, file in snapshot.files.items():
+        if _FILE.fullmatch(name) is None:
+            raise ValueError(f"it lists {name!r:.80}, which is no file of results")
+        if file.bytes > MOST_BYTES:
+            raise ValueError(f"it lists {name} with {file.bytes:,} bytes; at most {MOST_BYTES:,} are read")
+    seen: set[str] = set()
+    for number, batch in enumerate(batches, start=1):
+        if batch.runs < 0:
+            raise ValueError(f"its batch {number} has {batch.runs} runs")
+        if batch.catalogue.name in seen:
+            raise ValueError(f"its batch {number} is listed twice")
+        seen.add(batch.catalogue.name)

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from contextlib import contextmanager
+from functools import cached_property, partial
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from twinbed.model.columns import PlannedRuns, Records
 from twinbed.results.bucket.address import Address
 from twinbed.results.bucket.objects import BucketError, Objects, Stored
 from twinbed.results.bucket.snapshot import Snapshot, latest
 from twinbed.results.catalogue import FEW, PLANNED_FEW, READ, planned_of, records_of
+from twinbed.results.parquet import Room, free_bytes
 from twinbed.results.source import Catalogue
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _AT_ONCE = 8
 """Objects asked for at the same time: most of the time goes by waiting for answers."""
+_TEXT_BYTES = 16 * 2**20
+_TEXT_RATIO = 20
+"""Bytes of texts for each stored one, beyond those."""
 T = TypeVar("T")
 
 
@@ -44,53 +50,120 @@ class BucketSource:
         return sorted(name for name in self.snapshot.files if name.startswith("links/"))
 
     def catalogue(self) -> Catalogue:
-        table = self._tables([batch.catalogue for batch in self.snapshot.batches], FEW, READ)
-        if table is None:
+        tables = self._catalogues
+        if not tables:
             return Catalogue(Records.of([]), dict, [])
+        table = pa.concat_tables(tables)
         return Catalogue(self._understood(records_of, table), partial(_digests, table), [])
 
+    @cached_property
+    def _catalogues(self) -> Sequence[pa.Table]:
+        """That of each batch."""
+        return catalogues(self._objects, self.snapshot, READ, FEW)
+
     def planned(self) -> PlannedRuns | None:
-        table = self._tables([self.snapshot.planned] if self.snapshot.planned else [], PLANNED_FEW)
-        return None if table is None else self._understood(planned_of, table)
+        if self.snapshot.planned is None:
+            return None
+        (table,) = opened(self._objects, [self.snapshot.planned], Room(), few=PLANNED_FEW)
+        with strange(self._objects, "its planned runs"):
+            whole = table.read()
+            _refuse_long(whole, PLANNED_FEW, self.snapshot.planned.bytes)
+            _refuse_twice([whole])
+            return planned_of(whole)
 
     def tables(self) -> Sequence[str]:
         return sorted({name for batch in self.snapshot.batches for name in batch.tables})
 
     def parts(self, table: str) -> Sequence[pa.NativeFile]:
-        import pyarrow as pa
-
-        stored = [each for batch in self.snapshot.batches for each in batch.tables.get(table, ())]
-        return [pa.BufferReader(content) for content in self._contents(stored)]
-
-    def _contents(self, stored: Sequence[Stored]) -> Sequence[memoryview]:
-        if len(stored) < 2:
-            return [self._objects.checked(each) for each in stored]
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return list(pool.map(self._objects.checked, stored))
-
-    def _tables(self, stored: Sequence[Stored], few: Sequence[str], columns: Sequence[str] | None = None) -> pa.Table | None:
-        """One below the other, the columns ``few`` as dictionaries; None without any."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
-            files = (pq.ParquetFile(pa.BufferReader(each), read_dictionary=few) for each in self._contents(stored))
-            tables = [file.read(columns=columns) for file in files]
-            return pa.concat_tables(tables) if tables else None
-        except (OSError, KeyError, pa.ArrowException) as error:
-            raise self._strange(error) from error
+        """The objects of a table, each of which has rows of its batch's runs alone."""
+        with_runs = zip(self.snapshot.batches, self._catalogues, strict=True)
+        stored = [(each, runs["run"]) for batch, runs in with_runs for each in batch.tables.get(table, ())]
+        contents = _contents(self._objects, [each for each, _ in stored])
+        for content, (each, runs) in zip(contents, stored, strict=True):
+            with strange(self._objects, f"the table {table} in {each.name}"):
+                file = Room().opened(pa.BufferReader(content), ["run"], ["run"])
+                rows = file.read(columns=["run"])["run"].unique()
+                if not pc.all(pc.is_in(rows.cast(pa.string()), runs), min_count=0).as_py():
+                    raise ValueError("it has rows of runs that are not in its batch")
+        return [pa.BufferReader(content) for content in contents]
 
     def _understood(self, read: Callable[[pa.Table], T], table: pa.Table) -> T:
-        try:
+        with strange(self._objects, f"snapshot {self.snapshot.number}"):
             return read(table)
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            raise self._strange(error) from error
 
-    def _strange(self, error: Exception) -> BucketError:
-        return BucketError(
-            f"{self._objects.address}: snapshot {self.snapshot.number} is nothing that this twinbed reads: {error!r:.200}",
-            advice="read it with the twinbed that published it, or publish again to another prefix",
+
+def catalogues(objects: Objects, snapshot: Snapshot, columns: Sequence[str], few: Sequence[str]) -> Sequence[pa.Table]:
+    """Return the runs of each batch, ``few`` as dictionaries.
+
+    Raises BucketError where one is no catalogue, or a run is there twice."""
+    stored = [batch.catalogue for batch in snapshot.batches]
+    tables = []
+    for batch, file in zip(snapshot.batches, opened(objects, stored, Room(), columns, few), strict=True):
+        with strange(objects, f"the catalogue {batch.catalogue.name}"):
+            table = file.read(columns=columns)
+            if table.num_rows != batch.runs:
+                raise ValueError(f"it has {table.num_rows:,} runs; the snapshot says {batch.runs:,}")
+            tables.append(table)
+    with strange(objects, f"snapshot {snapshot.number}"):
+        _refuse_twice(tables)
+        for table, each in zip(tables, stored, strict=True):
+            _refuse_long(table, few, each.bytes)
+    return tables
+
+
+def opened(
+    objects: Objects, stored: Sequence[Stored], room: Room, columns: Sequence[str] | None = None, few: Sequence[str] = ()
+) -> Iterator[pq.ParquetFile]:
+    """Objects that are Parquet, to be read in memory that has bounds. Raises BucketError."""
+    for each, content in zip(stored, _contents(objects, stored), strict=True):
+        with strange(objects, each.name):
+            file = room.opened(pa.BufferReader(content), columns, few)
+        yield file
+
+
+def _contents(objects: Objects, stored: Sequence[Stored]) -> Sequence[memoryview]:
+    most, together = free_bytes() // 2, sum(each.bytes for each in stored)
+    if together > most:
+        raise BucketError(
+            f"{objects.address}: objects of {together:,} bytes are to be read at once, and {most:,} is half of the free memory",
+            advice="read them on a machine with more memory",
         )
+    if len(stored) < 2:
+        return [objects.checked(each) for each in stored]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(objects.checked, stored))
+
+
+@contextmanager
+def strange(objects: Objects, what: str) -> Iterator[None]:
+    """Say where it lies what cannot be read."""
+    try:
+        yield
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, pa.ArrowException) as error:
+        raise BucketError(
+            f"{objects.address}: {what} cannot be read: {str(error) or type(error).__name__:.300}",
+            advice="read it with the twinbed that published it, or publish again to another prefix",
+        ) from error
+
+
+def _refuse_twice(tables: Sequence[pa.Table]) -> None:
+    runs = pa.chunked_array([chunk for table in tables for chunk in table["run"].chunks], pa.string())
+    if runs.null_count:
+        raise ValueError("it has a run without an id")
+    if pc.count_distinct(runs).as_py() < len(runs):
+        counted = pc.value_counts(runs)
+        twice = counted.filter(pc.greater(counted.field("counts"), 1))
+        raise ValueError(f"it lists the run {twice[0]['values'].as_py()} {twice[0]['counts'].as_py():,} times")
+
+
+def _refuse_long(table: pa.Table, few: Sequence[str], stored: int) -> None:
+    """JSON in memory is twenty times as long as its text: texts that are read at once have a limit of their own."""
+    most = max(_TEXT_BYTES, _TEXT_RATIO * stored)
+    texts = sum(chunk.dictionary.nbytes for name in few for chunk in table[name].chunks)
+    plain = (column for column in table.columns if column.type == pa.string())
+    longest = max((pc.max(pc.binary_length(column)).as_py() or 0 for column in plain), default=0)
+    if texts > most or longest > _TEXT_BYTES:
+        raise ValueError(f"its texts have {max(texts, longest):,} bytes; at most {most:,} are read, {_TEXT_BYTES:,} of a row")
 
 
 def _digests(table: pa.Table) -> Mapping[str, str]:

@@ -106,7 +106,7 @@ def test_artifacts_are_in_a_tar_file_a_run(tmp_path: Path, address: Address) -> 
     content = pa.parquet.read_table(pa.BufferReader(objects.checked(snapshot.batches[0].catalogue)))
     assert content.num_rows == 6
     for run, raw in zip(content["run"].to_pylist(), content["raw"].to_pylist(), strict=True):
-        with pa.CompressedInputStream(pa.BufferReader(objects.read(raw)), "zstd") as stream:
+        with pa.CompressedInputStream(pa.BufferReader(objects.read(raw, 2**20)), "zstd") as stream:
             (tmp_path / "tar").write_bytes(stream.read())
         with tarfile.open(tmp_path / "tar") as archive:
             archive.extractall(tmp_path / "out" / run, filter="data")

@@ -13,7 +13,7 @@ import pytest
 from s3_server import Answer, Proxy, environment, s3_server
 from synthetic_results import planted_response, write_study
 from twinbed.analyses.compare.analysis import analysis as compare
-from twinbed.results.bucket import objects
+from twinbed.results.bucket import remote
 from twinbed.results.bucket.address import Address, address_of
 from twinbed.results.bucket.objects import BucketError, Objects
 from twinbed.results.bucket.publish import Published, Publisher
@@ -37,7 +37,7 @@ def proxy(server: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
     with Proxy(server).running() as proxy:
         for name, value in environment(proxy.port).items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setattr(objects, "_RETRY", {"max_retries": 2})
+        monkeypatch.setattr(remote, "_RETRY", {"max_retries": 2})
         yield proxy
 
 

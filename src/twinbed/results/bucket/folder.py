@@ -1,0 +1,77 @@
+"""A folder that is used as a bucket. It may be a stranger's: a Tree reads plain files alone, and writes where no link leads."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+from twinbed.results.bucket.keeper import MOST_NAMES, TooLarge, TooMany
+from twinbed.tree import Tree
+
+_PART_BYTES = 2**20
+
+
+class Folder:
+    """Objects as files, ``<folder>/<name>``. Every method raises OSError, of which NotPlain is one."""
+
+    def __init__(self, path: Path) -> None:
+        self._tree = Tree(path)
+
+    def names(self, folder: str) -> list[str]:
+        names = [f"{folder}/{name}" for name in self._tree.entries(folder)]
+        if len(names) > MOST_NAMES:
+            raise TooMany
+        return names
+
+    def read(self, name: str, most: int) -> memoryview:
+        content = bytearray()
+        with self._tree.open(name) as stream:
+            if (size := os.fstat(stream.fileno()).st_size) > most:
+                raise TooLarge(size)
+            while part := stream.read(_PART_BYTES):
+                content += part
+                if len(content) > most:
+                    raise TooLarge(len(content))  # it grew meanwhile
+        return memoryview(content)
+
+    def put(self, name: str, content: bytes | memoryview | Path) -> None:
+        with self._written(name, content) as partial:
+            self._tree.rename(partial, name)
+
+    def create(self, name: str, content: bytes) -> bool:
+        with self._written(name, content) as partial:
+            try:
+                self._tree.link(partial, self._tree, name)
+            except FileExistsError:
+                return False
+        return True
+
+    @contextlib.contextmanager
+    def _written(self, name: str, content: bytes | memoryview | Path) -> Iterator[str]:
+        """The name of a file with this content, which is on the disk. Several may write the same object."""
+        self._tree.path.mkdir(parents=True, exist_ok=True)
+        folder = name.rpartition("/")[0]
+        self._tree.make(folder)
+        partial = f"{folder}/.{secrets.token_hex(8)}.partial"
+        try:
+            with self._tree.create(partial) as sink:
+                for part in _parts(content):
+                    sink.write(part)
+                sink.flush()
+                os.fsync(sink.fileno())
+            yield partial
+            self._tree.sync(folder)
+        finally:
+            self._tree.remove(partial)
+
+
+def _parts(content: bytes | memoryview | Path) -> Iterator[bytes | memoryview]:
+    if not isinstance(content, Path):
+        yield content
+        return
+    with content.open("rb") as stream:
+        while part := stream.read(_PART_BYTES):
+            yield part
