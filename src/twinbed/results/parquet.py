@@ -2,8 +2,7 @@
 
 Parquet packs three times: pages are compressed, texts are numbers in a dictionary, and equal numbers are counted.  What the
 footer says of sizes is a claim.  So the header of every page is read, what all of them make in memory is computed, and it is
-compared with what is stored and what is free, before anything is decompressed.  Our tables are flat: a column of lists is
-refused.
+compared with what is stored and what is free, before anything is decompressed.
 
 Source: parquet.thrift and Encodings.md of apache/parquet-format; the compact protocol of Apache Thrift.
 """
@@ -30,7 +29,7 @@ _MOST_FOOTER_BYTES = 16 * 2**20
 _MOST_HEADER_BYTES = 2**20
 _TEXT = "BYTE_ARRAY"
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
-"""Bytes of a value in memory, at most; other kinds but texts are refused."""
+"""Bytes of a value in memory, at most; a FIXED_LEN_BYTE_ARRAY says its own."""
 _DICTIONARY_ENTRY_BYTES = 16
 _ROW_BYTES = 9
 """Beside a value: where a text begins, and whether it is null."""
@@ -43,8 +42,8 @@ the one before takes no byte of its page."""
 File: TypeAlias = Union[Path, "pa.NativeFile", BinaryIO]
 
 
-class Unreadable(ValueError):
-    """A Parquet file is damaged, or takes more memory than it may."""
+class Unreadable(OSError):
+    """A Parquet file is damaged, or takes more memory than it may: an OSError, as pyarrow raises for what is damaged."""
 
 
 @dataclass(slots=True)
@@ -70,7 +69,7 @@ class Room:
                 self._take(chunk, least)
                 if chunk.name in few or not chunk.repeated_most:
                     continue
-                if self._fits(chunk.repeated_most):
+                if chunk.nested or self._fits(chunk.repeated_most):
                     self._take(chunk, chunk.repeated_most)
                 else:
                     self._take(chunk, _text_bytes(stream, chunk.name, at))
@@ -94,6 +93,8 @@ class _Chunk(NamedTuple):
 
     name: str
     rows: int
+    nested: bool
+    """Whether it is in a list or struct."""
     page_bytes: int
     """Of all pages, decompressed, and of what their decoders hold."""
     repeated_most: int
@@ -118,10 +119,9 @@ def _chunks(
     for number in range(group.num_columns):
         column = group.column(number)
         name, kind = column.path_in_schema, column.physical_type
-        if columns is not None and name not in columns:
+        if columns is not None and name not in columns and name.partition(".")[0] not in columns:
             continue
-        if file.schema.column(number).max_repetition_level or (kind != _TEXT and kind not in _WIDTHS):
-            raise Unreadable(f"the column {name} holds lists, or values of the kind {kind}")
+        width = 0 if kind == _TEXT else _WIDTHS.get(kind) or file.schema.column(number).length
         if not group.num_rows and not column.num_values:
             continue
         begin = column.data_page_offset
@@ -132,9 +132,11 @@ def _chunks(
         rows = max(group.num_rows, column.num_values, sum(page.values for page in data))
         dictionaries = [page for page in pages if page.is_dictionary]
         entries = sum(page.values for page in dictionaries) * _DICTIONARY_ENTRY_BYTES
-        taken = sum(page.bytes for page in pages) + entries + rows * _WIDTHS.get(kind, 0)
+        taken = sum(page.bytes for page in pages) + entries + rows * width
         repeated = sum(page.values for page in data if page.encoding in _DICTIONARY) if kind == _TEXT else 0
-        yield _Chunk(name, rows, taken, repeated * sum(page.bytes for page in dictionaries))
+        yield _Chunk(
+            name, rows, name not in file.schema_arrow.names, taken, repeated * sum(page.bytes for page in dictionaries)
+        )
 
 
 def _pages(stream: pa.NativeFile | BinaryIO, name: str, begin: int, end: int) -> Iterator[_Page]:

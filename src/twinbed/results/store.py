@@ -27,7 +27,7 @@ from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
 from twinbed.model.tables import Outline, Planned, StudyDocument
 from twinbed.results.bucket.address import Address, address_of
-from twinbed.results.parquet import Room, Unreadable
+from twinbed.results.parquet import Room
 from twinbed.results.source import FolderSource, Source, without
 from twinbed.tree import NotPlain, Tree
 
@@ -134,7 +134,7 @@ class Store:
         try:
             parts = [room.opened(file, columns).read(columns=columns) for file in self.source.parts(name)]
             whole = pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({})
-        except (OSError, Unreadable, pa.ArrowException) as error:
+        except (OSError, pa.ArrowException) as error:
             raise StoreError(
                 f"the table {name} of {self.shown} cannot be read: {self.named(error)}",
                 advice=_mend(

@@ -7,6 +7,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from twinbed.results.bucket.keeper import MOST_NAMES, TooLarge, TooMany
 from twinbed.tree import Tree
@@ -29,7 +30,7 @@ class Folder:
     def read(self, name: str, most: int) -> memoryview:
         content = bytearray()
         with self._tree.open(name) as stream:
-            if (size := os.fstat(stream.fileno()).st_size) > most:
+            if (size := _size(stream)) > most:
                 raise TooLarge(size)
             while part := stream.read(_PART_BYTES):
                 content += part
@@ -66,6 +67,10 @@ class Folder:
             self._tree.sync(folder)
         finally:
             self._tree.remove(partial)
+
+
+def _size(stream: BinaryIO) -> int:
+    return os.fstat(stream.fileno()).st_size
 
 
 def _parts(content: bytes | memoryview | Path) -> Iterator[bytes | memoryview]:

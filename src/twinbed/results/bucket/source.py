@@ -17,6 +17,7 @@ from twinbed.results.bucket.address import Address
 from twinbed.results.bucket.objects import BucketError, Objects, Stored
 from twinbed.results.bucket.snapshot import Snapshot, latest
 from twinbed.results.catalogue import FEW, PLANNED_FEW, READ, planned_of, records_of
+from twinbed.results.extract.parts import OURS
 from twinbed.results.parquet import Room, free_bytes
 from twinbed.results.source import Catalogue
 
@@ -96,6 +97,11 @@ def catalogues(objects: Objects, snapshot: Snapshot, columns: Sequence[str], few
     """Return the runs of each batch, ``few`` as dictionaries.
 
     Raises BucketError where one is no catalogue, or a run is there twice."""
+    for number, batch in enumerate(snapshot.batches, start=1):
+        for name in OURS:
+            if batch.runs and not batch.tables.get(name):
+                with strange(objects, f"snapshot {snapshot.number}"):
+                    raise ValueError(f"its batch {number} has no table {name}")
     stored = [batch.catalogue for batch in snapshot.batches]
     tables = []
     for batch, file in zip(snapshot.batches, opened(objects, stored, Room(), columns, few), strict=True):

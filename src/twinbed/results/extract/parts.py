@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from twinbed.metrics.metric import Metric, Value
 from twinbed.model.caution import Kind
 from twinbed.results.extract.rows import KeptRows, RunRows, finite
+from twinbed.results.parquet import Room
 from twinbed.results.source import native
 from twinbed.tree import Tree
 
@@ -172,7 +173,7 @@ def _parts(tables: Tree) -> list[str]:
 
 def _read(tables: Tree, file: str, columns: Sequence[str] | None = None) -> pa.Table:
     with native(tables.open(file)) as opened:
-        return pq.ParquetFile(opened).read(columns=columns)
+        return Room().opened(opened, columns).read(columns=columns)
 
 
 def _kept(table: pa.Table, wanted: pa.Array) -> pa.Table:

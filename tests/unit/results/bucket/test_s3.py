@@ -225,6 +225,20 @@ def test_an_upload_that_is_stored_in_part(proxy: Proxy, address: Address, folder
         opened(address).table("metrics")
 
 
+def test_an_object_that_grew(proxy: Proxy, address: Address, folder: Path) -> None:
+    """The size is known before: none of it is taken."""
+    publish(folder, address)
+    snapshot = latest(Objects(address))
+    assert snapshot
+    import obstore
+    from obstore.store import from_url
+
+    stored = snapshot.batches[0].tables["metrics"][0]
+    obstore.put(from_url(str(address), client_options={"allow_http": True}), stored.name, bytes(32 * 2**20))
+    with pytest.raises(BucketError, match=f"{stored.name} has 33,554,432 bytes, more than the {stored.bytes:,} that"):
+        opened(address).table("metrics")
+
+
 def test_no_right_to_read(proxy: Proxy, address: Address, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     publish(folder, address)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another")
