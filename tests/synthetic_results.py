@@ -111,7 +111,7 @@ def write_study(
                 {"id": run, "cell": run, "levels": levels, "replicate": replicate, "block": replicate, "position": len(runs)}
             )
     source = f"study: synthetic\ntestbeds: {{{', '.join(f'{name}: {{driver: fake}}' for name in testbeds)}}}\n"
-    (folder / "study.yaml").write_text(source)
+    (folder / "study.yaml").write_text(source, encoding="utf-8", errors="surrogatepass")
     study = {
         "study": "synthetic",
         "testbeds": {name: {"driver": "fake"} for name in testbeds},

@@ -59,12 +59,13 @@ def test_a_study_that_is_not_there(tmp_path: Path) -> None:
     assert "none.yaml: No such file or directory\n  `twinbed studies` lists those that come with twinbed" in done.stderr
 
 
-def test_a_missing_tool_is_named_with_its_package(tmp_path: Path) -> None:
+def test_a_tool_that_path_hides_is_named_with_its_folder(tmp_path: Path) -> None:
     path = tmp_path / "guests.yaml"
     path.write_text("study: guests\ntestbeds:\n  g: {driver: qemu}\nworkload: {kind: http, duration: 1s}\n")
     done = in_a_process("run", path, "-o", tmp_path / "results", env={"PATH": str(tmp_path)})
     assert done.returncode == 3
-    assert "apt-get install qemu-system-x86" in done.stderr
+    assert "not in PATH, but in /usr/bin: qemu-system-x86_64" in done.stderr
+    assert 'mend: export PATH="$PATH:/usr/bin"' in done.stderr
     assert not list((tmp_path / "results").rglob("run.json"))
 
 

@@ -11,6 +11,7 @@ import click
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.analysis import Inputs
 from twinbed.observations.pages import write_text
+from twinbed.terminal import as_json, one_line
 
 if TYPE_CHECKING:
     from twinbed.report.advice.result import Advice
@@ -58,7 +59,7 @@ def command(
     """
     from twinbed.model.error import TwinbedError
     from twinbed.model.units import QuantityError, parse_share
-    from twinbed.render.output import opened
+    from twinbed.render.output import put
     from twinbed.report.advice.analysis import advise
     from twinbed.report.advice.study import Settings
 
@@ -70,15 +71,14 @@ def command(
     advice = advise([inputs.tables(each, reference) for each in dict.fromkeys(results)], asked, inputs.executor)
     write_text(lambda: _html(advice), results[0], of_one=len(results) == 1)
     chosen = style or SUFFIXES.get(output.suffix.lower() if output else "", "text")
-    with opened(output) as file:
-        file.write(STYLES[chosen](advice).encode())
+    put(STYLES[chosen](advice), output)
     return codes.DONE
 
 
 def _text(advice: Advice) -> str:
     from twinbed.report.advice.text import text
 
-    return "".join(f"{line}\n" for line in text(advice))
+    return "".join(f"{one_line(line)}\n" for line in text(advice))
 
 
 def _markdown(advice: Advice) -> str:
@@ -88,11 +88,9 @@ def _markdown(advice: Advice) -> str:
 
 
 def _json(advice: Advice) -> str:
-    import json
-
     from twinbed.report.advice.rows import document
 
-    return json.dumps(document(advice), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return as_json(document(advice), allow_nan=False) + "\n"
 
 
 def _html(advice: Advice) -> str:

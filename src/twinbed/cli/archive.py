@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import click
 
 from twinbed.contracts import exit_codes as codes
+from twinbed.terminal import say, say_progress
 
 
 @click.command(name="archive")
@@ -50,8 +50,7 @@ def command(
         )
 
     def progress(done: int, total: int) -> None:
-        if sys.stderr.isatty():
-            click.echo(f"\rpacking: {done} of {total} files", err=True, nl=done == total)
+        say_progress("packing", done, total, "files", stays=True)
 
     store = extracted(results, all_settings=True)
     if store.published:
@@ -72,5 +71,5 @@ def command(
     except OSError as error:
         raise TwinbedError(f"{file} cannot be written: {error.strerror}", advice="choose another with -o") from error
     tell({"written": [str(file)], "files": files, "bytes": file.stat().st_size})
-    click.echo(f"{file}: {files} files, {file.stat().st_size:,} bytes")
+    say(f"{file}: {files} files, {file.stat().st_size:,} bytes")
     return codes.DONE

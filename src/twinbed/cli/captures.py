@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from twinbed.contracts import exit_codes as codes
 from twinbed.model.error import TwinbedError
 from twinbed.render.output import opened
 from twinbed.render.spreadsheet import harmless_table
+from twinbed.terminal import as_json, say
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -135,19 +135,19 @@ def _write_json(table: pa.Table, file: IO[bytes]) -> None:
     between = b"[\n"
     for batch in table.to_batches(max_chunksize=10_000):
         for row in batch.to_pylist():
-            file.write(between + json.dumps(row, ensure_ascii=False, allow_nan=False).encode())
+            file.write(between + as_json(row, None, allow_nan=False).encode())
             between = b",\n"
     file.write(b"\n]\n" if table.num_rows else b"[]\n")
 
 
 def ending(summary: FlowsSummary | LogSummary, rows: int, what: str) -> int:
     """Says on standard error what was read, what of it is in no row or odd, and where it stopped; the exit code."""
-    click.echo(f"{rows:,} {what} in {summary['packets']:,} packets", err=True)
+    say(f"{rows:,} {what} in {summary['packets']:,} packets", err=True)
     for kind, count in summary["not_ip"].items():
-        click.echo(f"  {count:,} not IP: {kind.replace('_', ' ')}", err=True)
+        say(f"  {count:,} not IP: {kind.replace('_', ' ')}", err=True)
     for reasons in (summary["skipped"], summary["notes"]):
         for reason, count in reasons.items():
-            click.echo(f"  {count:,} {reason.replace('_', ' ')}", err=True)
+            say(f"  {count:,} {reason.replace('_', ' ')}", err=True)
     for stop in summary["truncated"]:
-        click.echo(f"twinbed: {stop['file']}: stopped at byte {stop['byte']:,}: {stop['reason']}", err=True)
+        say(f"twinbed: {stop['file']}: stopped at byte {stop['byte']:,}: {stop['reason']}", err=True)
     return codes.INPUT_CUT if summary["truncated"] else codes.DONE

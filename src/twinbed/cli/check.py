@@ -14,6 +14,7 @@ import click
 
 from twinbed.cli import ssh_config
 from twinbed.contracts import exit_codes as codes
+from twinbed.terminal import say
 
 if TYPE_CHECKING:
     from twinbed.contracts.check import Check
@@ -83,7 +84,7 @@ def command(
     shown = [check for check in checks if check.tried and not check.works] if quiet else checks
     if style == "text":
         for line in _lines(shown, _width(), summary=not quiet):
-            click.echo(line)
+            say(line)
     else:
         print_table(
             [

@@ -19,6 +19,7 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.interim import FILE as INTERIM_FILE
 from twinbed.observations.predictable import FOLDER as CALIBRATIONS
 from twinbed.results.store import FROZEN
+from twinbed.terminal import as_json
 from twinbed.tree import Tree
 
 FILE = "tables/conclusion.json"
@@ -48,7 +49,7 @@ class Conclusion:
         """Raises TwinbedError where it cannot be written."""
         try:
             Tree(results).make("tables")
-            Tree(results).write(FILE, json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n")
+            Tree(results).write(FILE, as_json(asdict(self)) + "\n")
         except OSError as error:
             raise TwinbedError(
                 f"{results / FILE} cannot be written: {error.strerror}", advice="make room or give write access, then try again"

@@ -11,7 +11,8 @@ import click
 
 from twinbed.cli import captures
 from twinbed.readers.refusals import refusals
-from twinbed.render.output import opened
+from twinbed.render.output import opened, put
+from twinbed.terminal import say
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,8 +93,7 @@ def _print(unsorted: Sequence[Mapping[str, Any]], output: Path | None) -> None:
 
     # Those without a time last, as in the other formats.
     rows = sorted(unsorted, key=lambda row: (row["start_ns"] is None, row["start_ns"] or 0))
-    with opened(output) as file:
-        file.write(as_text([_short(row, rows[0]["start_ns"]) for row in rows]).encode())
+    put(as_text([_short(row, rows[0]["start_ns"]) for row in rows]), output)
 
 
 def _short(row: Mapping[str, Any], origin_ns: int | None) -> dict[str, object]:
@@ -127,6 +127,6 @@ def _say_checksums(verdicts: Mapping[str, ChecksumVerdicts], ignored: int) -> No
     if bad:
         counts = ", ".join(f"{count:,} {protocol}" for protocol, count in bad.items())
         rest = f"; {ignored:,} packets are in no count (--ignore-checksums counts them)" if ignored else ""
-        click.echo(f"  caution: bad checksums: {counts}{rest}", err=True)
+        say(f"  caution: bad checksums: {counts}{rest}", err=True)
     if partial:
-        click.echo(f"  caution: {partial:,} checksums are unfinished: the NIC was to fill them in (checksum offload)", err=True)
+        say(f"  caution: {partial:,} checksums are unfinished: the NIC was to fill them in (checksum offload)", err=True)

@@ -14,6 +14,7 @@ from twinbed.model.units import QUANTITIES
 from twinbed.study.declared import Declared, Kind, declared
 from twinbed.study.params import also_of
 from twinbed.study.subjects import KEY, TITLES, Subject, factor_paths, subjects, written
+from twinbed.terminal import say
 
 WIDTH = 80
 _OWN_FACTORS: Mapping[str, str] = {
@@ -59,7 +60,7 @@ def command(names: tuple[str, ...]) -> None:
         lines = _each(names[1:], lambda name: _factor(name, factors)) if names[1:] else _factors(factors)
     else:
         lines = _each(names, lambda name: _named(name, every))
-    click.echo("\n".join(lines))
+    say(*lines)
 
 
 def _contents(every: Sequence[Subject]) -> Iterator[str]:

@@ -19,6 +19,7 @@ import click
 from click.core import ParameterSource
 
 import twinbed
+from twinbed.terminal import as_json, say, say_text
 
 SCHEMA = 1
 """Version of the envelope, and of what results hold: it grows when something that was there is gone or means another thing."""
@@ -81,7 +82,7 @@ def _wrapped(command: click.Command, style: str | None) -> _Callback:
         if style is None:
             with contextlib.redirect_stdout(io.StringIO()):
                 code = run(*arguments, **given)
-            click.echo(head + json.dumps(context.meta.get(_RESULT), indent=1, ensure_ascii=False) + "}")
+            say_text(f"{head}{as_json(context.meta.get(_RESULT))}}}\n")
             return code
         if context.get_parameter_source(style) is ParameterSource.COMMANDLINE and given[style] != "json":
             raise click.UsageError(f"--json is --format json, not --format {given[style]}: give one of the two")
@@ -89,7 +90,7 @@ def _wrapped(command: click.Command, style: str | None) -> _Callback:
             code = run(*arguments, **{**given, style: "json"})
         if not passed_on.begun:
             written = [str(given[name]) for name in _WRITTEN if given.get(name)][:1]
-            click.echo(f"{head}{json.dumps({'written': written})}}}")
+            say(f"{head}{json.dumps({'written': written})}}}")
         return code
 
     return with_envelope
@@ -136,4 +137,4 @@ def _enveloped(head: str) -> Iterator[_After]:
     text.flush()
     text.detach()
     if after.begun:
-        click.echo("}")
+        say("}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +12,7 @@ import click
 
 from twinbed.contracts import exit_codes as codes
 from twinbed.model.error import TwinbedError
+from twinbed.terminal import say, say_progress
 
 if TYPE_CHECKING:
     from twinbed.analyses.compare.result import Comparisons
@@ -111,6 +111,7 @@ class _Asked:
 
     def latex(self) -> None:
         from twinbed.exporting.folder import part
+        from twinbed.render.output import write
         from twinbed.report.styles import rendered
 
         texts = {"report.tex": "latex", "verdicts.csv": "csv"}
@@ -118,7 +119,7 @@ class _Asked:
             texts["tables.csv"] = "tables-csv"
         with part(self.output, "latex") as made:
             for name, style in texts.items():
-                (made / name).write_text(rendered(style, self.store, self.compared), encoding="utf-8")
+                write(rendered(style, self.store, self.compared), made / name)
         self._said("latex", f"{', '.join(texts)}; {len(self.compared.comparisons):,} comparisons")
 
     def figures(self) -> None:
@@ -138,13 +139,14 @@ class _Asked:
     def chains(self) -> None:
         from twinbed import registry
         from twinbed.exporting.folder import part
+        from twinbed.render.output import write
 
         if not self.store.table("transitions").num_rows:
             self._without("chains", "it has no system calls", "put syscalls into the study's instruments, and run it")
             return
         with part(self.output, "chains") as made:
             for file in registry.analysis("chain").files(self.store):
-                (made / file.name).write_text(file.text, encoding="utf-8")
+                write(file.text, made / file.name)
             count = len(list(made.glob("*.dot")))
         self._said("chains", f"{count} chains, as GraphML and DOT")
 
@@ -174,13 +176,13 @@ class _Asked:
 
     def _said(self, name: str, what: str) -> None:
         self.written.append(str(self.output / name))
-        click.echo(f"{self.output / name}: {what}")
+        say(f"{self.output / name}: {what}")
 
     def _without(self, name: str, reason: str, advice: str) -> bool:
         if not self.everything:
             raise TwinbedError(f"no {name} of {self.store.outline.name}: {reason}", advice=advice)
         self.without[name] = reason
-        click.echo(f"no {name}: {reason}")
+        say(f"no {name}: {reason}")
         return True
 
 
@@ -188,7 +190,6 @@ def progress(what: str) -> Callable[[int, int], None]:
     """On a terminal: how many of how many."""
 
     def on_progress(done: int, total: int) -> None:
-        if sys.stderr.isatty():
-            click.echo(f"\r{what}: {done} of {total}" if done < total else "\r" + " " * 60 + "\r", err=True, nl=False)
+        say_progress(what, done, total)
 
     return on_progress

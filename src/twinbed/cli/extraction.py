@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-import click
-
 from twinbed.results.store import Store
+from twinbed.terminal import say_progress
 
 
 def extracted(results: Path, *, all_settings: bool = False) -> Store:
@@ -19,10 +17,7 @@ def extracted(results: Path, *, all_settings: bool = False) -> Store:
     from twinbed.results.extract import extract
 
     def progress(done: int, total: int) -> None:
-        if total > done and sys.stderr.isatty():
-            click.echo(f"\rreading artifacts: {done} of {total} runs", err=True, nl=False)
-        elif total == done and sys.stderr.isatty():
-            click.echo("\r" + " " * 60 + "\r", err=True, nl=False)
+        say_progress("reading artifacts", done, total, "runs")
 
     store = extract(folder_of(results), registry.PLUGINS.read, registry.PLUGINS.accompanying, progress, results, executor())
     return store if all_settings else store.as_it_stands()

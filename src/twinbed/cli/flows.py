@@ -11,7 +11,7 @@ import click
 
 from twinbed.cli import captures
 from twinbed.readers.refusals import refusals
-from twinbed.render.output import STANDARD, opened
+from twinbed.render.output import STANDARD, put
 
 if TYPE_CHECKING:
     from twinbed._core import FlowsSummary
@@ -109,8 +109,7 @@ def _print(rows: Sequence[Mapping[str, Any]], output: Path | None, is_long: bool
     from twinbed.render.rows import as_text
 
     text = "\n".join(map(_long, rows)) if is_long else as_text([_short(row, rows[0]) for row in rows])
-    with opened(output) as file:
-        file.write(text.encode())
+    put(text, output)
 
 
 def _short(row: Mapping[str, Any], first: Mapping[str, Any]) -> dict[str, object]:

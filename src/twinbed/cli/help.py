@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from twinbed.terminal import say_text
+
 
 @click.command(name="help")
 @click.argument("words", metavar="[COMMAND]...", nargs=-1)
@@ -23,5 +25,5 @@ def command(context: click.Context, words: tuple[str, ...]) -> None:
             raise click.UsageError(f"{of.command_path} has no commands of its own", of)
         name, found, left = of.command.resolve_command(of, left)
         assert found is not None
-        of = click.Context(found, info_name=name, parent=of)
-    click.echo(of.get_help())
+        of = of.__class__(found, info_name=name, parent=of)
+    say_text(of.get_help() + "\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from functools import partial
 from pathlib import Path
 
 import click
@@ -10,6 +10,8 @@ import click
 from twinbed import image as images
 from twinbed.cli.envelope import tell
 from twinbed.image import Image
+from twinbed.render.rows import print_json
+from twinbed.terminal import say, say_text
 
 
 @click.group("image")
@@ -32,8 +34,8 @@ def build(force: bool, kernel: str | None, form: str) -> None:
     With --kernel it is an image beside the first, for testbeds whose guests are to run that kernel (kernel: PACKAGE).
     """
     spec = images.with_kernel(kernel) if kernel else images.TWINBED
-    built = images.build(force=force, say=lambda line: click.echo(line, err=True), spec=spec)
-    click.echo(json.dumps(_described(built), indent=1) if form == "json" else str(built.rootfs.parent))
+    built = images.build(force=force, say=partial(say, err=True), spec=spec)
+    print_json(_described(built)) if form == "json" else say(str(built.rootfs.parent))
 
 
 @image.command("minimega")
@@ -66,14 +68,14 @@ def minimega(output: Path, miniccc: Path | None, kernel: str | None) -> None:
 
     client = None if miniccc is None else recipe.client(miniccc)
     spec = images.with_kernel(kernel) if kernel else images.TWINBED
-    built = images.build(say=lambda line: click.echo(line, err=True), spec=spec)
+    built = images.build(say=partial(say, err=True), spec=spec)
     made = recipe.make(built, output, client)
     for path in (made.kernel, made.initrd):
-        click.echo(f"{path}  {path.stat().st_size / 2**20:.0f} MiB")
+        say(f"{path}  {path.stat().st_size / 2**20:.0f} MiB")
     tell({"written": [str(made.kernel), str(made.initrd)], "memory_mib": made.megabytes, "miniccc": made.has_client})
-    click.echo(_MINIMEGA.format(kernel=made.kernel.resolve(), initrd=made.initrd.resolve(), megabytes=made.megabytes))
+    say_text(_MINIMEGA.format(kernel=made.kernel.resolve(), initrd=made.initrd.resolve(), megabytes=made.megabytes) + "\n")
     if not made.has_client:
-        click.echo(
+        say(
             "Made without miniccc: minimega boots such guests, but neither it nor twinbed can start anything in them. "
             "Give --miniccc FILE.",
             err=True,
@@ -108,13 +110,13 @@ def list_(form: str) -> None:
     used = images.find()
     built = images.images()
     if form == "json":
-        click.echo(json.dumps([{**_described(one), "in_use": one == used} for one in built], indent=1))
+        print_json([{**_described(one), "in_use": one == used} for one in built])
         return
     for one in built:
         mark = "*" if one == used else " "
-        click.echo(f"{mark} {one.digest}  kernel {one.kernel_version}  {len(one.packages)} packages  {one.rootfs.parent}")
+        say(f"{mark} {one.digest}  kernel {one.kernel_version}  {len(one.packages)} packages  {one.rootfs.parent}")
     if not built:
-        click.echo("no image yet: run `twinbed image build`", err=True)
+        say("no image yet: run `twinbed image build`", err=True)
 
 
 def _described(one: Image) -> dict[str, object]:

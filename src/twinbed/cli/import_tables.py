@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
-import click
-
 from twinbed.imports.gaps import CellCount, apart, cell_counts, gaps, uneven
 from twinbed.imports.layout.names import by_shape, natural, shown
 from twinbed.imports.runs import Outcome, State
@@ -17,6 +15,7 @@ from twinbed.imports.study import About
 from twinbed.imports.survey import Survey
 from twinbed.model.run import Level, level_text
 from twinbed.render.rows import as_csv, as_text
+from twinbed.terminal import say, say_text
 
 MOST_LINES = 10
 MOST_KEPT = 1000
@@ -114,26 +113,26 @@ def print_csv(survey: Survey) -> None:
         rows.append({**flat, "runs": " ".join(row["runs"]), **{f"factor:{name}": levels.get(name) for name in factors}})
     left = [{"path": shown(each.path), "what": "left out", "reason": each.reason} for each in survey.left]
     names = list(rows[0]) if rows else []
-    click.echo(as_csv([*rows, *({name: row.get(name) for name in names} for row in left)]), nl=False)
+    say_text(as_csv([*rows, *({name: row.get(name) for name in names} for row in left)]))
 
 
 def print_text(survey: Survey, data: ImportData, output: Path | None, dry: bool) -> None:
     """The summary; a dry run has all the rest before it."""
     for line in _lines(survey, data, dry):
-        click.echo(line)
+        say(line)
     files = data["files"]
-    click.echo(
+    say(
         f"{files['read']} files read, {files['partly read']} partly read, {files['refused']} refused,"
         f" {files['copy']} copies of others, {files['ignored'] + files['left out']} ignored"
     )
     failed = f", {data['failed_runs']} of them failed" if data["failed_runs"] else ""
     if dry:
-        click.echo(f"{data['runs']} runs{failed}; nothing was written")
+        say(f"{data['runs']} runs{failed}; nothing was written")
         return
     there = f", {data['runs_there']} were there" if data["runs_there"] else ""
     others = data["runs_of_earlier_imports"]
     stay = f", and {others} of earlier imports stay and are compared too" if others else ""
-    click.echo(f"{data['runs_added']} runs added to {output}{failed}{there}{stay}")
+    say(f"{data['runs_added']} runs added to {output}{failed}{there}{stay}")
 
 
 def _lines(survey: Survey, data: ImportData, dry: bool) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
@@ -12,6 +11,7 @@ import click
 
 from twinbed.contracts import exit_codes as codes
 from twinbed.model.json import Document
+from twinbed.terminal import say_progress
 
 if TYPE_CHECKING:
     from twinbed.imports.layout.manifest import Manifest
@@ -270,8 +270,6 @@ def _conflicts(conflicts: Sequence[str]) -> Exception:
 
 def _progress(what: str) -> Callable[[int, int], None]:
     def on_progress(done: int, total: int) -> None:
-        if sys.stderr.isatty():
-            end = "\r" + " " * 60 + "\r" if done == total else ""
-            click.echo(f"\r{what}: {done} of {total}{end}", err=True, nl=False)
+        say_progress(what, done, total)
 
     return on_progress

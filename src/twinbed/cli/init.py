@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from twinbed.terminal import say
+
 
 @click.command("init")
 @click.argument("file", metavar="[FILE]", default="study.yaml", type=click.Path(path_type=Path))
@@ -87,7 +89,7 @@ def command(
     except OSError as error:
         raise TwinbedError(f"{file}: {error.strerror}") from None
     tell({"written": [str(file)], "cells": len(study.cells), "replicates": study.replicates})
-    click.echo(f"{file}: {len(study.cells)} cells, {study.replicates} replicates. Next: twinbed plan {file}")
+    say(f"{file}: {len(study.cells)} cells, {study.replicates} replicates. Next: twinbed plan {file}")
 
 
 def _several(text: str | None) -> tuple[str, ...]:

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from twinbed.analyses import ANALYSES
 from twinbed.cli.envelope import with_json
 from twinbed.cli.on import with_on
 from twinbed.cli.volume import with_volume
 from twinbed.observations.pages import with_page
+from twinbed.terminal import visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class LazyGroup(click.Group):
         command = getattr(importlib.import_module(lazy.module), lazy.attribute)
         if not isinstance(command, click.Command):
             raise TypeError(f"{lazy.module}.{lazy.attribute} is not a command")
-        command = with_on(with_page(command) if lazy.has_page else command, cmd_name)
+        command = _guarded(with_on(with_page(command) if lazy.has_page else command, cmd_name))
         return with_volume(with_json(command, cmd_name), cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -61,6 +63,43 @@ class LazyGroup(click.Group):
         if args and not args[0].startswith("-") and args[0] not in self.lazy:
             ctx.fail(f"No such command {args[0]!r}.{_hint(args[0], self.lazy)}")
         return super().resolve_command(ctx, args)
+
+
+class _Formatter(click.HelpFormatter):
+    def getvalue(self) -> str:
+        return visible(super().getvalue())
+
+
+class Context(click.Context):
+    """Writes help, of plug-ins too, as all other text is written."""
+
+    formatter_class = _Formatter
+
+
+class _Named(click.ParamType[object]):
+    """A path, but not the empty text, which would be the working directory: ``-o "$UNSET"``."""
+
+    def __init__(self, path: click.Path) -> None:
+        self._path, self.name = path, path.name
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
+        if value == "":
+            self.fail("an empty text names no file", param, ctx)
+        return self._path.convert(value, param, ctx)  # type: ignore[arg-type]
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return self._path.shell_complete(ctx, param, incomplete)
+
+
+def _guarded(command: click.Command) -> click.Command:
+    """The command, whose paths have names and whose help obeys the writer."""
+    command.context_class = Context
+    for param in command.params:
+        if isinstance(param.type, click.Path):
+            param.type = _Named(param.type)
+    for member in command.commands.values() if isinstance(command, click.Group) else ():
+        _guarded(member)
+    return command
 
 
 def _hint(name: str, names: Iterable[str]) -> str:

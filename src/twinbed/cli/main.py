@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import signal
 import sys
+import traceback
+import warnings
 from collections.abc import Mapping, Sequence
-from types import FrameType, ModuleType
+from pathlib import Path
+from types import FrameType, ModuleType, TracebackType
+from typing import TextIO
 
 import click
 
@@ -16,7 +21,7 @@ from twinbed.cli.inputs import ResultsFolders
 from twinbed.cli.lazy import Lazy, LazyGroup, of_analysis
 from twinbed.contracts import exit_codes as codes
 from twinbed.model.error import TwinbedError
-from twinbed.render.terminal import make_plain_where_needed
+from twinbed.terminal import make_plain_where_needed, one_line, say, say_error, say_text
 
 COMMANDS: Mapping[str, Lazy] = {
     "init": Lazy("twinbed.cli.init", "command", "Write a first study from a few choices."),
@@ -77,28 +82,58 @@ def cli() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; the exit code. A command returns its exit code, or None for 0."""
     try:
+        Path.cwd()
+    except OSError:
+        say_error("the working directory is gone", "`cd` to a folder that is there")
+        return codes.USAGE
+    try:
         code = cli.main(args=list(arguments), prog_name="twinbed", standalone_mode=False)
-        sys.stdout.flush()
+        say_text("")  # what is still to be written goes out
     except TwinbedError as error:
         _explain(error)
         return error.exit_code
     except click.ClickException as error:
-        error.show()
+        with io.StringIO() as shown:
+            error.show(file=shown)
+            text = shown.getvalue()
+        if isinstance(error, click.UsageError):  # with the user's own words
+            text = text.replace(error.message, one_line(error.message))
+        say_text(text, err=True)
         return codes.USAGE
     except SystemExit:  # click ends so, and only so, where nobody reads the output
         return codes.OUTPUT_GONE
     except OSError as error:
-        if error.filename is not None or error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EPIPE):
+        if error.errno not in _CIRCUMSTANCES:
             raise
+        where = error.filename or "a file"
         _nowhere(1)
         if isinstance(error, BrokenPipeError):
             return codes.OUTPUT_GONE
-        click.echo(f"twinbed: standard output: {error.strerror}", err=True)
+        say_error(f"{os.fsdecode(where)}: {error.strerror}", _CIRCUMSTANCES[error.errno])
         return codes.USAGE
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
+        say_error("interrupted", before="")
         return codes.INTERRUPTED
     return code if isinstance(code, int) else codes.DONE
+
+
+_FULL = "free space there; `df -h` shows which file systems are full"
+_CIRCUMSTANCES = {
+    errno.EPIPE: "",
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EFBIG: "`ulimit -f` limits the size of files; `ulimit -f unlimited` lifts it",
+    errno.EMFILE: "`ulimit -n` limits open files; raise it",
+    errno.ENFILE: "this machine has as many files open as it can",
+    errno.EROFS: "its file system is read-only; name another place",
+    errno.EACCES: "you may not; name another place, or run it as a user who may",
+    errno.EPERM: "you may not; name another place, or run it as a user who may",
+    errno.EISDIR: "a file is expected; move the folder away",
+    errno.ENOTDIR: "a folder is expected; move the file away",
+    errno.ENAMETOOLONG: "shorten the name",
+    errno.ELOOP: "links lead in a circle, or a link is where none may be",
+}
+"""Errors of the system that are no bug -> what would be right."""
 
 
 def _explain(error: TwinbedError) -> None:
@@ -106,12 +141,10 @@ def _explain(error: TwinbedError) -> None:
 
     if isinstance(error, StudyError):
         count = len(error.problems)
-        click.echo(error.message, err=True)
-        click.echo(f"{count} problem{'s' if count > 1 else ''}; `twinbed describe` tells what a study may say", err=True)
+        advice = f"{count} problem{'s' if count > 1 else ''}; `twinbed describe` tells what a study may say"
+        say(*map(str, error.problems), advice, err=True)
         return
-    click.echo(f"twinbed: {error.message}", err=True)
-    if error.advice:
-        click.echo(f"  {error.advice}", err=True)
+    say_error(error.message, error.advice)
 
 
 class _WithoutPandas:
@@ -126,11 +159,29 @@ class _WithoutPandas:
 def main() -> None:
     _ensure_streams()
     make_plain_where_needed()
+    sys.excepthook = _say_bug
+    warnings.showwarning = _say_warning
     sys.meta_path.insert(0, _WithoutPandas())
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP
             signal.signal(number, _as_interrupt)
     sys.exit(run(sys.argv[1:]))
+
+
+def _say_bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """A traceback holds names and texts of others too."""
+    say_text("".join(traceback.format_exception(kind, error, trace)), err=True)
+
+
+def _say_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    say_text(warnings.formatwarning(message, category, filename, lineno, line), err=True)
 
 
 def _as_interrupt(number: int, frame: FrameType | None) -> None:

@@ -12,8 +12,9 @@ from twinbed.cli import captures
 from twinbed.contracts import exit_codes as codes
 from twinbed.readers.packets.unmatched import unknown_row, unknown_table
 from twinbed.readers.refusals import refusals
-from twinbed.render.output import opened
+from twinbed.render.output import put
 from twinbed.render.quantities import quantity, share
+from twinbed.terminal import say
 
 if TYPE_CHECKING:
     from twinbed._core import PairedCapture, PairSummary
@@ -54,26 +55,25 @@ def command(first: Path, second: Path, mtu: int, tunnels: bool, style: str | Non
             rows, summary = _core.match_captures(*paths, mtu=mtu, tunnels=tunnels, as_rows=True)
         if summary["nothing_matched"]:
             rows = [unknown_row(row) for row in rows]
-        with opened(output) as file:
-            file.write(as_text([_short(row) for row in rows]).encode())
+        put(as_text([_short(row) for row in rows]), output)
     else:
         with refusals():
             table, summary = _core.match_captures(*paths, mtu=mtu, tunnels=tunnels)
         captures.write(unknown_table(table) if summary["nothing_matched"] else table, style, output)
     if summary["nothing_matched"]:
         # Not among rows that a program reads.
-        click.echo(f"Nothing in common: {summary['nothing_matched']}", err=style != "text" and output is None)
+        say(f"Nothing in common: {summary['nothing_matched']}", err=style != "text" and output is None)
     else:
-        click.echo(f"{summary['matches']:,} packets found in both", err=True)
+        say(f"{summary['matches']:,} packets found in both", err=True)
     offset = summary["clock_offset_if_symmetric_s"]
     if offset is not None:
         ahead = f"{quantity(abs(offset), 's')} {'behind' if offset < 0 else 'ahead of'}"
-        click.echo(f"  the second clock is {ahead} the first, if the path is alike both ways", err=True)
+        say(f"  the second clock is {ahead} the first, if the path is alike both ways", err=True)
     for way, text in _reordered(summary).items():
-        click.echo(f"  {way}: {text}", err=True)
+        say(f"  {way}: {text}", err=True)
     stops = [(capture, side["stopped"]) for capture, side in _sides(first, second, summary) if side["stopped"]]
     for capture, reason in stops:
-        click.echo(f"twinbed: {capture}: {reason}", err=True)
+        say(f"twinbed: {capture}: {reason}", err=True)
     if summary["nothing_matched"]:
         return codes.NOTHING_SHARED
     return codes.INPUT_CUT if stops else codes.DONE

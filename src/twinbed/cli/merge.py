@@ -12,6 +12,7 @@ from twinbed.cli.envelope import tell
 from twinbed.contracts import exit_codes as codes
 from twinbed.model.error import TwinbedError
 from twinbed.model.run import Level
+from twinbed.terminal import say
 
 if TYPE_CHECKING:
     from twinbed.results.merge.plan import Plan
@@ -89,13 +90,13 @@ def command(
     ]
     print_table(marked)
     for note in notes:
-        click.echo(f"- {note}")
+        say(f"- {note}")
     written = [] if dry_run else [str(output)]
     tell({"written": written, "runs": len(made.runs), "reference": made.reference, "testbeds": testbeds, "notes": notes})
     if dry_run:
         return codes.DONE
     write(made, output)
-    click.echo(f"{output}: {len(made.runs)} runs; next: twinbed compare {shlex.quote(str(output))}")
+    say(f"{output}: {len(made.runs)} runs; next: twinbed compare {shlex.quote(str(output))}")
     return codes.DONE
 
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import click
 import numpy as np
 
 from twinbed.cli.extraction import extracted
@@ -21,6 +20,7 @@ from twinbed.statistics.multifidelity.allocation import LEAST_PAIRS, MOST_MODELS
 from twinbed.statistics.multifidelity.decision import needed_correlation
 from twinbed.study.study import Study
 from twinbed.study.uncertain import DRAW
+from twinbed.terminal import say
 
 
 class Output:
@@ -146,28 +146,28 @@ class Mix:
     def print_text(self, clock: Callable[[float], str]) -> None:
         """``clock`` says seconds."""
         shared = min(each.n for each in self.outputs)
-        click.echo(f"pilot       {self._results}: {shared} draws on all testbeds")
-        click.echo(f"outputs     {', '.join(each.name for each in self.outputs)}; the worst decides")
+        say(f"pilot       {self._results}: {shared} draws on all testbeds")
+        say(f"outputs     {', '.join(each.name for each in self.outputs)}; the worst decides")
         if self.left_out:
-            click.echo(f"left out    {', '.join(self.left_out)}: too few shared draws, or no variation")
-        click.echo("")
+            say(f"left out    {', '.join(self.left_out)}: too few shared draws, or no variation")
+        say("")
         print_table([_shown(row) for row in self.testbed_rows()], title="Testbeds")
-        click.echo(f"\nIn {clock(self.budget)}, which the study as it is takes at these run times:\n")
+        say("", f"In {clock(self.budget)}, which the study as it is takes at these run times:", "")
         print_table(
             [self._text_row(each, row, clock) for each, row in zip(self.plans, self.rows(), strict=True)], title="Plans"
         )
-        click.echo("")
+        say("")
         if self.refusal:
-            click.echo(f"Mixing does not pay: {self.refusal}.")
+            say(f"Mixing does not pay: {self.refusal}.")
             return
         for row in self.testbed_rows():
             if _unsure(row):
-                click.echo(f"! the pilot leaves open whether {row['testbed']} correlates by more than {row['needed']:.2f}")
-        click.echo(f"Take {self.best.method.value}:\n")
+                say(f"! the pilot leaves open whether {row['testbed']} correlates by more than {row['needed']:.2f}")
+        say(f"Take {self.best.method.value}:", "")
         if self.same_draws:
-            click.echo(f"seed: {self._study.seed + 1}   # other draws than the pilot's, which chose the plan")
+            say(f"seed: {self._study.seed + 1}   # other draws than the pilot's, which chose the plan")
         shown = ", ".join(f"{group}: {count}" for group, count in self.samples(self.best).items())
-        click.echo(f"uncertain:\n  samples: {{{shown}}}")
+        say("uncertain:", f"  samples: {{{shown}}}")
 
     def _text_row(self, plan: Plan, row: dict[str, object], clock: Callable[[float], str]) -> dict[str, object]:
         as_precise = row["seconds_as_precise_as_plain"]

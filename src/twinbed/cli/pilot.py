@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from twinbed import design, registry
 from twinbed.cli.extraction import extracted
 from twinbed.cli.on import executor
@@ -22,6 +20,7 @@ from twinbed.render.rows import print_table
 from twinbed.render.words import cell_title, metric_title
 from twinbed.statistics.sequential import information, interim_levels
 from twinbed.study.study import Study
+from twinbed.terminal import say
 
 if TYPE_CHECKING:
     from twinbed.analyses.compare.result import Comparison
@@ -87,17 +86,19 @@ class Pilot:
     def print_text(self, clock: Callable[[float], str], disk: Callable[[int], str]) -> None:
         """``clock`` and ``disk`` say seconds and bytes."""
         first = self.needs[0].pilot
-        click.echo(f"pilot       {self._results}")
+        say(f"pilot       {self._results}")
         for kind in dict.fromkeys(caution.kind for caution in self.cautions):
-            click.echo(f"caution     {kind.meaning}")
-        click.echo(
-            f"\nReplicates of each cell that reach a verdict against {first.reference} with 80 % and 90 % power. In brackets:\n"
-            f"with the standard deviation at its upper {UPPER:.0%} limit, since a pilot knows it badly.\n"
-            f"sd: of the logarithms of the testbed's and the reference's values, or of their differences within blocks\n"
-            f"(diff); 0.05 is about 5 %.\n"
+            say(f"caution     {kind.meaning}")
+        say(
+            "",
+            f"Replicates of each cell that reach a verdict against {first.reference} with 80 % and 90 % power. In brackets:",
+            f"with the standard deviation at its upper {UPPER:.0%} limit, since a pilot knows it badly.",
+            "sd: of the logarithms of the testbed's and the reference's values, or of their differences within blocks",
+            "(diff); 0.05 is about 5 %.",
+            "",
         )
         print_table([_text_row(need) for need in self.needs], title="Comparisons")
-        click.echo("")
+        say("")
         print_table(
             [
                 {
@@ -113,7 +114,7 @@ class Pilot:
             title="The whole study",
         )
         if self.absent:
-            click.echo(f"\n{self.absent} cells of the study are not in the pilot; nothing is known of them.")
+            say("", f"{self.absent} cells of the study are not in the pilot; nothing is known of them.")
 
 
 def _rest(levels: Mapping[str, Level]) -> dict[str, Level]:

@@ -14,6 +14,7 @@ import click
 from twinbed.model.result import Pairing
 from twinbed.model.run import Level
 from twinbed.render.rows import STYLES, print_json, print_table
+from twinbed.terminal import say
 
 if TYPE_CHECKING:
     from twinbed.contracts.check import Check
@@ -119,7 +120,7 @@ def command(
             lines = [*_machine_lines(here), made.sentence()]
             if made.due and not refused and not here.refused:
                 lines.append(f"Make them: {_run(study_file, profile, overrides, output)}")
-            click.echo("\n" + "\n".join(lines))
+            say("", *lines)
     if refused:
         raise PreflightFailed(study.name, refused, "the plan holds for a machine with more")
 
@@ -216,33 +217,33 @@ def _print_head(study: Study, runs: Sequence[Run]) -> None:
     expense = design.expense(runs)
     until = study.until
     if until is None:
-        click.echo(
+        say(
             f"{study.name}: {len(study.cells)} cells x {study.replicates} replicates = {len(runs)} runs, "
             f"about {clock(expense.seconds)}, at most {_disk(expense.bytes)}"
         )
     else:
         least = design.expense(run for run in runs if run.block < until.least)
-        click.echo(
+        say(
             f"{study.name}: {len(study.cells)} cells x {until.least} to {until.most} replicates = "
             f"{len(study.cells) * until.least} to {len(runs)} runs, "
             f"about {clock(least.seconds)} to {clock(expense.seconds)}, at most {_disk(expense.bytes)}"
         )
         budget = f", or {clock(until.budget)} are spent" if until.budget is not None else ""
         blocks = ", ".join(map(str, design.interim_blocks(until)))
-        click.echo(f"looks       after {blocks} replicates, until every headline verdict is reached{budget}")
-    click.echo(f"reference   {study.reference} ({study.reference_reason})")
-    click.echo(f"margin      {format_share(study.margin)}: what differs by less counts as equivalent")
-    click.echo(f"confidence  {format_share(study.confidence)}")
-    click.echo(f"order       {study.order.value}, seed {study.seed}")
-    click.echo(f"comparison  {_COMPARISONS[study.comparison]}")
+        say(f"looks       after {blocks} replicates, until every headline verdict is reached{budget}")
+    say(f"reference   {study.reference} ({study.reference_reason})")
+    say(f"margin      {format_share(study.margin)}: what differs by less counts as equivalent")
+    say(f"confidence  {format_share(study.confidence)}")
+    say(f"order       {study.order.value}, seed {study.seed}")
+    say(f"comparison  {_COMPARISONS[study.comparison]}")
     instruments = dict.fromkeys(name for cell in study.cells for name in cell.instruments)
-    click.echo(f"instruments {', '.join(instruments) or 'none'}")
+    say(f"instruments {', '.join(instruments) or 'none'}")
     backgrounds = dict.fromkeys(name for cell in study.cells for name in cell.backgrounds)
     if backgrounds:
-        click.echo(f"background  {', '.join(backgrounds)}")
+        say(f"background  {', '.join(backgrounds)}")
     if not study.keep.everything:
         largest = max(design.run_expense(run).bytes for run in runs)
-        click.echo(f"keep        {study.keep}: that is left of the disk above, of which a run takes at most {_disk(largest)}")
+        say(f"keep        {study.keep}: that is left of the disk above, of which a run takes at most {_disk(largest)}")
 
 
 def _print_text(study: Study, runs: Sequence[Run]) -> None:
@@ -251,7 +252,7 @@ def _print_text(study: Study, runs: Sequence[Run]) -> None:
     from twinbed.model.units import format_duration
 
     _print_head(study, runs)
-    click.echo("")
+    say("")
     cells = []
     for number, cell in enumerate(study.cells, start=1):
         one = design.run_expense(cell.run(replicate=0, block=0, position=0))
@@ -264,19 +265,19 @@ def _print_text(study: Study, runs: Sequence[Run]) -> None:
             }
         )
     print_table(cells, title="Cells")
-    click.echo("\nOrder of runs, by cell")
+    say("", "Order of runs, by cell")
     numbers = {tuple(cell.levels.items()): number for number, cell in enumerate(study.cells, start=1)}
     blocks: dict[int, list[int]] = {}
     for run in runs:
         blocks.setdefault(run.block, []).append(numbers[tuple(run.levels.items())])
     for block, order in list(blocks.items())[:_BLOCKS_SHOWN]:
         more = f" ... and {len(order) - _RUNS_SHOWN} more" if len(order) > _RUNS_SHOWN else ""
-        click.echo(f"block {block + 1}: {' '.join(str(number) for number in order[:_RUNS_SHOWN])}{more}")
+        say(f"block {block + 1}: {' '.join(str(number) for number in order[:_RUNS_SHOWN])}{more}")
     if len(blocks) > _BLOCKS_SHOWN:
-        click.echo(f"... and {len(blocks) - _BLOCKS_SHOWN} more blocks (--format csv lists every run)")
+        say(f"... and {len(blocks) - _BLOCKS_SHOWN} more blocks (--format csv lists every run)")
     for each in undecidable(study):
-        click.echo(f"\nToo few replicates to show {each.sentence()}.")
-    click.echo("\nAre these replicates enough? --pilot RESULTS says, from the results of a few (docs/planning.md).")
+        say("", f"Too few replicates to show {each.sentence()}.")
+    say("", "Are these replicates enough? --pilot RESULTS says, from the results of a few (docs/planning.md).")
 
 
 def _level(level: Level) -> Level:

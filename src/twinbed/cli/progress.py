@@ -8,12 +8,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from twinbed.lab.event import Event, Listener, MachineJoined, MachineLeft, PhaseBegan, RunEnded, StudyBegan
 from twinbed.model.run import Status
+from twinbed.render.terminal import Terminal
 from twinbed.study.run import Run
+from twinbed.terminal import one_line
 
 
 class _Left:
@@ -59,7 +60,7 @@ def duration(seconds: float | None) -> str:
 
 
 @contextlib.contextmanager
-def watcher(console: Console, to_do: Sequence[Run], *, at_most: bool = False, phases: bool = False) -> Iterator[Listener]:
+def watcher(console: Terminal, to_do: Sequence[Run], *, at_most: bool = False, phases: bool = False) -> Iterator[Listener]:
     """A listener for a study's events; ``to_do`` are the runs that are still to be made, or ``at_most`` are. With ``phases`` it
     writes a line for each of them, on a terminal too."""
     left = _Left(to_do, at_most)
@@ -71,7 +72,7 @@ def watcher(console: Console, to_do: Sequence[Run], *, at_most: bool = False, ph
 
 
 class _Lines:
-    def __init__(self, console: Console, left: _Left, phases: bool) -> None:
+    def __init__(self, console: Terminal, left: _Left, phases: bool) -> None:
         self._console, self._left, self._phases = console, left, phases
         self._total = self._done = 0
 
@@ -92,13 +93,13 @@ class _Lines:
             self._say(f"[{self._done + 1}/{self._total}] {title(event.run)}: {event.phase}")
 
     def _say(self, text: str) -> None:
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._console.say(text)
 
 
 @contextlib.contextmanager
-def _bar(console: Console, left: _Left) -> Iterator[Listener]:
+def _bar(console: Terminal, left: _Left) -> Iterator[Listener]:
     columns = (
-        TextColumn("{task.description}", style="bold"),
+        TextColumn("{task.description}", style="bold", markup=False),
         BarColumn(bar_width=None),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -111,15 +112,15 @@ def _bar(console: Console, left: _Left) -> Iterator[Listener]:
             if isinstance(event, StudyBegan):
                 progress.update(task, total=event.total, completed=event.done)
             elif isinstance(event, PhaseBegan):
-                progress.update(task, description=f"{title(event.run)}: {event.phase}")
+                progress.update(task, description=one_line(f"{title(event.run)}: {event.phase}"))
             elif isinstance(event, MachineJoined | MachineLeft):
                 left.at_once = max(1, event.machines)
-                progress.console.print(machines(event), markup=False, highlight=False)
+                console.say(machines(event))
             else:
                 left.ended(event.run, event.seconds)
                 progress.update(task, advance=1, left=left.text("about ") if left.seconds() else "")
                 if event.status == Status.FAILED:
-                    progress.console.print(_outcome(event), markup=False, highlight=False, style="red")
+                    console.say(_outcome(event), "red")
 
         yield listener
         progress.update(task, description="measured")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from twinbed.contracts import exit_codes as codes
+from twinbed.terminal import say, say_progress
 
 if TYPE_CHECKING:
     from twinbed.model.keep import Keep
@@ -63,7 +63,7 @@ def command(results: Path, words: tuple[str, ...], dry_run: bool) -> int:
         for record in complete:
             refuse_strange(store.path / "runs" / record.id)
         going = [each for record in complete for each in thinner.going(record)]
-        click.echo("\n".join(_said(going, keep, readers, "would go")))
+        say(*_said(going, keep, readers, "would go"))
         tell({"dry_run": True, "keep": keep.to_json(), "going": _rows(going)})
         return codes.DONE
     gone: list[Going] = []
@@ -80,20 +80,17 @@ def command(results: Path, words: tuple[str, ...], dry_run: bool) -> int:
             else:
                 gone += going
                 total = Thinned(total.bytes + thinned.bytes, total.kept_bytes + thinned.kept_bytes)
-            if sys.stderr.isatty():
-                click.echo(f"\rpruning: {number} of {len(complete)} runs", err=True, nl=number == len(complete))
+            say_progress("pruning", number, len(complete), "runs", stays=True)
         with failed_writes_are_clear(folder.path):
             shared = sum(share(folder.runs / record.id, folder.path) for record in store.records)
             forget(folder.path)
     extracted(results, all_settings=True)
-    click.echo("\n".join(_said(gone, keep, readers, "gone")))
-    click.echo(
-        f"{quantity(total.bytes, 'bytes')} taken, {quantity(total.kept_bytes, 'bytes')} written for what is kept of them."
-    )
+    say(*_said(gone, keep, readers, "gone"))
+    say(f"{quantity(total.bytes, 'bytes')} taken, {quantity(total.kept_bytes, 'bytes')} written for what is kept of them.")
     if shared:
-        click.echo(f"{quantity(shared, 'bytes')} of files that other runs have too are kept once.")
+        say(f"{quantity(shared, 'bytes')} of files that other runs have too are kept once.")
     for run, why in whole.items():
-        click.echo(f"twinbed: run {run} keeps everything, as it cannot be read as it should be: {why}", err=True)
+        say(f"twinbed: run {run} keeps everything, as it cannot be read as it should be: {why}", err=True)
     tell(
         {
             "dry_run": False,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
 from twinbed.contracts import exit_codes as codes
+from twinbed.terminal import say, say_progress
 
 
 @click.command(name="publish")
@@ -39,11 +39,10 @@ def command(results: Path, address: str, raw: bool) -> int:
         raise TwinbedError(f"{there} is published already", advice="give the results folder")
 
     def progress(done: int, total: int) -> None:
-        if sys.stderr.isatty():
-            click.echo(f"\rpublishing: {done} of {total} runs", err=True, nl=done == total)
+        say_progress("publishing", done, total, "runs", stays=True)
 
     store = extracted(results, all_settings=True)
     done = Publisher(store, to, twinbed.__version__, raw=raw, on_progress=progress).publish()
     tell({"published": str(to), "snapshot": done.snapshot, "runs": done.runs, "added": done.added, "bytes": done.bytes})
-    click.echo(f"{to}: {done.added} runs added, {done.runs} there (snapshot {done.snapshot}); {done.bytes:,} bytes sent")
+    say(f"{to}: {done.added} runs added, {done.runs} there (snapshot {done.snapshot}); {done.bytes:,} bytes sent")
     return codes.DONE

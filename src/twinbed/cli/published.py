@@ -10,6 +10,7 @@ import click
 from twinbed.cli import published_tables
 from twinbed.contracts import exit_codes as codes
 from twinbed.render.rows import STYLES, print_json, print_table
+from twinbed.terminal import say
 
 if TYPE_CHECKING:
     from twinbed.published.printed import Library
@@ -81,8 +82,8 @@ def show(name: str, style: str) -> None:
     else:
         for about, text in published_tables.about(library, table).items():
             if text not in (None, "", {}):
-                click.echo(f"{about:<8} {published_tables.as_text(text)}")
-        click.echo()
+                say(f"{about:<8} {published_tables.as_text(text)}")
+        say("")
         columns = (*table.labels, "metric", "kind", "printed", "unit", "note")
         shown = [column for column in columns if any(row[column] for row in rows)]
         print_table([{column: row[column] for column in shown} for row in rows])
@@ -125,7 +126,7 @@ def replay(name: str | None, style: str) -> int:
         for row in rows
     ]
     if not shown and style == "text":
-        click.echo("nothing in it follows from anything else that is printed")
+        say("nothing in it follows from anything else that is printed")
     print_table(shown, style)
     return codes.DIFFERENT if any(row.status is Status.DIFFERS for row in rows) else codes.DONE
 
@@ -146,7 +147,7 @@ def audit(style: str) -> int:
 
     findings = audited(_library())
     if style == "text":
-        click.echo("\n".join(published_tables.findings(findings)))
+        say(*published_tables.findings(findings))
     else:
         print_table([asdict(finding) for finding in findings], style)
     return codes.DIFFERENT if findings else codes.DONE
@@ -186,7 +187,7 @@ def compare(results: Path | None, margin: str, style: str) -> int:
     else:
         pairs = list(printed_with_own(library, held, own(results, share)))
         if all(own is None for _, own in pairs):
-            click.echo(f"no metric, testbed and payload of {results} is in any printed table", err=True)
+            say(f"no metric, testbed and payload of {results} is in any printed table", err=True)
         rows = [
             {**published_tables.comparison(row, share, style), **published_tables.own_columns(own, style)} for row, own in pairs
         ]

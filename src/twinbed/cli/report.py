@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from twinbed.terminal import say, say_text
+
 
 @click.command(name="report")
 @click.argument("results", type=click.Path(path_type=Path))
@@ -34,11 +36,9 @@ def command(results: Path, output: Path | None, style: str, by: str | None, refe
     from twinbed.cli.envelope import tell
     from twinbed.cli.extraction import extracted
     from twinbed.cli.on import executor
-    from twinbed.model.error import TwinbedError
     from twinbed.render.output import write
     from twinbed.report.styles import SUFFIXES, rendered
     from twinbed.results.bucket.address import address_of
-    from twinbed.tree import Tree
 
     tables = extracted(results, all_settings=all_settings)
     compare = registry.analysis("compare")
@@ -52,15 +52,9 @@ def command(results: Path, output: Path | None, style: str, by: str | None, refe
     text = rendered(style, tables, result, None if to_standard else file)
     if to_standard:
         tell({"written": [], "text": text})
-        click.echo(text, nl=False)
+        say_text(text)
         return 0
-    try:
-        if output is None and results.is_dir():
-            Tree(results).write(file.name, text)
-        else:
-            write(text, file)
-    except OSError as error:
-        raise TwinbedError(f"{file} cannot be written: {error.strerror}", advice="choose another with -o") from error
+    write(text, file, below=results if output is None and results.is_dir() else None)
     tell({"written": [str(file)]})
-    click.echo(str(file))
+    say(str(file))
     return 0

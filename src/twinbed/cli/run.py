@@ -10,6 +10,7 @@ import click
 from twinbed.cli import ssh_config
 from twinbed.cli.on import keep_for_runs
 from twinbed.contracts import exit_codes as codes
+from twinbed.terminal import say
 
 
 @click.command(name="run")
@@ -77,5 +78,5 @@ def command(
             return run_study(study, output, only, keep_going, retry_failed, report, Telling(quiet, verbose))
     except KeyboardInterrupt:
         again = " ".join(["twinbed", *sys.argv[1:]])
-        click.echo(f"\nInterrupted: everything is cleaned up, complete runs are kept. Go on with: {again}", err=True)
+        say("", f"Interrupted: everything is cleaned up, complete runs are kept. Go on with: {again}", err=True)
         return codes.INTERRUPTED

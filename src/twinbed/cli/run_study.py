@@ -8,9 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-from rich.console import Console
-
 from twinbed import design, registry
 from twinbed.cli import on
 from twinbed.cli.conclusion import Conclusion, made_of, page_of
@@ -27,10 +24,12 @@ from twinbed.lab.refusal import PreflightFailed
 from twinbed.lab.study import Ending, carry_out, chosen, due
 from twinbed.model.error import TwinbedError
 from twinbed.model.image import NO_IMAGE
+from twinbed.render.terminal import Terminal
 from twinbed.results.archive.layout import REPORT
 from twinbed.results.folder import Folder
 from twinbed.study.run import Run
 from twinbed.study.study import Study
+from twinbed.terminal import say
 
 if TYPE_CHECKING:
     from twinbed.cli.interim import Deciding
@@ -56,7 +55,7 @@ def run_study(
     telling: Telling,
 ) -> int:
     """Returns the exit code."""
-    console = Console(stderr=True, quiet=telling.quiet)
+    console = Terminal(err=True, quiet=telling.quiet)
     runs = design.runs(study)
     results = results_folder(study, output)
     folder = Folder(results)
@@ -72,7 +71,7 @@ def run_study(
             # Its statistics take longer to import than all else that a study needs which has nothing left to do.
             from twinbed.cli.interim import Deciding
 
-            deciding = Deciding(study, runs, folder, lambda text: console.print(text, highlight=False, soft_wrap=True))
+            deciding = Deciding(study, runs, folder, console.say)
             reach = deciding.reach()
         within = [run for run in wanted if run.block < reach]
         to_do = due(within, {run.id: folder.status(run.id) for run in within}, retry_failed)
@@ -81,11 +80,9 @@ def run_study(
         # As many as the largest run needs, whichever are still to be made: programs on hosts inherit it.
         allow_descriptors(resources.descriptors(runs, registry.PLUGINS))
         if others := folder.count() - sum(folder.status(run.id) is not None for run in runs):
-            console.print(
+            console.say(
                 f"{others} runs in {results} are of other settings than {study.name} has now: kept, but left out of "
-                "comparisons.",
-                highlight=False,
-                soft_wrap=True,
+                "comparisons."
             )
         if to_do:
             _tell_undecidable(study, console)
@@ -128,7 +125,7 @@ def run_study(
                     on_made=on_made,
                 )
     for sentence in keeping.sentences() if keeping else ():
-        console.print(sentence, highlight=False, soft_wrap=True)
+        console.say(sentence)
     _tell_failures(ending)
     concluded = _conclude(results, console, report, ending, telling) if ending.complete else None
     tell(
@@ -159,53 +156,46 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
     problems = [check for check in checks if check.required and not check.works]
     if problems:
         raise PreflightFailed(study.name, problems, "`twinbed check` tries everything and changes nothing")
-    say = partial(click.echo, err=True)
-    return Installed(probe_path(), (find() or build(say=say)) if used - in_process else NO_IMAGE)
+    return Installed(probe_path(), (find() or build(say=partial(say, err=True))) if used - in_process else NO_IMAGE)
 
 
-def _tell_undecidable(study: Study, console: Console) -> None:
+def _tell_undecidable(study: Study, console: Terminal) -> None:
     from twinbed.cli.undecidable import undecidable
 
     for each in undecidable(study):
-        console.print(f"Too few replicates to show {each.sentence()}.", style="yellow", highlight=False, soft_wrap=True)
+        console.say(f"Too few replicates to show {each.sentence()}.", "yellow")
 
 
 def _tell_failures(ending: Ending) -> None:
     if ending.failed:
-        Console(stderr=True).print(
-            f"{ending.failed} failed; each kept what it left in its folder. Make them again with --retry-failed.",
-            style="red",
-            highlight=False,
-            soft_wrap=True,
+        Terminal(err=True).say(
+            f"{ending.failed} failed; each kept what it left in its folder. Make them again with --retry-failed.", "red"
         )
 
 
-def _conclude(results: Path, console: Console, report: bool, ending: Ending, telling: Telling) -> Conclusion:
+def _conclude(results: Path, console: Terminal, report: bool, ending: Ending, telling: Telling) -> Conclusion:
     """The verdict on standard output, and the page; both are as they were where all that they are made of is."""
     file = results / REPORT
     digest = made_of(results)
     kept = Conclusion.kept(results)
     if kept and kept.made_of == digest and (not report or (kept.page and kept.page == page_of(file))):
         of = ending.complete + ending.failed + ending.left
-        console.print(
-            f"Nothing to do: {ending.complete} of {of} runs are complete, and nothing has changed since they were compared.",
-            highlight=False,
-            soft_wrap=True,
+        console.say(
+            f"Nothing to do: {ending.complete} of {of} runs are complete, and nothing has changed since they were compared."
         )
-        click.echo("\n".join(kept.verdict))
+        say(*kept.verdict)
     else:
         kept = _compare(results, file if report else None, digest, console, telling)
     if report and telling.quiet:
-        click.echo(str(file))
+        say(str(file))
     elif report:
-        console.print(f"Report: {file}", highlight=False, soft_wrap=True)
+        console.say(f"Report: {file}")
     return kept
 
 
-def _compare(results: Path, file: Path | None, digest: str, console: Console, telling: Telling) -> Conclusion:
+def _compare(results: Path, file: Path | None, digest: str, console: Terminal, telling: Telling) -> Conclusion:
     """Tables, the verdict on standard output, the page, if there is to be one; and what `_conclude` needs to know of them."""
     from twinbed.cli.extraction import extracted
-    from twinbed.render import terminal
     from twinbed.render.output import write
     from twinbed.report.further import further
     from twinbed.report.page import page
@@ -215,7 +205,7 @@ def _compare(results: Path, file: Path | None, digest: str, console: Console, te
 
     def phase(name: str) -> None:
         if telling.verbose:
-            console.print(name, highlight=False)
+            console.say(name)
 
     phase("extract")
     store = extracted(results)
@@ -225,9 +215,9 @@ def _compare(results: Path, file: Path | None, digest: str, console: Console, te
     over_n = scaling(store)
     in_lines = tuple(in_short(result, over_n))
     if telling.quiet:
-        click.echo("\n".join(in_lines))
+        say(*in_lines)
     else:
-        conclusion(result, over_n, terminal.console())
+        conclusion(result, over_n, Terminal())
     if file:
         phase("report")
         write(page(store, result, sections(store), study_tables(store, result), over_n, further(store, file)), file)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
+
+from twinbed.terminal import as_json, say_text
 
 
 @click.command("schema")
@@ -25,10 +26,11 @@ def command(output: Path | None) -> None:
       check-jsonschema --schemafile schema.json my.yaml
     """
     from twinbed.registry import catalogue
+    from twinbed.render.output import write
     from twinbed.study.schema import schema
 
-    text = json.dumps(schema(catalogue()), indent=1, ensure_ascii=False) + "\n"
+    text = as_json(schema(catalogue())) + "\n"
     if output is None:
-        click.echo(text, nl=False)
+        say_text(text)
     else:
-        output.write_text(text, encoding="utf-8")
+        write(text, output)

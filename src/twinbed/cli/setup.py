@@ -12,6 +12,7 @@ from twinbed.contracts import exit_codes as codes
 from twinbed.hosts import packages
 from twinbed.hosts.process import run
 from twinbed.model.error import TwinbedError
+from twinbed.terminal import say
 
 _LIMIT_S = 1800.0
 """QEMU and what it needs over a slow line."""
@@ -39,7 +40,7 @@ def command(purposes: tuple[str, ...], yes: bool) -> int:
     for purpose in chosen:
         missing = packages.lacking(packages.PURPOSES[purpose])
         state = f"lacks {', '.join(need.shows for need in missing)}" if missing else "ok"
-        click.echo(f"{purpose:<{max(map(len, chosen))}}  {state:<5}  {packages.FOR_USERS[purpose]}")
+        say(f"{purpose:<{max(map(len, chosen))}}  {state:<5}  {packages.FOR_USERS[purpose]}")
         wanted += missing
         rows.append({"for": purpose, "lacks": [need.shows for need in missing], "about": packages.FOR_USERS[purpose]})
     tell({"purposes": rows, "mend": packages.mend(wanted) if wanted else None, "installed": []})
@@ -51,7 +52,7 @@ def command(purposes: tuple[str, ...], yes: bool) -> int:
             "this distribution's names of packages are not known", advice=f"Debian's are {' '.join(packages.names(wanted))}"
         )
     if not yes:
-        click.echo(f"\nmend: twinbed setup {' '.join((*purposes, '--yes'))}, or {packages.mend(wanted)}")
+        say("", f"mend: twinbed setup {' '.join((*purposes, '--yes'))}, or {packages.mend(wanted)}")
         return codes.PREFLIGHT
     if os.geteuid() != 0:
         raise TwinbedError("only root can install packages", exit_code=codes.PREFLIGHT, advice=packages.mend(wanted))
@@ -62,10 +63,10 @@ def command(purposes: tuple[str, ...], yes: bool) -> int:
 
 def _install(whose: packages.Distribution, wanted: Sequence[packages.Need]) -> int:
     names = packages.names(wanted, whose)
-    click.echo(f"\ninstalling {' '.join(names)}")
+    say("", f"installing {' '.join(names)}")
     for argv in (*whose.first, (*whose.install, *whose.unasked, *names)):
         run(argv, env={"DEBIAN_FRONTEND": "noninteractive"}, limit_s=_LIMIT_S)
     if still := packages.lacking(wanted):
         raise TwinbedError(f"still missing: {', '.join(need.shows for need in still)}", exit_code=codes.PREFLIGHT)
-    click.echo("done")
+    say("done")
     return codes.DONE

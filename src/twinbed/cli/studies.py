@@ -8,6 +8,7 @@ import click
 
 from twinbed.model.error import TwinbedError
 from twinbed.render.rows import STYLES, print_table
+from twinbed.terminal import say_text
 
 
 @click.command("studies")
@@ -40,7 +41,7 @@ def command(name: str | None, output: Path | None, style: str) -> None:
         hint = did_you_mean(meant) or "`twinbed studies` lists them"
         raise TwinbedError(f"{name}: no study of this name comes with twinbed", advice=hint)
     if output is None:
-        click.echo(file.read_bytes(), nl=False)
+        say_text(file.read_text(encoding="utf-8"))
         return
     try:
         with output.open("xb") as copy:

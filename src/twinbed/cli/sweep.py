@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from twinbed.terminal import say
+
 
 @click.command(name="sweep")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
@@ -37,20 +39,20 @@ def command(dry_run: bool, hosts: tuple[str, ...], ssh_config: Path | None, fold
     removed: list[str] = []
     for scratch, groups in dead:
         what = ", ".join(str(path) for path in (scratch, *groups) if path.exists())
-        click.echo(f"{'would remove' if dry_run else 'removing'} {what}")
+        say(f"{'would remove' if dry_run else 'removing'} {what}")
         if not dry_run:
             remove(scratch, groups)
         removed.append(what)
     spools = forgotten()
     for spool in spools:
-        click.echo(f"{'would remove' if dry_run else 'removing'} {spool}: runs made for a fleet that nobody came for in a week")
+        say(f"{'would remove' if dry_run else 'removing'} {spool}: runs made for a fleet that nobody came for in a week")
         if not dry_run:
             shutil.rmtree(spool)
         removed.append(str(spool))
     stays: list[str] = []
     elsewhere = [left for driver in PLUGINS.drivers.values() for left in driver.leftovers()]
     for left in elsewhere:
-        click.echo(f"{'would remove' if dry_run else 'removing'} {left.what}")
+        say(f"{'would remove' if dry_run else 'removing'} {left.what}")
         if not dry_run:
             try:
                 left.remove()
@@ -62,7 +64,7 @@ def command(dry_run: bool, hosts: tuple[str, ...], ssh_config: Path | None, fold
         raise click.ClickException("\n".join(stays))
     tell({"dry_run": dry_run, "removed": removed})
     if not dead and not elsewhere and not spools:
-        click.echo("Nothing to remove.")
+        say("Nothing to remove.")
 
 
 def _hosts(hosts: tuple[str, ...], config: Path | None, folder: str | None, dry_run: bool) -> None:
@@ -76,8 +78,8 @@ def _hosts(hosts: tuple[str, ...], config: Path | None, folder: str | None, dry_
     removed: list[str] = []
     for host in hosts:
         for lease in sweep(Address(host, host, config=config), folder or FOLDER, only_list=dry_run):
-            click.echo(f"{'would undo' if dry_run else 'undid'} {lease} on {host}")
+            say(f"{'would undo' if dry_run else 'undid'} {lease} on {host}")
             removed.append(f"{lease} on {host}")
     tell({"dry_run": dry_run, "removed": removed})
     if not removed:
-        click.echo("Nothing to remove.")
+        say("Nothing to remove.")

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from twinbed.cli.envelope import WITHOUT
+from twinbed.terminal import one_line
 
 _QUIET, _VERBOSE = "_quiet", "_verbose"
 _LOGGER = logging.getLogger("twinbed")
@@ -73,4 +74,4 @@ def _told(verbose: bool) -> Iterator[None]:
 
 class _Lines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        return f"{record.relativeCreated / 1e3:7.2f} s  {record.getMessage()}"
+        return one_line(f"{record.relativeCreated / 1e3:7.2f} s  {record.getMessage()}")

@@ -5,14 +5,15 @@ Colours are those of the page by day, on white.
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from twinbed.render import standing
+from twinbed.render import output, standing
 from twinbed.render.collected import Figure
 from twinbed.render.file_names import Names
+from twinbed.render.spreadsheet import csv_text
+from twinbed.terminal import as_json
 
 SCALE = 2
 INDEX = "figures.csv"
@@ -32,8 +33,7 @@ def write(figures: Sequence[Figure], folder: Path, on_progress: Callable[[int, i
         files += len(forms)
         rows.append((name, figure.label))
         on_progress(number, len(figures))
-    with (folder / INDEX).open("w", newline="", encoding="utf-8") as stream:
-        csv.writer(stream, lineterminator="\n").writerows([("figure", "shows"), *rows])
+    output.write(csv_text(("figure", "shows"), rows), folder / INDEX)
     return files
 
 
@@ -44,7 +44,7 @@ def plot(figure: Figure) -> dict[str, bytes]:
     specification = standing.specification(figure)
     text = json.dumps(specification)
     return {
-        ".vl.json": (json.dumps(specification, indent=1, ensure_ascii=False) + "\n").encode(),
+        ".vl.json": (as_json(specification) + "\n").encode(),
         ".svg": standing.svg(figure).encode(),
         ".png": vl_convert.vegalite_to_png(text, scale=SCALE),
         ".pdf": vl_convert.vegalite_to_pdf(text),

@@ -10,7 +10,6 @@ from its own beginning.
 
 from __future__ import annotations
 
-import csv
 import gzip
 import json
 import math
@@ -26,8 +25,9 @@ import twinbed
 from twinbed.api import Results
 from twinbed.model.json import Document
 from twinbed.model.run import level_text
+from twinbed.render import output
 from twinbed.render.file_names import Names
-from twinbed.render.spreadsheet import harmless
+from twinbed.render.spreadsheet import csv_text
 from twinbed.render.words import cell_title
 
 VERSION = 4
@@ -72,15 +72,14 @@ def write(results: Results, folder: Path, on_progress: Callable[[int, int], None
     for number, run in enumerate(runs, start=1):
         levels = {factor: run[results.column_of(factor)] for factor in results.factors}
         name = names.of(" ".join([run["testbed"], cell_title(levels), f"#{run['replicate'] + 1}"]))
-        texts = [harmless(level_text(level)) for level in levels.values()]
+        texts = [level_text(level) for level in levels.values()]
         rows.append((f"{name}.flent.gz", run["run"], run["testbed"], *texts, run["replicate"]))
         data = document(run, results.factors, of_run[run["run"]], f"{name}.flent.gz")
         content = json.dumps(data, allow_nan=False).encode()
         (folder / f"{name}.flent.gz").write_bytes(gzip.compress(content, mtime=0))
         on_progress(number, len(runs))
     heads = ("file", "run", "testbed", *results.factors, "replicate")
-    with (folder / INDEX).open("w", newline="", encoding="utf-8") as stream:
-        csv.writer(stream, lineterminator="\n").writerows([heads, *rows])
+    output.write(csv_text(heads, rows), folder / INDEX)
     return len(runs)
 
 

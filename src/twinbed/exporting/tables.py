@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from twinbed.api import Results
 from twinbed.exporting.dictionary import described, dictionary, readme
+from twinbed.render import output
 from twinbed.render.spreadsheet import harmless_table
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def write(results: Results, folder: Path, styles: Sequence[str], on_progress: Ca
         columns += dictionary(name, table, results.factors)
         on_progress(number, len(names))
     pc.write_csv(harmless_table(_rows(columns)), folder / "dictionary.csv")
-    (folder / "README.md").write_text(readme(results, rows, described(results)), encoding="utf-8")
+    output.write(readme(results, rows, described(results)), folder / "README.md")
     return rows
 
 

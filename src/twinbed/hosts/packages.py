@@ -15,9 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from twinbed.model.error import TwinbedError
+from twinbed.terminal import say
 
 _SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"
 """A user's PATH may lack them."""
+_USUAL_FOLDERS = "/usr/local/bin:/usr/bin:/bin"
+"""A PATH that lacks them hides programs that are installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,12 @@ class Need:
         if self.shows.startswith("/"):
             return self.shows if Path(self.shows).exists() else None
         return shutil.which(self.shows, path=f"{os.environ.get('PATH', '')}:{_SYSTEM_FOLDERS}")
+
+    @property
+    def hidden_in(self) -> str | None:
+        """The folder outside PATH that has the program, where PATH lacks a folder that every user's has."""
+        found = None if self.path or self.shows.startswith("/") else shutil.which(self.shows, path=_USUAL_FOLDERS)
+        return str(Path(found).parent) if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +149,15 @@ def lacking(needs: Iterable[Need]) -> list[Need]:
     return [need for need in needs if need.path is None]
 
 
+def absent(needs: Sequence[Need]) -> str:
+    """What is wrong: not installed, or not in PATH."""
+    hidden = [need for need in needs if need.hidden_in]
+    missing = [need.shows for need in needs if need not in hidden]
+    parts = [f"not installed: {', '.join(missing)}"] if missing else []
+    parts += [f"not in PATH, but in {need.hidden_in}: {need.shows}" for need in hidden]
+    return "; ".join(parts)
+
+
 def of_programs(*programs: str) -> list[Need]:
     """The declared needs of these names, each once."""
     declared = {need.shows: need for needs in PURPOSES.values() for need in needs}
@@ -162,11 +180,18 @@ def names(needs: Iterable[Need], whose: Distribution = DEBIAN) -> list[str]:
 
 def mend(needs: Iterable[Need]) -> str:
     """The command that installs what these needs come in here. Elsewhere than on a known distribution it is said in Debian's
-    names, which others resemble."""
+    names, which others resemble. Programs that are installed need PATH alone."""
+    wanted = list(needs)
+    hidden = dict.fromkeys(folder for need in wanted if (folder := need.hidden_in))
+    needs = [need for need in wanted if not need.hidden_in]
+    longer = f'export PATH="$PATH:{":".join(hidden)}"' if hidden else ""
+    if longer and not needs:
+        return longer
     whose = distribution() or DEBIAN
     sudo = "" if os.geteuid() == 0 else "sudo "
-    return f"{sudo}{' '.join(whose.install)} {' '.join(names(needs, whose))}"
+    install = f"{sudo}{' '.join(whose.install)} {' '.join(names(needs, whose))}"
+    return f"{longer}; {install}" if longer else install
 
 
 if __name__ == "__main__":
-    sys.stdout.write(" ".join(names(lacking(need for purpose in sys.argv[1:] for need in PURPOSES[purpose]))) + "\n")
+    say(" ".join(names(lacking(need for purpose in sys.argv[1:] for need in PURPOSES[purpose]))))

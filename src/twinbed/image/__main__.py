@@ -1,17 +1,15 @@
 """``python -m twinbed.image``: ``twinbed image build`` for set-up, which has no extension module yet."""
 
 import sys
+from functools import partial
 
 from twinbed.image import build
 from twinbed.model.error import TwinbedError
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-
+from twinbed.terminal import say, say_error
 
 try:
-    image = build(say=_say)
+    image = build(say=partial(say, err=True))
 except TwinbedError as error:
-    sys.exit(f"{error.message}\n{error.advice}")
-sys.stdout.write(f"{image.rootfs.parent}\n")
+    say_error(error.message, error.advice, before="")
+    sys.exit(1)
+say(str(image.rootfs.parent))

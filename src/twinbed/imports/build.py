@@ -16,7 +16,7 @@ from twinbed.imports.layout.run_key import ImportRefused
 from twinbed.imports.runs import Made
 from twinbed.imports.scan import ScannedFile, opened
 from twinbed.imports.study import KIND, About, artifact, order, passport, record, study
-from twinbed.model.json import Document
+from twinbed.model.json import Document, document, parsed
 from twinbed.model.record import Record
 from twinbed.results.folder import Folder, failed_writes_are_clear
 from twinbed.tree import Tree
@@ -53,9 +53,9 @@ def before(results: Path) -> tuple[Document, list[Record]]:
     if "study.json" not in there and not there.keys() <= _INTERRUPTED:
         raise ImportRefused(f"{results} is not empty, and no results", advice="name a new folder with -o")
     try:
-        data = json.loads(tree.read("study.json")) if "study.json" in there else {}
+        data = document(parsed(tree.read("study.json"))) if "study.json" in there else {}
         names = [f"runs/{name}/run.json" for name in tree.entries("runs") if not name.startswith(".")]
-        records = [Record.from_json(json.loads(tree.read(name))) for name in names if tree.kind(name) is not None]
+        records = [Record.from_json(document(parsed(tree.read(name)))) for name in names if tree.kind(name) is not None]
         ours = (not data or "import" in data) and all(each.settings["testbed"]["kind"] == KIND for each in records)
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise ImportRefused(f"{results} cannot be read: {error}", advice="name a new folder with -o") from error

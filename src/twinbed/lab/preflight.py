@@ -114,7 +114,7 @@ def backgrounds(loads: Sequence[tuple[AnyDriver, BackgroundParams]]) -> list[Che
         for need in packages.of_programs(*load.machine_programs()):
             if driver.in_lab:
                 what = f"{need.shows}, for background"
-                check = Check(what, need.path is not None, need.path or "not installed", packages.mend([need]))
+                check = Check(what, need.path is not None, need.path or packages.absent([need]), packages.mend([need]))
             else:
                 status = f"the driver {driver.name} carries its hosts on no machine of its own"
                 check = Check("background: where: machine", False, status, "where: hosts, clients or servers")
@@ -195,7 +195,7 @@ def _tools(wanted: Sequence[Need]) -> list[Check]:
     missing = packages.lacking(wanted)
     if not missing:
         return [Check("tools", True, ", ".join(need.shows for need in wanted))]
-    return [Check("tools", False, f"not installed: {', '.join(need.shows for need in missing)}", packages.mend(missing))]
+    return [Check("tools", False, packages.absent(missing), packages.mend(missing))]
 
 
 def _image(required: bool = True) -> Check:

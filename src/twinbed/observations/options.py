@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from twinbed.contracts.analysis import Analysis, Inputs, ParamsT, ResultT, Row
 from twinbed.model.caution import Caution
 from twinbed.model.error import TwinbedError
 from twinbed.observations.pages import shown_as_page, write_page
+from twinbed.terminal import as_json, one_line
 
 if TYPE_CHECKING:
     from twinbed.contracts.analysis import Section
@@ -144,13 +144,12 @@ def write(
     def section() -> Section:
         return analysis.section(result)
 
-    from twinbed.render.output import opened
+    from twinbed.render.output import put
 
     style = style or SUFFIXES.get(output.suffix.lower() if output else "", "text")
     write_page(section, result, source)
     if style == "html":
-        with opened(output) as file:
-            file.write(shown_as_page(section(), result, source).encode())
+        put(shown_as_page(section(), result, source), output)
     else:
         write_rows(analysis.tables(result), result.cautions, result.left_out, source, style, table, text, output)
 
@@ -166,7 +165,7 @@ def write_rows(
     output: Path | None,
 ) -> None:
     """As ``write``, of what is no result of an analysis, and has no page. Raises TwinbedError where one is asked for."""
-    from twinbed.render.output import opened
+    from twinbed.render.output import put
     from twinbed.render.rows import as_csv
     from twinbed.render.words import left_out
 
@@ -176,13 +175,12 @@ def write_rows(
     if style == "json":
         noted = [caution.to_json() for caution in cautions]
         about = {"source": str(source), "cautions": noted, "left_out": dict(rows_left_out)}
-        shown = json.dumps({**about, **tables}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        shown = as_json({**about, **tables}, allow_nan=False) + "\n"
     elif style == "csv":
         shown = as_csv(tables[table])
     else:
-        shown = "".join(f"{line}\n" for line in (*text, *left_out(rows_left_out), *_cautions(cautions)))
-    with opened(output) as file:
-        file.write(shown.encode())
+        shown = "".join(f"{line}\n" for line in (*text, *left_out(rows_left_out), *map(one_line, _cautions(cautions))))
+    put(shown, output)
 
 
 def table_text(rows: Sequence[Row]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from twinbed.model.error import TwinbedError
-from twinbed.tree import Tree
+from twinbed.terminal import say
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -85,13 +85,6 @@ def write_text(text: Callable[[], str], source: Path, *, of_one: bool = True) ->
     if asked == _HERE and not (of_one and source.is_dir()):
         raise TwinbedError("where does the page go?", advice="--html FILE; only pages of one results folder have a place in it")
     file = source / FOLDER / f"{context.info_name}.html" if asked == _HERE else Path(asked)
-    try:
-        if asked == _HERE:
-            Tree(source).make(FOLDER)
-            Tree(source).write(f"{FOLDER}/{file.name}", text())
-        else:
-            write(text(), file)
-    except OSError as error:
-        raise TwinbedError(f"{file} cannot be written: {error.strerror}", advice="choose another with --html FILE") from error
+    write(text(), file, "--html FILE", below=source if asked == _HERE else None)
     context.meta[_MADE] = file
-    click.echo(f"page: {file}", err=True)
+    say(f"page: {file}", err=True)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from twinbed.terminal import visible
+
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)")
 
 
@@ -16,7 +18,7 @@ def html(template: str, *values: object) -> Markup:
     >>> html("<p>{}, {}</p>", Markup("<b>1</b>"), "<2>")
     Markup('<p><b>1</b>, &lt;2&gt;</p>')
     """
-    return Markup(template).format(*values)
+    return Markup(template).format(*(visible(value) if type(value) is str else value for value in values))
 
 
 def notes(sentences: Sequence[str]) -> Markup:

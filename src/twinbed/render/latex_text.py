@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 
+from twinbed.terminal import visible
+
 WIDE = 7
 """Columns from which a table is set smaller, so that it fits a page."""
 LONG = 30
@@ -41,7 +43,7 @@ _ACCENTS = dict(zip("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030
 
 def escape(text: str) -> str:
     """Text that LaTeX prints as itself; a character that it may not know becomes a question mark."""
-    return "".join(_escaped(character) for character in unicodedata.normalize("NFC", " ".join(text.split())))
+    return "".join(_escaped(character) for character in unicodedata.normalize("NFC", visible(" ".join(text.split()))))
 
 
 def _escaped(character: str) -> str:
@@ -66,8 +68,8 @@ def table(caption: str, label: str, columns: str, heads: Sequence[str], rows: It
     alike.
     """
     small = (r"  \footnotesize", r"  \setlength{\tabcolsep}{3pt}") if len(columns) >= WIDE else ()
-    head = f"    {' & '.join(heads)} \\\\"
-    body = [f"    {' & '.join(row)} \\\\" for row in rows]
+    head = _row(heads)
+    body = [_row(row) for row in rows]
     if len(body) >= LONG:
         return over_pages(caption, label, columns, head, body, small)
     lines = (
@@ -86,6 +88,12 @@ def table(caption: str, label: str, columns: str, heads: Sequence[str], rows: It
         r"\end{table}",
     )
     return "\n".join(lines) + "\n"
+
+
+def _row(cells: Sequence[str]) -> str:
+    r"""A line of a table. What begins with a bracket or a star would be an option of the ``\\\\`` before it."""
+    text = " & ".join(cells)
+    return f"    {'{}' if text.startswith(('[', '*')) else ''}{text} \\\\"
 
 
 def over_pages(caption: str, label: str, columns: str, head: str, body: Sequence[str], small: Sequence[str] = ()) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from markupsafe import Markup
 
 from twinbed.render.collected import Figure, kept
+from twinbed.terminal import everywhere, visible
 
 Spec = dict[str, Any]
 """A plot or a part of one, as Vega-Lite's schema has it: parts of parts are looked into by name."""
@@ -81,7 +81,7 @@ def svg(spec: Spec, label: str, name: str = "") -> Markup:
     in short. Nothing where the plot itself is wanted instead (``collected``)."""
     if kept(lambda: Figure(name or label, label, spec=spec)):
         return Markup()
-    return Markup(labelled(_drawn(json.dumps(spec)), label))  # Vega escapes every text that it draws.
+    return Markup(labelled(_drawn(json.dumps(everywhere(spec))), label))  # Vega escapes every text that it draws.
 
 
 @lru_cache(maxsize=64)
@@ -97,11 +97,11 @@ def _drawn(spec: str) -> str:
 
 def labelled(drawn: str, label: str) -> str:
     """SVG that says what it shows."""
-    return re.sub(r"<svg ", f'<svg role="img" aria-label="{_attribute(label)}" ', drawn, count=1)
+    return drawn.replace("<svg ", f'<svg role="img" aria-label="{_attribute(label)}" ', 1)
 
 
 def _attribute(text: str) -> str:
-    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    return visible(text).replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
 
 
 def panels(each: list[Spec], between: int | None = None) -> Spec:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import sys
 from collections.abc import Mapping, Sequence
 
-import click
-
-from twinbed.render.spreadsheet import harmless
+from twinbed.render.spreadsheet import csv_text
+from twinbed.terminal import as_json, one_line, say, say_text
 
 STYLES = ("text", "json", "csv")
 
@@ -22,29 +18,25 @@ def print_table(rows: Sequence[Row], style: str = "text", *, title: str = "") ->
     if style == "json":
         print_json([dict(row) for row in rows])
     elif style == "csv":
-        click.echo(as_csv(rows), nl=False)
+        say_text(as_csv(rows))
     elif sys.stdout.isatty():
         _print_rich(rows, title)
     else:
         if title:
-            click.echo(title)
-        click.echo(as_text(rows), nl=False)
+            say(title)
+        say_text(as_text(rows))
 
 
 def print_json(data: object) -> None:
     """Prints data as indented JSON."""
-    click.echo(json.dumps(data, indent=1, ensure_ascii=False))
+    say_text(as_json(data) + "\n")
 
 
 def as_csv(rows: Sequence[Row]) -> str:
     """Rows as CSV (RFC 4180 but for line ends, which are LF), with a header."""
     if not rows:
         return ""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([harmless(name) for name in rows[0]])
-    writer.writerows([harmless(_cell(value)) for value in row.values()] for row in rows)
-    return text.getvalue()
+    return csv_text(rows[0], ([_cell(value) for value in row.values()] for row in rows))
 
 
 def as_text(rows: Sequence[Row]) -> str:
@@ -52,7 +44,7 @@ def as_text(rows: Sequence[Row]) -> str:
     if not rows:
         return ""
     names = list(rows[0])
-    cells = [names, *([_cell(row[name]) for name in names] for row in rows)]
+    cells = [[one_line(name) for name in names], *([one_line(_cell(row[name])) for name in names] for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(names))]
     right = [_is_numeric(rows, name) for name in names]
     lines = []
@@ -63,16 +55,19 @@ def as_text(rows: Sequence[Row]) -> str:
 
 
 def _print_rich(rows: Sequence[Row], title: str) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    from twinbed.render.terminal import Terminal
+
+    table = Table(
+        title=Text(one_line(title)) if title else None, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0)
+    )
     for name in rows[0] if rows else ():
-        table.add_column(name, justify="right" if _is_numeric(rows, name) else "left", overflow="fold")
+        table.add_column(Text(one_line(name)), justify="right" if _is_numeric(rows, name) else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row.values()))
-    Console().print(table)
+        table.add_row(*(Text(one_line(_cell(value))) for value in row.values()))
+    Terminal().print(table)
 
 
 def _is_numeric(rows: Sequence[Row], name: str) -> bool:

@@ -8,11 +8,12 @@ from twinbed.model.json import Document
 from twinbed.render.collected import Figure
 from twinbed.render.colours import light
 from twinbed.render.plots import COLOURS, labelled
+from twinbed.terminal import everywhere
 
 
 def specification(figure: Figure) -> Document:
     """The plot's Vega-Lite specification."""
-    text = json.dumps({**(figure.spec or {}), "description": figure.label})
+    text = json.dumps(everywhere({**(figure.spec or {}), "description": figure.label}))
     for placeholder, variable in COLOURS.items():
         text = text.replace(placeholder, light()[variable.removeprefix("var(--").removesuffix(")")])
     coloured = json.loads(text)

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from twinbed.render import latex_text
 from twinbed.render.html import html
 from twinbed.render.quantities import NONE
+from twinbed.terminal import one_line
 
 DIGITS = 6
 
@@ -28,8 +29,8 @@ class Tabular:
 
     def as_text(self) -> str:
         """Aligned columns two spaces apart below the title."""
-        cells = [self.heads, *((cell or "" for cell in row) for row in self.rows)]
-        lines = [list(line) for line in cells]
+        cells = [self.heads, *self.rows]
+        lines = [[one_line(cell or "") for cell in line] for line in cells]
         widths = [max(len(line[column]) for line in lines) for column in range(len(self.heads))]
         shown = [
             "  ".join(

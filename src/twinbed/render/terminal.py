@@ -1,49 +1,69 @@
-"""The terminal that text is written for: how wide it is, and what it cannot show.
-
-Colours are rich's matter: none where standard output is no terminal, or NO_COLOR is set.
-"""
+"""A terminal with styles. Colours are rich's matter: none where standard output is no terminal, or NO_COLOR is set."""
 
 from __future__ import annotations
 
-import codecs
 import os
 import sys
-from typing import TYPE_CHECKING
+import textwrap
+from collections.abc import Iterator, Mapping
+from typing import IO
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
 
-WIDTH = 80
-"""Columns where there is no terminal to ask, and COLUMNS does not say."""
-PLAIN = {
-    **dict(zip("≠–±µ×→≤≥…", ("x", "-", "+-", "u", "x", "->", "<=", ">=", "..."), strict=True)),
-    **dict(zip("░│├┤─●◄►━", ".|||-o<>-", strict=True)),
-}
-"""Characters of our texts -> what stands for them where they are lacking; those of pictures are as wide as they were."""
-_ERRORS = "twinbed-plain"
+from twinbed.terminal import columns, one_line, visible
 
-
-def console() -> Console:
-    """Standard output, as wide as its terminal."""
-    from rich.console import Console
-
-    return Console(width=None if sys.stdout.isatty() or os.environ.get("COLUMNS") else WIDTH)
+_MARKS = {"! ": "yellow", "-> ": ""}
+"""Of a list's items, with their styles."""
 
 
-def make_plain_where_needed() -> None:
-    """What an output's encoding does not have is written as PLAIN has it, or as a question mark."""
-    codecs.register_error(_ERRORS, _plain)
-    for stream in (sys.stdout, sys.stderr):
-        if (reconfigure := getattr(stream, "reconfigure", None)) and not _is_unicode(stream.encoding):
-            reconfigure(errors=_ERRORS)
+class Terminal(Console):
+    """The console of every command: texts are printed as they are, never as markup, and what a terminal obeys is escaped before
+    styles are applied."""
 
+    def __init__(
+        self,
+        *,
+        err: bool = False,
+        quiet: bool = False,
+        file: IO[str] | None = None,
+        width: int | None = None,
+        force_terminal: bool | None = None,
+        record: bool = False,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        stream = file or (sys.stderr if err else sys.stdout)
+        if width is None and (os.environ.get("COLUMNS") or not stream.isatty()):
+            width = columns(stream)
+        super().__init__(
+            stderr=err,
+            quiet=quiet,
+            file=file,
+            width=width,
+            force_terminal=force_terminal,
+            record=record,
+            _environ=environ,
+            markup=False,
+            emoji=False,
+            highlight=False,
+        )
 
-def _is_unicode(encoding: str) -> bool:
-    return encoding.lower().startswith("utf")
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
+    def say(self, text: str, style: str = "") -> None:
+        """Print one line, as long as it is: columns stay columns."""
+        self.print(Text(one_line(text), style), soft_wrap=True)
 
-def _plain(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    lacking = error.object[error.start : error.end]
-    return "".join(PLAIN.get(character, "?") for character in lacking), error.end
+    def words(self, text: str, style: str = "") -> None:
+        """Print a paragraph. Its lines go on where the first began; after the mark of a list's item, if it has one."""
+        text = one_line(text)
+        begin = len(text) - len(text.lstrip())
+        mark = next((each for each in _MARKS if text.startswith(each, begin)), "")
+        below = " " * (begin + len(mark))
+        wrapped = textwrap.wrap(text, self.width, subsequent_indent=below, break_long_words=False, break_on_hyphens=False)
+        shown = Text("\n".join(wrapped), style)
+        shown.stylize(_MARKS.get(mark, ""), begin, begin + len(mark))
+        self.print(shown)

@@ -12,6 +12,7 @@ from twinbed.analyses.compare.words import SYMBOLS, emulated, hardly_varies, hel
 from twinbed.analyses.contention.sentences import sentences
 from twinbed.contracts.analysis import Section
 from twinbed.model.tables import Tables
+from twinbed.render.markdown import plain, row, table
 from twinbed.render.tabular import Tabular
 from twinbed.render.words import LAYERS, cell_title, heading, metric_title, other_settings, p_text
 from twinbed.report.pivots import Table, as_tabular, footnotes, marks
@@ -28,74 +29,68 @@ def markdown(
     over_n: Scaling | None = None,
 ) -> str:
     """The whole text."""
-    lines = [f"# {_plain(tables.outline.name)}", ""]
+    lines = [f"# {plain(tables.outline.name)}", ""]
     if tables.other_settings:
         lines += [f"{other_settings(tables.other_settings)}.", ""]
     if banner := emulated(result):
-        lines += [f"**{_plain(banner)}**", ""]
+        lines += [f"**{plain(banner)}**", ""]
     if result.about:
-        lines += [_plain(result.about), ""]
+        lines += [plain(result.about), ""]
     for summary in summaries(result):
-        lines += [f"- **{_plain(summary.testbed)}: {summary.verdict}.** {_plain(summary.sentence)}"]
-        lines += [f"  - {_plain(text)}" for text in summary.advice]
+        lines += [f"- **{plain(summary.testbed)}: {summary.verdict}.** {plain(summary.sentence)}"]
+        lines += [f"  - {plain(text)}" for text in summary.advice]
     if over_n:
-        lines += ["", "## How many fit", "", *(f"- **{_plain(text)}.**" for text in recommendations(over_n))]
-        lines += [f"- {_plain(text)}" for text in statements(over_n)]
-        lines += [f"- {_plain(text)}" for text in (sentences(over_n.contention) if over_n.contention else ())]
+        lines += ["", "## How many fit", "", *(f"- **{plain(text)}.**" for text in recommendations(over_n))]
+        lines += [f"- {plain(text)}" for text in statements(over_n)]
+        lines += [f"- {plain(text)}" for text in (sentences(over_n.contention) if over_n.contention else ())]
         for shown in scaling_tables(over_n):
             lines += _own_table(shown, "###")
     notes = marks(own)
-    for table in own:
-        lines += _own_table(as_tabular(table, notes))
+    for asked in own:
+        lines += _own_table(as_tabular(asked, notes))
     if notes:
-        lines += ["", *(f"- {_plain(note)}" for note in footnotes(notes))]
+        lines += ["", *(f"- {plain(note)}" for note in footnotes(notes))]
     for measured in measured_tables(result):
         lines += _own_table(measured)
     headlines = [each for each in result.comparisons if each.headline]
     for layer, of_layer in groupby(headlines, key=lambda each: each.layer):
         lines += ["", f"## {LAYERS.get(layer, layer)}"]
         for key, group in groupby(of_layer, key=lambda each: (each.metric, each.host, each.direction)):
-            lines += ["", f"### {_plain(metric_title(*key))}", "", *_table(grid(list(group)))]
+            lines += ["", f"### {plain(metric_title(*key))}", "", *_table(grid(list(group)))]
     if any(each.spread for each in headlines):
         lines += ["", "## Spread: how many times as much as the reference it varies", "", *_spreads(headlines)]
     for section in sections:
         if section.parts:
-            lines += ["", f"## {section.title}", *_section(section)]
+            lines += ["", f"## {plain(section.title)}", *_section(section)]
     lines += ["", "## Cautions", "", *(_cautions(result) if result.cautions else ["None."])]
     return "\n".join(lines) + "\n"
 
 
 def _table(grid: Grid) -> Iterator[str]:
     names = ["cell", f"{grid.reference} (reference)", *grid.testbeds]
-    yield _row(names)
-    yield _row(["---", *["---:"] * (len(names) - 1)])
-    for row in grid.rows:
-        cells = [row.cell, row.reference]
-        for each, mean in zip(row.comparisons, row.means, strict=True):
+    yield row(names)
+    yield row(["---", *["---:"] * (len(names) - 1)])
+    for each_row in grid.rows:
+        cells = [each_row.cell, each_row.reference]
+        for each, mean in zip(each_row.comparisons, each_row.means, strict=True):
             cells.append("" if each is None else f"{mean}; {held(each)}; {SYMBOLS[each.verdict]} {each.verdict}")
-        yield _row(cells)
+        yield row(cells)
 
 
 def _own_table(shown: Tabular, marks_title: str = "##") -> Iterator[str]:
     """One that the study file asks for, or of another section."""
-    yield from ("", f"{marks_title} {_plain(shown.title)}", "", _plain(shown.caption), "")
-    yield from _rows(shown)
-
-
-def _rows(shown: Tabular) -> Iterator[str]:
-    yield _row(shown.heads)
-    yield _row([*["---"] * shown.texts, *["---:"] * (len(shown.heads) - shown.texts)])
-    yield from (_row([cell or "" for cell in row]) for row in shown.rows)
+    yield from ("", f"{marks_title} {plain(shown.title)}", "", plain(shown.caption), "")
+    yield from table(shown)
 
 
 def _spreads(comparisons: Sequence[Comparison]) -> Iterator[str]:
     """A row a comparison."""
-    yield _row(["metric", "cell", comparisons[0].by, "spread", "p (Holm)"])
-    yield _row(["---"] * 5)
+    yield row(["metric", "cell", comparisons[0].by, "spread", "p (Holm)"])
+    yield row(["---"] * 5)
     for each in comparisons:
         if each.spread:
             title = metric_title(each.metric, each.host, each.direction)
-            yield _row(
+            yield row(
                 [
                     title,
                     cell_title(each.cell),
@@ -109,21 +104,10 @@ def _spreads(comparisons: Sequence[Comparison]) -> Iterator[str]:
 def _section(section: Section) -> Iterator[str]:
     """What an analysis gives to a report."""
     for part in section.parts:
-        yield from ("", f"### {_plain(part.title)}", "", _plain(part.sentence))
+        yield from ("", f"### {plain(part.title)}", "", plain(part.sentence))
         if part.table is not None:
             yield ""
-            yield from _rows(part.table)
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(_plain(cell) for cell in cells)} |"
-
-
-def _plain(text: str) -> str:
-    """Text that Markdown reads as itself."""
-    for character in "\\`*_<>|[]":
-        text = text.replace(character, f"\\{character}")
-    return " ".join(text.split())
+            yield from table(part.table)
 
 
 def _cautions(result: Comparisons) -> Iterator[str]:
@@ -132,4 +116,4 @@ def _cautions(result: Comparisons) -> Iterator[str]:
             ": ".join(part for part in (each.subject, each.detail) if part) for each in result.cautions if each.kind is kind
         ]
         yield f"- **{heading(kind.meaning)}.** To do: {kind.advice}."
-        yield from (f"  - {_plain(text)}" for text in about if text)
+        yield from (f"  - {plain(text)}" for text in about if text)

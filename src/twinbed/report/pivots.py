@@ -5,8 +5,6 @@ They are other views of what ``compare`` found, and decide nothing. What was not
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +15,7 @@ from twinbed.model.caution import Kind
 from twinbed.model.run import Level, level_text
 from twinbed.model.tables import TESTBED, Outline, Tables
 from twinbed.render.quantities import UnitScale, plus_minus, share, unit_scale
-from twinbed.render.spreadsheet import harmless
+from twinbed.render.spreadsheet import csv_text
 from twinbed.render.tabular import Tabular
 from twinbed.render.words import heading, metric_title
 from twinbed.study.pivot import UNITS, Pivot
@@ -258,10 +256,8 @@ def _label(factor: str) -> str:
 
 def as_csv(tables: Sequence[Table]) -> str:
     """A row a cell, in base units; an empty field is a missing value."""
-    text = io.StringIO()
     heads = "table metric host direction unit levels n mean stdev low high change change_low change_high cautions printed"
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(heads.split())
+    rows = []
     for table in tables:
         asked = table.asked
         for labels, entries in table.rows:
@@ -275,5 +271,5 @@ def as_csv(tables: Sequence[Table]) -> str:
                     " ".join(kind.name.lower() for kind in entry.cautions),
                     entry.printed,
                 )
-                writer.writerow("" if value is None else harmless(value) for value in row)
-    return text.getvalue()
+                rows.append(row)
+    return csv_text(heads.split(), rows)

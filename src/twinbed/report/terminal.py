@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.console import Console
-from rich.text import Text
-
 from twinbed.analyses.compare.result import Comparisons
 from twinbed.analyses.compare.terminal import verdict_table
 from twinbed.analyses.compare.words import SYMBOLS, nothing_compared, summaries
+from twinbed.render.terminal import Terminal
 from twinbed.report.scaling.result import Scaling
 from twinbed.report.scaling.words import recommendations, statements
 
 
-def conclusion(result: Comparisons, over_n: Scaling | None, console: Console) -> None:
+def conclusion(result: Comparisons, over_n: Scaling | None, console: Terminal) -> None:
     """Prints the table of verdicts, and below it how many fit where the number of pairs varies."""
     verdict_table(result, console)
     if over_n:
@@ -34,14 +32,11 @@ def in_short(result: Comparisons, over_n: Scaling | None) -> Iterator[str]:
         yield f"{text}."
 
 
-def print_scaling(scaling: Scaling, console: Console) -> None:
+def print_scaling(scaling: Scaling, console: Terminal) -> None:
     """Prints how many fit: what to do, and what is known of each objective."""
-    _print(console, "\nHow many fit", "bold")
+    console.say("")
+    console.say("How many fit", "bold")
     for text in recommendations(scaling):
-        _print(console, f"{text}.")
+        console.words(f"{text}.")
     for text in statements(scaling):
-        _print(console, f"  {text}", "dim")
-
-
-def _print(console: Console, text: str, style: str = "") -> None:
-    console.print(Text(text, style), highlight=False)
+        console.words(f"  {text}", "dim")

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from twinbed.model.error import TwinbedError
+from twinbed.model.json import document, parsed
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
 from twinbed.results.bucket.address import address_of
@@ -195,7 +196,7 @@ class Folder:
         """What is written of a run; None where there is no such run."""
         file = self.runs / run / "run.json"
         try:
-            return Record.from_json(json.loads(self._read(file)))
+            return Record.from_json(document(parsed(self._read(file))))
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -218,7 +219,7 @@ class Folder:
         """What was measured of a cell's links; None where it has not been."""
         file = self.links / f"{cell}.json"
         try:
-            return LinkCheck.from_json(json.loads(self._read(file)))
+            return LinkCheck.from_json(document(parsed(self._read(file))))
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:

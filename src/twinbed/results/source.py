@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol
 
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.columns import PlannedRuns, Records
+from twinbed.model.json import document, parsed
 from twinbed.model.record import Record
 from twinbed.tree import NotPlain, Tree
 
@@ -91,7 +91,7 @@ class FolderSource:
                     continue
                 try:
                     text = folder.read(f"{name}/run.json")
-                    record = Record.from_json(json.loads(text))
+                    record = Record.from_json(document(parsed(text)))
                     str(record.settings["testbed"]["name"])
                 except FileNotFoundError:
                     continue

@@ -8,7 +8,6 @@ Knows no plugin, and writes nothing.  Of a folder it reads ``study.json``, ``loo
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from twinbed.model.columns import PlannedRuns, Records, testbed_named
 from twinbed.model.error import TwinbedError
 from twinbed.model.interim import FILE as INTERIM_FILE
 from twinbed.model.interim import InterimAnalyses
+from twinbed.model.json import document, parsed
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
 from twinbed.model.tables import Outline, Planned, StudyDocument
@@ -209,7 +209,7 @@ def _study(source: Source, path: Path, shown: Path) -> StudyDocument:
     file = shown / "study.json"
     advice = _mend(path, shown, "`twinbed run` writes it anew from the study file")
     try:
-        data = json.loads(source.read("study.json"))
+        data = parsed(source.read("study.json"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
@@ -253,7 +253,7 @@ def _interim(source: Source, path: Path, shown: Path, study: StudyDocument) -> I
             taken = source.read(INTERIM_FILE)
         except FileNotFoundError:
             return InterimAnalyses(until["least"], until["most"])
-        return InterimAnalyses.from_json(json.loads(taken))
+        return InterimAnalyses.from_json(document(parsed(taken)))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"{shown / INTERIM_FILE} cannot be read: {error}",
@@ -264,8 +264,9 @@ def _interim(source: Source, path: Path, shown: Path, study: StudyDocument) -> I
 def _left_out(source: Source, records: Records) -> Iterator[Caution]:
     """Machines of a fleet that the controller left out after they had made runs. The file may be a stranger's."""
     try:
-        machines = json.loads(source.read(FLEET))["machines"]
-        left_out = {str(name): str(about["left out"]) for name, about in machines.items() if "left out" in about}
+        machines = document(document(parsed(source.read(FLEET)))["machines"])
+        about = {name: document(each) for name, each in machines.items()}
+        left_out = {name: str(each["left out"]) for name, each in about.items() if "left out" in each}
     except FileNotFoundError:
         return
     except (NotPlain, OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -307,7 +308,7 @@ def _link_checks(source: Source, path: Path, cautions: list[Caution]) -> tuple[L
     checks = []
     for name in source.link_checks():
         try:
-            checks.append(LinkCheck.from_json(json.loads(source.read(name))))
+            checks.append(LinkCheck.from_json(document(parsed(source.read(name)))))
         except (NotPlain, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             problem = f"{name}: {type(error).__name__}: {without(error, path / name)}"
             cautions.append(Caution(Kind.UNREADABLE, f"{problem}; this link check is left out"))

@@ -21,6 +21,7 @@ from ruamel.yaml.reader import ReaderError
 from twinbed.model.json import Json
 from twinbed.model.run import Level
 from twinbed.study.problem import Position, Problem
+from twinbed.terminal import visible
 
 MOST_VALUES = 10_000
 """The longest study of twinbed's own has 233."""
@@ -209,12 +210,20 @@ class _Reader:
                 first = keys[name]
                 self.problems.append(Problem.at(where, path, f"is given twice; the first is at {first.line}:{first.column}"))
                 continue
+            self._refuse_unseen(name, path, where)
             keys[name] = where
             entries[name] = self.read(value_node, path)
         for other in merged:  # what is written here wins, then what is merged first
             entries = {**other.entries, **entries}
             keys = {**other.keys, **keys}
         return Entries(entries, keys, place)
+
+    def _refuse_unseen(self, text: str, key: str, where: Position) -> None:
+        """Names and texts of a study are shown everywhere: none may move a cursor, or turn what stands beside it."""
+        unseen = next((each for each in text if visible(each) != each), None)
+        if unseen is not None:
+            problem = f"holds the character U+{ord(unseen):04X}, which is not seen"
+            self.problems.append(Problem.at(where, key, problem, "characters that are printed, newlines and tabs"))
 
     def _merged(self, node: YamlNode, key: str, where: Position) -> list[Entries]:
         """The mappings that a merge key (https://yaml.org/type/merge.html) names: one, or a list, the first of which wins."""
@@ -226,6 +235,7 @@ class _Reader:
 
     def _scalar(self, node: YamlNode, key: str, place: Position) -> Level:
         tag, text = str(node.tag), str(node.value)
+        self._refuse_unseen(text, key, place)
         if tag in _PLAIN_TEXT:
             return text
         if tag == _CORE + "bool":

@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 
 import pytest
-from rich.console import Console
 
 from twinbed import design
 from twinbed.cli.progress import duration, title, watcher
 from twinbed.lab.event import PhaseBegan, RunEnded, StudyBegan
 from twinbed.model.run import Phase, Status
 from twinbed.registry import catalogue
+from twinbed.render.terminal import Terminal
 from twinbed.study.loading import load
 from twinbed.study.run import Run
 
@@ -57,7 +57,7 @@ def ended(run: Run, seconds: float) -> RunEnded:
 
 def test_lines_without_a_terminal(runs: list[Run]) -> None:
     said = io.StringIO()
-    with watcher(Console(file=said, width=40), runs[1:]) as listener:
+    with watcher(Terminal(file=said, width=40), runs[1:]) as listener:
         listener(StudyBegan(4, 1))
         listener(PhaseBegan(runs[1], Phase.UP))
         listener(ended(runs[1], 10.0))
@@ -76,7 +76,7 @@ def test_lines_without_a_terminal(runs: list[Run]) -> None:
 
 def test_the_time_left_is_by_testbed(runs: list[Run]) -> None:
     said = io.StringIO()
-    with watcher(Console(file=said, width=200), runs) as listener:
+    with watcher(Terminal(file=said, width=200), runs) as listener:
         listener(StudyBegan(4, 0))
         listener(ended(runs[0], 2.0))
         listener(ended(runs[2], 6.0))
@@ -90,7 +90,7 @@ def test_the_time_left_is_by_testbed(runs: list[Run]) -> None:
 
 def test_a_bar_on_a_terminal(runs: list[Run]) -> None:
     said = io.StringIO()
-    with watcher(Console(file=said, width=120, force_terminal=True), runs) as listener:
+    with watcher(Terminal(file=said, width=120, force_terminal=True), runs) as listener:
         listener(StudyBegan(4, 0))
         listener(PhaseBegan(runs[0], Phase.WARM_UP))
         listener(RunEnded(runs[0], Status.FAILED, 3.0, Phase.WARM_UP, "no answer"))

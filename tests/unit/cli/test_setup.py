@@ -16,6 +16,7 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine without any program, on which the test says who one is."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("twinbed.hosts.packages._SYSTEM_FOLDERS", str(tmp_path))
+    monkeypatch.setattr("twinbed.hosts.packages._USUAL_FOLDERS", str(tmp_path))
     monkeypatch.setattr("twinbed.hosts.process._path", lambda: f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(platform, "freedesktop_os_release", lambda: {"ID": "fedora"})

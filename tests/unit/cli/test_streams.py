@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from twinbed.cli import main
+from twinbed.model.error import TwinbedError
+from twinbed.render.output import write
 
 STUDY = Path(__file__).parents[3] / "studies" / "quickstart.yaml"
 PLAN = [sys.executable, "-m", "twinbed.cli.main", "plan", str(STUDY)]
@@ -25,7 +31,52 @@ def test_a_reader_that_has_gone_is_no_error() -> None:
 def test_no_room_for_the_output_is_said() -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(PLAN, stdout=full, stderr=subprocess.PIPE, check=False)
-    assert (done.returncode, done.stderr) == (2, b"twinbed: standard output: No space left on device\n")
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"twinbed: standard output: No space left on device\n")
+
+
+def test_no_room_for_a_page_names_the_page(tmp_path: Path) -> None:
+    with pytest.raises(TwinbedError, match=r"page\.html cannot be written: File too large"):
+        _with_small_files(lambda: write("a" * 10_000, tmp_path / "page.html"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def _with_small_files(act: Callable[[], None]) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        act()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("wide", ["0", "99999999", "-1", "x"])
+def test_any_width_is_one(wide: str) -> None:
+    done = subprocess.run(PLAN, env={**os.environ, "COLUMNS": wide}, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_working_folder_that_is_gone_is_said(tmp_path: Path) -> None:
+    gone = ["sh", "-c", 'cd "$1"; rmdir "$1"; shift; exec "$@"', "sh", str(tmp_path), *PLAN]
+    done = subprocess.run(gone, capture_output=True, check=False)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, b"twinbed: the working directory is gone")
+
+
+@pytest.mark.parametrize("words", [["plan", ""], ["report", "results", "-o", ""], ["compare", ""]])
+def test_an_empty_path_is_not_the_working_directory(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(words) == 2
+    assert "an empty text names no file" in capsys.readouterr().err
+
+
+def test_a_name_that_is_too_long_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["compare", "x" * 256]) == 2
+    assert "File name too long" in capsys.readouterr().err or "no such folder" in capsys.readouterr().err
+
+
+def test_a_traceback_obeys_the_writer() -> None:
+    bug = "from twinbed.cli import main; main.run = lambda words: {}[chr(27) + '[2J']; main.main()"
+    done = subprocess.run([sys.executable, "-c", bug], capture_output=True, check=False)
+    assert b"Traceback" in done.stderr and b"\x1b" not in done.stderr and done.returncode == 1
 
 
 @pytest.mark.parametrize("closed", ["1", "2", "0<&- 1>&- 2"])

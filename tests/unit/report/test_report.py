@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from rich.console import Console
 
 from synthetic_results import planted_response, write_study
 from twinbed.analyses.compare.analysis import analysis as compare
@@ -20,6 +19,7 @@ from twinbed.analyses.compare.terminal import verdict_table
 from twinbed.cli.report import command
 from twinbed.model.caution import Caution, Kind
 from twinbed.render import latex_text, plots, quantities
+from twinbed.render.terminal import Terminal
 from twinbed.report.latex import latex
 from twinbed.report.markdown import markdown
 from twinbed.report.page import page
@@ -236,7 +236,7 @@ def test_a_study_of_one_testbed_shows_what_was_measured(tmp_path):
     write_study(folder, ["only"], {"payload": ["500B", "1MiB"]}, 2, respond)
     store = extract(folder, {"planted": planted}, {})
     result = compare.run(store, compare.params(by="testbed"))
-    console = Console(width=100, record=True, file=io.StringIO())
+    console = Terminal(width=100, record=True, file=io.StringIO())
     verdict_table(result, console)
     said = console.export_text()
     assert "Nothing to compare" in said and "--by FACTOR compares levels; there are: payload." in said
@@ -255,7 +255,7 @@ def test_runs_without_any_value_are_said_to_have_none(tmp_path):
         tmp_path, ["one", "two"], {}, 2, lambda *_: dict.fromkeys(("requests", "requests_per_second", "packets", "bytes"))
     )
     result = compare.run(extract(tmp_path, {"planted": planted}, {}))
-    console = Console(width=100, record=True, file=io.StringIO())
+    console = Terminal(width=100, record=True, file=io.StringIO())
     verdict_table(result, console)
     assert "Nothing to compare: no run has a value." in console.export_text()
 

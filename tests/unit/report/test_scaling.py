@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from synthetic_results import write_study
 from twinbed.analyses.compare.analysis import analysis as compare
@@ -19,6 +18,7 @@ from twinbed.analyses.contention.result import Alarms, Contention, DetectorResul
 from twinbed.analyses.contention.sentences import sentences
 from twinbed.model.result import Interval
 from twinbed.model.tables import Tables
+from twinbed.render.terminal import Terminal
 from twinbed.report.scaling.analysis import scaling
 from twinbed.report.scaling.result import AtN, Curvature, LevelScaling, Scaling, Statement
 from twinbed.report.scaling.section import scaling_section
@@ -81,7 +81,7 @@ def test_page_markdown_and_terminal_say_so_first(tmp_path: Path) -> None:
     found = scaling(results)
     assert found is not None
     screen = io.StringIO()
-    print_scaling(found, Console(file=screen, width=200))
+    print_scaling(found, Terminal(file=screen, width=200))
     assert screen.getvalue().splitlines()[1:3] == ["How many fit", f"{next(recommendations(found))}."]
 
 

@@ -10,6 +10,7 @@ from twinbed import registry
 from twinbed.cli.studyfile import read_study
 from twinbed.model.error import TwinbedError
 from twinbed.study.catalogue import Catalogue
+from twinbed.study.document import parse
 from twinbed.study.loading import load
 from twinbed.study.problem import Problem, StudyError
 from twinbed.study.study import Order, Study
@@ -349,3 +350,11 @@ workload: {{kind: http}}
 """
     with pytest.raises(StudyError, match=r"testbeds\.b\.<<: merges what is no mapping"):
         load(text, "study.yaml", catalogue)
+
+
+@pytest.mark.parametrize("hidden", ["\\x1b[2J", "\\u202e", "\\x9b", "\\u200b", "\\r", "\\u2028", "\\0"])
+def test_a_name_that_is_not_seen_is_refused_with_its_place(hidden: str) -> None:
+    problems: list[Problem] = []
+    parse(f'study: a\nfactors:\n  "size{hidden}": ["1{hidden}"]\n', "s.yaml", problems)
+    assert [(each.line, each.column) for each in problems] == [(3, 3), (3, 12 + len(hidden))]
+    assert all("which is not seen" in each.message for each in problems)

@@ -89,12 +89,11 @@ def command(
 def _mermaid(ladders: Sequence[Ladder], titles: Mapping[str, str], source: Path, output: Path | None) -> int:
     from twinbed.analyses.anatomy.mermaid import diagram
     from twinbed.model.error import TwinbedError
-    from twinbed.render.output import opened
+    from twinbed.render.output import put
 
     if not ladders:
         raise TwinbedError(f"{source} has no packets of requests with all their steps")
-    with opened(output) as file:
-        file.write(diagram(ladders, titles).encode())
+    put(diagram(ladders, titles), output)
     return codes.DONE
 
 

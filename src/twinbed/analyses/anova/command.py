@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ import click
 from twinbed.contracts.analysis import Inputs
 from twinbed.model.error import TwinbedError
 from twinbed.observations.pages import shown_as_page, write_page
+from twinbed.terminal import as_json
 
 if TYPE_CHECKING:
     from twinbed.analyses.anova.result import Anova
@@ -141,7 +141,7 @@ def rendered(anova: Anova, style: str, table: str) -> str:
         "notes": anova.notes,
         "cautions": [caution.to_json() for caution in anova.cautions],
     }
-    return json.dumps({**about, **rows}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return as_json({**about, **rows}, allow_nan=False) + "\n"
 
 
 def _text(anova: Anova) -> list[str]:
@@ -198,7 +198,6 @@ def _advice(source: Path) -> str:
 
 
 def _write(text: str, output: Path | None) -> None:
-    from twinbed.render.output import opened
+    from twinbed.render.output import put
 
-    with opened(output) as file:
-        file.write(text.encode())
+    put(text, output)

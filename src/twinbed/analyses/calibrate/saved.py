@@ -19,6 +19,7 @@ from twinbed.model.caution import Caution
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import Document, document, documents, integer, number, text
 from twinbed.model.run import Level
+from twinbed.terminal import as_json
 
 FORMAT = 1
 
@@ -45,7 +46,7 @@ def to_json(calibrations: Calibrations) -> str:
         "summary": tables(calibrations)["calibrations"],
         "predictions": tables(calibrations)["predictions"],
     }
-    return json.dumps({**data, "sha256": _digest(data)}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return as_json({**data, "sha256": _digest(data)}, allow_nan=False) + "\n"
 
 
 def read(file: Path) -> tuple[Calibrations, Sequence[str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.analysis import Inputs
 from twinbed.model.error import TwinbedError
 from twinbed.observations.pages import no_page, write_page
+from twinbed.terminal import as_json, say
 
 if TYPE_CHECKING:
     from twinbed._core import TraceSummary, Transitions, Walk
@@ -159,7 +159,7 @@ def _picture(traces: Traces, other: Traces | None, name: str | None, order: int,
         return chain_formats.graphml(drawn, title)
     shown = chain_drawing.most_used(drawn)
     if shown.note:
-        click.echo(shown.note, err=True)
+        say(shown.note, err=True)
     names = (title,) if other is None else ("first", "second")
     return chain_drawing.svg(shown, f"System calls of {title} as a Markov chain", names, chain_drawing.FILE) + "\n"
 
@@ -216,7 +216,7 @@ def _finite(walk: Walk) -> dict[str, object]:
 
 
 def _json(shown: Sequence[Shown]) -> str:
-    return json.dumps([each.data for each in shown], indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return as_json([each.data for each in shown], allow_nan=False) + "\n"
 
 
 def _of_results(
@@ -241,7 +241,7 @@ def _of_results(
     write_page(lambda: analysis.section(kept), kept, results)
     if style == "json":
         cautions = [caution.to_json() for caution in result.cautions]
-        _write(json.dumps({**analysis.tables(kept), "cautions": cautions}, indent=1, ensure_ascii=False) + "\n", output)
+        _write(as_json({**analysis.tables(kept), "cautions": cautions}) + "\n", output)
     else:
         _write("".join([*chain_tables.results(kept.chains, kept.walks), *_cautions(result)]), output)
     return exit_code(kept.chains, tables.outline.confidence)
@@ -263,19 +263,18 @@ def exit_code(rows: Sequence[ChainRow], confidence: float) -> int:
 def _report_reading(traces: Traces) -> int:
     """Says on standard error what was read, and returns the exit code."""
     for path, summary in zip(traces.paths, traces.summaries, strict=True):
-        click.echo(f"{path}: {summary['calls']:,} calls, {summary['kind'].replace('_', ' ')}", err=True)
+        say(f"{path}: {summary['calls']:,} calls, {summary['kind'].replace('_', ' ')}", err=True)
         for reasons in (summary["skipped"], summary["notes"]):
             for reason, count in reasons.items():
-                click.echo(f"  {count:,} {reason.replace('_', ' ')}", err=True)
+                say(f"  {count:,} {reason.replace('_', ' ')}", err=True)
         if summary["lost_events"]:
-            click.echo(f"  caution: {summary['lost_events']:,} events were lost by the tracer", err=True)
+            say(f"  caution: {summary['lost_events']:,} events were lost by the tracer", err=True)
         if summary["cut_off"]:
-            click.echo(f"twinbed: {path}: cut off: {summary['cut_off']}", err=True)
+            say(f"twinbed: {path}: cut off: {summary['cut_off']}", err=True)
     return codes.INPUT_CUT if any(summary["cut_off"] for summary in traces.summaries) else codes.DONE
 
 
 def _write(text: str, output: Path | None) -> None:
-    from twinbed.render.output import opened
+    from twinbed.render.output import put
 
-    with opened(output) as file:
-        file.write(text.encode())
+    put(text, output)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator
 
 from twinbed.analyses.chain.formats import dot, graphml
@@ -11,6 +9,7 @@ from twinbed.analyses.chain.result import Alone
 from twinbed.contracts.analysis import File
 from twinbed.model.run import level_text
 from twinbed.render.file_names import Names
+from twinbed.render.spreadsheet import csv_text
 from twinbed.render.words import cell_title
 
 INDEX = "chains.csv"
@@ -40,9 +39,6 @@ def files(chains: Iterable[Alone]) -> Iterator[File]:
                 "transitions": len(each.graph.edges),
             }
         )
-    stream = io.StringIO()
     ends = ("host", "program", "replicates", "calls", "states", "transitions")
-    writer = csv.DictWriter(stream, ("file", "testbed", *factors, *ends), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    yield File(INDEX, stream.getvalue())
+    heads = ("file", "testbed", *factors, *ends)
+    yield File(INDEX, csv_text(heads, ([row.get(name) for name in heads] for row in rows)))

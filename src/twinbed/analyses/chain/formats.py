@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from xml.etree import ElementTree
 
 from twinbed.analyses.chain.result import Graph
+from twinbed.terminal import one_line, visible
 
 DASHES = ("dashed", "dotted")
 COLOURS = ("#b84a00", "#0a6aa6")
@@ -59,7 +60,7 @@ def graphml(graph: Graph, name: str) -> str:
             _data(element, "edge", what, pair)
         ElementTree.SubElement(element, f"{{{_NAMESPACE}}}data", {"key": "edge_call"}).text = edge.call
     ElementTree.indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + visible(ElementTree.tostring(root, encoding="unicode")) + "\n"
 
 
 Pair = tuple[float | None, float | None]
@@ -87,5 +88,5 @@ def _listed(about: dict[str, str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    escaped = one_line(text).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

@@ -12,6 +12,7 @@ from twinbed.contracts.analysis import Inputs
 from twinbed.model.caution import OF_RUNS
 from twinbed.model.near import instead
 from twinbed.observations.pages import write_page
+from twinbed.terminal import say_text
 
 if TYPE_CHECKING:
     from twinbed.analyses.compare.result import Comparison, Comparisons
@@ -103,7 +104,7 @@ def command(
     else:
         from twinbed.analyses.compare.rows import as_csv
 
-        click.echo(as_csv(shown), nl=False)
+        say_text(as_csv(shown))
     return exit_code(result)
 
 
@@ -143,18 +144,17 @@ def exit_code(result: Comparisons) -> int:
 
 def _print_text(result: Comparisons, shown: list[Comparison], asked: bool, quiet: bool, two: Two | None) -> None:
     from twinbed.analyses.compare.terminal import verdict_lines, verdict_table
-    from twinbed.render.terminal import console
+    from twinbed.render.terminal import Terminal
 
     if quiet:
-        whole = console()
+        whole = Terminal()
         whole.width = _A_LINE  # one for each testbed, which a program reads
         verdict_lines(result, whole)
     else:
-        verdict_table(result, console(), shown if asked else None, two.lines() if two else ())
+        verdict_table(result, Terminal(), shown if asked else None, two.lines() if two else ())
 
 
 def _print_json(result: Comparisons, shown: list[Comparison], two: Two | None) -> None:
-    import json
     from dataclasses import asdict
 
     from twinbed.analyses.compare.rows import order_rows, rows
@@ -199,4 +199,6 @@ def _print_json(result: Comparisons, shown: list[Comparison], two: Two | None) -
             {**caution.to_json(), "meaning": caution.kind.meaning, "advice": caution.kind.advice} for caution in result.cautions
         ],
     }
-    click.echo(json.dumps(data, indent=1, ensure_ascii=False))
+    from twinbed.render.rows import print_json
+
+    print_json(data)

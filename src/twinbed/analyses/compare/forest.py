@@ -13,6 +13,7 @@ from twinbed.analyses.compare.words import SYMBOLS, explanation, held
 from twinbed.model.result import Verdict
 from twinbed.render.quantities import ratio, share
 from twinbed.render.words import cell_title, metric_title
+from twinbed.terminal import one_line
 
 STYLES = {Verdict.EQUIVALENT: "cyan", Verdict.DIFFERENT: "bold red", Verdict.INCONCLUSIVE: "yellow"}
 FARTHEST = 100.0
@@ -50,7 +51,7 @@ def forest(comparisons: Sequence[Comparison], width: int) -> Iterator[Text]:
     rows = comparisons[:MOST]
     if not rows:
         return
-    labels = [f"  {cell_title(each.cell)} {each.testbed}" if each.cell else f"  {each.testbed}" for each in rows]
+    labels = [one_line(f"  {cell_title(each.cell)} {each.testbed}" if each.cell else f"  {each.testbed}") for each in rows]
     numbers = max(len(held(each)) for each in rows)
     room = max(len(TITLE), min(max(map(len, labels)), width - LEAST_SCALE - numbers - len("  =  ")))
     scale = _Scale(rows, width - room - numbers - len("  =  "))
@@ -59,7 +60,7 @@ def forest(comparisons: Sequence[Comparison], width: int) -> Iterator[Text]:
     before = ""
     reasons: set[str] = set()
     for each, label in zip(rows, labels, strict=True):
-        metric = metric_title(each.metric, each.host, each.direction)
+        metric = one_line(metric_title(each.metric, each.host, each.direction))
         if metric != before:
             yield Text(metric, "underline")
             before, reasons = metric, set()
@@ -77,7 +78,10 @@ def forest(comparisons: Sequence[Comparison], width: int) -> Iterator[Text]:
             yield from (Text(f"      {part}", "dim") for part in textwrap.wrap(reason, max(LEAST_SCALE, width - 6)))
     if len(comparisons) > MOST:
         yield Text(f"and {len(comparisons) - MOST} more in the tables", "dim")
-    yield Text(f"░ within {share(first.margin)} of {first.reference}  ├─●─┤ ratio and interval  ◄ ► beyond the picture", "dim")
+    yield Text(
+        f"░ within {share(first.margin)} of {one_line(first.reference)}  ├─●─┤ ratio and interval  ◄ ► beyond the picture",
+        "dim",
+    )
     yield Text("  ".join(f"{SYMBOLS[verdict]} {verdict}" for verdict in Verdict), "dim")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 
 from twinbed.analyses.compare.result import AllRuns, Comparison, Estimate, Ordering, Spread
@@ -13,7 +11,7 @@ from twinbed.model.result import Interval
 from twinbed.model.run import level_text
 from twinbed.model.tables import TESTBED
 from twinbed.observations.levels import named
-from twinbed.render.spreadsheet import harmless
+from twinbed.render.spreadsheet import csv_text
 
 
 def rows(comparisons: Sequence[Comparison]) -> list[dict[str, Json]]:
@@ -159,9 +157,6 @@ def order_rows(orderings: Sequence[Ordering]) -> list[dict[str, Json]]:
 
 def as_csv(comparisons: Sequence[Comparison]) -> str:
     """RFC 4180 text with a header; an empty field is a missing value. Only the header where there is nothing to compare."""
-    text = io.StringIO()
     flat = rows(comparisons)
-    writer = csv.DictWriter(text, flat[0].keys() if flat else ("layer", "metric", "verdict"), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: harmless(value) for name, value in row.items()} for row in flat)
-    return text.getvalue()
+    heads = list(flat[0]) if flat else ["layer", "metric", "verdict"]
+    return csv_text(heads, ([row.get(name) for name in heads] for row in flat))

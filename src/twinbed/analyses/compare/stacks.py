@@ -107,8 +107,11 @@ def _leaves(data: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 
 
 def _plain(value: str) -> str:
-    """The tables hold what was read back as JSON, texts too."""
-    return str(json.loads(value)) if value.startswith('"') else value
+    """The tables hold what was read back as JSON, or as the text that it was."""
+    try:
+        return str(json.loads(value)) if value.startswith('"') else value
+    except ValueError:
+        return value
 
 
 def _text(of_roles: Iterable[frozenset[str]]) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from rich.console import Console
 from rich.text import Text
 
 from twinbed.analyses.compare import exclusion
@@ -32,10 +31,10 @@ from twinbed.analyses.compare.words import (
 from twinbed.model.caution import Kind
 from twinbed.model.result import Verdict
 from twinbed.render.quantities import UnitScale, share, unit_scale
+from twinbed.render.terminal import Terminal
 from twinbed.render.words import LAYERS, cell_title, interim_sentence, metric_title, other_settings, p_text, times
+from twinbed.terminal import one_line
 
-_MARKS = {"! ": "yellow", "-> ": ""}
-"""Of a list's items, with their styles."""
 WITHIN_RULE = {True: "yes", False: "no", None: "–"}
 
 
@@ -60,86 +59,73 @@ class _Widths:
 
 
 def verdict_table(
-    result: Comparisons, console: Console, comparisons: Sequence[Comparison] | None = None, beside: Iterable[str] = ()
+    result: Comparisons, console: Terminal, comparisons: Sequence[Comparison] | None = None, beside: Iterable[str] = ()
 ) -> None:
     """Prints a sentence for each testbed, what is to be read ``beside`` them, the picture of the headline comparisons, and the
     cautions; of the comparisons that are given, their tables too."""
     shown = [each for each in result.comparisons if each.headline] if comparisons is None else list(comparisons)
     if count := result.left_out.get(OTHER_SETTINGS):
-        _print(console, f"{other_settings(count)} (--all-settings takes them in).\n", "yellow")
+        console.words(f"{other_settings(count)} (--all-settings takes them in).", "yellow")
+        console.say("")
     if result.about:
-        _print(console, f"{result.about}\n")
+        console.words(result.about)
+        console.say("")
     if banner := emulated(result):
-        _print(console, f"{banner}\n", "bold yellow")
+        console.words(banner, "bold yellow")
+        console.say("")
     verdict_lines(result, console)
     for row in beside:
-        _print_row(console, row)
+        console.say(row)
     for text in exclusion.lines(result):
-        _print(console, text)
+        console.words(text)
     if result.interim and shown:
-        _print(console, interim_sentence(result.interim))
+        console.words(interim_sentence(result.interim))
     if not shown:
-        _print(console, f"Nothing to compare: {nothing_compared(result)}.")
+        console.words(f"Nothing to compare: {nothing_compared(result)}.")
         if (names := factors_measured(result)) and not result.about:
-            _print(console, f"--by FACTOR compares levels; there are: {', '.join(names)}.")
+            console.words(f"--by FACTOR compares levels; there are: {', '.join(names)}.")
         _measured(console, result)
     else:
-        console.print()
+        console.say("")
     for line in forest(shown, console.width):
-        console.print(line, highlight=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
     _cautions(console, result, shown, whole=comparisons is not None)
     if comparisons is None:
         hidden = sum(not each.headline for each in result.comparisons)
         others = f" and of {hidden} comparisons of other metrics" if hidden else ""
         if shown or hidden:
-            _print(console, f"\nTables of these{others}: `twinbed compare --all`; of some: --metric NAME.", "dim")
+            console.say("")
+            console.words(f"Tables of these{others}: `twinbed compare --all`; of some: --metric NAME.", "dim")
     else:
         _tables(console, result, shown)
 
 
-def _tables(console: Console, result: Comparisons, shown: Sequence[Comparison]) -> None:
-    console.print()
+def _tables(console: Terminal, result: Comparisons, shown: Sequence[Comparison]) -> None:
+    console.say("")
     for layer, of_layer in groupby(shown, key=lambda each: each.layer):
         _layer(console, layer, list(of_layer), result.pooled)
     if shown:
-        _print(console, _legend(shown), "dim")
+        console.words(_legend(shown), "dim")
     if spread := [each for each in shown if each.spread]:
-        console.print()
+        console.say("")
         _spreads(console, spread)
 
 
-def verdict_lines(result: Comparisons, console: Console) -> None:
+def verdict_lines(result: Comparisons, console: Terminal) -> None:
     """A sentence for each testbed."""
     for summary in summaries(result):
-        _print(console, f"{SYMBOLS[summary.verdict]} {summary.sentence}", STYLES[summary.verdict])
+        console.words(f"{SYMBOLS[summary.verdict]} {summary.sentence}", STYLES[summary.verdict])
         if summary.spread_sentence:
-            _print(console, f"  {summary.spread_sentence}")
+            console.words(f"  {summary.spread_sentence}")
 
 
-def _measured(console: Console, result: Comparisons) -> None:
+def _measured(console: Terminal, result: Comparisons) -> None:
     for metric in measured(result):
-        _print(console, metric.metric, "underline")
+        console.words(metric.metric, "underline")
         width = max(CELL, *(len(cell) for cell, *_ in metric.rows))
         wide = max(TESTBED, *(len(testbed) for _, testbed, *_ in metric.rows))
         for cell, testbed, text, count in metric.rows:
-            _print(console, f"{cell:<{width}} {testbed:<{wide}} {text:>{MEAN}} {count:>{COUNT}}")
-
-
-def _print(console: Console, text: str, style: str = "") -> None:
-    """Words, each line of which goes on where it began; after the mark of a list's item, if it has one."""
-    for line in text.split("\n"):
-        begin = len(line) - len(line.lstrip())
-        mark = next((each for each in _MARKS if line.startswith(each, begin)), "")
-        below = " " * (begin + len(mark))
-        wrapped = textwrap.wrap(line, console.width, subsequent_indent=below, break_long_words=False, break_on_hyphens=False)
-        shown = Text("\n".join(wrapped), style)
-        shown.stylize(_MARKS.get(mark, ""), begin, begin + len(mark))
-        console.print(shown, highlight=False)
-
-
-def _print_row(console: Console, text: str, style: str = "") -> None:
-    """One line, as long as it is: columns stay columns."""
-    console.print(Text(text, style), highlight=False, soft_wrap=True)
+            console.words(f"{cell:<{width}} {testbed:<{wide}} {text:>{MEAN}} {count:>{COUNT}}")
 
 
 def _legend(shown: Sequence[Comparison]) -> str:
@@ -155,7 +141,7 @@ def _legend(shown: Sequence[Comparison]) -> str:
     )
 
 
-def _widths(console: Console, comparisons: Sequence[Comparison], pooled: Sequence[Pooled]) -> _Widths:
+def _widths(console: Terminal, comparisons: Sequence[Comparison], pooled: Sequence[Pooled]) -> _Widths:
     """Widths in which every text of a layer's table fits."""
     shown = {(each.metric, each.host, each.direction) for each in comparisons}
     of_pooled = [pooled_text(each) for each in pooled if (each.metric, each.host, each.direction) in shown]
@@ -179,42 +165,42 @@ def _scale(rows: Sequence[Comparison]) -> UnitScale:
     return unit_scale(rows[0].unit, [value for each in rows for value in (each.estimate.mean, each.reference_estimate.mean)])
 
 
-def _layer(console: Console, layer: str, comparisons: Sequence[Comparison], pooled: Sequence[Pooled]) -> None:
+def _layer(console: Terminal, layer: str, comparisons: Sequence[Comparison], pooled: Sequence[Pooled]) -> None:
     width = _widths(console, comparisons, pooled)
     level = next((each.ratio_interval.level for each in comparisons if each.ratio_interval), 0.9)
     within = f"in {share(comparisons[0].margin)}".replace(" %", "%")
-    _print(console, LAYERS.get(layer, layer), "bold")
+    console.words(LAYERS.get(layer, layer), "bold")
     ratio = f"ratio [{share(round(level, 4))} interval]"
     heads = ("cell", comparisons[0].by, "mean", "n", ratio, within[-WITHIN - 2 :], "verdict")
-    _print_row(console, _row(width, *heads), "dim")
+    console.say(_row(width, *heads), "dim")
     for (metric, host, direction), of_metric in groupby(comparisons, key=lambda each: (each.metric, each.host, each.direction)):
-        _print(console, metric_title(metric, host, direction), "underline")
+        console.words(metric_title(metric, host, direction), "underline")
         reasons_shown: set[str] = set()
         for _cell, of_cell in groupby(of_metric, key=lambda each: cell_title(each.cell)):
             _cell_rows(console, width, list(of_cell), reasons_shown)
         for each in pooled:
             if (each.metric, each.host, each.direction) == (metric, host, direction):
                 name = f"all {each.cells} cells"
-                _print_row(console, _row(width, name, each.testbed, "geometric mean", "", pooled_text(each), ""))
+                console.say(_row(width, name, each.testbed, "geometric mean", "", pooled_text(each), ""))
                 if not each.agree:
-                    _print(console, f"{'':<{width.cell}}   {disagreement(each)}", "dim")
-    console.print()
+                    console.words(f"{'':<{width.cell}}   {disagreement(each)}", "dim")
+    console.say("")
 
 
-def _spreads(console: Console, comparisons: Sequence[Comparison]) -> None:
+def _spreads(console: Terminal, comparisons: Sequence[Comparison]) -> None:
     """Standard deviations as shares of the mean, how many times the reference's, and whether that is shown."""
     testbed = max(TESTBED, *(len(name) for each in comparisons for name in (each.by, each.testbed)))
     width = max(CELL, min(WIDEST_CELL, console.width - 82 - testbed + TESTBED))
     level = next((each.spread.interval.level for each in comparisons if each.spread and each.spread.interval), 0.95)
-    _print(console, f"Spread: how many times as much as {comparisons[0].reference} it varies", "bold")
+    console.words(f"Spread: how many times as much as {comparisons[0].reference} it varies", "bold")
     heads = ("cell", comparisons[0].by, "sd", "ref sd", f"times [{share(round(level, 4))} interval]", "p (Holm)")
-    _print_row(console, _spread_row(width, testbed, *heads, "shown"), "dim")
+    console.say(_spread_row(width, testbed, *heads, "shown"), "dim")
     reasons_shown: set[str] = set()
     for key, of_metric in groupby(comparisons, key=lambda each: (each.metric, each.host, each.direction)):
-        _print(console, metric_title(*key), "underline")
+        console.words(metric_title(*key), "underline")
         for _cell, of_cell in groupby(of_metric, key=lambda each: cell_title(each.cell)):
             _spread_lines(console, width, testbed, list(of_cell), reasons_shown)
-    console.print()
+    console.say("")
 
 
 def _spread_row(
@@ -223,7 +209,7 @@ def _spread_row(
     return f"{cell:<{width}} {testbed:<{testbed_width}} {own:>8} {reference:>8} {of:<23} {p_value:<8} {words}".rstrip()
 
 
-def _spread_lines(console: Console, width: int, testbed: int, rows: Sequence[Comparison], reasons_shown: set[str]) -> None:
+def _spread_lines(console: Terminal, width: int, testbed: int, rows: Sequence[Comparison], reasons_shown: set[str]) -> None:
     """One cell; ``reasons_shown`` holds the reasons that were given already."""
     names = textwrap.wrap(cell_title(rows[0].cell), width, subsequent_indent=" ")
     for each in rows:
@@ -236,12 +222,12 @@ def _spread_lines(console: Console, width: int, testbed: int, rows: Sequence[Com
         shown = ("less" if spread.ratio is not None and spread.ratio < 1 else "more") if spread.differs else ""
         own, reference = deviation(each, each.estimate), deviation(each, each.reference_estimate)
         line = _spread_row(width, testbed, _take(names), each.testbed, own, reference, of, p_text(spread.p_value), shown)
-        _print_row(console, line, "bold" if spread.differs else "")
+        console.say(line, "bold" if spread.differs else "")
         if reason and reason not in reasons_shown:
             reasons_shown.add(reason)
-            _print(console, f"{_take(names):<{width}}   {reason}", "dim")
+            console.words(f"{_take(names):<{width}}   {reason}", "dim")
     for name in names:
-        _print(console, name)
+        console.words(name)
 
 
 def _row(width: _Widths, cell: str, testbed: str, mean: str, n: str, of: str, within: str, verdict: str = "") -> str:
@@ -256,14 +242,14 @@ def _row(width: _Widths, cell: str, testbed: str, mean: str, n: str, of: str, wi
     return " ".join((*columns, verdict)).rstrip()
 
 
-def _cell_rows(console: Console, width: _Widths, rows: Sequence[Comparison], reasons_shown: set[str]) -> None:
+def _cell_rows(console: Terminal, width: _Widths, rows: Sequence[Comparison], reasons_shown: set[str]) -> None:
     """``reasons_shown`` holds the reasons that were given for this metric already."""
     first = rows[0]
     scale = _scale(rows)
     # A cell's name may be longer than its column; its lines then run down beside the testbeds.
     names = textwrap.wrap(cell_title(first.cell), width.cell, subsequent_indent=" ")
     reference, itself = first.reference_estimate, "1" if first.effect is None else ""
-    _print_row(console, _row(width, _take(names), first.reference, mean(reference, scale), str(reference.n), itself, ""))
+    console.say(_row(width, _take(names), first.reference, mean(reference, scale), str(reference.n), itself, ""))
     for each in rows:
         line = _row(
             width,
@@ -276,14 +262,14 @@ def _cell_rows(console: Console, width: _Widths, rows: Sequence[Comparison], rea
         )
         verdict = Text(f"{SYMBOLS[each.verdict]} {each.verdict}", STYLES[each.verdict])
         gap = " " * max(1, width.before_verdict - len(line))
-        console.print(Text.assemble(line, gap, verdict), highlight=False, soft_wrap=True)
+        console.print(Text.assemble(one_line(line), gap, verdict), soft_wrap=True)
         reason = explanation(each)
         is_told = each.verdict is Verdict.INCONCLUSIVE or each.predictable is not None
         if is_told and reason not in reasons_shown:
-            _print(console, f"{_take(names):<{width.cell}}   {reason}", "dim")
+            console.words(f"{_take(names):<{width.cell}}   {reason}", "dim")
             reasons_shown.add(reason)
     for name in names:
-        _print(console, name)
+        console.words(name)
 
 
 def _take(names: list[str]) -> str:
@@ -294,23 +280,24 @@ CAUTION_LINES = 3
 """Of one kind, where tables are not asked for."""
 
 
-def _cautions(console: Console, result: Comparisons, shown: Sequence[Comparison], *, whole: bool) -> None:
+def _cautions(console: Terminal, result: Comparisons, shown: Sequence[Comparison], *, whole: bool) -> None:
     """Those first that most of the comparisons are subject to."""
     if not result.cautions:
         return
-    _print(console, "\nCautions, those of most comparisons first", "bold")
+    console.say("")
+    console.words("Cautions, those of most comparisons first", "bold")
     subject = {kind: weight(kind, result, shown) for kind in dict.fromkeys(caution.kind for caution in result.cautions)}
     for kind in sorted(subject, key=lambda kind: -subject[kind]):
         of = f" ({subject[kind]} of {len(shown)} comparisons)" if shown else ""
         meaning = f"{kind.meaning[0].upper()}{kind.meaning[1:]}{of}"
-        _print(console, f"! {meaning}")
+        console.words(f"! {meaning}")
         about = [caution for caution in result.cautions if caution.kind is kind]
         lines = [text for each in about if (text := ": ".join(part for part in (each.subject, each.detail) if part))]
         for line in lines if whole else lines[:CAUTION_LINES]:
-            _print(console, f"    {line}")
+            console.words(f"    {line}")
         if not whole and len(lines) > CAUTION_LINES:
-            _print(console, f"    and {len(lines) - CAUTION_LINES} more (--all)")
-        _print(console, f"    -> {kind.advice}", "dim")
+            console.words(f"    and {len(lines) - CAUTION_LINES} more (--all)")
+        console.words(f"    -> {kind.advice}", "dim")
 
 
 def weight(kind: Kind, result: Comparisons, shown: Sequence[Comparison]) -> int:

@@ -12,6 +12,7 @@ from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.analysis import Inputs
 from twinbed.observations.options import STYLES, write
 from twinbed.observations.pages import no_page
+from twinbed.terminal import say
 
 if TYPE_CHECKING:
     from twinbed.analyses.explain.result import Explanation
@@ -79,15 +80,12 @@ def command(
 
 def _write_study(result: Explanation, tables: Tables, name: str | None, file: Path) -> int:
     from twinbed.analyses.explain.study import cause_of, study_text
-    from twinbed.render.output import opened
+    from twinbed.render.output import put
 
     cause = cause_of(result, name)
     text = study_text(result, tables, cause)
-    with opened(file) as output:
-        output.write(text.encode())
-    click.echo(
-        f"{file}: switches {cause.title} on and off. Next: twinbed run {file} -o PROOF, then explain --proof PROOF", err=True
-    )
+    put(text, file)
+    say(f"{file}: switches {cause.title} on and off. Next: twinbed run {file} -o PROOF, then explain --proof PROOF", err=True)
     return codes.DONE
 
 

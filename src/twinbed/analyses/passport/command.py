@@ -14,6 +14,7 @@ from twinbed.contracts.analysis import Inputs
 from twinbed.model.error import TwinbedError
 from twinbed.observations.pages import write_page
 from twinbed.render.rows import STYLES
+from twinbed.terminal import say, say_text
 
 if TYPE_CHECKING:
     from twinbed.analyses.passport.analysis import PassportParams
@@ -56,10 +57,10 @@ def command(inputs: Inputs, sides: tuple[str, ...], everything: bool, style: str
     if style == "json":
         print_json([{**each.summary, "differences": [asdict(row) for row in each.differences]} for each in pairs])
     elif style == "csv":
-        click.echo(as_csv([row for each in pairs for row in _flat(each)]), nl=False)
+        say_text(as_csv([row for each in pairs for row in _flat(each)]))
     else:
         for number, each in enumerate(pairs):
-            click.echo("\n" * bool(number) + "\n".join(lines(each)))
+            say(*[""] * bool(number), *lines(each))
     return codes.DONE
 
 

@@ -14,6 +14,7 @@ from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.analysis import Inputs
 from twinbed.model.error import TwinbedError
 from twinbed.observations.pages import shown_as_page, write_page
+from twinbed.terminal import as_json
 
 if TYPE_CHECKING:
     from twinbed.analyses.regression.result import Regression
@@ -143,8 +144,6 @@ def _shown(regression: Regression, style: str, stars: bool) -> str:
     from twinbed.analyses.regression.result import tables
 
     if style == "json":
-        import json
-
         about = {
             "source": regression.source,
             "response": regression.response,
@@ -153,7 +152,7 @@ def _shown(regression: Regression, style: str, stars: bool) -> str:
             "left_out": dict(regression.left_out),
             "cautions": [caution.to_json() for caution in regression.cautions],
         }
-        return json.dumps({**about, **tables(regression)}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return as_json({**about, **tables(regression)}, allow_nan=False) + "\n"
     if style == "csv":
         from twinbed.render.rows import as_csv
 
@@ -185,7 +184,6 @@ def _text(regression: Regression, stars: bool) -> Iterator[str]:
 
 
 def _write(text: str, output: Path | None) -> None:
-    from twinbed.render.output import opened
+    from twinbed.render.output import put
 
-    with opened(output) as file:
-        file.write(text.encode())
+    put(text, output)

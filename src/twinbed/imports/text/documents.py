@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from twinbed.contracts.format import FormatError
-from twinbed.model.json import Json
+from twinbed.model.json import Json, parsed
 
 _DECODER = json.JSONDecoder()
 
@@ -14,7 +14,7 @@ _DECODER = json.JSONDecoder()
 def document(text: str | bytes) -> Json:
     """The one document of a text. Raises FormatError."""
     try:
-        content: Json = json.loads(text)
+        content: Json = parsed(text)
         return content
     except json.JSONDecodeError as error:
         raise FormatError(f"is not JSON: {error.msg}", error.lineno) from None

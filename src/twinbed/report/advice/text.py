@@ -6,6 +6,7 @@ import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from twinbed.render.markdown import code, plain, table
 from twinbed.render.quantities import share
 from twinbed.render.tabular import Tabular, joined
 from twinbed.render.words import LAYERS, heading
@@ -63,27 +64,27 @@ def text(advice: Advice) -> Iterator[str]:
 
 def markdown(advice: Advice) -> Iterator[str]:
     """Its lines."""
-    yield from ("# Advice", "", lede(advice), "")
-    yield from (f"- {note}." for note in (*bases(advice), *advice.notes))
+    yield from ("# Advice", "", plain(lede(advice)), "")
+    yield from (f"- {plain(note)}." for note in (*bases(advice), *advice.notes))
     if advice.contradictions:
         yield from ("", f"## {CONTRADICTIONS}", "")
     for found in advice.contradictions:
         first, *both = contradiction_texts(found)
-        yield f"- **{first}.**"
-        yield from (f"  - {line}" for line in (*both, f"`{passport_command(found)}`"))
+        yield f"- **{plain(first)}.**"
+        yield from (f"  - {line}" for line in (*map(plain, both), code(passport_command(found))))
     for topic in Topic:
         of_topic = [each for each in advice.statements if each.topic is topic]
         if of_topic:
             yield from ("", f"## {TITLES[topic]}", "")
         for statement in of_topic:
-            yield f"- **{statement.sentence}**"
-            yield from (f"  - {line}" for line in (*details(statement), f"`{statement.command}`"))
+            yield f"- **{plain(statement.sentence)}**"
+            yield from (f"  - {line}" for line in (*map(plain, details(statement)), code(statement.command)))
     if advice.trusted:
         yield from ("", f"## {TRUST}", "")
-        yield from _markdown(trust_table(advice.trusted))
+        yield from table(trust_table(advice.trusted))
     if advice.open:
         yield from ("", f"## {OPEN}", "")
-        yield from (f"- {contrast_text(each.contrast)}: {open_text(each)}" for each in advice.open)
+        yield from (f"- {plain(contrast_text(each.contrast))}: {plain(open_text(each))}" for each in advice.open)
 
 
 def lede(advice: Advice) -> str:
@@ -176,10 +177,3 @@ def _wrapped(line: str, first: str = "", rest: str = "") -> list[str]:
     return textwrap.wrap(
         line, WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
     )
-
-
-def _markdown(table: Tabular) -> Iterator[str]:
-    yield f"| {' | '.join(table.heads)} |"
-    yield f"|{'---|' * len(table.heads)}"
-    for row in table.rows:
-        yield f"| {' | '.join((cell or '').replace('|', chr(92) + '|') for cell in row)} |"

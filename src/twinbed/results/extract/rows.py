@@ -26,7 +26,7 @@ from twinbed.model.caution import Caution, Kind
 from twinbed.model.clients import START_SKEW_LIMIT_S, ClientTimes, overlap_share, skew_s
 from twinbed.model.drawn import Drawn
 from twinbed.model.error import TwinbedError
-from twinbed.model.json import Document, Json, integer, text
+from twinbed.model.json import Document, Json, integer, parsed, text
 from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.model.services import Service
@@ -309,7 +309,7 @@ def _facts(folder: Path, rows: RunRows) -> None:
 
 def _json(file: Path, kind: type[Content]) -> Content:
     try:
-        data = json.loads(file.read_bytes())
+        data = parsed(file.read_bytes())
     except FileNotFoundError:
         return kind()
     if not isinstance(data, kind):

@@ -50,10 +50,10 @@ class Qemu(LabDriver[QemuSettings]):
     )
 
     def check(self, params: QemuSettings) -> Sequence[Check]:
-        program = shutil.which(PROGRAM)
+        program, needs = shutil.which(PROGRAM), packages.of_programs(PROGRAM)
         sudo = "" if os.geteuid() == 0 else "sudo "
         checks = [
-            Check("QEMU", program is not None, program or f"no {PROGRAM}", packages.mend(packages.of_programs(PROGRAM))),
+            Check("QEMU", program is not None, program or packages.absent(needs), packages.mend(needs)),
             _taps(sudo),
         ]
         if program is not None:

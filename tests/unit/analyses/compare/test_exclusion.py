@@ -10,7 +10,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from benchmarks.simulated.little import InMemory, record
-from rich.console import Console
 
 from twinbed.analyses.compare import exclusion
 from twinbed.analyses.compare.analysis import CompareParams
@@ -22,6 +21,7 @@ from twinbed.model.caution import OF_RUNS, Kind
 from twinbed.model.result import Verdict
 from twinbed.model.tables import Outline
 from twinbed.registry import catalogue
+from twinbed.render.terminal import Terminal
 from twinbed.results.folder import Folder
 from twinbed.study.loading import load
 from twinbed.study.problem import StudyError
@@ -63,7 +63,7 @@ def test_both_results_are_there() -> None:
     assert found.excluded is not None and dict(found.excluded.runs) == {"a": (2, 8), "b": (0, 8)}
     [unequal] = [each for each in found.cautions if each.kind is Kind.EXCLUDED_UNEQUALLY]
     assert unequal.detail == "stall: a 2 of 8, b 0 of 8"
-    console = Console(width=100, record=True, file=io.StringIO())
+    console = Terminal(width=100, record=True, file=io.StringIO())
     verdict_table(found, console)
     text = console.export_text()
     assert "Runs left out, as the study says (exclude: stall): a 2 of 8, b 0 of 8." in text

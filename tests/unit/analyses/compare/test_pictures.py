@@ -10,13 +10,13 @@ from xml.etree import ElementTree
 
 import pytest
 import vl_convert
-from rich.console import Console
 
 from synthetic_results import planted_response, write_study
 from twinbed import registry
 from twinbed.analyses.compare.plots import distribution, forest, ratios
 from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.analyses.compare.terminal import verdict_table
+from twinbed.render.terminal import Terminal
 from twinbed.render.words import cell_title
 from twinbed.results.extract import extract
 
@@ -40,7 +40,7 @@ def rows(result: Comparisons) -> list[Comparison]:
 
 def printed(result: Comparisons, width: int) -> list[str]:
     text = io.StringIO()
-    verdict_table(result, Console(file=text, width=width), rows(result))
+    verdict_table(result, Terminal(file=text, width=width), rows(result))
     return text.getvalue().splitlines()
 
 

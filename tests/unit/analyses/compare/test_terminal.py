@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 from tests.command import twinbed
 
 from synthetic_results import planted_response, write_study
@@ -19,8 +18,9 @@ from twinbed import registry
 from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.analyses.compare.terminal import verdict_table, weight
 from twinbed.model.caution import Kind
-from twinbed.render.terminal import PLAIN, WIDTH
+from twinbed.render.terminal import Terminal
 from twinbed.results.extract import extract
+from twinbed.terminal import PLAIN, WIDTH
 
 FACTORS = {"payload": ["500B", "1MiB"], "direction": ["receive", "send"]}
 RATIOS = {"host": 1.0, "like-it": 1.0, "container_with-a-long-name": 0.7}
@@ -42,7 +42,7 @@ def result(folder: Path) -> Comparisons:
 
 def printed(result: Comparisons, width: int = WIDTH, comparisons: list[Comparison] | None = None) -> list[str]:
     text = io.StringIO()
-    verdict_table(result, Console(file=text, width=width), comparisons)
+    verdict_table(result, Terminal(file=text, width=width), comparisons)
     return text.getvalue().splitlines()
 
 
@@ -116,7 +116,7 @@ def test_cautions_of_most_comparisons_come_first(result: Comparisons) -> None:
 def test_no_colours_where_nobody_sees_them_or_wants_them(result: Comparisons) -> None:
     def colours(*, terminal: bool, **environment: str) -> bool:
         text = io.StringIO()
-        verdict_table(result, Console(file=text, force_terminal=terminal, _environ={"TERM": "xterm", **environment}))
+        verdict_table(result, Terminal(file=text, force_terminal=terminal, environ={"TERM": "xterm", **environment}))
         return re.search(r"\x1b\[[\d;]*3\dm", text.getvalue()) is not None
 
     assert colours(terminal=True)

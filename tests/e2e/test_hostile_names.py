@@ -1,0 +1,41 @@
+"""Hostile names through every command in every form: nothing is obeyed by a terminal or a spreadsheet, and nothing fails.
+
+`python -m tests.hostile_names --cases 100 --seed 1` is the long form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hostile_names import NAMES, Case, campaign, faults, is_seen
+from twinbed.cli.main import COMMANDS
+
+SEEDS = (1, 2)
+"""The second's figures are drawn, too."""
+
+
+def test_no_command_obeys_a_name() -> None:
+    outcome = campaign(SEEDS, figures=lambda seed: seed == SEEDS[-1])
+    assert dict(outcome.wrong) == {}
+    begun = {command.partition(" ")[0] for command in outcome.commands}
+    assert set(COMMANDS) <= begun, "each command is called"
+    assert outcome.calls > 250
+
+
+def test_what_is_wrong_is_seen() -> None:
+    """Else the test above cannot fail."""
+    assert not list(faults(["compare"], 0, "fine\n", ""))
+    for words, out, err in (
+        (["compare"], "a\x1b[2J", ""),
+        (["compare"], "", "\u202e"),
+        (["compare"], "FORGED-LINE equivalent", ""),
+        (["compare"], "", "Traceback (most recent call last)"),
+        (["compare", "--format", "csv"], "a,=1+1", ""),
+        (["compare", "--json"], "{", ""),
+    ):
+        assert list(faults(words, 0, out, err)), (out, err)
+    assert list(faults([], "KeyError at x", "", ""))
+
+
+def test_a_case_has_all_names() -> None:
+    assert sum(not all(map(is_seen, name)) for name in NAMES.values()) > 15
+    assert set(Case(1, Path()).hostile) == set(NAMES.values())
