@@ -18,12 +18,11 @@ OTHERS: dict[str, tuple[str, set[str]]] = {
     "cli/conclusion.py": ("reads this program's own source", {"file.read_bytes", "os.walk"}),
     "cli/export.py": (
         "writes into a folder that it has just made",
-        {"(made / file.name).write_text", "(made / name).write_text", "made.glob"},
+        {"made.glob"},
     ),
     "cli/imports.py": ("edits the manifest that the user names", {"open"}),
     "cli/init.py": ("writes the study that the user names", {"file.open"}),
     "cli/main.py": ("opens /dev/null", {"os.open"}),
-    "cli/schema.py": ("writes the schema that the user names", {"output.write_text"}),
     "cli/studies.py": (
         "reads shipped studies, and writes the copy that the user names",
         {"file.read_bytes", "file.read_text", "output.open"},
@@ -33,18 +32,17 @@ OTHERS: dict[str, tuple[str, set[str]]] = {
     "cli/volume.py": ("opens /dev/null", {"Path(os.devnull).open"}),
     "exporting/figures.py": (
         "writes into a folder that the export has just made",
-        {"(folder / INDEX).open", "(folder / f'{name}{suffix}').write_bytes"},
+        {"(folder / f'{name}{suffix}').write_bytes"},
     ),
     "exporting/flent.py": (
         "writes into a folder that the export has just made",
-        {"(folder / INDEX).open", "(folder / f'{name}.flent.gz').write_bytes"},
+        {"(folder / f'{name}.flent.gz').write_bytes"},
     ),
     "exporting/folder.py": ("makes the folder that the user names", {"folder.mkdir"}),
     "exporting/reimport.py": (
         "writes into a folder that the export has just made",
         {"(folder / MANIFEST).write_text", "(folder / name).mkdir", "file.open"},
     ),
-    "exporting/tables.py": ("writes into a folder that the export has just made", {"(folder / 'README.md').write_text"}),
     "fleet/arrival.py": (
         "writes into a run's folder that it has just made",
         {"(folder / 'run.json').read_bytes", "(folder / path).open", "path.open", "path.parent.mkdir"},
