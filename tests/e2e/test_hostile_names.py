@@ -4,9 +4,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
+
 from hostile_names import NAMES, Case, campaign, faults, is_seen
+from synthetic_results import planted_response, write_study
 from twinbed.cli.main import COMMANDS
 
 SEEDS = (1, 2)
@@ -39,3 +44,14 @@ def test_what_is_wrong_is_seen() -> None:
 def test_a_case_has_all_names() -> None:
     assert sum(not all(map(is_seen, name)) for name in NAMES.values()) > 15
     assert set(Case(1, Path()).hostile) == set(NAMES.values())
+
+
+@pytest.mark.parametrize("reference", ["{x}{0.y}", "\\g<0>\\q", "\x1b[2J\0\ud800"])
+def test_a_page_of_any_reference_is_drawn(tmp_path: Path, reference: str) -> None:
+    """In a process of its own: the library that draws ended the process."""
+    testbeds = (reference, f"other {reference}")
+    write_study(tmp_path / "r", testbeds, {}, 3, planted_response(dict(zip(testbeds, (1.0, 0.5), strict=True)), 0.02, seed=1))
+    words = [sys.executable, "-m", "twinbed.cli.main", "report", str(tmp_path / "r")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(map(is_seen, (tmp_path / "r/report.html").read_text()))

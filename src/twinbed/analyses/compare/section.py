@@ -221,8 +221,8 @@ def metric_table(comparisons: Sequence[Comparison], pooled: Sequence[Pooled] = (
     level = next((each.estimate.interval.level for each in comparisons if each.estimate.interval), 0.95)
     interval = share(round(level, 4))
     caption = (
-        f"Mean (geometric where all values are positive) with its {interval} interval, standard deviation (sd), and the ratio "
-        f"to {table.reference} with its interval."
+        "Mean (geometric where all values are positive) with its {interval} interval, standard deviation (sd), and the ratio "
+        "to {reference} with its interval."
     )
     effect = next((each.effect.name for each in comparisons if each.effect), "")
     caption = EFFECT_CAPTIONS.get(effect, caption).format(interval=interval, reference=table.reference)
