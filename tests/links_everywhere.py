@@ -117,30 +117,19 @@ def _done(*arguments: str) -> None:
     assert code in (0, 1, 4, 5), said
 
 
-def places(results: Path) -> Iterator[str]:
-    """Yield each place that ``HOLDS`` names, as it is called in these results, each folder on the way, and names of what is not
-    whole yet."""
+def places(results: Path, pattern: str) -> list[str]:
+    """Return each place that a name of ``HOLDS`` stands for, as it is called in these results: folders on the way, and names of
+    what is not whole yet, too."""
     first = sorted(path.name for path in (results / "runs").iterdir())[0]
-    seen: set[str] = set()
-    for pattern in HOLDS:
-        there = [path for path in sorted(results.glob(pattern)) if f"runs/{first}/" in f"{path}/" or "/runs/" not in f"{path}"]
-        name = (
-            there[0].relative_to(results).as_posix() if there else pattern.replace("runs/*", f"runs/{first}").replace("*", "x")
-        )
+    there = [path.relative_to(results).as_posix() for path in sorted(results.glob(pattern.replace("runs/*", f"runs/{first}")))]
+    names = there if pattern.startswith("tables/*") else there[:1]
+    found: list[str] = []
+    for name in names or [pattern.replace("runs/*", f"runs/{first}").replace("*", "x")]:
         above = [str(each) for each in list(Path(name).parents)[:-1]]
-        partial = Path(name).with_name(f".{Path(name).name}.partial")
-        for each in (*above, name, str(partial), *_by_table(results, pattern)):
-            if each not in seen:
-                seen.add(each)
-                yield each
-    yield from ("runs/.unfinished-x", f"runs/{first}/artifacts/client/more", "tables/metrics/.part-x.parquet.1")
-
-
-def _by_table(results: Path, pattern: str) -> Iterator[str]:
-    if pattern.startswith("tables/*/"):
-        yield from ("tables/runs", "tables/metrics", "tables/cautions")
-        yield from (path.relative_to(results).as_posix() for path in sorted(results.glob("tables/runs/part-*")))
-        yield from (path.relative_to(results).as_posix() for path in sorted(results.glob("tables/metrics/part-*")))
+        found += [*above, name, str(Path(name).with_name(f".{Path(name).name}.partial"))]
+        if name.endswith("run.json"):
+            found += ["runs/.unfinished-x"]
+    return list(dict.fromkeys(found))
 
 
 def put(results: Path, place: str, kind: str, outside: Path) -> None:
@@ -262,7 +251,8 @@ def main() -> int:
     tally = Tally()
     with tempfile.TemporaryDirectory() as name:
         results = base(Path(name))
-        cases = list(itertools.product(places(results), KINDS, COMMANDS))
+        every = dict.fromkeys(place for pattern in HOLDS for place in places(results, pattern))
+        cases = list(itertools.product(every, KINDS, COMMANDS))
         for number, (place, kind, command) in enumerate(cases, 1):
             tried(Path(name), place, kind, command, tally)
             if number % 100 == 0:

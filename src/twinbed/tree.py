@@ -14,7 +14,7 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal, get_args
@@ -70,13 +70,16 @@ class Tree:
 
     def open(self, name: str) -> BinaryIO:
         """Open a plain file for reading. Raises NotPlain, FileNotFoundError and other OSErrors."""
-        return os.fdopen(self._opened(name, os.O_RDONLY), "rb")
+        return os.fdopen(self._opened(name, os.O_RDONLY)[0], "rb")
 
     def read(self, name: str, most: int = MOST_BYTES) -> bytes:
         """Return the bytes of a plain file. Raises as ``open``, and NotPlain where there are more than ``most``."""
-        with self.open(name) as file:
-            content = file.read(most + 1) if os.fstat(file.fileno()).st_size <= most else None
-        if content is None or len(content) > most:
+        file, about = self._opened(name, os.O_RDONLY)
+        try:
+            content = b"" if about.st_size > most else _content(file, about.st_size, most)
+        finally:
+            os.close(file)
+        if about.st_size > most or len(content) > most:
             raise NotPlain(self.path / name, f"has more than {most:,} bytes", "look at what it is before you use it")
         return content
 
@@ -183,7 +186,8 @@ class Tree:
     def link(self, name: str, to: Tree, new: str) -> None:
         """Give a plain file one more name, in ``to``. Raises NotPlain where it is none, and FileExistsError."""
         with self._at(name) as (folder, leaf), to._at(new) as (other, new_leaf):
-            self._must_be_plain(folder, leaf, name)
+            with _named(self.path / name):
+                self._must_be_plain(os.stat(leaf, dir_fd=folder, follow_symlinks=False).st_mode, name)
             with _named(to.path / new):
                 os.link(leaf, new_leaf, src_dir_fd=folder, dst_dir_fd=other, follow_symlinks=False)
 
@@ -212,25 +216,34 @@ class Tree:
     @contextlib.contextmanager
     def _folder(self, name: str) -> Iterator[int]:
         """The descriptor of a folder, opened part by part."""
-        at, path = self.path, self.path
-        with _named(self.path):
-            folder = os.open(self.path, _FOLDER) if self.held is None else os.dup(self.held)
+        folder = self._reached(_parts(self.path, name))
         try:
-            for part in _parts(self.path, name):
-                path = at / part
-                at, above = path, folder
-                try:
-                    with _named(path):
-                        folder = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
-                except OSError as error:
-                    found = _kind_there(above, part)
-                    if error.errno in (errno.ELOOP, errno.ENOTDIR) and found not in (None, "folder"):
-                        raise NotPlain(path, f"is a {found}, where a folder belongs") from None
-                    raise
-                os.close(above)
             yield folder
         finally:
             os.close(folder)
+
+    def _reached(self, parts: Sequence[str]) -> int:
+        """A new descriptor of a folder. It is called for each of 10,000 runs, and so makes no path unless it must."""
+        if self.held is None or not parts:
+            with _named(self.path):
+                folder = os.open(self.path, _FOLDER) if self.held is None else os.dup(self.held)
+        else:
+            folder = self.held
+        for at, part in enumerate(parts, 1):
+            above = folder
+            try:
+                folder = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
+            except OSError as error:
+                path = self.path.joinpath(*parts[:at])
+                found = _kind_there(above, part)
+                if error.errno in (errno.ELOOP, errno.ENOTDIR) and found not in (None, "folder"):
+                    raise NotPlain(path, f"is a {found}, where a folder belongs") from None
+                error.filename = str(path)
+                raise
+            finally:
+                if above != self.held:
+                    os.close(above)
+        return folder
 
     @contextlib.contextmanager
     def _listed(self, name: str) -> Iterator[int]:
@@ -251,23 +264,32 @@ class Tree:
         with self._folder("/".join(above)) as folder:
             yield folder, leaf
 
-    def _opened(self, name: str, flags: int) -> int:
-        with self._at(name) as (folder, leaf):
-            self._must_be_plain(folder, leaf, name)
-            with _named(self.path / name):
-                file = os.open(leaf, flags | _PLAIN, dir_fd=folder)
-        if not stat.S_ISREG(mode := os.fstat(file).st_mode):  # put there in between
+    def _opened(self, name: str, flags: int) -> tuple[int, os.stat_result]:
+        """A plain file's descriptor, and its ``stat``. It is looked at before it is opened: opening a device does something."""
+        *above, leaf = _parts(self.path, name) or [""]
+        folder = self._reached(above)
+        try:
+            self._must_be_plain(os.stat(leaf, dir_fd=folder, follow_symlinks=False).st_mode, name)
+            file = os.open(leaf, flags | _PLAIN, dir_fd=folder)
+        except OSError as error:
+            error.filename = str(self.path / name)
+            raise
+        finally:
+            os.close(folder)
+        about = os.fstat(file)
+        try:
+            self._must_be_plain(about.st_mode, name)  # another may have been put there in between
+        except NotPlain:
             os.close(file)
-            raise self._not(name, kind_of(mode), "file")
-        return file
+            raise
+        return file, about
 
     def _own(self, name: str, flags: int) -> int:
         with self._at(name) as (folder, leaf):
             with _named(self.path / name), contextlib.suppress(FileExistsError):
                 return os.open(leaf, flags | os.O_CREAT | os.O_EXCL | _PLAIN, 0o666, dir_fd=folder)
             owner = os.fstat(folder).st_uid
-        file = self._opened(name, flags)
-        about = os.fstat(file)
+        file, about = self._opened(name, flags)
         fault = ""
         if about.st_nlink > 1:
             fault = "has other names elsewhere (hard links), which would change too"
@@ -286,11 +308,9 @@ class Tree:
         with contextlib.suppress(FileNotFoundError), _named(self.path / name):
             os.unlink(leaf, dir_fd=folder)
 
-    def _must_be_plain(self, folder: int, leaf: str, name: str) -> None:
-        """Look before a file is opened: opening a device does something."""
-        found = _kind_there(folder, leaf)
-        if found not in (None, "file"):
-            raise self._not(name, found, "file")
+    def _must_be_plain(self, mode: int, name: str) -> None:
+        if not stat.S_ISREG(mode):
+            raise self._not(name, kind_of(mode), "file")
 
     def _not(self, name: str, found: str, wanted: str) -> NotPlain:
         return NotPlain(self.path / name, f"is a {found}, where a {wanted} belongs")
@@ -319,6 +339,14 @@ def _parts(root: Path, name: str) -> list[str]:
     if "\0" in name or not {"", ".", ".."}.isdisjoint(parts):
         raise NotPlain(root, f"can have no {name!r:.200} in it", "names lead from folder to folder, and never up")
     return parts
+
+
+def _content(file: int, size: int, most: int) -> bytes:
+    """All of a file that has ``size`` bytes, or has just got more; of more than ``most`` not all."""
+    content = os.read(file, size + 1)
+    while len(content) <= most and (more := os.read(file, min(most + 1 - len(content), 2**20))):
+        content += more
+    return content
 
 
 def _kind_there(folder: int, leaf: str) -> Kind | None:
