@@ -140,7 +140,7 @@ def _batch(
                 made.append(_run(folder, unfinished[-1], run, about, places[run.id], link))
             os.sync()
             for below, record_of in zip(unfinished, made, strict=True):
-                target.tree.rename(f"runs/{below.name}", f"runs/{record_of.id}")
+                target.put(below, record_of.id)
     except BaseException:
         for below in unfinished:
             target.discard(below)

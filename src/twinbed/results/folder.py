@@ -187,10 +187,15 @@ class Folder:
         with failed_writes_are_clear(self.path):
             share(folder, self.path)
             self._sync(folder)
-            final = self.runs / run
-            self.tree.rename(self._name(folder), self._name(final))
+            self.put(folder, run)
             self.tree.sync(self.runs.name)
-        return final
+        return self.runs / run
+
+    def put(self, folder: Path, run: str) -> None:
+        """Give a run that is whole its name. What has the name without being a run is moved aside."""
+        if self.tree.kind(f"{self.runs.name}/{run}") is not None:
+            self.set_aside(run)
+        self.tree.rename(self._name(folder), f"{self.runs.name}/{run}")
 
     def record(self, run: str) -> Record | None:
         """What is written of a run; None where there is no such run."""

@@ -195,3 +195,12 @@ def test_a_folder_without_a_run_is_no_results(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     with pytest.raises(StoreError, match=r"has no runs and no study\.json"):
         Store.open(tmp_path)
+
+
+def test_what_has_a_runs_name_and_is_none_is_moved_aside(folder: Folder, run: Run) -> None:
+    with folder.locked():
+        (folder.runs / run.id / "artifacts").mkdir(parents=True)
+        (folder.runs / run.id / "artifacts" / "left").write_text("x")
+        folder.finish(folder.begin(run.id), record(run), [], {})
+    assert folder.status(run.id) == "complete"
+    assert (folder.path / "failed" / f"{run.id}-1" / "artifacts" / "left").read_text() == "x"
