@@ -50,12 +50,11 @@ OTHERS: dict[str, tuple[str, set[str]]] = {
     "fleet/member.py": (
         "works in the member's own folder, in this user's cache",
         {
-            "(_spools() / 'machine.lock').open",
             "(folder / piece.path).open",
             "Path('/proc/cpuinfo').read_text",
             "Path('/proc/meminfo').read_text",
             "_spools().iterdir",
-            "_spools().mkdir",
+            "open",
             "check.read_text",
             "folder.rglob",
             "path.open",
@@ -74,6 +73,10 @@ OTHERS: dict[str, tuple[str, set[str]]] = {
     "results/archive/unpack.py": (
         "unpacks into a folder of its own",
         {"partial.mkdir", "partial.rename", "shutil.rmtree", "target.open", "target.parent.mkdir", "tempfile.gettempdir"},
+    ),
+    "results/bucket/folder.py": (
+        "makes the folder that the user names, and reads a temporary file of its own",
+        {"content.open", "self._tree.path.mkdir"},
     ),
     "results/bucket/objects.py": ("puts a temporary file of its own", {"file.open"}),
     "results/bucket/publish.py": (
@@ -99,6 +102,7 @@ OTHERS: dict[str, tuple[str, set[str]]] = {
         "makes the folder above the one that the user names",
         {"folder.iterdir", "folder.parent.mkdir", "os.utime", "shutil.copyfileobj"},
     ),
+    "results/parquet.py": ("opens a temporary file of its own", {"pa.OSFile"}),
     "results/source.py": ("hands an open descriptor to pyarrow", {"pa.OSFile"}),
 }
 """Files that open something else than what is below results: what, and by which calls."""
