@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import operator
 import os
 import shutil
 import socket
@@ -16,6 +15,8 @@ import pytest
 
 from remote.machines import until
 from twinbed.executor import NoExecutor, opened
+from twinbed.executor.cluster import Cluster
+from twinbed.executor.packed import packed, unpacked
 
 SSHD = """
 Port {port}
@@ -65,8 +66,11 @@ def file(tmp_path: Path) -> Iterator[Path]:
 def test_its_workers_do_the_tasks(file: Path) -> None:
     with opened(str(file)) as executor:
         until("both workers are there", lambda: executor.workers == 2)
-        assert list(executor.map(operator.neg, range(20))) == [-number for number in range(20)]
-        assert os.getsid(0) not in set(executor.map(os.getsid, [0] * 4))
+        files = [{"a": bytes([number])} for number in range(20)]
+        assert list(executor.map(unpacked, map(packed, files))) == files
+        assert isinstance(executor, Cluster)
+        sessions: dict[str, int] = executor.client.run(os.getsid, 0)
+        assert len(sessions) == 2 and os.getsid(0) not in sessions.values()
 
 
 def test_a_host_that_is_not_known_is_said(file: Path) -> None:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 if TYPE_CHECKING:
     from twinbed.executor import Executor
 
+Command = TypeVar("Command", bound=Callable[..., object] | click.Command)
 OFFERED = frozenset(
     ["import", "compare", "advise", "anatomy", "explain", "calibrate", "passport", "analyse", "report", "export", "archive"]
 )
 """Commands that read artifacts, and compare. `run` has an option of the same name of its own, as it makes runs too."""
 HELP = "Who reads artifacts and compares: local:N processes, tcp://SCHEDULER of dask, or a file with a cluster. docs/scale.md"
+INSECURE = "The scheduler of --on may be on another machine without TLS: only on a network that is yours alone."
 _ON = "twinbed.on"
+_INSECURE = "twinbed.insecure"
 _FLEET = "twinbed.fleet"
 
 
@@ -25,7 +29,24 @@ def with_on(command: click.Command, name: str) -> click.Command:
         for each in command.commands.values() if isinstance(command, click.Group) else [command]:
             if not any(parameter.name == "on" for parameter in each.params):
                 each.params.append(click.Option(["--on"], metavar="EXECUTOR", help=HELP, expose_value=False, callback=keep))
+                insecure(each)
     return command
+
+
+def insecure(command: Command) -> Command:
+    """The command, with --insecure added to it."""
+    option = click.option("--insecure", is_flag=True, help=INSECURE, expose_value=False, callback=_keep_insecure)
+    return option(command)
+
+
+def _keep_insecure(context: click.Context, _: click.Parameter, value: bool) -> None:
+    context.meta[_INSECURE] = value
+
+
+def is_insecure() -> bool:
+    """Whether the command's scheduler may do without TLS."""
+    context = click.get_current_context(silent=True)
+    return bool(context and context.meta.get(_INSECURE))
 
 
 def keep_for_runs(context: click.Context, parameter: click.Parameter, on: str | None) -> str | None:
@@ -51,7 +72,7 @@ def keep(context: click.Context, _: click.Parameter, on: str | None) -> str | No
 def _in(context: click.Context) -> Executor:
     from twinbed.executor import opened
 
-    return context.find_root().with_resource(opened(context.meta.get(_ON)))
+    return context.find_root().with_resource(opened(context.meta.get(_ON), insecure=is_insecure()))
 
 
 def executor() -> Executor:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from twinbed import registry
+from twinbed.cli.on import is_insecure
 from twinbed.design.time import expense
 from twinbed.executor.cluster import cluster
-from twinbed.executor.program import program
 from twinbed.fleet.controller import carry_out
 from twinbed.fleet.progress import Looks
 from twinbed.fleet.words import Asked
@@ -43,7 +43,7 @@ def carried_out(
         raise TwinbedError(
             f"{', '.join(elsewhere)}: machines of a fleet would share these hosts", advice="run the study without --on"
         )
-    with cluster(on) as workers:
+    with cluster(on, insecure=is_insecure()) as workers:
         return carry_out(
             study,
             runs,
@@ -64,4 +64,4 @@ def _asked(results: str, to_do: Sequence[Run]) -> Asked:
     largest = max(expense([run]).bytes for run in cells.values())
     used = {run.testbed.kind for run in to_do}
     image = not all(registry.PLUGINS.drivers[name].in_process for name in used)
-    return Asked(results, program(), tuple(cells.values()), largest, image)
+    return Asked(results, tuple(cells.values()), largest, image)

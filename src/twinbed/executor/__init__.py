@@ -13,18 +13,19 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from twinbed.executor.protocol import Executor, Here, NoExecutor, WorkerLost
+from twinbed.executor.protocol import BadAnswer, Executor, Here, NoExecutor, WorkerLost
 
-__all__ = ["Executor", "Here", "NoExecutor", "WorkerLost", "opened"]
+__all__ = ["BadAnswer", "Executor", "Here", "NoExecutor", "WorkerLost", "opened"]
 
 _LOCAL = re.compile(r"local(?::([1-9]\d{0,3}))?")
 _ADDRESS = re.compile(r"(tcp|tls)://\S+")
 
 
 @contextlib.contextmanager
-def opened(on: str | None) -> Iterator[Executor]:
+def opened(on: str | None, *, insecure: bool = False) -> Iterator[Executor]:
     """The executor that ``on`` names, until the context ends: ``local`` (also None; a process for each CPU that this one may
     use), ``local:N``, the address of a dask scheduler (``tcp://`` or ``tls://``), or a file with a section ``cluster``.
+    ``insecure``: a scheduler on another machine may do without TLS.
 
     Raises NoExecutor where it names nothing, nobody answers there, or dask is not installed.
     """
@@ -39,7 +40,7 @@ def opened(on: str | None) -> Iterator[Executor]:
     elif on and (_ADDRESS.fullmatch(on) or Path(on).is_file()):
         from twinbed.executor.cluster import cluster
 
-        with cluster(on) as executor:
+        with cluster(on, insecure=insecure) as executor:
             yield executor
     else:
         raise NoExecutor(

@@ -8,19 +8,23 @@ from __future__ import annotations
 import contextlib
 import importlib
 import logging
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
-from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from twinbed.executor.program import Program, program
-from twinbed.executor.protocol import NoExecutor, WorkerLost
+from twinbed.executor.answers import carried_out, value_of
+from twinbed.executor.open_address import refuse_open
+from twinbed.executor.program import program
+from twinbed.executor.protocol import BadAnswer, NoExecutor, WorkerLost
 from twinbed.model.near import instead
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Future, Security
+
+    from twinbed.executor.data_only import DataClient
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -42,33 +46,47 @@ _KINDS: Mapping[str, tuple[str, str]] = {
 """Kind of a cluster -> its class."""
 ANSWER_S = 30.0
 """The scheduler has so long to answer, and its first worker to come."""
+HANDED_OVER_S = 600.0
+"""An answer that is there has so long to come: 1 GiB, by 15 Mbit/s."""
 AHEAD = 2
 """Tasks in hand for each that can be done at once, so that no worker waits for the next one."""
 
 
 @contextlib.contextmanager
-def cluster(on: str) -> Iterator[Cluster]:
-    """The one whose scheduler is at ``on``, or that the file ``on`` describes, which lasts as long as the context."""
+def cluster(on: str, *, insecure: bool = False) -> Iterator[Cluster]:
+    """The one whose scheduler is at ``on``, or that the file ``on`` describes, which lasts as long as the context. Without TLS
+    only on this machine, unless ``insecure``."""
     try:
-        import distributed
+        from distributed.versions import VersionMismatchWarning
+
+        from twinbed.executor.data_only import DataClient, refusing
     except ImportError as error:
         raise NoExecutor(f"--on {on} needs dask: {error}", advice="pip install 'twinbed[cluster]'") from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is said once, in our own words
+    for name in ("distributed", "distributed.client", "tornado"):  # what goes wrong is said once, in our own words
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     with contextlib.ExitStack() as stack:
-        address = stack.enter_context(_described(Path(on))) if Path(on).is_file() else on
+        stack.enter_context(warnings.catch_warnings(action="ignore", category=VersionMismatchWarning))  # a scheduler's text
+        if Path(on).is_file():
+            address, security = stack.enter_context(_described(Path(on), insecure))
+        else:
+            refuse_open(on, on, insecure)
+            address, security = on, None
+            stack.enter_context(refusing())
         try:
-            client = stack.enter_context(distributed.Client(address, timeout=ANSWER_S, set_as_default=False))
+            client = stack.enter_context(DataClient(address, timeout=ANSWER_S, security=security))
             client.wait_for_workers(1, timeout=ANSWER_S)
-        except (OSError, TimeoutError, ValueError, TypeError) as error:  # the last: tls:// without settings of TLS
+        except Exception as error:  # noqa: BLE001 - whatever dask makes of what answers there, or of settings of TLS
             raise NoExecutor(
-                f"--on {on}: {str(error) or 'no answer'}",
+                f"--on {on}: {str(error)[:500] or 'no answer'}",
                 advice="is a scheduler there (`dask scheduler`), has it workers (`dask worker ADDRESS`), have all TLS?",
             ) from None
         yield Cluster(client, on)
 
 
 @contextlib.contextmanager
-def _described(file: Path) -> Iterator[object]:
+def _described(file: Path, insecure: bool) -> Iterator[tuple[str, Security]]:
+    """Its scheduler's address, and how it is reached. A batch system's scheduler is in this process, and unpickles the tasks
+    that it is given: its workers are the user's own jobs, as the user."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -84,6 +102,15 @@ def _described(file: Path) -> Iterator[object]:
     if kind not in _KINDS:
         raise NoExecutor(f"{file}: no kind of cluster is called {kind!r}", advice=instead(kind, sorted(_KINDS)))
     module, name = _KINDS[kind]
+    from twinbed.executor.data_only import refusing
+
+    with contextlib.nullcontext() if module == "dask_jobqueue" else refusing():
+        yield from _made(file, module, name, kind, settings, workers, insecure)
+
+
+def _made(
+    file: Path, module: str, name: str, kind: str, settings: Mapping[str, Any], workers: int | None, insecure: bool
+) -> Iterator[tuple[str, Security]]:
     try:
         made = getattr(importlib.import_module(module), name)(**settings)
     except ImportError as error:
@@ -94,43 +121,73 @@ def _described(file: Path) -> Iterator[object]:
     except (TypeError, ValueError, OSError, RuntimeError) as error:
         raise NoExecutor(f"{file}: {name}: {error}", advice=f"the settings are those of {module}.{name}") from None
     with made:
+        refuse_open(made.scheduler_address, str(file), insecure)
         if workers is not None:
             made.scale(workers)
-        yield made
+        yield made.scheduler_address, made.security
 
 
 class Cluster:
-    """The workers of a scheduler."""
+    """The workers of a scheduler. What they and it say is data, which is checked."""
 
-    def __init__(self, client: Client, name: str) -> None:
+    def __init__(self, client: DataClient, name: str) -> None:
         self.client, self.name = client, name
 
     @property
+    def there(self) -> bool:
+        """Whether the scheduler is, as far as is known yet."""
+        return self.client.status == "running" and not self.client.deaf
+
+    @property
     def workers(self) -> int:
+        return max(1, sum(self.threads().values()))
+
+    def threads(self) -> dict[str, int]:
+        """Address of a worker -> its threads."""
+        return self._asked(self.client.nthreads, dict[str, int])
+
+    def resources(self) -> dict[str, dict[str, float]]:
+        """Address of a worker -> what it offers."""
+
+        def asked() -> object:
+            workers = self.client.scheduler_info(n_workers=-1)["workers"]
+            return {address: about["resources"] for address, about in workers.items()}
+
+        return self._asked(asked, dict[str, dict[str, float]])
+
+    def _asked(self, question: Callable[[], object], shape: type[R]) -> R:
+        """What the scheduler answers. Raises NoExecutor where it is lost, or answers something else."""
+        from pydantic import TypeAdapter
+
         try:
-            threads: Mapping[str, int] = self.client.nthreads()
+            return TypeAdapter(shape).validate_python(question())
         except OSError:
             raise self.lost() from None
-        return max(1, sum(threads.values()))
+        except Exception as error:  # noqa: BLE001 - whatever dask makes of an answer that is none
+            raise NoExecutor(
+                f"{self.name} does not answer as a scheduler: {error!r:.300}", exit_code=1, advice="is it one of dask's?"
+            ) from None
 
     def lost(self, kept: str = "what is done is not done again") -> NoExecutor:
         """That the scheduler is; ``kept``: what the same command need not do again."""
         return NoExecutor(f"the scheduler {self.name} was lost", exit_code=1, advice=f"run the same command again: {kept}")
 
+    def submit(self, function: Callable[[T], R], argument: T, **options: object) -> Future[bytes]:
+        """Hand out a task, for ``value``. Not pure: what it reads may have changed since a task of the same name."""
+        return self.client.submit(carried_out, program(), function, argument, pure=False, **options)
+
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Iterator[R]:
         import distributed
 
         tasks = enumerate(arguments)
-        task = partial(_carried_out, program(), function)
-        numbers: dict[Future[R], int] = {}
+        numbers: dict[Future[bytes], int] = {}
         done: dict[int, R] = {}
         given = 0
         ended = distributed.as_completed(loop=self.client.loop)
 
         def hand_out() -> None:
             for number, argument in islice(tasks, max(0, AHEAD * self.workers - len(numbers))):
-                # Not pure: what it reads may have changed since a task of the same name.
-                future = self.client.submit(task, argument, pure=False)
+                future = self.submit(function, argument)
                 numbers[future] = number
                 ended.add(future)
 
@@ -138,7 +195,7 @@ class Cluster:
             hand_out()
             while numbers:
                 future = next(ended)
-                done[numbers.pop(future)] = self._result(future)
+                done[numbers.pop(future)] = self.value(future, function)
                 hand_out()
                 while given in done:
                     yield done.pop(given)
@@ -148,28 +205,27 @@ class Cluster:
                 with contextlib.suppress(Exception):
                     self.client.cancel(list(numbers))
 
-    def _result(self, future: Future[R]) -> R:
-        """What a task came to. Raises what it raised, WorkerLost, and NoExecutor where the scheduler is lost."""
-        import distributed
+    def value(self, future: Future[bytes], function: Callable[[T], R], who: str = "") -> R:
+        """Return what a task of ``who`` came to, whose future is done. Raises what it raised, BadAnswer, WorkerLost, and
+        NoExecutor where the scheduler is lost."""
+        return value_of(self._answer(future), function, who or self.name)
+
+    def _answer(self, future: Future[bytes]) -> object:
         from distributed.comm.core import CommClosedError
 
+        from twinbed.executor.data_only import Strange
+
+        if future.status == "error":  # a task raises nothing: dask gave it up
+            reason = str(future.exception())
+            died = "every worker that was given a task died" if "KilledWorker" in reason else "a task could not be done"
+            raise WorkerLost(f"{died}: {reason}", advice="memory may have run out: look at the workers' logs")
         try:
-            return future.result()
-        except distributed.KilledWorker as error:
-            raise WorkerLost(
-                f"every worker that was given a task died: {error}",
-                advice="memory may have run out: look at the workers' logs",
-            ) from None
-        except (CancelledError, CommClosedError):  # which the client's status may tell a moment later only
+            return future.result(timeout=HANDED_OVER_S)
+        except Strange as error:
+            raise BadAnswer(f"{self.name}: {error.__cause__ or error}") from None
+        except TimeoutError:
+            raise BadAnswer(f"{self.name}: an answer that is there has not come in {HANDED_OVER_S:.0f} s") from None
+        except (CancelledError, CommClosedError, OSError):  # which the client's status may tell a moment later only
             raise self.lost() from None
-        except OSError:
-            if self.client.status == "running":
-                raise  # the task's own
-            raise self.lost() from None
-
-
-def _carried_out(own: Program, function: Callable[[T], R], argument: T) -> R:
-    """In a worker, which refuses what is of another program than its own."""
-    if (here := program()) != own:
-        raise NoExecutor(f"a worker has {here}, this is {own}", advice="install the same twinbed on all of them")
-    return function(argument)
+        except Exception as error:  # noqa: BLE001 - whatever dask makes of an answer that is none
+            raise BadAnswer(f"{self.name} hands over no answer: {error!r:.300}") from None

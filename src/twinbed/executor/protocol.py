@@ -14,7 +14,8 @@ DEATHS = 3
 
 
 class Executor(Protocol):
-    """Carries out tasks."""
+    """Carries out tasks. On a cluster what a task returns crosses a network as data: its function declares what it returns, and
+    that is ``bytes`` or what pydantic writes as JSON."""
 
     @property
     def workers(self) -> int:
@@ -22,7 +23,9 @@ class Executor(Protocol):
         ...
 
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Iterator[R]:
-        """Results in the order of ``arguments``, which are taken as they are needed. Raises what a task raises; WorkerLost."""
+        """Results in the order of ``arguments``, which are taken as they are needed. Raises what a task raises; WorkerLost.
+        From another machine a TwinbedError comes as such, with its advice and exit code, whichever class it was of; OSError as
+        it was; anything else as a TwinbedError that names it."""
         ...
 
 
@@ -30,6 +33,15 @@ class WorkerLost(TwinbedError):
     """The workers that were given a task died."""
 
     exit_code = 1
+
+
+class BadAnswer(TwinbedError):
+    """A worker answered with something else than its task returns."""
+
+    exit_code = 1
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, advice="do not use this worker until you know why it answers so")
 
 
 class NoExecutor(TwinbedError):

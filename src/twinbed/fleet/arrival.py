@@ -7,17 +7,71 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
-from pathlib import Path
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
 
-from twinbed.fleet.words import Made, Piece
+from twinbed.fleet.words import Made, Offered, Piece
 from twinbed.hosts.error import HostError
 from twinbed.hosts.files import create, plain_name
+from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
 from twinbed.study.run import Run
 
 _PIECES_BYTES = 8 * 2**20
 """Fetched at once."""
+_MOST_FILES = 100_000
+_DEPTH = 20
+_MOST_FACTS = 50
+_MOST_TEXT = 1000
+_MALFORMED = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""What JSON of another shape leads to."""
+
+
+def checked_offer(offered: Offered, address: str) -> Offered:
+    """What a machine says of itself is short. Raises HostError."""
+    plain_name(offered.machine, address)
+    texts = [offered.image, *offered.facts, *(each for each in offered.facts.values() if isinstance(each, str))]
+    if len(offered.facts) > _MOST_FACTS or any(len(text) > _MOST_TEXT for text in texts):
+        raise HostError(f"{address}: it says more of itself than {_MOST_FACTS} facts of {_MOST_TEXT} characters")
+    return offered
+
+
+def checked(made: Made, run: Run, folder: Path, machine: str) -> Made:
+    """What a machine says of the run that it was asked for: names are plain, and of files alone; there are not too many, and
+    half of what is free in ``folder`` has room for them. Raises HostError."""
+    if made.run != run.id:
+        raise HostError(f"{machine}: it was asked for run {run.id}, and made {made.run[:80]!r}")
+    if len(made.files) > _MOST_FILES or any(file.bytes < 0 for file in made.files.values()):
+        raise HostError(f"{machine}: run {run.id} has {len(made.files):,} files, or one of less than nothing")
+    folders = {str(parent) for path in made.files for parent in PurePosixPath(path).parents}
+    for path in made.files:
+        for part in path.split("/"):
+            plain_name(part, machine)
+        if path in folders or path.count("/") > _DEPTH:
+            raise HostError(f"{machine}: {path[:80]} of run {run.id} is a file and a folder, or too deep")
+    size, free = sum(file.bytes for file in made.files.values()), shutil.disk_usage(folder).free
+    if size > free // 2:
+        raise HostError(f"{machine}: run {run.id} has {size:,} bytes, and {free:,} are free here")
+    return made
+
+
+def pieces_of(content: bytes, pieces: Sequence[Piece], machine: str) -> Iterator[tuple[Piece, bytes]]:
+    """Each with its bytes, of those that came. Raises HostError."""
+    if len(content) != sum(piece.bytes for piece in pieces):
+        raise HostError(f"{machine}: {pieces[0].path} and what comes after it have other bytes than they had")
+    at = 0
+    for piece in pieces:
+        yield piece, content[at : at + piece.bytes]
+        at += piece.bytes
+
+
+def link_check(made: Made, machine: str) -> LinkCheck | None:
+    """Of the run's cell. Raises HostError."""
+    try:
+        return None if made.link_check is None else LinkCheck.from_json(json.loads(made.link_check))
+    except _MALFORMED as error:
+        raise HostError(f"{machine}: its check of links is none: {error!r:.300}") from None
 
 
 def batches(made: Made) -> Iterator[tuple[Piece, ...]]:
@@ -42,8 +96,6 @@ def batches(made: Made) -> Iterator[tuple[Piece, ...]]:
 def write(folder: Path, piece: Piece, content: bytes, machine: str) -> None:
     """``folder`` is written by this process alone. Names are the machine's: they lead nowhere else. Raises HostError."""
     path = folder.joinpath(*(plain_name(part, machine) for part in piece.path.split("/")))
-    if len(content) != piece.bytes:
-        raise HostError(f"{machine}: {piece.path} has other bytes than it had")
     path.parent.mkdir(parents=True, exist_ok=True)
     if piece.start:
         with path.open("r+b") as file:
@@ -62,9 +114,9 @@ def hold_to(folder: Path, made: Made, run: Run, machine: str) -> None:
                 raise HostError(f"{machine}: {path} of run {run.id} is not what it was there")
     try:
         record = Record.from_json(json.loads((folder / "run.json").read_bytes()))
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise HostError(f"{machine}: run {run.id} has no record: {error!r}") from None
-    told = {artifact["path"]: artifact["bytes"] for artifact in record.artifacts}
+        told = {artifact["path"]: artifact["bytes"] for artifact in record.artifacts}
+    except _MALFORMED as error:
+        raise HostError(f"{machine}: run {run.id} has no record: {error!r:.300}") from None
     have = {path: file.bytes for path, file in made.files.items() if path.startswith("artifacts/")}
     if (record.id, record.machine, record.status) != (run.id, machine, made.status) or told != have:
         raise HostError(f"{machine}: what it sent is not run {run.id}")

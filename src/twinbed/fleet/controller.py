@@ -14,23 +14,22 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Never, TypeVar
+from typing import TYPE_CHECKING, Never, cast
 
 from twinbed import registry
 from twinbed.contracts import exit_codes as codes
 from twinbed.executor.cluster import ANSWER_S, Cluster
 from twinbed.fleet import member
-from twinbed.fleet.arrival import batches, hold_to, write
+from twinbed.fleet.arrival import batches, checked, checked_offer, hold_to, link_check, pieces_of, write
 from twinbed.fleet.blocks import Block, Blocks
 from twinbed.fleet.peers import Peers
 from twinbed.fleet.progress import Looks, Progress
-from twinbed.fleet.words import Asked, Made, Offered, Ordered, Wanted
+from twinbed.fleet.words import Asked, Fetched, Made, Offered, Ordered, Wanted
 from twinbed.hosts.error import HostError
 from twinbed.hosts.files import plain_name
 from twinbed.lab.event import Listener, MachineJoined, MachineLeft, RunEnded, StudyBegan
 from twinbed.lab.study import Ending, chosen, due, write_study
 from twinbed.model.error import TwinbedError
-from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.run import Status
 from twinbed.results.extract.rows import UNREADABLE
 from twinbed.results.folder import Folder, failed_writes_are_clear
@@ -60,7 +59,6 @@ class _Task:
     of_the_lab: bool = False
 
 
-T = TypeVar("T")
 _Steps = Generator[_Task, object, None]
 """Asks for tasks, and is sent what they came to; what a task raised is thrown into it."""
 
@@ -70,7 +68,9 @@ class _Member:
     address: str
     name: str = ""
     steps: _Steps | None = None
-    future: Future[object] | None = None
+    future: Future[bytes] | None = None
+    task: _Task | None = None
+    """What it does."""
     left_out: str = ""
 
     @property
@@ -166,7 +166,7 @@ class _Loop:
     members: dict[str, _Member] = field(default_factory=dict)
     seen_s: dict[str, float] = field(default_factory=dict)
     """When each machine was there last."""
-    ended: SimpleQueue[tuple[_Member, Future[object]]] = field(default_factory=SimpleQueue)
+    ended: SimpleQueue[tuple[_Member, Future[bytes]]] = field(default_factory=SimpleQueue)
 
     @property
     def blocks(self) -> Blocks:
@@ -207,13 +207,12 @@ class _Loop:
     def _offered(self) -> Mapping[str, Mapping[str, float]]:
         """Address of a worker -> its resources, where it is new. Raises NoExecutor where the scheduler is lost, which the
         client's status may tell a moment later only."""
-        client = self.cluster.client
-        if client.status == "running":
-            with contextlib.suppress(OSError):
-                there = client.nthreads()
-                about = client.scheduler_info(n_workers=-1)["workers"] if there.keys() - self.members.keys() else {}
-                return {address: about.get(address, {}).get("resources", {}) for address in there}
-        raise self.cluster.lost("complete runs are kept, and machines keep what they made meanwhile")
+        lost = self.cluster.lost("complete runs are kept, and machines keep what they made meanwhile")
+        if not self.cluster.there:
+            raise lost
+        there = self.cluster.threads()
+        about = self.cluster.resources() if there.keys() - self.members.keys() else {}
+        return {address: about.get(address, {}) for address in there}
 
     def _away(self, one: _Member, reason: str) -> None:
         if one.future is not None:
@@ -233,23 +232,20 @@ class _Loop:
         self._submit(one, next(steps))
 
     def _submit(self, one: _Member, task: _Task) -> None:
-        future = self.cluster.client.submit(
-            task.function,
-            task.argument,
-            pure=False,
-            workers=[one.address],
-            resources={RESOURCE: 1} if task.of_the_lab else None,
+        function = cast(Callable[[object], object], task.function)
+        future = self.cluster.submit(
+            function, task.argument, workers=[one.address], resources={RESOURCE: 1} if task.of_the_lab else None
         )
-        one.future = future
+        one.future, one.task = future, task
         future.add_done_callback(lambda done: self.ended.put((one, done)))
 
-    def _go_on(self, one: _Member, future: Future[object]) -> None:
+    def _go_on(self, one: _Member, future: Future[bytes]) -> None:
         """Hands the outcome of a task to the steps that asked for it, and asks for the next one."""
-        assert one.steps is not None
+        assert one.steps is not None and one.task is not None
         raised: Exception | None = None
         try:
             try:
-                outcome = future.result()
+                outcome = self.cluster.value(future, one.task.function, one.name or one.address)
             except Exception as error:  # noqa: BLE001 - whatever a machine raises, the steps clean up after it
                 raised = error
                 task = one.steps.throw(error)
@@ -274,8 +270,9 @@ class _Loop:
         self._away(_Member(one.address, name), reason)
 
     def _prepare(self, one: _Member) -> _Steps:
-        offered = _a(Offered, (yield _Task(member.prepare, self.asked)), one)
-        name = plain_name(offered.machine, one.address)
+        offered = yield _Task(member.prepare, self.asked)
+        assert isinstance(offered, Offered)
+        name = checked_offer(offered, one.address).machine
         if any(each.name == name for each in self._joined()):
             raise HostError(f"{name} has a worker already, at another address")
         if self.notes.machines and offered.image != self.notes.image:
@@ -310,7 +307,9 @@ class _Loop:
 
     def _block(self, one: _Member, block: Block) -> _Steps:
         for run in list(block.due):
-            made = _a(Made, (yield _Task(member.make_run, Ordered(self.notes.id, run), of_the_lab=True)), one)
+            made = yield _Task(member.make_run, Ordered(self.notes.id, run), of_the_lab=True)
+            assert isinstance(made, Made)
+            made = checked(made, run, self.folder.path, one.name)
             yield from self._fetch(one, run, made)
             ended = RunEnded(run, made.status, made.seconds, made.failed_phase, made.reason, one.name)
             self.blocks.made(run, one.name, made.status)
@@ -331,29 +330,29 @@ class _Loop:
 
     def _fetch(self, one: _Member, run: Run, made: Made) -> _Steps:
         """The run's files, held against what the machine said of them."""
+        check = link_check(made, one.name)
         unfinished = self.folder.begin(run.id)
         try:
             for pieces in batches(made):
-                contents = _a(list, (yield _Task(member.fetch, Wanted(self.notes.id, run.id, pieces))), one)
+                content = yield _Task(member.fetch, Wanted(self.notes.id, run.id, pieces))
+                assert isinstance(content, bytes)
                 with failed_writes_are_clear(self.folder.path):
-                    for piece, content in zip(pieces, contents, strict=False):
-                        write(unfinished, piece, _a(bytes, content, one), one.name)
+                    for piece, part in pieces_of(content, pieces, one.name):
+                        write(unfinished, piece, part, one.name)
             hold_to(unfinished, made, run, one.name)
             self.folder.adopt(unfinished, run.id)
         except BaseException:
             self.folder.discard(unfinished)
             raise
-        if made.link_check is not None:
-            check = LinkCheck.from_json(json.loads(made.link_check))
+        if check is not None:
             self.folder.keep_link_check(check, one.name)
         import distributed
 
-        forgotten = self.cluster.client.submit(member.forget, self.notes.id, run.id, pure=False, workers=[one.address])
-        distributed.fire_and_forget(forgotten)
+        distributed.fire_and_forget(self.cluster.submit(member.forget, Fetched(self.notes.id, run.id), workers=[one.address]))
 
     def end(self) -> None:
         """Whoever makes a run that nobody waits for any more gives it up; where all is made, nothing stays on machines."""
-        if self.cluster.client.status != "running":
+        if not self.cluster.there:
             return
         busy = [each.address for each in self.members.values() if each.busy]
         idle = [each.address for each in self._joined() if not each.busy]
@@ -374,10 +373,3 @@ def _rate(folder: Folder, run: Run) -> float | None:
     except UNREADABLE:
         return None
     return next((each.value for each in found if (each.metric, each.host, each.direction) == (workload.rate, "", "")), None)
-
-
-def _a(kind: type[T], what: object, one: _Member) -> T:
-    """What a machine sent, if it is of that kind."""
-    if not isinstance(what, kind):
-        raise HostError(f"{one.name or one.address} answers with a {type(what).__name__}")
-    return what

@@ -18,10 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from twinbed import registry
-from twinbed.contracts.bed import Facts
 from twinbed.contracts.site import Installed
-from twinbed.executor.program import program
-from twinbed.fleet.words import Asked, File, LeftOut, Made, Offered, Ordered, Wanted
+from twinbed.fleet.words import Asked, Fetched, File, LeftOut, Made, Offered, Ordered, Wanted
 from twinbed.hosts import owned
 from twinbed.hosts.cache import cache_root
 from twinbed.hosts.resources import allow_descriptors
@@ -54,8 +52,6 @@ def prepare(asked: Asked) -> Offered:
     """Tries all that the study needs. Raises LeftOut."""
     _stopping.discard(asked.results)
     _images.pop(asked.results, None)
-    if (here := program()) != asked.program:
-        raise LeftOut(f"it has {here}, the controller {asked.program}: install the same twinbed on all")
     for run in asked.cells:
         _known(run)
     try:
@@ -88,7 +84,7 @@ def _known(run: Run) -> None:
         raise LeftOut(f"it lacks {', '.join(missing)}")
 
 
-def _facts() -> Facts:
+def _facts() -> dict[str, str | int | None]:
     """What tells machines of a fleet apart."""
     cpus = Path("/proc/cpuinfo").read_text(errors="replace")
     memory = re.search(r"MemTotal:\s+(\d+) kB", Path("/proc/meminfo").read_text())
@@ -103,16 +99,6 @@ def _facts() -> Facts:
 
 def make_run(ordered: Ordered) -> Made:
     """Makes the run, unless it is here already. Nothing else is made on this machine meanwhile. Raises LeftOut."""
-    try:
-        return _make(ordered)
-    except LeftOut:
-        raise
-    except Exception as error:  # noqa: BLE001 - some exceptions cannot be sent, and the controller would wait for ever
-        reason = f"{type(error).__name__}: {error}"
-    raise LeftOut(reason)
-
-
-def _make(ordered: Ordered) -> Made:
     run, spool = ordered.run, _spool(ordered.results)
     with _alone(), spool.locked():
         if spool.status(run.id) is None:
@@ -166,20 +152,20 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "blake2b").hexdigest()
 
 
-def fetch(wanted: Wanted) -> list[bytes]:
-    """Pieces of the files of a run that was made here."""
+def fetch(wanted: Wanted) -> bytes:
+    """Pieces of the files of a run that was made here, one after the other."""
     folder = _spool(wanted.results).runs / wanted.run
     contents = []
     for piece in wanted.pieces:
         with (folder / piece.path).open("rb") as file:
             file.seek(piece.start)
             contents.append(file.read(piece.bytes))
-    return contents
+    return b"".join(contents)
 
 
-def forget(results: str, run: str) -> None:
+def forget(fetched: Fetched) -> None:
     """The controller has it."""
-    shutil.rmtree(_spool(results).runs / run, ignore_errors=True)
+    shutil.rmtree(_spool(fetched.results).runs / fetched.run, ignore_errors=True)
 
 
 def give_up(results: str) -> None:

@@ -1,12 +1,11 @@
-"""What the controller of a fleet and its members say to each other."""
+"""What the controller of a fleet and its members say to each other. What a member answers crosses a network as JSON
+(``executor/answers``): it is of these types, and ``fleet/arrival`` checks what it says."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from twinbed.contracts.bed import Facts
-from twinbed.executor.program import Program
 from twinbed.model.error import TwinbedError
 from twinbed.model.run import Phase, Status
 from twinbed.study.run import Run
@@ -22,7 +21,6 @@ class Asked:
 
     results: str
     """Identity of the results that runs are made for."""
-    program: Program
     cells: tuple[Run, ...]
     """A run of each cell that it may be given."""
     bytes: int
@@ -38,7 +36,7 @@ class Offered:
     machine: str
     image: str
     """The digest of its own; empty where none is needed."""
-    facts: Facts
+    facts: Mapping[str, str | int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +82,11 @@ class Wanted:
     results: str
     run: str
     pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A run that the controller has."""
+
+    results: str
+    run: str

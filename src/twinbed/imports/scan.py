@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from twinbed.contracts.format import Format, FormatError, Measurement, RunKey
-from twinbed.executor import Executor, Here
+from twinbed.executor import BadAnswer, Executor, Here
 from twinbed.imports.layout.fences import opened_fence
 from twinbed.imports.layout.names import shown
 from twinbed.imports.text.also import also_holds, closed, others_in
@@ -106,8 +106,9 @@ def scan_files(
     tasks = [_Task(root, requests[start : start + CHUNK], formats) for start in range(0, len(requests), CHUNK)]
     small = sum(sizes.get(wanted.path, 0) for wanted in requests if wanted.read) < ALONE_BYTES
     files: list[ScannedFile] = []
-    for some in (Here() if small or executor is None else executor).map(_scanned, tasks):
-        files += some
+    scanned = (Here() if small or executor is None else executor).map(_scanned, tasks)
+    for task, some in zip(tasks, scanned, strict=True):
+        files += _named(task, some)
         on_progress(len(files), len(requests))
     return files
 
@@ -117,7 +118,21 @@ _usual: list[str] = []
 
 
 def _scanned(task: _Task) -> list[ScannedFile]:
-    return [_scan(task.root, wanted, task.formats) for wanted in task.requests]
+    """Without their paths, which the one who asks has: a path may be no text, and an answer with another one a lie."""
+    files = [_scan(task.root, wanted, task.formats) for wanted in task.requests]
+    return [replace(file, path="", then=tuple(replace(below, path="") for below in file.then)) for file in files]
+
+
+def _named(task: _Task, files: Sequence[ScannedFile]) -> Iterator[ScannedFile]:
+    """With their paths. Raises BadAnswer where a worker was asked for other files."""
+    if len(files) != len(task.requests) or any(
+        len(file.then) not in (0, len(wanted.then)) or (file.format and file.format not in task.formats)
+        for file, wanted in zip(files, task.requests, strict=True)
+    ):
+        raise BadAnswer(f"a worker read other files than {task!r:.200}")
+    for file, wanted in zip(files, task.requests, strict=True):
+        below = zip(file.then, wanted.then, strict=False)
+        yield replace(file, path=wanted.path, then=tuple(replace(each, path=path) for each, path in below))
 
 
 def _scan(root: str, wanted: ScanRequest, formats: Mapping[str, Format]) -> ScannedFile:

@@ -7,19 +7,28 @@ are those of one pass, in the same order: limits on what is held are those of a 
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
+
+from pydantic import ConfigDict
+from typing_extensions import TypedDict  # pydantic asks for it before Python 3.12
 
 from twinbed import _core
+from twinbed.executor.packed import packed, unpacked
+from twinbed.executor.protocol import BadAnswer
+from twinbed.readers.refusals import refusals
 
 if TYPE_CHECKING:
     from twinbed._core import FlowsSummary
     from twinbed.executor import Executor
+
+_SUMMARY = "summary.json"
 
 
 class Asked(TypedDict):
@@ -30,6 +39,34 @@ class Asked(TypedDict):
     host: str | None
     from_ns: int | None
     until_ns: int | None
+
+
+class _Cut(TypedDict):
+    file: str
+    byte: int
+    reason: str
+
+
+class _Summary(TypedDict):
+    """``FlowsSummary`` of ``_core``, whose types are not there at run time."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    packets: int
+    bytes: int
+    captured_bytes: int
+    first_s: float | None
+    last_s: float | None
+    first_ns: int | None
+    last_ns: int | None
+    protocols: dict[str, int]
+    not_ip: dict[str, int]
+    interfaces: int
+    dropped_packets: int | None
+    skipped: dict[str, int]
+    notes: dict[str, int]
+    rows: int
+    truncated: list[_Cut]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +91,32 @@ def counted(
     folders: list[Path] = []
     summaries: list[FlowsSummary] = []
     with TemporaryDirectory(prefix=".flows-", dir=below) as name:
-        for number, (files, summary) in enumerate(executor.map(_count, tasks)):
+        for number, answer in enumerate(executor.map(_count, tasks)):
+            files = unpacked(answer)
+            summaries.append(_summary(files.pop(_SUMMARY, b"")))
             (folder := Path(name) / str(number)).mkdir()
             for file, content in files.items():
                 (folder / file).write_bytes(content)
             folders.append(folder)
-            summaries.append(summary)
         yield folders, _sum(summaries)
 
 
-def _count(share: _Share) -> tuple[dict[str, bytes], FlowsSummary]:
-    with TemporaryDirectory(prefix="twinbed-flows-") as name:
+def _count(share: _Share) -> bytes:
+    """The files of a share, and its summary."""
+    with TemporaryDirectory(prefix="twinbed-flows-") as name, refusals():
         summary = _core.flows_share(share.paths, name, share.number, share.of, **share.asked)
-        return {file.name: file.read_bytes() for file in Path(name).iterdir()}, summary
+        files = {file.name: file.read_bytes() for file in Path(name).iterdir()}
+    return packed({**files, _SUMMARY: json.dumps(summary).encode()})
+
+
+def _summary(content: bytes) -> FlowsSummary:
+    """Raises BadAnswer for anything else."""
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        return TypeAdapter(_Summary).validate_json(content, strict=True)
+    except ValidationError as error:
+        raise BadAnswer(f"a worker's summary of its share is none: {error.errors(include_url=False)[0]['msg']}") from None
 
 
 def _sum(summaries: Sequence[FlowsSummary]) -> FlowsSummary:

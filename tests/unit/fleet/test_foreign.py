@@ -16,8 +16,8 @@ import pytest
 from twinbed import design, registry
 from twinbed.cli.main import run as main
 from twinbed.fleet import member
-from twinbed.fleet.arrival import batches, hold_to, write
-from twinbed.fleet.words import File, LeftOut, Made, Piece
+from twinbed.fleet.arrival import batches, checked, checked_offer, hold_to, link_check, pieces_of, write
+from twinbed.fleet.words import File, LeftOut, Made, Offered, Piece
 from twinbed.hosts.error import HostError
 from twinbed.model.run import Status
 from twinbed.study.loading import load
@@ -51,8 +51,45 @@ def test_pieces_are_put_together_and_a_short_one_is_refused(tmp_path: Path) -> N
     write(tmp_path, Piece("artifacts/client/a", 0, 3), b"abc", "m1")
     write(tmp_path, Piece("artifacts/client/a", 3, 2), b"de", "m1")
     assert (tmp_path / "artifacts/client/a").read_bytes() == b"abcde"
-    with pytest.raises(HostError, match="other bytes"):
-        write(tmp_path, Piece("artifacts/client/b", 0, 3), b"ab", "m1")
+    pieces = [Piece("a", 0, 3), Piece("b", 0, 1)]
+    assert [content for _, content in pieces_of(b"abcd", pieces, "m1")] == [b"abc", b"d"]
+    for content in (b"abc", b"abcde"):
+        with pytest.raises(HostError, match="other bytes"):
+            list(pieces_of(content, pieces, "m1"))
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"../x": File(1, "")},
+        {"a": File(1, ""), "a/b": File(1, "")},
+        {"a/" * 30 + "a": File(1, "")},
+        {"a": File(-1, "")},
+        {"a": File(2**60, "")},
+        {f"a{number}": File(0, "") for number in range(100_001)},
+    ],
+    ids=range(6),
+)
+def test_files_that_cannot_be_are_not_asked_for(tmp_path: Path, run: Run, files: dict[str, File]) -> None:
+    with pytest.raises(HostError, match="m1"):
+        checked(Made(run.id, Status.COMPLETE, 0.0, None, None, files, None), run, tmp_path, "m1")
+
+
+def test_another_run_or_a_check_that_is_none_is_refused(tmp_path: Path, run: Run) -> None:
+    made = Made("other", Status.COMPLETE, 0.0, None, None, {}, None)
+    with pytest.raises(HostError, match="it was asked for run"):
+        checked(made, run, tmp_path, "m1")
+    for text in ("{", "[]", "{}", "[" * 100_000):
+        with pytest.raises(HostError, match="check of links"):
+            link_check(replace(made, link_check=text), "m1")
+
+
+@pytest.mark.parametrize(
+    "offered", [Offered("../m", "", {}), Offered("m", "", {"cpu": "x" * 1001}), Offered("m" * 201, "", {})]
+)
+def test_a_machine_says_little_of_itself(offered: Offered) -> None:
+    with pytest.raises(HostError):
+        checked_offer(offered, "tcp://m")
 
 
 def test_pieces_cover_every_byte_of_every_file_once(monkeypatch: pytest.MonkeyPatch) -> None:

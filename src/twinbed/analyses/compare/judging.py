@@ -6,11 +6,10 @@ Each case is judged by itself, so that a judgement is the same whoever makes it,
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 from twinbed.analyses.compare.decision import Case, Judgement, judge
 from twinbed.analyses.compare.interim import judge_at_interim
-from twinbed.executor import Executor
+from twinbed.executor import BadAnswer, Executor
 from twinbed.metrics.metric import Scale
 from twinbed.statistics import bootstrap
 
@@ -27,7 +26,10 @@ def judged(cases: Sequence[Case], executor: Executor) -> Iterator[Judgement]:
     """In the order of ``cases``."""
     batches = [*_batches(cases)]
     # A single one is judged where it is: no worker need be started for it.
-    return chain.from_iterable((executor.map if len(batches) > 1 else map)(_judge, batches))
+    for batch, judgements in zip(batches, (executor.map if len(batches) > 1 else map)(_judge, batches), strict=True):
+        if len(judgements) != len(batch):
+            raise BadAnswer(f"a worker judged {len(judgements)} comparisons, not the {len(batch)} that it was sent")
+        yield from judgements
 
 
 def _judge(batch: Sequence[Case]) -> Sequence[Judgement]:

@@ -30,7 +30,6 @@ from twinbed.tree import Tree
 
 if TYPE_CHECKING:
     from twinbed.model.record import Record
-    from twinbed.results.extract.parts import Part
 
 _LOG = logging.getLogger(__name__)
 
@@ -114,7 +113,7 @@ def _update(
     executor: Executor,
     on_progress: Callable[[int, int], None] | None,
 ) -> None:
-    from twinbed.results.extract.parts import write_part
+    from twinbed.results.extract.parts import part_from, write_part
 
     todo = _todo(tables, jobs)
     batches = [_Batch(batch, plugins) for batch in _batches(todo)]
@@ -123,7 +122,7 @@ def _update(
     done = 0
     _LOG.info("read the artifacts of %s runs", f"{len(todo):,}")
     for batch, part in zip(batches, parts, strict=True):
-        write_part(tables, part)
+        write_part(tables, part_from(part, {job.record.id: job.key for job in batch.jobs}))
         done += len(batch.jobs)
         if on_progress is not None:
             on_progress(done, len(todo))
@@ -210,12 +209,12 @@ def _batches(jobs: Sequence[_Job]) -> Iterator[list[_Job]]:
         yield batch
 
 
-def _read(batch: _Batch) -> Part:
-    from twinbed.results.extract.parts import part_of
+def _read(batch: _Batch) -> bytes:
+    from twinbed.results.extract.parts import packed_part, part_of
 
     for job in batch.jobs:
         refuse_strange(job.folder)
-    return part_of(list(_rows(batch.jobs, batch.plugins)))
+    return packed_part(part_of(list(_rows(batch.jobs, batch.plugins))))
 
 
 def _rows(jobs: Sequence[_Job], plugins: Readers) -> Iterator[RunRows | KeptRows]:

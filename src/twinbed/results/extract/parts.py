@@ -22,6 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from twinbed.executor.packed import packed, unpacked
+from twinbed.executor.protocol import BadAnswer
 from twinbed.metrics.metric import Metric, Value
 from twinbed.model.caution import Kind
 from twinbed.results.extract.rows import KeptRows, RunRows, finite
@@ -127,6 +129,35 @@ def _made(batch: Sequence[RunRows]) -> dict[str, pa.Table]:
     return written | {name: pa.concat_tables(parts, promote_options="permissive") for name, parts in own.items()}
 
 
+def packed_part(part: Part) -> bytes:
+    """The part, on its way from the one who read it."""
+    return packed(part.files)
+
+
+def part_from(content: bytes, keys: Mapping[str, str]) -> Part:
+    """The part that was made of these runs, by their keys. Who read them may be another machine: its tables have rows of them
+    alone, and ours have our columns: their types are checked where they are read. Raises BadAnswer."""
+    files = unpacked(content)
+    schemas = {"runs": RUNS, "metrics": METRICS, "cautions": CAUTIONS, "facts": FACTS, "applied": APPLIED}
+    ours = {name: schema.names for name, schema in schemas.items()}
+    if missing := ours.keys() - files.keys():
+        raise BadAnswer(f"a worker's part has no table {', '.join(sorted(missing))}")
+    for name, file in files.items():
+        try:
+            table = pq.ParquetFile(pa.BufferReader(file))
+            schema = table.schema_arrow
+            rows = table.read(columns=["run", "key"] if name == "runs" else ["run"])
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise BadAnswer(f"a worker's table {name} cannot be read: {error}"[:500]) from None
+        if schema.names[:1] != ["run"] or schema.field("run").type != _TEXT or set(ours.get(name, ())) - set(schema.names):
+            raise BadAnswer(f"a worker's table {name} has other columns than it should have")
+        if not set(pc.unique(rows["run"]).to_pylist()) <= keys.keys():
+            raise BadAnswer(f"a worker's table {name} has rows of runs that it was not asked to read")
+        if name == "runs" and list(zip(*(rows[each].to_pylist() for each in ("run", "key")), strict=True)) != [*keys.items()]:
+            raise BadAnswer("a worker's part has other runs than it was asked to read")
+    return Part(_name(list(keys), list(keys.values())), files)
+
+
 def write_part(tables: Tree, part: Part) -> None:
     """Writes its files, that of the runs last."""
     for name in sorted(part.files, key=lambda name: name == "runs"):
@@ -191,10 +222,16 @@ def remove_orphans(tables: Tree) -> None:
 
 
 def _part(written: Mapping[str, pa.Table], runs: pa.Table) -> Part:
-    identity = json.dumps([runs["run"].to_pylist(), runs["key"].to_pylist()])
-    name = f"part-{hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()}.parquet"
     tables = {**written, "runs": runs}
-    return Part(name, {each: _parquet(table) for each, table in tables.items() if table.num_rows or each in OURS})
+    return Part(
+        _name(runs["run"].to_pylist(), runs["key"].to_pylist()),
+        {each: _parquet(table) for each, table in tables.items() if table.num_rows or each in OURS},
+    )
+
+
+def _name(runs: Sequence[str], keys: Sequence[str]) -> str:
+    identity = json.dumps([runs, keys])
+    return f"part-{hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()}.parquet"
 
 
 def _parquet(table: pa.Table) -> bytes:

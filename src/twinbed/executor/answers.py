@@ -1,0 +1,105 @@
+"""What a worker answers, as bytes: a kind, then what the task's function returned or raised.
+
+An answer is data. It is parsed against the type that the function declares, and nothing of it is run: a worker is trusted with
+results, not with this machine. A function that returns ``bytes`` answers with these; any other value is JSON, as pydantic
+writes and checks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from twinbed.executor.program import Program, program
+from twinbed.executor.protocol import BadAnswer, NoExecutor
+from twinbed.model.error import TwinbedError
+
+T = TypeVar("T")
+R = TypeVar("R")
+VALUE, FAILURE = b"V", b"F"
+JSON_BYTES = 64 * 2**20
+"""A value that is JSON takes several times its bytes in memory. What is larger is declared as ``bytes``."""
+_MESSAGE, _ADVICE, _FILE = 100_000, 10_000, 10_000
+"""Characters, at most."""
+
+
+class _Failure(BaseModel):
+    """What a function raised. ``kind``: its class, where it is none of ours and no OSError."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    message: str = Field(max_length=_MESSAGE)
+    kind: str = Field("", max_length=200)
+    advice: str = Field("", max_length=_ADVICE)
+    exit_code: Annotated[int, Field(ge=1, le=125)] = 1
+    errno: int | None = None
+    file: str | None = Field(None, max_length=_FILE)
+
+    @classmethod
+    def of(cls, error: Exception) -> _Failure:
+        if isinstance(error, TwinbedError):
+            return cls(message=_cut(error.message, _MESSAGE), advice=_cut(error.advice, _ADVICE), exit_code=error.exit_code)
+        if isinstance(error, OSError) and error.errno:
+            file = None if error.filename is None else _cut(str(error.filename), _FILE)
+            return cls(message=_cut(error.strerror or "", _MESSAGE), errno=error.errno, file=file)
+        return cls(message=_cut(str(error), _MESSAGE), kind=type(error).__name__[:200])
+
+    def error(self) -> Exception:
+        if self.errno is not None:
+            return OSError(self.errno, self.message, self.file)
+        message = f"{self.kind}: {self.message}" if self.kind else self.message
+        return TwinbedError(message, advice=self.advice, exit_code=self.exit_code)
+
+
+def _cut(text: str, most: int) -> str:
+    """Without halves of surrogates, which JSON has none of."""
+    return text[:most].encode("utf-8", "backslashreplace").decode()[:most]
+
+
+def carried_out(own: Program, function: Callable[[T], R], argument: T) -> bytes:
+    """Carry out a task in a worker, which refuses what is of another program than its own. What is raised is an answer too,
+    since dask pickles an exception."""
+    try:
+        if (here := program()) != own:
+            raise NoExecutor(f"a worker has {here}, this is {own}", advice="install the same twinbed on all of them")
+        value = function(argument)
+        return VALUE + (value if isinstance(value, bytes) else _adapter(function).dump_json((value,)))
+    except Exception as error:  # noqa: BLE001 - whatever it is, the one who asked is told
+        return FAILURE + _Failure.of(error).model_dump_json().encode()
+
+
+def value_of(answer: object, function: Callable[[T], R], who: str) -> R:
+    """Return the value in an answer of ``who`` to a task of ``function``. Raises what the function raised, and BadAnswer."""
+    if not isinstance(answer, bytes):
+        raise BadAnswer(f"{who} answers with {answer!r:.100}, not with bytes")
+    kind, content = answer[:1], answer[1:]
+    if kind == VALUE and _declared(function) is bytes:
+        return content  # type: ignore[return-value]
+    if kind not in (VALUE, FAILURE) or len(content) > JSON_BYTES:
+        raise BadAnswer(f"{who} answers with {len(content):,} bytes of the kind {kind!r}: at most {JSON_BYTES:,} are expected")
+    try:
+        if kind == VALUE:
+            (value,) = _adapter(function).validate_json(content, strict=True, extra="forbid")
+            return value  # type: ignore[no-any-return]
+        failure = _Failure.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(str(each) for each in first["loc"]) or "it"
+        raise BadAnswer(f"{who} answers with what is no answer: {where}: {first['msg']}"[:1000]) from None
+    raise failure.error()
+
+
+@cache
+def _declared(function: Callable[..., Any]) -> object:
+    return get_type_hints(function)["return"]
+
+
+@cache
+def _adapter(function: Callable[..., Any]) -> TypeAdapter[tuple[Any]]:
+    """Of a tuple of what a function declares to return: so the configuration holds for dataclasses in it."""
+    config = ConfigDict(ser_json_inf_nan="constants", ser_json_bytes="base64", val_json_bytes="base64")
+    shape: Any = tuple.__class_getitem__(_declared(function))
+    return TypeAdapter(shape, config=config)

@@ -1,0 +1,29 @@
+"""Which addresses of schedulers are this machine's own. Anywhere else there is TLS, or the user says that none is needed."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from urllib.parse import urlsplit
+
+from twinbed.executor.protocol import NoExecutor
+
+
+def refuse_open(address: str, on: str, insecure: bool) -> None:
+    """Raises NoExecutor for an address without TLS that leads to another machine, unless ``insecure``."""
+    if insecure or address.startswith("tls://") or _is_loopback(host := urlsplit(address).hostname or ""):
+        return
+    raise NoExecutor(
+        f"--on {on}: there is no TLS on the way to {host or address}. Whoever reaches or answers for that scheduler can send "
+        "results of their own and run programs on its workers",
+        advice="use tls:// (docs/scale.md, TLS), or add --insecure where the network is yours alone",
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    """A name is, where all its addresses are."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return False
+    return bool(found) and all(ipaddress.ip_address(str(each[4][0]).partition("%")[0]).is_loopback for each in found)
