@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from twinbed.cli import captures
+from twinbed.cli.on import insecure, is_insecure
 from twinbed.readers.refusals import refusals
 from twinbed.render.output import STANDARD, put
 
@@ -32,6 +33,7 @@ SIDES = ("_a2b", "_b2a")
     help="Who counts, where that is not this process: tcp://SCHEDULER of dask, a file with a cluster, or local:N processes. "
     "Each worker reads all packets, and counts its share of the connections. docs/scale.md",
 )
+@insecure
 def command(
     files: tuple[Path, ...],
     port: int | None,
@@ -54,7 +56,7 @@ def command(
     twinbed flows server.pcap                         a table for the eye
     twinbed flows --long --port 80 server.pcap        all that tcptrace -l tells
     twinbed flows *.pcap.zst -o flows.parquet         for DuckDB, pandas, R
-    twinbed flows --on tcp://lab:8786 huge.pcap       several machines count
+    twinbed flows --on tls://lab:8786 huge.pcap       several machines count
     """
     import os
 
@@ -93,7 +95,7 @@ def _shared(on: str, paths: Sequence[str], asked: Asked, style: str, file: Path 
     given = {str(Path(path).absolute()): path for path in paths}
     paths = [str(Path(path).absolute()) for path in paths]
     below = file.absolute().parent if file else None
-    with executor(on) as workers, counted(paths, asked, workers, below) as (folders, summary):
+    with executor(on, insecure=is_insecure()) as workers, counted(paths, asked, workers, below) as (folders, summary):
         if style == "parquet" and file is not None:
             _core.flows_joined_to_parquet(folders, file)
         elif style == "text":

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from twinbed.cli import ssh_config
-from twinbed.cli.on import keep_for_runs
+from twinbed.cli.on import insecure, keep_for_runs
 from twinbed.contracts import exit_codes as codes
 from twinbed.terminal import say
 
@@ -37,6 +37,7 @@ from twinbed.terminal import say
     expose_value=False,
     callback=keep_for_runs,
 )
+@insecure
 @click.option("--report/--no-report", default=True, help="Write report.html at the end (default).")
 @ssh_config.option
 @click.option("-q", "--quiet", is_flag=True, help="Print the verdict lines and the report's path alone, and what failed.")
