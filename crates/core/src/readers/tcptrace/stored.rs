@@ -7,6 +7,8 @@ use super::Row;
 
 /// Counters are small and mostly zero: this level leaves a tenth.
 const LEVEL: i32 = 1;
+/// A row has some 1,000 at most; a file may be a stranger's.
+const MOST_BYTES: usize = 1 << 16;
 
 pub struct RowWriter<W: Write> {
     out: zstd::Encoder<'static, W>,
@@ -50,10 +52,28 @@ impl<R: Read> RowReader<R> {
             return Ok(None);
         }
         self.input.read_exact(&mut length[1..])?;
-        self.bytes.resize(u32::from_le_bytes(length) as usize, 0);
+        let length = u32::from_le_bytes(length) as usize;
+        if length > MOST_BYTES {
+            let reason = format!("a row of {length} bytes, expected at most {MOST_BYTES}");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+        }
+        self.bytes.resize(length, 0);
         self.input.read_exact(&mut self.bytes)?;
         let row =
             postcard::from_bytes(&self.bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         Ok(Some(row))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_that_claims_gigabytes_is_refused_before_they_are_taken() {
+        let file = zstd::encode_all(&u32::MAX.to_le_bytes()[..], LEVEL).unwrap();
+        let error = RowReader::new(&file[..]).unwrap().next_row().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        assert!(error.to_string().contains("expected at most 65536"), "{error}");
     }
 }
