@@ -53,6 +53,10 @@ const USAGE: &str =
     "usage: twinbed-probe agent|lab|container|lease|init|reach|clock|counters|delay|events|fingerprint|sockets|stations|syscalls|version [arguments]";
 
 fn main() -> ExitCode {
+    // Rust's runtime takes both, to name an overflow of the stack, and lets one pass that somebody has sent.
+    for signal in [libc::SIGSEGV, libc::SIGBUS] {
+        sys::set_signal(signal, libc::SIG_DFL);
+    }
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     let name = words.next().unwrap_or_default();
     let subcommand = match words.next() {

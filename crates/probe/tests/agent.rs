@@ -245,3 +245,19 @@ fn wrong_arguments_are_told() {
         assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"));
     }
 }
+
+/// Rust's runtime would let the first of these pass.
+#[test]
+fn ends_of_the_signals_of_a_fault() {
+    for signal in [libc::SIGSEGV, libc::SIGBUS] {
+        let mut agent = agent();
+        // SAFETY: no memory is involved.
+        unsafe { libc::kill(agent.child.id() as i32, signal) };
+        let mut ended = None;
+        until("the agent has ended", || {
+            ended = agent.child.try_wait().unwrap();
+            ended.is_some()
+        });
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended.unwrap()), Some(signal));
+    }
+}

@@ -12,6 +12,7 @@ import shlex
 import shutil
 import signal as signals
 import socket
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,8 +30,11 @@ from twinbed.model.usage import Usage
 PROBE = "twinbed-probe"
 _LOG = logging.getLogger(__name__)
 _CHUNK_BYTES = 256 * 1024
-MOST_OUTPUT_BYTES = 256 * 1024 * 1024
-"""What a program may say, and a file may hold, that is kept in memory: a host is not trusted to end."""
+MOST_OUTPUT_BYTES = 64 * 2**20
+"""What a program may print, and a file may hold, that is kept in memory: a host is not trusted to end."""
+MOST_KEPT_BYTES = 2 * MOST_OUTPUT_BYTES
+"""What all programs of all hosts may have printed that have not been waited for: each may be a part of one flood."""
+_INTO_A_FILE = "let it write to a file among the artifacts"
 _ROOM_SHARE = 0.5
 """Of the free space here, what the artifacts of one host may take."""
 _ACCEPT_STEP_S = 0.05
@@ -62,6 +66,25 @@ class FileThere:
     kind: str
 
 
+class _Kept:
+    """How many bytes the programs that run have printed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._size = 0
+
+    def grow(self, size: int) -> bool:
+        """Whether there was room."""
+        with self._lock:
+            if size > 0 and self._size + size > MOST_KEPT_BYTES:
+                return False
+            self._size += size
+            return True
+
+
+_KEPT = _Kept()
+
+
 class Running(Channel):
     """A program that runs on a host."""
 
@@ -72,6 +95,7 @@ class Running(Channel):
         self.pid: int | None = None
         self.stdout = bytearray()
         self.stderr = bytearray()
+        self._counted = 0
         self._exit: _Ended | None = None
         self.send(wire.EXEC, {**request, "argv": list(argv), "stdin": bool(stdin)})
         if stdin:
@@ -81,8 +105,11 @@ class Running(Channel):
 
     def receive(self, kind: int, payload: bytes) -> None:
         if kind in (wire.STDOUT, wire.STDERR):
-            if len(self.stdout) + len(self.stderr) + len(payload) > MOST_OUTPUT_BYTES:
-                raise HostError(f"{self.argv[0]} said more than {MOST_OUTPUT_BYTES:,} bytes")
+            if self._counted + len(payload) > MOST_OUTPUT_BYTES:
+                raise HostError(f"{self.argv[0]} printed more than {MOST_OUTPUT_BYTES:,} bytes: {_INTO_A_FILE}")
+            if not _KEPT.grow(len(payload)):
+                raise HostError(f"the programs of all hosts printed more than {MOST_KEPT_BYTES:,} bytes: {_INTO_A_FILE}")
+            self._counted += len(payload)
             if kind == wire.STDOUT:
                 self.stdout += payload
             else:
@@ -106,14 +133,29 @@ class Running(Channel):
 
     def says(self, text: bytes | Callable[[bytes], bool], limit_s: float) -> None:
         """Wait until its output or error output holds ``text``. Raises ProgramFailed if it ends without."""
-        is_there = text if callable(text) else lambda output: text in output
 
-        def done() -> bool:
-            return is_there(bytes(self.stderr)) or is_there(bytes(self.stdout)) or self.ended
+        def is_there() -> bool:
+            if callable(text):
+                return text(bytes(self.stderr)) or text(bytes(self.stdout))
+            return text in self.stderr or text in self.stdout
 
-        self.until(done, limit_s)
-        if not (is_there(bytes(self.stderr)) or is_there(bytes(self.stdout))):
+        self.until(lambda: is_there() or self.ended, limit_s)
+        if not is_there():
             raise ProgramFailed(self.host, self.argv, f"{self._outcome().why} before it was ready", bytes(self.stderr))
+
+    def fail(self, failure: HostError) -> None:
+        super().fail(failure)
+        self._forget()
+
+    def close(self) -> None:
+        super().close()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Its output grows no more, and is soon dropped or among the artifacts."""
+        with self.changed:
+            _KEPT.grow(-self._counted)
+            self._counted = 0
 
     def usage(self, limit_s: float = 10.0) -> Usage:
         channel = Channel(self._connection, f"asking what {self.argv[0]} has used")

@@ -12,6 +12,7 @@ import contextlib
 import hmac
 import itertools
 import json
+import select
 import socket
 import struct
 import threading
@@ -23,6 +24,9 @@ from twinbed.model.json import Document, Json, document
 
 _HEADER = struct.Struct("<IIB")
 MAX_PAYLOAD_BYTES = 1 << 20
+SEND_LIMIT_S = 60.0
+"""For an agent to take one frame: a stopped one, or a stopped ssh on the way to it, takes none."""
+_LONGEST_MESSAGE = 4000
 
 HELLO = 0x01
 EXEC, STDIN, SIGNAL, READ, WRITE, LIST, LISTENING, PING, POWEROFF, USAGE, RELEASE = range(0x10, 0x1B)
@@ -53,7 +57,8 @@ class Channel:
     def deliver(self, kind: int, payload: bytes) -> None:
         with self.changed:
             if kind == ERROR:
-                self.failure = HostError(f"{self._connection.name}: {object_of(payload)['message']}")
+                message = str(object_of(payload)["message"])[:_LONGEST_MESSAGE]
+                self.failure = HostError(f"{self._connection.name}: {message}")
             elif kind == END:
                 self.answer = object_of(payload)
             else:
@@ -141,13 +146,31 @@ class Connection:
         with self._changed:
             self._channels.pop(number, None)
 
-    def send(self, channel: int, kind: int, payload: bytes | Document) -> None:
+    def send(self, channel: int, kind: int, payload: bytes | Document, limit_s: float = SEND_LIMIT_S) -> None:
+        """Send a frame. An agent that does not take it within ``limit_s`` is lost, as a part of it may have been sent."""
         body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+        deadline = time.monotonic() + limit_s
         try:
             with self._sending:
-                self._stream.sendall(_HEADER.pack(len(body), channel, kind) + body)
+                self._send_all(_HEADER.pack(len(body), channel, kind) + body, deadline)
+        except TimeoutError:
+            self.close()
+            raise HostLost(f"{self.name}: its agent took no frame for {limit_s:g} s: is it, or ssh, stopped?") from None
         except OSError as error:
             raise self._lost or HostLost(f"{self.name}: the connection to its agent broke: {error.strerror}") from None
+
+    def _send_all(self, frame: bytes, deadline: float) -> None:
+        """Raises TimeoutError past the deadline, also where the other end takes a byte now and then."""
+        left = memoryview(frame)
+        room = select.poll()
+        room.register(self._stream, select.POLLOUT)
+        while left:
+            with contextlib.suppress(BlockingIOError):
+                left = left[self._stream.send(left, socket.MSG_DONTWAIT) :]
+                continue
+            milliseconds = 1000 * (deadline - time.monotonic())
+            if milliseconds <= 0 or not room.poll(milliseconds):
+                raise TimeoutError
 
     def close(self) -> None:
         """End the stream: the agent, and with it every program on the host, dies."""

@@ -8,22 +8,29 @@ folder and control groups.  The lab's keeper removes them; ``sweep`` removes tho
 from __future__ import annotations
 
 import contextlib
+import functools
+import logging
 import shutil
 import socket
-from collections.abc import Callable, Iterator, Sequence
+import subprocess
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 
 from twinbed.contracts.place import MACHINE
 from twinbed.hosts import cgroups, process, scratch
 from twinbed.hosts.agent import PROBE, AgentHost, accept, listen, new_key
 from twinbed.hosts.cgroups import LabGroups
 from twinbed.hosts.connection import Connection
-from twinbed.hosts.error import HostError
+from twinbed.hosts.error import HostError, LimitExceeded
 from twinbed.hosts.own_ids import more_ids
 from twinbed.hosts.scratch import PREFIX
 
+_LOG = logging.getLogger(__name__)
 _START_LIMIT_S = 30.0
+_END_LIMIT_S = 30.0
+"""For a lab to end by itself. Its keeper gives control groups 5 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +69,13 @@ def open_lab(probe: Path, artifacts: Path) -> Iterator[Lab]:
                 keep_open=[theirs.fileno()],
                 log=log,
             )
-        stack.callback(_end, ours, keeper.wait)
+        stack.push(functools.partial(_end, ours, keeper))
         connection = Connection(MACHINE, ours)
         stack.callback(connection.close)
         try:
             connection.hello(_START_LIMIT_S)
         except HostError as error:
-            log_text = log.read_text(errors="replace").strip() if log.exists() else ""
+            log_text = process.last_bytes(log).decode(errors="replace").strip()
             raise HostError(f"the lab did not start: {error}{': ' if log_text else ''}{log_text}") from None
         machine = AgentHost(MACHINE, connection, str(artifacts), artifacts, str(probe.parent))
         yield Lab(identity, machine, folder, groups, keeper.pid)
@@ -91,11 +98,31 @@ def another_machine(lab: Lab, name: str, artifacts: Path) -> Iterator[AgentHost]
         connection.close()
 
 
-def _end(control: socket.socket, wait: Callable[[], object]) -> None:
-    """A lab ends when its control stream does. An interrupt may have come before there was a connection to close it."""
+def _end(
+    control: socket.socket,
+    keeper: subprocess.Popen[bytes],
+    kind: type[BaseException] | None,
+    error: BaseException | None,
+    trace: TracebackType | None,
+) -> None:
+    """A lab ends when its control stream does. An interrupt may have come before there was a connection to close it.
+
+    Raises LimitExceeded where the keeper, or the lab's first process, was stopped and had to be killed. An error that is on its
+    way comes first."""
     with contextlib.suppress(OSError):
         control.shutdown(socket.SHUT_RDWR)
-    wait()
+    try:
+        keeper.wait(_END_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill(keeper)
+        why = f"the lab did not end within {_END_LIMIT_S:g} s: its keeper (process {keeper.pid}) was killed"
+        _LOG.info("%s", why)
+        if error is None:
+            advice = "was it stopped, by SIGSTOP or a debugger? run the same command again"
+            raise LimitExceeded(why, advice=advice) from None
+    except BaseException:  # Ctrl-C while it is waited for
+        process.kill(keeper)
+        raise
 
 
 def remove(folder: Path, groups: Sequence[Path], *, limit_s: float = 5.0) -> None:

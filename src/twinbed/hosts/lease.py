@@ -12,12 +12,12 @@ import hashlib
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 
 from twinbed.contracts.command import PRELOAD
 from twinbed.hosts import connection as wire
-from twinbed.hosts import install, ssh
+from twinbed.hosts import install, process, ssh
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.connection import Channel, Connection
 from twinbed.hosts.error import HostError, LimitExceeded
@@ -109,8 +109,7 @@ def open_leases(wanted: Sequence[Wanted], probe: Path) -> Iterator[list[Lease]]:
     """Lease hosts, side by side, while the block runs. Afterwards each has put back what was entered into its ``undo``."""
     openings: list[Future[Lease]] = []
     try:
-        with ThreadPoolExecutor(max_workers=max(1, len(wanted))) as pool:
-            openings += [pool.submit(_open, each, probe) for each in wanted]
+        process.side_by_side(lambda each: _open(each, probe), wanted, openings)
         leases = [opening.result() for opening in openings]
         yield leases
     except BaseException:

@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import secrets
 import socket
-import subprocess
-import tempfile
 import time
 from dataclasses import dataclass
-from typing import BinaryIO
 
 from twinbed.hosts import process, ssh
 from twinbed.hosts.error import LimitExceeded
@@ -25,6 +22,8 @@ _GREETING_LIMIT_S = 30.0
 _WHY_LIMIT_S = 1.0
 """For ssh to end after its stream has: it may say why."""
 _LONGEST_LINE = 4096
+MOST_PREAMBLE_BYTES = 2**20
+"""What a login may print before the agent greets: far more than any message of the day."""
 _BUFFER_BYTES = 4 * 2**20
 """So that ssh need not wait for us between the 32 KiB in which it hands over what it has decrypted."""
 
@@ -59,7 +58,7 @@ class Session:
     def __init__(self, wanted: Wanted, probe_digest: str) -> None:
         self._address = wanted.address
         self._token = f"twinbed-{secrets.token_hex(8)}"
-        self._log: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115  (lives as long as the session)
+        self._printed = 0
         arguments = [
             *(self._token, wanted.folder, probe_digest, wanted.image.digest if wanted.image else ""),
             *("--id", secrets.token_hex(5), "--seconds", f"{wanted.seconds:g}", "--wait", f"{wanted.seconds + 10:g}"),
@@ -68,65 +67,72 @@ class Session:
         self.stream, theirs = socket.socketpair()
         theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
         with theirs:
-            self._process = process.attached(argv, theirs, self._log)
+            self._process = process.Staying(argv, theirs)
 
-    def preamble(self) -> dict[str, str]:
-        """What the host says before the agent does: fact -> text. Raises HostError where there is no host."""
+    def preamble(self, limit_s: float = _GREETING_LIMIT_S) -> dict[str, str]:
+        """What the host says before the agent does: fact -> text. Raises HostError where there is no host, and LimitExceeded
+        where its login prints for longer than ``limit_s`` or more than MOST_PREAMBLE_BYTES."""
         preamble: dict[str, str] = {}
-        deadline = time.monotonic() + _GREETING_LIMIT_S
+        deadline = time.monotonic() + limit_s
         while "missing" not in preamble and "begin" not in preamble:
-            token, _, rest = self._line(deadline).partition(" ")
+            token, _, rest = self._line(deadline, limit_s).partition(" ")
             if token == self._token:
                 key, _, value = rest.partition(" ")
                 preamble[key] = value.strip()
         return preamble
 
-    def _line(self, deadline: float) -> str:
+    def _line(self, deadline: float, limit_s: float) -> str:
         """Up to the end of the line and no byte further: what follows is the agent's."""
-        line = bytearray()
-        while not line.endswith(b"\n"):
+        line = b""
+        ended = False
+        while not ended:
             self.stream.settimeout(max(0.001, deadline - time.monotonic()))
             try:
-                byte = self.stream.recv(1)
+                ahead = self.stream.recv(_LONGEST_LINE, socket.MSG_PEEK)
             except TimeoutError:
-                by_hand = " ".join(["ssh", *self._address.options, self._address.destination, "true"])
-                raise LimitExceeded(
-                    f"{self._address.name}: {self._address.destination} let us in, and then said nothing for"
-                    f" {_GREETING_LIMIT_S:g} s: what its user has started at login may be waiting for something; try {by_hand}"
-                ) from None
-            if not byte:
+                ahead = None
+            if ahead is None or time.monotonic() > deadline:
+                raise self._endless(f"was not done with its login after {limit_s:g} s and {self._printed:,} bytes")
+            if not ahead:
                 code = self.wait(ssh.CONNECT_LIMIT_S)
-                raise ssh.failed(self._address, code or 0, self.stderr_text())
-            if len(line) < _LONGEST_LINE:
-                line += byte
+                raise self._flood() or ssh.failed(self._address, code or 0, self.stderr_text())
+            piece = self.stream.recv(ahead.find(b"\n") + 1 or len(ahead))
+            self._printed += len(piece)
+            if self._printed > MOST_PREAMBLE_BYTES:
+                raise self._endless(f"printed more than {MOST_PREAMBLE_BYTES:,} bytes at login")
+            ended = piece.endswith(b"\n")
+            line = (line + piece)[:_LONGEST_LINE]
         self.stream.settimeout(None)
         return line.decode(errors="replace").rstrip("\n")
 
+    def _endless(self, what: str) -> LimitExceeded:
+        by_hand = " ".join(["ssh", *self._address.options, self._address.destination, "true"])
+        return LimitExceeded(
+            f"{self._address.name} ({self._address.destination}): it {what}",
+            advice=f"what its user's shell starts at login must end, and print little; try {by_hand}",
+        )
+
+    def _flood(self) -> LimitExceeded | None:
+        """Why ssh was ended, where it was for what it wrote."""
+        most = f"{process.MOST_WORDS_BYTES:,}"
+        return self._endless(f"wrote more than {most} bytes of error output") if self._process.flooded else None
+
     def stderr_text(self) -> str:
         """ssh's error output, and that of the program on the host."""
-        self._log.seek(0)
-        return self._log.read().decode(errors="replace").strip()
+        return self._process.words()
 
     def why(self) -> str:
         """Why the stream has ended, where ssh or the host said so. Where we ended it, ssh still waits for the host to put
         everything back."""
-        code = self._code(_WHY_LIMIT_S)
+        code = self._process.code(_WHY_LIMIT_S)
+        if flood := self._flood():
+            return flood.message.partition(": ")[2]
         text = self.stderr_text()
         return str(ssh.failed(self._address, code, text)).partition(": ")[2] if code and text else text
 
     def wait(self, limit_s: float) -> int | None:
         """ssh's exit code; None, and an end to it, where it does not end by itself."""
-        code = self._code(limit_s)
-        if code is None:
-            self._process.kill()
-            self._process.wait()
-        return code
-
-    def _code(self, limit_s: float) -> int | None:
-        try:
-            return self._process.wait(limit_s)
-        except subprocess.TimeoutExpired:
-            return None
+        return self._process.end(limit_s)
 
     def close(self) -> None:
         self.stream.close()

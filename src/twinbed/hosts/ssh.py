@@ -111,7 +111,9 @@ def run(
     try:
         done = process.run(command(address, script, arguments), stdin=stdin, limit_s=limit_s, check=False)
     except process.ProcessFailed as error:
-        raise HostError(f"{address.name}: {_short(str(error), address)}") from None
+        by_hand = " ".join([*address.options, address.destination])
+        mend = f"what its user's shell starts at login must end, and print little; try ssh {by_hand} true"
+        raise HostError(f"{address.name} ({address.destination}): ssh: {error.why}: {mend}") from None
     if done.code != 0:
         raise failed(address, done.code, done.stderr.decode(errors="replace"))
     return done.text
@@ -127,9 +129,3 @@ def failed(address: Address, code: int, stderr: str) -> HostError:
             return HostError(f"{address.name} ({address.destination}): {why}: {mend.format(by_hand)}{whole}")
     what = "ssh failed" if code == _SSH_FAILED else f"its shell ended with code {code}"
     return HostError(f"{address.name} ({address.destination}): {what}{whole}")
-
-
-def _short(text: str, address: Address) -> str:
-    """Without the script, which is long and nobody's concern."""
-    first, _, rest = text.partition(f"-- {address.destination} ")
-    return f"{first}{address.destination} ...{rest[rest.rfind(': ') :]}" if rest else text

@@ -16,7 +16,9 @@ from twinbed.hosts.error import HostError
 
 SSH = ("ssh", "-a", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
 _LIMIT_S = 20.0
+_END_LIMIT_S = 5.0
 _STEP_S = 0.02
+_LAST_WORDS = 2000
 _ACCEPTS = 0x10000
 """The flag of a listening socket in /proc/net/unix (__SO_ACCEPTCON)."""
 
@@ -25,20 +27,20 @@ _ACCEPTS = 0x10000
 def forwarded(destination: str, remote: str) -> Iterator[Path]:
     """A socket on this machine that is ``remote`` on the other, while the block runs. Raises HostError with what ssh said."""
     with scratch.folder() as folder:
-        local, log = folder / "socket", folder / "log"
+        local = folder / "socket"
         options = ("-N", "-o", "ExitOnForwardFailure=yes", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
-        client = process.start([*SSH, *options, "-L", f"{_path(str(local))}:{_path(remote)}", "--", destination], log=log)
+        client = process.Staying([*SSH, *options, "-L", f"{_path(str(local))}:{_path(remote)}", "--", destination])
         try:
             deadline = time.monotonic() + _LIMIT_S
             while not _listened_on(local):
-                if client.poll() is not None or time.monotonic() > deadline:
-                    stderr = log.read_text(errors="replace").strip() or "nothing"
+                if client.code(0) is not None or time.monotonic() > deadline:
+                    stderr = client.words()[-_LAST_WORDS:] or "nothing"
                     raise HostError(f"{destination}: ssh forwards no socket: {stderr}")
                 time.sleep(_STEP_S)
             yield local
         finally:
-            client.terminate()
-            client.wait()
+            client.ask_to_end()
+            client.end(_END_LIMIT_S)
 
 
 def _path(remote: str) -> str:
@@ -63,8 +65,9 @@ def remove(destination: str, path: str, *, limit_s: float = 60.0) -> None:
     _run(destination, f"rm -f {shlex.quote(path)}", None, limit_s)
 
 
-def get(destination: str, path: str, *, limit_s: float = 120.0) -> bytes:
-    return _run(destination, f"cat {shlex.quote(path)}", None, limit_s)
+def get(destination: str, path: str, to: Path, *, limit_s: float = 120.0) -> None:
+    """Copy a file from there, at most half of the free space here."""
+    _run(destination, f"cat {shlex.quote(path)}", None, limit_s, to)
 
 
 def run(destination: str, script: str, *, limit_s: float = 60.0) -> str:
@@ -78,8 +81,8 @@ def digest(destination: str, path: str, *, limit_s: float = 60.0) -> str | None:
     return done.text.split()[0] if done.code == 0 and done.text.split() else None
 
 
-def _run(destination: str, command: str, stdin: bytes | None, limit_s: float) -> bytes:
+def _run(destination: str, command: str, stdin: bytes | None, limit_s: float, to: Path | None = None) -> bytes:
     try:
-        return process.run([*SSH, "--", destination, command], stdin=stdin, limit_s=limit_s).stdout
+        return process.run([*SSH, "--", destination, command], stdin=stdin, stdout=to, limit_s=limit_s).stdout
     except process.ProcessFailed as error:
         raise HostError(f"{destination}: {error}") from None

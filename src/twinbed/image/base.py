@@ -18,7 +18,7 @@ from pathlib import Path
 
 from twinbed.hosts.cache import build_command, cache_root
 from twinbed.hosts.packages import DEBIAN_KEYS, PURPOSES, lacking, mend
-from twinbed.hosts.process import ProcessFailed, run
+from twinbed.hosts.process import MOST_BYTES, ProcessFailed, last_bytes, run
 from twinbed.image import cache, kernel, modules, other_kernel
 from twinbed.image.failure import ImageFailed
 from twinbed.image.specification import TWINBED, Specification
@@ -156,7 +156,7 @@ def _apt_settings() -> str:
 
 
 def _explained(error: ProcessFailed, log: Path) -> ImageFailed:
-    output = log.read_text(errors="replace")
+    output = last_bytes(log, MOST_BYTES).decode(errors="replace")
     tail = "".join(f"\n    {line}" for line in output.strip().splitlines()[-6:])
     advice = "look at the log; when it is mended, run `twinbed image build` again"
     if "No space left on device" in output:

@@ -412,7 +412,7 @@ def test_a_program_that_says_without_end_ends_the_connection(
     agent.say(channel, STDOUT, b"yyyy")
     agent.say(channel, STDERR, b"nnnn")
     agent.say(channel, STDOUT, b"y")
-    with pytest.raises(HostLost, match="client: yes said more than 8 bytes"):
+    with pytest.raises(HostLost, match="client: yes printed more than 8 bytes"):
         program.wait(5)
     assert (bytes(program.stdout), bytes(program.stderr)) == (b"yyyy", b"nnnn")
 

@@ -45,4 +45,4 @@ def captured(own: Space, guests: Mapping[str, Machine], to: Path) -> Iterator[li
         for guest, file in files.items():
             if (row := capture_of.get(f"{guest}:0")) is None:
                 raise HostError(f"minimega: {guest}: `capture` does not list the capture {file}")
-            (to / f"{guest}.pcap").write_bytes(own.head.get(row["path"]))
+            own.head.get(row["path"], to / f"{guest}.pcap")

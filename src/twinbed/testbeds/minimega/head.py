@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -57,13 +58,15 @@ class Head:
         else:
             Path(self.file(name)).unlink(missing_ok=True)
 
-    def get(self, path: str) -> bytes:
+    def get(self, path: str, to: Path) -> None:
+        """Copy a file of this node. Raises HostError."""
         if self.destination:
-            return ssh_forward.get(self.destination, path)
+            ssh_forward.get(self.destination, path, to)
+            return
         try:
-            return Path(path).read_bytes()
+            shutil.copyfile(path, to)
         except OSError as error:
-            raise HostError(f"minimega: {path} cannot be read: {error.strerror}") from None
+            raise HostError(f"minimega: {path} cannot be copied to {to}: {error.strerror or error}") from None
 
     def run(self, node: str, script: str) -> str:
         """What a shell script without dollar signs prints on a node: on this one, through SSH, or by minimega's own ``shell``,

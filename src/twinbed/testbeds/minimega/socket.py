@@ -23,7 +23,9 @@ from twinbed.model.json import Document, Json, documents
 
 COMMAND_LIMIT_S = 60.0
 _READ_BYTES = 1 << 16
-MAX_ANSWER_BYTES = 256 << 20
+MOST_ANSWER_BYTES = 16 << 20
+MOST_ANSWER_VALUES = 200_000
+"""Objects and lists of one answer. Each takes a hundred bytes and more here, however short it is written."""
 _QUOTED = re.compile(r"""[\s"'\\#]|^$""")
 """What minimega's command line splits at, or takes for something else, unless it is quoted."""
 
@@ -103,6 +105,8 @@ class Decoder:
         self._depth = 0
         self._in_text = self._escaped = False
         self._at = 0
+        self.opened = 0
+        """How many objects and lists have begun."""
 
     def feed(self, data: bytes) -> list[Part]:
         """The objects that are complete now. Raises ValueError for what is no object."""
@@ -126,6 +130,7 @@ class Decoder:
                 self._in_text = True
             elif byte in b"{[":
                 self._depth += 1
+                self.opened += 1
             elif byte in b"}]":
                 self._depth -= 1
                 if self._depth == 0:
@@ -140,6 +145,7 @@ class Decoder:
             self._at = 0
         elif byte == 0x7B:
             self._depth = 1
+            self.opened += 1
         else:
             raise ValueError(f"no JSON object begins with {bytes(self._bytes[:80])!r}")
 
@@ -221,7 +227,9 @@ class CommandSocket:
                 stream.connect(str(self.path))
                 stream.sendall(json.dumps({"Command": line}).encode())
                 while not answer or answer[-1].get("More") or answer[-1].get("Status"):
-                    stream.settimeout(max(deadline - time.monotonic(), 0.001))
+                    if (left_s := deadline - time.monotonic()) <= 0:
+                        raise TimeoutError
+                    stream.settimeout(left_s)
                     data = stream.recv(_READ_BYTES)
                     if not data:
                         nothing = "" if size else ": nothing was answered; does minimega run, with its socket there?"
@@ -229,9 +237,13 @@ class CommandSocket:
                             f"minimega: `{_short(line)}`: {self.path} was closed before the answer was complete{nothing}"
                         )
                     size += len(data)
-                    if size > MAX_ANSWER_BYTES:
-                        raise HostError(f"minimega: `{_short(line)}`: more than {MAX_ANSWER_BYTES} bytes of answer")
                     answer += decoder.feed(data)
+                    if size > MOST_ANSWER_BYTES or decoder.opened > MOST_ANSWER_VALUES:
+                        raise HostError(
+                            f"minimega: `{_short(line)}`: its answer does not end after {size:,} bytes and {decoder.opened:,}"
+                            f" values; an answer has at most {MOST_ANSWER_BYTES:,} and {MOST_ANSWER_VALUES:,}",
+                            advice=f"is it minimega that listens at {self.path}? ask it by hand: minimega -e version",
+                        )
         except TimeoutError:
             raise LimitExceeded(f"minimega: `{_short(line)}`: no complete answer after {limit_s:g} s") from None
         except OSError as error:

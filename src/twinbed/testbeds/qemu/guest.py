@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from twinbed import _core
+from twinbed.hosts import process as programs
 from twinbed.hosts.agent import AgentHost, Running, accept, listen, new_key
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab
@@ -23,10 +24,13 @@ from twinbed.testbeds.qemu.settings import QemuSettings
 
 ARTIFACTS = "/run/twinbed"
 CONSOLE = "console.txt"
+MOST_CONSOLE_BYTES = 64 * 2**20
+"""QEMU is ended by SIGXFSZ where its guest writes more."""
 _END_LIMIT_S = 5.0
 _LAST_WORDS = re.compile(r"Kernel panic|BUG:|Oops:|Out of memory:")
 _STAMP = re.compile(r"^\[\s*\d+\.\d+\]\s*")
 _LINES = 3
+_LONGEST_TAIL = 2000
 
 
 class GuestLost(HostError):
@@ -75,7 +79,8 @@ def boot(
     key = new_key()
     with listen(sockets.agent) as server:
         line = command_line(name, settings, accelerator, image, sockets, nics, vhost, tsc_khz=tsc_khz(), key=key, user=user)
-        process = machine.start(line, cpus=cpus)
+        # Nothing but the console is written to, and the guest decides how much.
+        process = machine.start(["prlimit", f"--fsize={MOST_CONSOLE_BYTES}", *line], cpus=cpus)
         stack.callback(_end, process)
         pid = process.started()
         connection = accept(server, name, process, limit_s, key)
@@ -110,12 +115,9 @@ def trouble(guest: Guest) -> str | None:
 
 def _panic(console: Path) -> str | None:
     """The lines in which a kernel says why it stops."""
-    try:
-        text = console.read_text(errors="replace")
-    except OSError:
-        return None
+    text = programs.last_bytes(console).decode(errors="replace")
     last_words = [line for line in text.splitlines() if _LAST_WORDS.search(line)]
-    return " | ".join(_STAMP.sub("", line) for line in last_words[:_LINES]) or None
+    return " | ".join(_STAMP.sub("", line) for line in last_words[:_LINES])[:_LONGEST_TAIL] or None
 
 
 def _end(process: Running) -> None:
@@ -130,8 +132,5 @@ def _output(process: Running) -> str:
 
 
 def _tail(console: Path, lines: int = 5) -> str:
-    try:
-        text = console.read_text(errors="replace")
-    except OSError:
-        return "none"
-    return " | ".join(text.strip().splitlines()[-lines:]) or "empty"
+    text = programs.last_bytes(console).decode(errors="replace")
+    return " | ".join(text.strip().splitlines()[-lines:])[-_LONGEST_TAIL:] or ("empty" if console.exists() else "none")

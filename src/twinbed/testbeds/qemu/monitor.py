@@ -1,30 +1,26 @@
-"""Questions to QEMU's monitor (QMP): what runs, with which accelerator, machine and CPU, on which threads."""
+"""Questions to QEMU's monitor (QMP): what runs, with which accelerator, machine and CPU, on which threads.
+
+QMP is a line of JSON a message: a greeting, then an answer a command, with events between.  Who breaks out of a guest is QEMU:
+the conversation has limits in bytes and in time, which hold while it talks.  Source: QEMU's manual, "QEMU Machine Protocol
+Specification".
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import json
+import socket
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict, cast
 
 from twinbed.hosts.error import HostError, LimitExceeded
+from twinbed.model.json import Document, Json, document, documents, integer, text
 
-_Cpu = TypedDict("_Cpu", {"qom-path": str, "thread-id": int})
-_Memory = TypedDict("_Memory", {"base-memory": int})
-
-
-class _Kvm(TypedDict):
-    enabled: bool
-
-
-class _Numbers(TypedDict):
-    major: int
-    minor: int
-    micro: int
-
-
-class _Version(TypedDict):
-    qemu: _Numbers
+MOST_BYTES = 4 * 2**20
+"""What QEMU may say in one conversation; it says some kilobytes."""
+_READ_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,46 +41,99 @@ class Monitored:
 
 
 def ask(
-    socket: Path, name: str, cpu_flags: Sequence[str] = (), devices: Sequence[tuple[str, str]] = (), *, limit_s: float = 10.0
+    path: Path, name: str, cpu_flags: Sequence[str] = (), devices: Sequence[tuple[str, str]] = (), *, limit_s: float = 10.0
 ) -> Monitored:
-    """Raises HostError when QEMU does not answer as QMP."""
-    # With the sockets and TLS of the standard library, which only guests need.
-    import asyncio
-
-    from qemu.qmp import QMPError
-
+    """Raises HostError when QEMU does not answer as QMP, LimitExceeded when it takes longer or says more than it may."""
     try:
-        return asyncio.run(asyncio.wait_for(_ask(socket, cpu_flags, devices), limit_s))
+        with _connected(path, time.monotonic() + limit_s) as qemu:
+            return _monitored(qemu, cpu_flags, devices)
     except TimeoutError:
         raise LimitExceeded(f"{name}: QEMU's monitor did not answer in {limit_s:g} s") from None
-    except (QMPError, OSError) as error:
+    except _TooMuch:
+        raise LimitExceeded(f"{name}: QEMU's monitor said more than {MOST_BYTES:,} bytes: do not trust that guest") from None
+    except OSError as error:
         raise HostError(f"{name}: QEMU's monitor: {error}") from None
+    except (ValueError, TypeError, KeyError, IndexError) as error:
+        raise HostError(f"{name}: QEMU's monitor: its answer cannot be understood: {error!r:.200}") from None
 
 
-async def _ask(socket: Path, cpu_flags: Sequence[str], devices: Sequence[tuple[str, str]]) -> Monitored:
-    from qemu.qmp import QMPClient
+def _monitored(qemu: _Conversation, cpu_flags: Sequence[str], devices: Sequence[tuple[str, str]]) -> Monitored:
+    version = document(document(qemu.execute("query-version"))["qemu"])
+    cpus = documents(qemu.execute("query-cpus-fast"))
+    first_cpu = text(cpus[0]["qom-path"])
+    return Monitored(
+        version=".".join(str(integer(version[part])) for part in ("major", "minor", "micro")),
+        kvm=document(qemu.execute("query-kvm"))["enabled"] is True,
+        memory_bytes=integer(document(qemu.execute("query-memory-size-summary"))["base-memory"]),
+        threads=tuple(integer(cpu["thread-id"]) for cpu in cpus),
+        machine=str(qemu.value("/machine", "type")),
+        cpu=str(qemu.value(first_cpu, "type")),
+        cpu_flags={flag: qemu.value(first_cpu, flag) for flag in cpu_flags},
+        devices={(device, what): qemu.value(f"/machine/peripheral/{device}", what) for device, what in devices},
+    )
 
-    client = QMPClient("twinbed")
-    await client.connect(str(socket))
 
-    async def of(path: str, what: str) -> object:
-        return await client.execute("qom-get", {"path": path, "property": what})
+class _TooMuch(Exception):
+    """More was said than may be."""
 
-    try:
-        version = cast(_Version, await client.execute("query-version"))["qemu"]
-        kvm = cast(_Kvm, await client.execute("query-kvm"))
-        cpus = cast(Sequence[_Cpu], await client.execute("query-cpus-fast"))
-        memory = cast(_Memory, await client.execute("query-memory-size-summary"))
-        first_cpu = cpus[0]["qom-path"]
-        return Monitored(
-            version=f"{version['major']}.{version['minor']}.{version['micro']}",
-            kvm=kvm["enabled"],
-            memory_bytes=memory["base-memory"],
-            threads=tuple(cpu["thread-id"] for cpu in cpus),
-            machine=str(await of("/machine", "type")),
-            cpu=str(await of(first_cpu, "type")),
-            cpu_flags={flag: await of(first_cpu, flag) for flag in cpu_flags},
-            devices={(device, what): await of(f"/machine/peripheral/{device}", what) for device, what in devices},
-        )
-    finally:
-        await client.disconnect()
+
+@contextlib.contextmanager
+def _connected(path: Path, deadline: float) -> Iterator[_Conversation]:
+    """Raises TimeoutError, _TooMuch, OSError; ValueError, TypeError and KeyError for what is no QMP."""
+    with socket.socket(socket.AF_UNIX) as stream:
+        stream.settimeout(max(0.001, deadline - time.monotonic()))
+        stream.connect(str(path))
+        qemu = _Conversation(stream, deadline)
+        qemu.greeted()
+        yield qemu
+
+
+class _Conversation:
+    """One connection to a monitor, until a moment of the monotonic clock."""
+
+    def __init__(self, stream: socket.socket, deadline: float) -> None:
+        self._stream = stream
+        self._deadline = deadline
+        self._said = bytearray()
+        self._size = 0
+
+    def greeted(self) -> None:
+        document(self._message()["QMP"])
+        self.execute("qmp_capabilities")
+
+    def value(self, path: str, what: str) -> Json:
+        return self.execute("qom-get", path=path, property=what)
+
+    def execute(self, command: str, **arguments: str) -> Json:
+        """What a command returns. Raises OSError with QEMU's words where it refuses."""
+        self._wait()
+        self._stream.sendall(json.dumps({"execute": command, "arguments": arguments}).encode() + b"\n")
+        while True:
+            message = self._message()
+            if "error" in message:
+                raise OSError(f"{command}: {str(document(message['error'])['desc'])[:1000]}")
+            if "return" in message:
+                return message["return"]
+            text(message["event"])  # events come at any time
+
+    def _message(self) -> Document:
+        while (end := self._said.find(b"\n")) < 0:
+            self._wait()
+            if not (data := self._stream.recv(_READ_BYTES)):
+                raise OSError("it closed the connection")
+            self._said += data
+            self._size += len(data)
+            if self._size > MOST_BYTES:
+                raise _TooMuch
+        line = bytes(self._said[:end])
+        del self._said[: end + 1]
+        try:
+            value: Json = json.loads(line)
+        except RecursionError:
+            raise ValueError("JSON that is nested too deeply") from None
+        return document(value)
+
+    def _wait(self) -> None:
+        if (left_s := self._deadline - time.monotonic()) <= 0:
+            raise TimeoutError
+        self._stream.settimeout(left_s)

@@ -4,11 +4,10 @@ changed."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from twinbed.contracts.check import Check
-from twinbed.hosts import packages, ssh
+from twinbed.hosts import packages, process, ssh
 from twinbed.hosts.error import HostError
 from twinbed.links import device
 from twinbed.testbeds.remote import nic
@@ -51,9 +50,8 @@ def checks(params: RemoteSettings) -> Sequence[Check]:
     if client is None:
         return [first]
     hosts = [_Host(name, settings) for name, settings in params.hosts.items()]
-    with ThreadPoolExecutor(max_workers=max(1, len(hosts))) as pool:
-        checks_of_hosts = list(pool.map(lambda host: _try(host, params), hosts))
-    return [first, *(check for checks_of_host in checks_of_hosts for check in checks_of_host)]
+    tried = process.side_by_side(lambda host: _try(host, params), hosts)
+    return [first, *(check for call in tried for check in call.result())]
 
 
 def programs(params: RemoteSettings, wanted: Mapping[str, Collection[str]]) -> Sequence[Check]:
@@ -62,8 +60,8 @@ def programs(params: RemoteSettings, wanted: Mapping[str, Collection[str]]) -> S
     if params.image == "archive":
         return []
     hosts = [_Host(name, settings) for name, settings in params.hosts.items() if wanted.get(name)]
-    with ThreadPoolExecutor(max_workers=max(1, len(hosts))) as pool:
-        return [check for check in pool.map(lambda host: _programs(host, sorted(wanted[host.name])), hosts) if check]
+    asked = process.side_by_side(lambda host: _programs(host, sorted(wanted[host.name])), hosts)
+    return [check for call in asked if (check := call.result())]
 
 
 def _programs(host: _Host, wanted: Sequence[str]) -> Check | None:
