@@ -11,6 +11,7 @@ import importlib
 import json
 import os
 import secrets
+import signal
 import subprocess
 import sys
 import tempfile
@@ -79,6 +80,9 @@ def forked(call: Callable[[], object], said: Path) -> int:
     code: object = 70
     try:
         os.setsid()
+        # A campaign in the background may have been started with these ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         nothing = os.open(os.devnull, os.O_RDWR)
         words = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         for target, source in ((0, nothing), (1, nothing), (2, words)):

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import random
+import select
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from tests.remote.conftest import differences
 from tests.remote.machines import Machines, state
 
 from benchmarks.campaign import alone, studies
+from twinbed.contracts import exit_codes as codes
 from twinbed.model.run import Phase
 
 _OF_RUNS = tuple(
@@ -58,8 +60,12 @@ VICTIMS = {
     "qemu": ("controller", "keeper", "guest", "tcpdump"),
     "remote": ("controller", "lease", "remote agent", "ssh", "sshd", "nginx", "ab", "tcpdump"),
 }
-_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-_OF_OTHERS = (signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV)
+_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGSTOP)
+_OF_OTHERS = (signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV, signal.SIGSTOP)
+_STRUCK_S = 3.0
+"""A process that dies of a signal is gone so soon."""
+_STOPPED_S = 2.0
+"""For so long a controller is stopped. Nobody lets other victims go on."""
 _SPREAD_S = 0.05
 """After a phase has begun, at most."""
 KINDS = ("left behind", "lost", "twice", "changed", "not resumed", "hung")
@@ -111,22 +117,32 @@ def try_one(case: Case, folder: Path, undisturbed: Sequence[str], two: Machines 
     study.write_text(text.replace("# @link", studies.LINK) if case.phase == Phase.LINK_CHECK else text)
     before, hosts = alone.remains(), {name: state(space) for name, space in two.hosts.items()} if two else {}
     others, hit = alone.processes(), ""
+    stopped_sshd: list[int] = []
 
     def then(controller: int) -> None:
         nonlocal hit
         time.sleep(case.offset_s)
         for victim in (case.victim, *case.instead):
             found = {number: line for number, line in alone.processes().items() if number not in others}
-            fits = _VICTIMS.get(victim, lambda line: False)
-            fitting = [controller] if victim == "controller" else sorted(each for each, line in found.items() if fits(line))
-            for process in fitting[:1]:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(process, case.signal)
+            if victim == "controller":
+                hit = victim
+                _to_controller(controller, case.signal)
+                return
+            fits = _VICTIMS[victim]
+            for process in sorted(each for each, line in found.items() if fits(line))[:1]:
+                if _struck(process, case.signal):
                     hit = victim
+                    if case.signal == signal.SIGSTOP and victim == "sshd":
+                        stopped_sshd.append(process)
                     return
 
     report = () if case.phase == "conclude" else ("--no-report",)
     code = studies.carry(study, results, said, (case.phase, case.nth), then, *report)
+    if hit == "controller" and case.signal != signal.SIGSTOP and code not in (-case.signal, codes.INTERRUPTED, None):
+        hit = ""  # it had ended before
+    for process in stopped_sshd:  # a remote host's own; all that twinbed has there ends without it
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
     stays = alone.left(before)
     if hit == "controller" and case.signal in (signal.SIGKILL, signal.SIGSEGV):
         # Nobody is there to remove its scratch folder until the next command.
@@ -138,3 +154,50 @@ def try_one(case: Case, folder: Path, undisturbed: Sequence[str], two: Machines 
     if stays := stays | alone.left(before) | {f"of {each}" for each in changed}:
         wrong["left behind"] = "; ".join(sorted(stays))
     return hit, wrong
+
+
+def _to_controller(process: int, number: signal.Signals) -> None:
+    """Whether it died of the signal its exit code tells. It is let go on where it was stopped, as a user would."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, number)
+        if number == signal.SIGSTOP:
+            time.sleep(_STOPPED_S)
+            os.kill(process, signal.SIGCONT)
+
+
+def _struck(process: int, number: signal.Signals) -> bool:
+    """Send the signal: whether the process died of it, or stopped. One that ignores it, or that the kernel keeps from it as the
+    first process of a PID namespace, is not struck, though it may end soon for another reason."""
+    try:
+        descriptor = os.pidfd_open(process)
+    except ProcessLookupError:
+        return False
+    try:
+        mortal = number in (signal.SIGKILL, signal.SIGSTOP) or _mortal(process, number)
+        signal.pidfd_send_signal(descriptor, number)
+        if number == signal.SIGSTOP:
+            return _until_stopped(process)
+        death = select.poll()
+        death.register(descriptor, select.POLLIN)
+        return bool(death.poll(1000 * _STRUCK_S)) and mortal
+    except OSError:  # it had ended before
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def _mortal(process: int, number: signal.Signals) -> bool:
+    facts = dict(line.split(":\t", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines() if ":\t" in line)
+    ignored, caught = (bool(int(facts[name], 16) >> (number - 1) & 1) for name in ("SigIgn", "SigCgt"))
+    return not ignored and (caught or facts["NSpid"].split()[-1] != "1")
+
+
+def _until_stopped(process: int) -> bool:
+    """Whether it is. It may be dead already, which its state tells too."""
+    deadline = time.monotonic() + _STRUCK_S
+    while time.monotonic() < deadline:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        if state in "TZX":
+            return state == "T"
+        time.sleep(0.01)
+    return False

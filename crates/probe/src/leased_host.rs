@@ -6,6 +6,7 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,10 +15,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::{complain, Failure, Outcome, Tried};
 use crate::mount_points::remove_tree;
+use crate::reap::state;
 use crate::{sys, undo};
 
 const ABOUT: &str = "about.json";
 const LOCK_POLL: Duration = Duration::from_millis(20);
+/// How long what a killed keeper held may stay locked.
+const KILLED_LIMIT: Duration = Duration::from_secs(5);
 /// The exit code when something could not be put back.
 pub const NOT_UNDONE: i32 = 4;
 
@@ -71,12 +75,33 @@ pub fn lock(folder: &Path, wait: Duration) -> Outcome<File> {
             Err(error) if error.raw_os_error() != Some(libc::EWOULDBLOCK) => {
                 return Err(Failure::because(format!("lock {}", path.display()), &error));
             }
-            Err(_) if start.elapsed() > wait => {
+            Err(_) if start.elapsed() > wait + KILLED_LIMIT => {
                 return Err(Failure::new(format!("this host is leased{}", holder(folder))))
             }
+            Err(_) if start.elapsed() > wait => match stopped_holder(&file) {
+                Some(keeper) => {
+                    complain(&Failure::new(format!("killed process {keeper}, a lease's keeper that was stopped")));
+                    let _ = sys::kill(keeper, libc::SIGKILL);
+                    thread::sleep(LOCK_POLL);
+                }
+                None => return Err(Failure::new(format!("this host is leased{}", holder(folder)))),
+            },
             Err(_) => thread::sleep(LOCK_POLL),
         }
     }
+}
+
+/// The process that holds the lock, where it is stopped: it would put nothing back for ever.
+fn stopped_holder(lock: &File) -> Option<libc::pid_t> {
+    let inode = format!(":{}", lock.metadata().ok()?.ino());
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    // `1: FLOCK  ADVISORY  WRITE PID MAJOR:MINOR:INODE 0 EOF`; those who wait have `->` after the number.
+    let held = locks.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
+    let mut pids = held.filter_map(|words| match words[..] {
+        [_, "FLOCK", _, _, pid, file, ..] if file.ends_with(&inode) => pid.parse().ok(),
+        _ => None,
+    });
+    pids.find(|pid| *pid > 0 && state(*pid) == Some(b'T'))
 }
 
 /// Who leases the host, as far as that is known.

@@ -180,6 +180,11 @@ pub fn descendants(root: pid_t) -> Vec<pid_t> {
     descendants
 }
 
+/// The letter of a process's state; `None` where there is none of that number.
+pub fn state(pid: pid_t) -> Option<u8> {
+    Some(parent_and_state(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)?.1)
+}
+
 /// From /proc/PID/stat: `PID (any name) S PPID ...`.
 fn parent_and_state(stat: &[u8]) -> Option<(pid_t, u8)> {
     let end_of_name = stat.iter().rposition(|byte| *byte == b')')?;

@@ -5,20 +5,27 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import logging
 import multiprocessing
+import os
 import signal
-from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from itertools import islice
+from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import TypeVar
 
 from twinbed.executor.protocol import DEATHS, WorkerLost
 
 T = TypeVar("T")
 R = TypeVar("R")
+_LOG = logging.getLogger(__name__)
 _PR_SET_PDEATHSIG = 1
+_LOOK_S = 5.0
+"""How often it is looked whether a process is stopped. Ctrl-Z stops all, and `fg` lets all go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +51,7 @@ class Processes:
                 with _pool(len(in_hand)) as pool:
                     futures = {pool.submit(function, argument): number for number, argument in in_hand.items()}
                     while futures:
-                        for future in wait(futures, return_when=FIRST_COMPLETED).done:
+                        for future in _first_done(futures):
                             number, result = futures.pop(future), future.result()
                             del in_hand[number]
                             yield number, result
@@ -60,11 +67,32 @@ class Processes:
 def _alone(function: Callable[[T], R], argument: T) -> R:
     for _ in range(DEATHS):
         with contextlib.suppress(BrokenProcessPool), _pool(1) as pool:
-            return pool.submit(function, argument).result()
+            (future,) = _first_done([pool.submit(function, argument)])
+            return future.result()
     raise WorkerLost(
         f"{DEATHS} processes died of the same task: {function.__name__} of {argument!r:.200}",
         advice="memory may have run out: look at the kernel log, or give it fewer workers with --on local:1",
     )
+
+
+def _first_done(futures: Iterable[Future[R]]) -> set[Future[R]]:
+    """Those that are done, once one is. A process that is stopped at two looks is killed: nobody may ever let it go on."""
+    before: set[int] = set()
+    while not (done := wait(futures, _LOOK_S, FIRST_COMPLETED).done):
+        stopped = {process.pid for process in multiprocessing.active_children() if process.pid and _stopped(process.pid)}
+        for number in before & stopped:
+            _LOG.info("process %d, which does tasks, was stopped: it is killed, and its task done again", number)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+        before = stopped
+    return done
+
+
+def _stopped(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    except OSError:
+        return False
 
 
 @contextlib.contextmanager
@@ -77,11 +105,17 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
         yield pool
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
+        _kill_all_but(others)
         raise
+    _kill_all_but(others)
+    pool.shutdown()
+
+
+def _kill_all_but(others: Sequence[BaseProcess]) -> None:
+    """The pool only asks its processes to end, which one that is stopped does not hear."""
     for process in multiprocessing.active_children():
         if process not in others:
             process.kill()
-    pool.shutdown()
 
 
 def _begin() -> None:

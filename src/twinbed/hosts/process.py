@@ -115,9 +115,9 @@ def side_by_side(function: Callable[[T], R], items: Sequence[T], begun: list[Fut
                 calls.append(pool.submit(in_brood, brood, item))
             wait(calls)
         except BaseException:
-            # Leaving the pool waits for its threads.
-            for brood, call in zip(broods, calls, strict=False):
-                if not call.done():
+            # Leaving the pool waits for its threads. A call may have begun whose turn to be added had not come.
+            for number, brood in enumerate(broods):
+                if number >= len(calls) or not calls[number].done():
                     brood.end()
             raise
     return calls

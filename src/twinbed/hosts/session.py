@@ -22,6 +22,7 @@ _GREETING_LIMIT_S = 30.0
 _WHY_LIMIT_S = 1.0
 """For ssh to end after its stream has: it may say why."""
 _LONGEST_LINE = 4096
+_AHEAD_BYTES = 1 << 16
 MOST_PREAMBLE_BYTES = 2**20
 """What a login may print before the agent greets: far more than any message of the day."""
 _BUFFER_BYTES = 4 * 2**20
@@ -73,37 +74,42 @@ class Session:
         """What the host says before the agent does: fact -> text. Raises HostError where there is no host, and LimitExceeded
         where its login prints for longer than ``limit_s`` or more than MOST_PREAMBLE_BYTES."""
         preamble: dict[str, str] = {}
-        deadline = time.monotonic() + limit_s
+        deadline, line = time.monotonic() + limit_s, b""
         while "missing" not in preamble and "begin" not in preamble:
-            token, _, rest = self._line(deadline, limit_s).partition(" ")
-            if token == self._token:
-                key, _, value = rest.partition(" ")
-                preamble[key] = value.strip()
-        return preamble
-
-    def _line(self, deadline: float, limit_s: float) -> str:
-        """Up to the end of the line and no byte further: what follows is the agent's."""
-        line = b""
-        ended = False
-        while not ended:
-            self.stream.settimeout(max(0.001, deadline - time.monotonic()))
-            try:
-                ahead = self.stream.recv(_LONGEST_LINE, socket.MSG_PEEK)
-            except TimeoutError:
-                ahead = None
-            if ahead is None or time.monotonic() > deadline:
-                raise self._endless(f"was not done with its login after {limit_s:g} s and {self._printed:,} bytes")
-            if not ahead:
-                code = self.wait(ssh.CONNECT_LIMIT_S)
-                raise self._flood() or ssh.failed(self._address, code or 0, self.stderr_text())
-            piece = self.stream.recv(ahead.find(b"\n") + 1 or len(ahead))
-            self._printed += len(piece)
+            ahead, taken = self._ahead(deadline, limit_s), 0
+            while taken < len(ahead) and "missing" not in preamble and "begin" not in preamble:
+                end = ahead.find(b"\n", taken) + 1
+                piece = ahead[taken : end or len(ahead)]
+                taken, line = taken + len(piece), (line + piece)[:_LONGEST_LINE]
+                if end:
+                    preamble.update(self._fact(line))
+                    line = b""
+            # No byte further: what follows is the agent's.
+            self._printed += len(self.stream.recv(taken, socket.MSG_WAITALL))
             if self._printed > MOST_PREAMBLE_BYTES:
                 raise self._endless(f"printed more than {MOST_PREAMBLE_BYTES:,} bytes at login")
-            ended = piece.endswith(b"\n")
-            line = (line + piece)[:_LONGEST_LINE]
         self.stream.settimeout(None)
-        return line.decode(errors="replace").rstrip("\n")
+        return preamble
+
+    def _fact(self, line: bytes) -> dict[str, str]:
+        """What a line of ours says: one fact, or none where the line is not ours."""
+        token, _, rest = line.decode(errors="replace").partition(" ")
+        key, _, value = rest.partition(" ")
+        return {key.strip(): value.strip()} if token == self._token else {}
+
+    def _ahead(self, deadline: float, limit_s: float) -> bytes:
+        """What has come and is not taken yet, at least one byte."""
+        self.stream.settimeout(max(0.001, deadline - time.monotonic()))
+        try:
+            ahead = self.stream.recv(_AHEAD_BYTES, socket.MSG_PEEK)
+        except TimeoutError:
+            ahead = None
+        if ahead is None or time.monotonic() > deadline:
+            raise self._endless(f"was not done with its login after {limit_s:g} s and {self._printed:,} bytes")
+        if not ahead:
+            code = self.wait(ssh.CONNECT_LIMIT_S)
+            raise self._flood() or ssh.failed(self._address, code or 0, self.stderr_text())
+        return ahead
 
     def _endless(self, what: str) -> LimitExceeded:
         by_hand = " ".join(["ssh", *self._address.options, self._address.destination, "true"])

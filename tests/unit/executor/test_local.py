@@ -27,6 +27,14 @@ def dies_once(mark: Path) -> str:
     return mark.name
 
 
+def stops_once(mark: Path) -> str:
+    """Stops its process for a mark that is called so, unless that was done already."""
+    if mark.suffix == ".stopping" and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return mark.name
+
+
 def dies(_: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -64,6 +72,13 @@ def test_arguments_are_taken_as_they_are_needed() -> None:
 def test_a_worker_that_dies_costs_its_own_task(tmp_path: Path) -> None:
     marks = [tmp_path / f"{number}{'.deadly' if number in (2, 5) else ''}" for number in range(8)]
     assert list(Processes(2).map(dies_once, marks)) == [mark.name for mark in marks]
+
+
+def test_a_worker_that_is_stopped_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("twinbed.executor.local._LOOK_S", 0.05)
+    marks = [tmp_path / f"{number}{'.stopping' if number in (2, 5) else ''}" for number in range(8)]
+    assert list(Processes(2).map(stops_once, marks)) == [mark.name for mark in marks]
+    assert multiprocessing.active_children() == []
 
 
 def test_no_task_is_lost_to_a_worker_that_dies_while_results_are_used(tmp_path: Path) -> None:
