@@ -146,16 +146,16 @@ class Connection:
         with self._changed:
             self._channels.pop(number, None)
 
-    def send(self, channel: int, kind: int, payload: bytes | Document, limit_s: float = SEND_LIMIT_S) -> None:
-        """Send a frame. An agent that does not take it within ``limit_s`` is lost, as a part of it may have been sent."""
+    def send(self, channel: int, kind: int, payload: bytes | Document) -> None:
+        """Send a frame. An agent that does not take it within SEND_LIMIT_S is lost, as a part of it may have been sent."""
         body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-        deadline = time.monotonic() + limit_s
+        deadline = time.monotonic() + SEND_LIMIT_S
         try:
             with self._sending:
                 self._send_all(_HEADER.pack(len(body), channel, kind) + body, deadline)
         except TimeoutError:
             self.close()
-            raise HostLost(f"{self.name}: its agent took no frame for {limit_s:g} s: is it, or ssh, stopped?") from None
+            raise HostLost(f"{self.name}: its agent took no frame for {SEND_LIMIT_S:g} s: is it, or ssh, stopped?") from None
         except OSError as error:
             raise self._lost or HostLost(f"{self.name}: the connection to its agent broke: {error.strerror}") from None
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from twinbed.contracts.host import Exit
-from twinbed.hosts.agent import AgentHost, accept, listen
+from twinbed.hosts.agent import _KEPT, AgentHost, accept, listen
 from twinbed.hosts.connection import Channel, Connection
 from twinbed.hosts.error import HostError, HostLost, LimitExceeded, ProgramFailed
 from twinbed.model.usage import Usage
@@ -415,6 +415,34 @@ def test_a_program_that_says_without_end_ends_the_connection(
     with pytest.raises(HostLost, match="client: yes printed more than 8 bytes"):
         program.wait(5)
     assert (bytes(program.stdout), bytes(program.stderr)) == (b"yyyy", b"nnnn")
+
+
+def test_all_programs_of_all_hosts_share_a_limit(ends: tuple[FakeAgent, AgentHost], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("twinbed.hosts.agent.MOST_KEPT_BYTES", 8)
+    agent, host = ends
+    for _ in range(3):
+        program = host.start(["echo"])
+        channel, _, _ = agent.hear()
+        agent.say(channel, STDOUT, b"yyyyyy")
+        agent.say(channel, EXIT, ENDED)
+        program.wait(5)
+    programs = [host.start(["yes"]) for _ in range(2)]
+    for _ in programs:
+        agent.say(agent.hear()[0], STDOUT, b"yyyyyy")
+    with pytest.raises(HostLost, match="the programs of all hosts printed more than 8 bytes"):
+        programs[1].wait(5)
+    assert _KEPT.grow(8), "what was counted is given back when the host is lost"
+    _KEPT.grow(-8)
+
+
+def test_an_agent_that_takes_nothing_is_lost(ends: tuple[FakeAgent, AgentHost], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that is stopped, or whose ssh is."""
+    monkeypatch.setattr("twinbed.hosts.connection.SEND_LIMIT_S", 0.2)
+    _, host = ends
+    with pytest.raises(HostLost, match=r"client: its agent took no frame for 0\.2 s"):
+        host.write("/file", b"x" * 50_000_000)
+    with pytest.raises(HostLost):
+        host.run(["true"], limit_s=5)
 
 
 def test_no_more_of_a_file_is_taken_than_was_allowed(ends: tuple[FakeAgent, AgentHost], tmp_path: Path) -> None:
