@@ -114,6 +114,21 @@ def test_a_keeper_is_killed_and_the_host_swept(two: Machines, place: Site) -> No
         assert done.returncode == 0 and said in done.stdout, done
 
 
+def test_a_stopped_keeper_is_killed_by_the_next_who_comes(two: Machines, tmp_path: Path) -> None:
+    """It holds the host's lock, and would put nothing back for ever."""
+    argv = study(tmp_path, two, {"duration": "60s"}, instruments=["counters"])
+    with at_work(argv, tmp_path) as process:
+        until("its keeper and agent are there", lambda: len(probes(two, "client")) == 2, 30)
+        os.kill(probes(two, "client")[0], signal.SIGSTOP)
+        process.kill()
+    until(
+        "the agent has ended, and the other host is done", lambda: len(probes(two, "client") + probes(two, "server")) == 1, 60
+    )
+    sweep = [sys.executable, "-m", "twinbed.cli.main", "sweep", "--host", "client", "--ssh-config", str(two.config)]
+    done = subprocess.run(sweep, capture_output=True, text=True, check=False, timeout=200)
+    assert done.returncode == 0 and "undid" in done.stdout, done
+
+
 def changed(before: dict[str, dict[str, object]], two: Machines) -> list[str]:
     now = {name: state(space) for name, space in two.hosts.items()}
     return [f"{name}: {what}" for name, facts in before.items() for what in facts if facts[what] != now[name][what]]
