@@ -191,11 +191,16 @@ def agent(stream: Stream, limit_s: float = LIMIT_S) -> None:
     """Three calls at once, whose channels are 1, 2 and 3."""
     with _pair(stream) as ours, contextlib.closing(Connection("client", ours)) as connection:
         host = AgentHost("client", connection, "/artifacts")
-        program = host.start(["yes"])
+        try:
+            program = host.start(["yes"])
+        except HostError:  # the stream was lost already
+            return
         for call in (
             lambda: host.listdir("/", limit_s=limit_s),
             lambda: host.read("/file", limit_s=limit_s),
             lambda: program.says(b"ready", limit_s),
+            lambda: program.usage(limit_s),
+            lambda: host.ping(limit_s),
             lambda: program.wait(limit_s),
             lambda: connection.hello(limit_s),
         ):

@@ -160,8 +160,7 @@ class Running(Channel):
     def usage(self, limit_s: float = 10.0) -> Usage:
         channel = Channel(self._connection, f"asking what {self.argv[0]} has used")
         channel.send(wire.USAGE, {"pid": self.started()})
-        used = channel.result(limit_s)
-        return Usage(number(used["cpu_s"]), integer(used["voluntary_switches"]), integer(used["involuntary_switches"]))
+        return channel.understood(_usage, limit_s)
 
     def signal(self, number: int, *, group: bool = True) -> None:
         if not self.ended:
@@ -329,21 +328,20 @@ class AgentHost:
     def listdir(self, path: str, *, limit_s: float = 10.0) -> list[FileThere]:
         channel = Channel(self.connection, f"listing {path}")
         channel.send(wire.LIST, {"path": path})
-        entries = documents(channel.result(limit_s)["entries"])
-        return [FileThere(text(entry["name"]), text(entry["kind"])) for entry in entries]
+        return channel.understood(_listing, limit_s)
 
     def listening(self, port: int, limit_s: float) -> float:
         """Wait until a TCP port is listened on; returns the seconds waited."""
         channel = Channel(self.connection, f"waiting for TCP port {port}")
         channel.send(wire.LISTENING, {"port": port, "protocol": "tcp", "limit_s": limit_s})
-        return number(channel.result(limit_s + 5.0)["waited_s"])
+        return channel.understood(lambda answer: number(answer["waited_s"]), limit_s + 5.0)
 
     def ping(self, limit_s: float = 5.0) -> Mapping[str, float]:
         """The host's clocks, and this machine's clock around the answer."""
         before = time.time()
         channel = Channel(self.connection, "ping")
         channel.send(wire.PING, {})
-        clocks = {name: number(value) for name, value in channel.result(limit_s).items()}
+        clocks = channel.understood(_clocks, limit_s)
         return {**clocks, "sent_s": before, "received_s": time.time()}
 
     def monotonic_ahead_s(self) -> float:
@@ -398,6 +396,18 @@ class _Settled(AgentHost):
         if done.code == 0:
             self.answers[tuple(argv)] = done
         return done
+
+
+def _usage(answer: Document) -> Usage:
+    return Usage(number(answer["cpu_s"]), integer(answer["voluntary_switches"]), integer(answer["involuntary_switches"]))
+
+
+def _listing(answer: Document) -> list[FileThere]:
+    return [FileThere(text(entry["name"]), text(entry["kind"])) for entry in documents(answer["entries"])]
+
+
+def _clocks(answer: Document) -> dict[str, float]:
+    return {name: number(answer[name]) for name in ("monotonic_s", "realtime_s")}
 
 
 def _room_bytes(folder: Path) -> int:

@@ -18,10 +18,12 @@ import struct
 import threading
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 from twinbed.hosts.error import HostError, HostLost, LimitExceeded
 from twinbed.model.json import Document, Json, document
 
+T = TypeVar("T")
 _HEADER = struct.Struct("<IIB")
 MAX_PAYLOAD_BYTES = 1 << 20
 SEND_LIMIT_S = 60.0
@@ -96,6 +98,15 @@ class Channel:
             self.close()
         assert self.answer is not None
         return self.answer
+
+    def understood(self, read: Callable[[Document], T], limit_s: float) -> T:
+        """What ``read`` makes of the closing answer. Raises HostError where it is not the answer to this question."""
+        answer = self.result(limit_s)
+        try:
+            return read(answer)
+        except (KeyError, TypeError, ValueError) as error:
+            name = self._connection.name
+            raise HostError(f"{name}: {self.what}: its agent's answer cannot be understood: {error!r:.200}") from None
 
     def close(self) -> None:
         self._connection.close_channel(self.number)
