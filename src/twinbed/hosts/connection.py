@@ -173,13 +173,14 @@ class Connection:
     def _send_all(self, frame: bytes, deadline: float) -> None:
         """Raises TimeoutError past the deadline, also where the other end takes a byte now and then."""
         left = memoryview(frame)
-        room = select.poll()
-        room.register(self._stream, select.POLLOUT)
         while left:
             with contextlib.suppress(BlockingIOError):
                 left = left[self._stream.send(left, socket.MSG_DONTWAIT) :]
                 continue
             milliseconds = 1000 * (deadline - time.monotonic())
+            room = select.poll()
+            with contextlib.suppress(ValueError):  # closed meanwhile, which the next send tells
+                room.register(self._stream, select.POLLOUT)
             if milliseconds <= 0 or not room.poll(milliseconds):
                 raise TimeoutError
 

@@ -126,7 +126,7 @@ def _told_apart(leases: Sequence[Lease]) -> list[Caution]:
     kernels: dict[str, dict[object, str]] = {}
     for lease in leases:
         kernel = facts.boot(lease.host)
-        network_of = lease.host.connection.hello(0.0).get("netns")
+        network_of = str(lease.host.connection.hello(0.0).get("netns"))
         if kernel is None:
             continue
         others = kernels.setdefault(kernel, {})
