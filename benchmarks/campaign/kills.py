@@ -125,8 +125,7 @@ def try_one(case: Case, folder: Path, undisturbed: Sequence[str], two: Machines 
         for victim in (case.victim, *case.instead):
             found = {number: line for number, line in alone.processes().items() if number not in others}
             if victim == "controller":
-                hit = victim
-                _to_controller(controller, case.signal)
+                hit = victim if _to_controller(controller, case.signal) else ""
                 return
             fits = _VICTIMS[victim]
             for process in sorted(each for each, line in found.items() if fits(line))[:1]:
@@ -156,13 +155,15 @@ def try_one(case: Case, folder: Path, undisturbed: Sequence[str], two: Machines 
     return hit, wrong
 
 
-def _to_controller(process: int, number: signal.Signals) -> None:
-    """Whether it died of the signal its exit code tells. It is let go on where it was stopped, as a user would."""
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(process, number)
-        if number == signal.SIGSTOP:
-            time.sleep(_STOPPED_S)
-            os.kill(process, signal.SIGCONT)
+def _to_controller(process: int, number: signal.Signals) -> bool:
+    """Whether it stopped, and was let go on as a user would; whether it died of another signal its exit code tells."""
+    os.kill(process, number)  # it is a child that nobody has waited for yet
+    if number != signal.SIGSTOP:
+        return True
+    stopped = _until_stopped(process)
+    time.sleep(_STOPPED_S if stopped else 0.0)
+    os.kill(process, signal.SIGCONT)
+    return stopped
 
 
 def _struck(process: int, number: signal.Signals) -> bool:
