@@ -16,11 +16,16 @@ LONG_S = 120.0
 """A limit that nothing here may reach."""
 
 
-def gone(process: int) -> bool:
+def state(process: int) -> str:
+    """The letter of its state; X where there is none of that number any more."""
     try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
-        return True
+        return "X"
+
+
+def gone(process: int) -> bool:
+    return state(process) in "ZX"
 
 
 @pytest.mark.parametrize(("stream", "named"), [("", "output"), ("1>&2", "error output")])
@@ -95,7 +100,10 @@ def test_one_that_stays_keeps_few_words() -> None:
 
 
 def test_one_that_is_stopped_is_killed_at_its_end() -> None:
-    staying = Staying(["sh", "-c", "kill -STOP $$"])
+    staying = Staying(["sleep", "1000"])
+    os.kill(staying.pid, signal.SIGSTOP)
+    while state(staying.pid) != "T":
+        time.sleep(0.01)
     staying.ask_to_end()
     assert staying.end(0.2) is None
     assert gone(staying.pid)
