@@ -16,6 +16,7 @@ use crate::sys::{c_string, check};
 use crate::user_namespace::UserNamespace;
 
 const AT_RECURSIVE: c_int = 0x8000;
+const MOUNT_ATTR_RDONLY: u64 = 1;
 
 pub const NO_DEVICES: c_ulong = libc::MS_NOSUID | libc::MS_NOEXEC | libc::MS_NODEV;
 
@@ -145,12 +146,28 @@ impl Detached {
     }
 
     pub fn make_read_only(&self) -> io::Result<()> {
-        const MOUNT_ATTR_RDONLY: u64 = 1;
         self.set([MOUNT_ATTR_RDONLY, 0, 0, 0])
     }
 
-    /// Files have the owners in this mount that they have on the disk, as ids of the user namespace; also those that are made
-    /// here. Not every file system can do so.
+    /// Makes it a place for data, or for programs that nobody changes: no file here is a device or has the rights of its owner to
+    /// whoever comes by this mount.
+    pub fn limit(&self, read_only: bool) -> io::Result<()> {
+        const MOUNT_ATTR_NOSUID: u64 = 2;
+        const MOUNT_ATTR_NODEV: u64 = 4;
+        const MOUNT_ATTR_NOEXEC: u64 = 8;
+        let more = if read_only { MOUNT_ATTR_RDONLY } else { MOUNT_ATTR_NOEXEC };
+        self.set([MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | more, 0, 0, 0])
+    }
+
+    /// Gives the folder itself to a user and the group of the same number.
+    pub fn give(&self, id: u32) -> io::Result<()> {
+        let (fd, itself) = (self.0.as_raw_fd(), libc::AT_EMPTY_PATH);
+        // SAFETY: the path is a constant.
+        check(unsafe { libc::fchownat(fd, c"".as_ptr(), id, id, itself) }).map(drop)
+    }
+
+    /// Files have the owners in this mount that they have on the disk, as ids of the user namespace. Not every file system can
+    /// do so.
     pub fn map_ids(&self, namespace: &UserNamespace) -> io::Result<()> {
         const MOUNT_ATTR_IDMAP: u64 = 0x0010_0000;
         self.set([MOUNT_ATTR_IDMAP, 0, 0, namespace.descriptor() as u64])

@@ -59,9 +59,10 @@ impl<'a> Root<'a> {
         let devices = self.devices.iter().map(|name| Ok((Detached::of(&format!("/dev/{name}"))?, *name)));
         let devices = devices.collect::<Outcome<Vec<_>>>()?;
         let binds = detached(self.binds)?;
+        // Not by mapping ids: what programs leave there would be root's on the machine, with whatever modes they give it.
         if let Some(ids) = ids {
             for (copy, bind) in binds.iter().filter(|(_, bind)| !bind.read_only) {
-                copy.map_ids(ids).tried(|| format!("map the ids of {}", bind.source))?;
+                copy.give(ids.first()).tried(|| format!("give {} to the user namespace", bind.source))?;
             }
         }
         Ok(Prepared { root: Detached::of(&root)?, devices, binds })
@@ -76,7 +77,7 @@ impl<'a> Root<'a> {
         mounts::mount("tmpfs", "tmpfs", &scratch, flags, "size=50%,mode=755")?;
         let root = format!("{scratch}/root");
         let Some(ids) = ids else {
-            mounts::mount("overlay", "overlay", &root, 0, &layers(&lower, &scratch)?)?;
+            mounts::mount("overlay", "overlay", &root, flags, &layers(&lower, &scratch)?)?;
             return Ok(root);
         };
         let (image, mapped) = (Detached::of(&lower)?, format!("{scratch}/lower"));
@@ -85,7 +86,7 @@ impl<'a> Root<'a> {
         let options = layers(&mapped, &scratch)?;
         let upper = format!("{scratch}/upper");
         chown(&upper, Some(ids.first()), Some(ids.first())).tried(|| format!("give {upper} to the user namespace"))?;
-        mounts::mount("overlay", "overlay", &root, 0, &options)?;
+        mounts::mount("overlay", "overlay", &root, flags, &options)?;
         Ok(root)
     }
 }
@@ -139,9 +140,7 @@ fn detached(binds: &[Bind]) -> Outcome<Binds<'_>> {
 
 fn attach(binds: Binds<'_>) -> Outcome<()> {
     for (copy, bind) in binds {
-        if bind.read_only {
-            copy.make_read_only().tried(|| format!("make {} read-only", bind.source))?;
-        }
+        copy.limit(bind.read_only).tried(|| format!("limit the mount of {}", bind.source))?;
         copy.attach(&bind.target)?;
     }
     Ok(())

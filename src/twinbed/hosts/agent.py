@@ -35,8 +35,6 @@ MOST_OUTPUT_BYTES = 64 * 2**20
 MOST_KEPT_BYTES = 2 * MOST_OUTPUT_BYTES
 """What all programs of all hosts may have printed that have not been waited for: each may be a part of one flood."""
 _INTO_A_FILE = "let it write to a file among the artifacts"
-_ROOM_SHARE = 0.5
-"""Of the free space here, what the artifacts of one host may take."""
 _ACCEPT_STEP_S = 0.05
 """How often to check whether a starting host has ended instead."""
 
@@ -64,6 +62,7 @@ class FileThere:
 
     name: str
     kind: str
+    bytes: int
 
 
 class _Kept:
@@ -309,7 +308,7 @@ class AgentHost:
         """Copy a file of the host to this machine; returns its size in bytes. ``most_bytes`` may come, by default half of what
         is free. Raises HostLost where more comes."""
         most = _room_bytes(to.parent) if most_bytes is None else most_bytes
-        with to.open("wb") as sink:
+        with files.create(to) as sink:
             return _Fetch(self.connection, path, sink, most).finish(limit_s)
 
     def read(self, path: str, *, limit_s: float = 30.0) -> bytes:
@@ -358,8 +357,13 @@ class AgentHost:
         there = self.listdir(self.artifacts, limit_s=min(limit_s, 10.0))
         if len(there) > files.MOST_FILES:
             raise HostError(f"{self.name}: {len(there):,} artifacts are more than {files.MOST_FILES:,}")
-        left_bytes = _room_bytes(to)
-        for name in [files.plain_name(entry.name, self.name) for entry in there if entry.kind == "file"]:
+        artifacts = [entry for entry in there if entry.kind == "file"]
+        left_bytes, announced_bytes = _room_bytes(to), sum(entry.bytes for entry in artifacts)
+        if announced_bytes > left_bytes:
+            raise HostError(
+                f"{self.name}: its artifacts have {announced_bytes:,} bytes, and half of the free space is {left_bytes:,}"
+            )
+        for name in [files.plain_name(entry.name, self.name) for entry in artifacts]:
             path = str(PurePosixPath(self.artifacts) / name)
             left_bytes -= self.fetch(path, to / name, limit_s=limit_s, most_bytes=left_bytes)
 
@@ -403,7 +407,7 @@ def _usage(answer: Document) -> Usage:
 
 
 def _listing(answer: Document) -> list[FileThere]:
-    return [FileThere(text(entry["name"]), text(entry["kind"])) for entry in documents(answer["entries"])]
+    return [FileThere(text(entry["name"]), text(entry["kind"]), integer(entry["bytes"])) for entry in documents(answer["entries"])]
 
 
 def _clocks(answer: Document) -> dict[str, float]:
@@ -411,7 +415,7 @@ def _clocks(answer: Document) -> dict[str, float]:
 
 
 def _room_bytes(folder: Path) -> int:
-    return int(shutil.disk_usage(folder).free * _ROOM_SHARE)
+    return int(shutil.disk_usage(folder).free * files.ROOM_SHARE)
 
 
 class _Memory:

@@ -13,12 +13,14 @@ import twinbed
 from twinbed.contracts.bed import Facts
 from twinbed.contracts.plugins import Plugins
 from twinbed.contracts.site import Installed, Site
-from twinbed.hosts import files
+from twinbed.hosts.hand_over import take_over
+from twinbed.hosts.lab import reclaim
 from twinbed.hosts.processors import own_cpus
 from twinbed.image import Image
 from twinbed.lab.event import Listener, PhaseBegan, RunEnded, StudyBegan
 from twinbed.lab.execution import Outcome, RunFailed, execute
 from twinbed.linkcheck import depends_on
+from twinbed.links.layout import layout
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Artifact
 from twinbed.model.run import Level, Phase, Status
@@ -137,10 +139,13 @@ def make(run: Run, plugins: Plugins, folder: Folder, installed: Installed, liste
                 execute(run, plugins, site, outcome, on_phase, _LinkChecks(folder))
         except RunFailed as failure:
             failed_phase, reason = failure.phase, failure.reason
-        strange = files.remove_what_is_no_file(unfinished / "artifacts")
-        if strange and failed_phase is None:
+        finally:
+            reclaim(installed.probe, site.artifacts)
+        with failed_writes_are_clear(folder.path):
+            removed = take_over(site.artifacts, layout(run.topology).machines)
+        if removed and failed_phase is None:
             failed_phase = Phase.COLLECT
-            reason = f"artifacts are files alone; what hosts left besides was removed: {', '.join(strange)}"
+            reason = f"artifacts are plain files of limited size; what hosts left besides was removed: {', '.join(removed)}"
         status = Status.FAILED if failed_phase else Status.COMPLETE
         record = run.record(
             status=status,

@@ -169,9 +169,11 @@ class Folder:
         return sum(self.tree.kind(f"{self.runs.name}/{name}/run.json") is not None for name in names)
 
     def begin(self, run: str) -> Path:
-        """A fresh temporary folder for a run."""
+        """A fresh temporary folder for a run. Nobody else may enter it: what is in it is the programs' of the run until it is
+        finished, with whatever modes they give their files."""
         folder = self.runs / f"{_UNFINISHED}{run}"
         with failed_writes_are_clear(self.path):
+            self.tree.make(self._name(folder), 0o700)
             self.tree.make(self._name(folder / "artifacts"))
         return folder
 
@@ -183,9 +185,11 @@ class Folder:
         return self.adopt(folder, record.id)
 
     def adopt(self, folder: Path, run: str) -> Path:
-        """Sync a run that is whole, and give its folder its name. Files that an earlier run has too are kept once."""
+        """Sync a run that is whole, and give its folder its name and the mode of other folders. Files that an earlier run has
+        too are kept once."""
         with failed_writes_are_clear(self.path):
             share(folder, self.path)
+            self._open_to_readers(folder)
             self._sync(folder)
             self.put(folder, run)
             self.tree.sync(self.runs.name)
@@ -196,6 +200,12 @@ class Folder:
         if self.tree.kind(f"{self.runs.name}/{run}") is not None:
             self.set_aside(run)
         self.tree.rename(self._name(folder), f"{self.runs.name}/{run}")
+
+    def _open_to_readers(self, folder: Path) -> None:
+        with self.tree.inside(self._name(folder)) as run:
+            artifacts = run.about("artifacts")
+            assert artifacts is not None and run.held is not None
+            os.fchmod(run.held, artifacts.st_mode & 0o755)
 
     def record(self, run: str) -> Record | None:
         """What is written of a run; None where there is no such run."""

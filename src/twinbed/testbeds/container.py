@@ -103,7 +103,7 @@ class Container(LabDriver[ContainerSettings]):
             checks = [_limited(lab, f"container {setting}", limits) for setting, limits in trials.items()]
             command = _command(installed.image.rootfs, lab.scratch / "trial", "trial", folder, installed.probe)
             first, whose = _ids(lab, "trial", command, {installed.image.rootfs: "the image"})
-            mend = "Linux 5.19 or newer, and the image and results on a file system whose mounts map ids (ext4, XFS, Btrfs)"
+            mend = "Linux 5.19 or newer, and the image on a file system whose mounts map ids (ext4, XFS, Btrfs)"
             works = first is not None or os.geteuid() != 0
             return [*checks, Check("container user namespace", works, whose, mend, required=False, group="parameter")]
 

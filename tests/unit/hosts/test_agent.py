@@ -101,7 +101,7 @@ def test_files(host: AgentHost, tmp_path: Path) -> None:
     host.write(str(tmp_path / "a/b/c"), b"\x00\xff" * 700_000, mode=0o640)
     assert (tmp_path / "a/b/c").read_bytes() == b"\x00\xff" * 700_000
     assert (tmp_path / "a/b/c").stat().st_mode & 0o777 == 0o640
-    assert host.listdir(str(tmp_path / "a/b")) == [FileThere("c", "file")]
+    assert host.listdir(str(tmp_path / "a/b")) == [FileThere("c", "file", 1_400_000)]
     assert host.fetch(str(tmp_path / "a/b/c"), tmp_path / "copy") == 1_400_000
     assert host.read("/proc/self/comm") == b"twinbed-probe\n"
     for call in (host.read, host.listdir):

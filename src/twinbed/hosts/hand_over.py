@@ -1,0 +1,236 @@
+"""Artifacts change hands: what programs of a run left in its folders becomes this user's, as plain files with plain modes.
+
+As long as the run's programs live, its folders are theirs: they choose names, modes, owners and attributes.  The run's folder,
+which nobody else may enter, keeps all of it from the machine.  Once none of them lives, ``take_over`` looks at each file by
+descriptor; it removes and names what is no plain file of its size.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from twinbed.hosts.files import MOST_FILES, ROOM_SHARE, is_plain
+
+MOST_LEVELS = 8
+"""Folders within each other that a host may have among its artifacts: their paths stay below PATH_MAX."""
+MOST_HOLES_BYTES = 64 * 2**20
+"""Of a file, what may be nowhere on the disk: whoever copies, packs or reads the file meets zeros there."""
+_MOST_PIECES = 10_000
+"""Of a file with holes that are looked at."""
+_MOST_NAMED = 20
+_KINDS = {
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+_GIVE_RIGHTS = ("security.capability", "system.posix_acl_access", "system.posix_acl_default")
+"""Attributes by which a file gives rights beyond its mode (capabilities(7), acl(5))."""
+_FILE, _FOLDER = 0o644, 0o755
+_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_HOLD = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def take_over(artifacts: Path, trusted: Collection[str]) -> list[str]:
+    """Make the owner of the folder ``artifacts`` the owner of all below it, and take off setuid, setgid, capabilities, access
+    lists and others' right to write. Return what was removed: each path, and why. Raises OSError.
+
+    Call it when no program of the run lives. Places of the lab's own machines (``trusted``) have no limits."""
+    top = os.open(artifacts, _OPEN_FOLDER)
+    try:
+        owner, umask, removed = os.fstat(top), _umask(), []
+        for name in sorted(os.listdir(top)):  # noqa: PTH208 -- by descriptor
+            removed += _Place(top, name, name in trusted, owner, umask).taken_over()
+    finally:
+        os.close(top)
+    more = len(removed) - _MOST_NAMED
+    return removed if more <= 0 else [*removed[:_MOST_NAMED], f"{more:,} more"]
+
+
+def remove(folder: int, name: str) -> None:
+    """Remove a file, or a folder with all that is in it, however deep: each folder in it is first moved up beside it."""
+    token, moved = secrets.token_hex(8), 0
+    if not _unlinked_or_folder_opened(folder, name):
+        return
+    pending = [name]
+    while pending:
+        last = pending.pop()
+        with _opened(folder, last) as inner:
+            while names := _some_names(inner):
+                for each in names:
+                    if _unlinked_or_folder_opened(inner, each):
+                        pending.append(f".removed-{token}-{moved}")
+                        moved += 1
+                        os.rename(each, pending[-1], src_dir_fd=inner, dst_dir_fd=folder)
+        os.rmdir(last, dir_fd=folder)
+
+
+class _Beyond(Exception):
+    """A place has more than a host may have."""
+
+
+@dataclass
+class _Place:
+    """One host's folder among the artifacts."""
+
+    top: int
+    name: str
+    trusted: bool
+    owner: os.stat_result
+    umask: int
+    entries: int = 0
+    announced_bytes: int = 0
+    """What a copy of all files takes."""
+    on_disk_bytes: int = 0
+    seen: set[int] = field(default_factory=set)
+    """Inodes of files with several names."""
+    removed: list[str] = field(default_factory=list)
+
+    def taken_over(self) -> list[str]:
+        try:
+            self._take(self.top, self.name, self.name, 0)
+            self._hold_to_room()
+        except _Beyond as beyond:
+            remove(self.top, self.name)
+            return [f"all of {self.name} ({beyond})"]
+        return self.removed
+
+    def _take(self, folder: int, name: str, path: str, level: int) -> None:
+        """Take over one file or folder, with all that is in it; ``path`` is how it is shown."""
+        with _held(folder, name) as held:
+            about = os.fstat(held)
+            if fault := self._fault(held, about, name, level):
+                remove(folder, name)
+                self.removed.append(f"{path} ({fault})")
+                return
+            self._make_plain(held, about)
+        if not stat.S_ISDIR(about.st_mode):
+            self.announced_bytes += about.st_size
+            if about.st_ino not in self.seen:
+                self.on_disk_bytes += about.st_blocks * 512
+            if about.st_nlink > 1:
+                self.seen.add(about.st_ino)
+            return
+        with _opened(folder, name) as inner:
+            for each in self._names(inner):
+                self._take(inner, each, f"{path}/{each if is_plain(each) else ascii(each[:80])}", level + 1)
+
+    def _names(self, folder: int) -> list[str]:
+        with os.scandir(folder) as found:
+            names = sorted(entry.name for entry in islice(found, None if self.trusted else MOST_FILES + 1 - self.entries))
+        self.entries += len(names)
+        if self.entries > MOST_FILES and not self.trusted:
+            raise _Beyond(f"more than {MOST_FILES:,} files and folders")
+        return names
+
+    def _fault(self, held: int, about: os.stat_result, name: str, level: int) -> str | None:
+        """Say what keeps it from being an artifact."""
+        if stat.S_ISDIR(about.st_mode):
+            if level > MOST_LEVELS:
+                return f"a folder within {MOST_LEVELS} others"
+        elif not stat.S_ISREG(about.st_mode):
+            return _KINDS.get(stat.S_IFMT(about.st_mode), "no file")
+        if not self.trusted and not is_plain(name):
+            return "no name of an artifact: such a name has 1 to 200 letters, digits and _.,=@+:- alone"
+        if stat.S_ISREG(about.st_mode) and about.st_size - about.st_blocks * 512 > MOST_HOLES_BYTES:
+            os.chmod(_by(held), 0o600)  # noqa: PTH101
+            if _holes_bytes(held, about.st_size) > MOST_HOLES_BYTES:
+                return f"a sparse file: of its {about.st_size:,} bytes {about.st_blocks * 512:,} are on the disk"
+        return None
+
+    def _make_plain(self, held: int, about: os.stat_result) -> None:
+        itself = _by(held)
+        if os.geteuid() == 0 and (about.st_uid, about.st_gid) != (self.owner.st_uid, self.owner.st_gid):
+            os.chown(itself, self.owner.st_uid, self.owner.st_gid)
+        try:
+            for attribute in set(os.listxattr(itself)).intersection(_GIVE_RIGHTS):
+                os.removexattr(itself, attribute)
+        except OSError as error:
+            if error.errno != errno.ENOTSUP:  # a file system without such attributes
+                raise
+        mode = _FOLDER if stat.S_ISDIR(about.st_mode) else _FILE
+        os.chmod(itself, mode & ~self.umask | mode & 0o700)  # noqa: PTH101
+
+    def _hold_to_room(self) -> None:
+        """A guest's artifacts have the same limit before they are fetched (``AgentHost.collect``)."""
+        if self.trusted:
+            return
+        file_system = os.fstatvfs(self.top)
+        room = int((file_system.f_bavail * file_system.f_frsize + self.on_disk_bytes) * ROOM_SHARE)
+        if (most := max(self.announced_bytes, self.on_disk_bytes)) > room:
+            raise _Beyond(f"{most:,} bytes of files, where half of the free space is {room:,}")
+
+
+def _holes_bytes(held: int, size: int) -> int:
+    file = os.open(_by(held), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        holes = at = 0
+        for _ in range(_MOST_PIECES):
+            try:
+                data = os.lseek(file, at, os.SEEK_DATA)
+            except OSError as error:
+                if error.errno != errno.ENXIO:
+                    raise
+                return holes + size - at
+            holes += data - at
+            at = os.lseek(file, data, os.SEEK_HOLE)
+            if at >= size or holes > MOST_HOLES_BYTES:
+                return holes
+        return size
+    finally:
+        os.close(file)
+
+
+def _unlinked_or_folder_opened(folder: int, name: str) -> bool:
+    """Unlink what is no folder; return whether it is one, whose owner may then do all in it, and move it."""
+    with _held(folder, name) as held:
+        if stat.S_ISDIR(os.fstat(held).st_mode):
+            os.chmod(_by(held), 0o700)  # noqa: PTH101
+            return True
+    os.unlink(name, dir_fd=folder)
+    return False
+
+
+def _some_names(folder: int) -> list[str]:
+    """The first names of a folder; none where it is empty."""
+    with os.scandir(folder) as found:
+        return [entry.name for entry in islice(found, 10_000)]
+
+
+def _by(descriptor: int) -> str:
+    """A path that leads to a file that is held open and nowhere else, for calls that take no such descriptor."""
+    return f"/proc/self/fd/{descriptor}"
+
+
+@contextlib.contextmanager
+def _held(folder: int, name: str) -> Iterator[int]:
+    """A descriptor of the file itself, which is not opened."""
+    descriptor = os.open(name, _HOLD, dir_fd=folder)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _opened(folder: int, name: str) -> Iterator[int]:
+    descriptor = os.open(name, _OPEN_FOLDER, dir_fd=folder)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _umask() -> int:
+    """To ask the system call would change it."""
+    status = Path("/proc/self/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("Umask:")).split()[1], 8)
