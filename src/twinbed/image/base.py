@@ -35,6 +35,8 @@ _HOOK = (
 )
 """mmdebstrap runs it with its own apt state; it downloads the package that the kernel's meta package stands for."""
 
+CAPABILITIES = "security.capability"
+"""The attribute that holds a file's capabilities (capabilities(7))."""
 _UNREACHABLE = ("Temporary failure resolving", "Failed to fetch", "Could not connect", "Cannot initiate")
 _FROM_APT = ("Acquire::http*", "Acquire::Check-*", "Acquire::Force*", "Acquire::Max-*", "Acquire::Retries", "Acquire::By-Hash")
 
@@ -182,6 +184,20 @@ def _strip(rootfs: Path) -> None:
     (rootfs / "etc/hostname").write_text("twinbed\n")
     (rootfs / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
     (rootfs / "etc/resolv.conf").write_text("")
+    _take_privileges(rootfs)
+
+
+def _take_privileges(rootfs: Path) -> None:
+    """Take setuid, setgid and file capabilities off all files and folders: the cache is on this machine, where nobody updates
+    them, and hosts start their programs as root."""
+    for path in rootfs.rglob("*"):
+        mode = path.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            continue
+        if mode & (stat.S_ISUID | stat.S_ISGID):
+            path.chmod(stat.S_IMODE(mode) & ~(stat.S_ISUID | stat.S_ISGID))
+        if CAPABILITIES in os.listxattr(path, follow_symlinks=False):
+            os.removexattr(path, CAPABILITIES, follow_symlinks=False)
 
 
 def _close(rootfs: Path) -> None:

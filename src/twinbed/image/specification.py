@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 
 from twinbed.model.nic import NIC_MODELS
 
-BUILDER = 5
+BUILDER = 6
 """Raised when the builder puts something else into an image for the same specification."""
 
 
