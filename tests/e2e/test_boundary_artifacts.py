@@ -21,19 +21,22 @@ from twinbed.image import Image
 
 OTHER = 12345
 """A user of the machine."""
-ACL = "02000000" "01000600ffffffff" "0200070039300000" "04000400ffffffff" "10000700ffffffff" "20000400ffffffff"
+ACL = "0200000001000600ffffffff020007003930000004000400ffffffff10000700ffffffff20000400ffffffff"
 """user::rw-, user:12345:rwx, group::r--, mask::rwx, other::r-- (acl(5))."""
 CAPABILITY = "0100000200200000000000000000000000000000"
 """cap_net_raw=ep (the kernel's struct vfs_cap_data, revision 2)."""
-SET = "my ($f, $n, $v) = ($ARGV[0], $ARGV[1], pack('H*', $ARGV[2])); exit(syscall(188, $f, $n, $v, length $v, 0) != 0)"
-"""setxattr(2) in Perl."""
+SET = (
+    'perl -e "my (\\$f, \\$n, \\$v) = (\\$ARGV[0], \\$ARGV[1], pack(q(H*), \\$ARGV[2]));'
+    ' exit(syscall(188, \\$f, \\$n, \\$v, length \\$v, 0) != 0)"'
+)
+"""setxattr(2), by a shell."""
 WORKS = {
     "a setuid program": "cp /usr/bin/id setuid && chmod 6755 setuid && test -u setuid",
     "one of another user": "cp /usr/bin/id given && chown 1234:1234 given && chmod 6755 given",
     "a setgid folder": "mkdir shared && cp /usr/bin/id shared/setgid && chmod 2755 shared/setgid && chmod 3777 shared",
     "a closed folder": "mkdir closed && echo x > closed/file && chmod 0 closed/file closed",
     "a file that all may write": "echo x > open && chmod 666 open",
-    "an access list": f"""echo x > listed && perl -e "{SET.replace('$', chr(92) + '$')}" listed system.posix_acl_access {ACL}""",
+    "an access list": f"echo x > listed && {SET} listed system.posix_acl_access {ACL}",
     "hard links": "echo x > first && ln first second",
     "a symbolic link": "ln -s /etc/shadow link",
     "a named pipe": "mkfifo pipe",
@@ -46,7 +49,7 @@ WORKS = {
 REFUSED = {
     "a program is run": "cp /usr/bin/id program && ./program",
     "a device": "mknod device c 1 3",
-    "capabilities": f"""cp /usr/bin/id able && perl -e "{SET.replace('$', chr(92) + '$')}" able security.capability {CAPABILITY}""",
+    "capabilities": f"cp /usr/bin/id able && {SET} able security.capability {CAPABILITY}",
     "an immutable file": "touch kept && perl -e 'open(F, q(kept)); my $f = pack(q(l), 16); exit(!ioctl(F, 0x40086602, $f))'",
 }
 STUDY = """
@@ -92,7 +95,12 @@ def test_nothing_that_a_program_leaves_gives_anybody_anything(
                 while_it_ran.append(f"not refused: {what}")
         (place,) = (open_folder / "results/runs").glob(".unfinished-*/artifacts/client")
         owners.add((place / "setuid").stat().st_uid)
-        for words in (["ls", str(place)], [str(place / "setuid")], ["cat", str(place / "open")], ["touch", str(place / "open")]):
+        for words in (
+            ["ls", str(place)],
+            [str(place / "setuid")],
+            ["cat", str(place / "open")],
+            ["touch", str(place / "open")],
+        ):
             if as_other(*words).returncode == 0:
                 while_it_ran.append(f"another user may {' '.join(words)}")
         while_it_ran.append("tried")
@@ -135,6 +143,39 @@ def held_to(carried: Carried) -> Path:
         assert removed in record["reason"]
     assert record["reason"].isprintable()
     return place
+
+
+GUEST = """
+study: guest
+testbeds: {bed: {driver: qemu, nic: virtio, accelerator: tcg}}
+workload: {kind: http, duration: 2s, max_requests: 200}
+replicates: 1
+"""
+"""What a guest does to a file has no meaning here but its name, its size and its bytes."""
+OF_A_GUEST = {
+    "cp /usr/bin/id setuid && chmod 6755 setuid && chown 1234 setuid && mkdir folder && ln -s /etc/shadow link": None,
+    "echo x > $(printf '\\033[31mred')": r"client: '\x1b[31mred' is no name of an artifact",
+    "truncate -s 4E sparse": "client: its artifacts have 4,611,686,",
+}
+
+
+@pytest.mark.parametrize("command", OF_A_GUEST)
+def test_what_a_guest_leaves_comes_as_plain_files(command: str, open_folder: Path, image: Image, probe: Path) -> None:
+    def attack(bed: Bed) -> None:
+        client = bed.hosts["client"]
+        client.run(["sh", "-c", f"cd {client.artifacts} && {command}"], limit_s=60.0)
+
+    carried = carry(GUEST, open_folder / "results", image, probe, attack)
+    (record,) = carried.records
+    place = carried.results / "runs" / record["id"] / "artifacts/client"
+    assert all(path.name.isprintable() and path.stat().st_blocks < 2**20 for path in place.iterdir())
+    if reason := OF_A_GUEST[command]:
+        assert record["status"] == "failed" and reason in record["reason"]
+        return
+    assert record["status"] == "complete"
+    about = (place / "setuid").stat()
+    assert (about.st_uid, stat.S_IMODE(about.st_mode)) == (os.geteuid(), 0o644)
+    assert not (place / "link").is_symlink() and not (place / "folder").exists()
 
 
 def test_mounts_of_a_container_give_no_rights(open_folder: Path, image: Image, probe: Path) -> None:

@@ -20,6 +20,30 @@ pytestmark = pytest.mark.privileged
 RUNTIME = "/run/user"
 USER = 61234
 """No account has it: a user needs none."""
+COMMAND = "import sys; from twinbed.cli.main import main; sys.exit(main())"
+ATTACKED = """
+import os, sys
+from pathlib import Path
+from tests.faults import carry
+from twinbed.image import find, probe_path
+
+def attack(bed):
+    client = bed.hosts["client"]
+    commands = [
+        "cp /usr/bin/id setuid && chown www-data setuid && chmod 6755 setuid",
+        "mkdir closed && echo x > closed/file && mkdir closed/inner && echo x > closed/inner/file",
+        "chown -R www-data closed && chmod 0 closed/file closed/inner closed",
+        "mkdir mine && echo x > mine/file && chmod 0 mine/file mine",
+        "ln -s /etc/shadow link",
+        "mkdir -p '.f/g' && chown -R www-data .f && chmod 0 .f/g .f",
+    ]
+    for command in commands:
+        client.run(["sh", "-c", f"cd {client.artifacts} && {command}"])
+    (folder,) = Path("results/runs").glob(".unfinished-*")
+    print(oct(folder.stat().st_mode), (folder / "artifacts/client/setuid").stat().st_uid)
+
+carry(Path("study.yaml").read_text().replace(", latency", ""), Path("results"), find(), probe_path(), attack, testbed="joined")
+"""
 STUDY = """
 study: without-root
 testbeds: {joined: {driver: container}, apart: {driver: container, tso: off}}
@@ -61,13 +85,12 @@ def home(tmp_path: Path, image: Image) -> Path:
     return home
 
 
-def as_user(home: Path, *words: str, account: bool = False) -> subprocess.CompletedProcess[str]:
+def as_user(home: Path, *words: str, account: bool = False, program: str = COMMAND) -> subprocess.CompletedProcess[str]:
     """``account``: one with subordinate ids, which may run programs that give them."""
     code = Path(__file__).parents[2]
     folders = [home, code, Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()]
     variables = {"HOME": home, "TWINBED_CACHE": home / "cache", "TMPDIR": home, "XDG_RUNTIME_DIR": RUNTIME}
-    variables |= {name: os.environ[name] for name in ("PATH", "PYTHONPYCACHEPREFIX")} | {"PYTHONPATH": code / "src"}
-    program = "import sys; from twinbed.cli.main import main; sys.exit(main())"
+    variables |= {name: os.environ[name] for name in ("PATH", "PYTHONPYCACHEPREFIX")} | {"PYTHONPATH": f"{code / 'src'}:{code}"}
     confined = () if account else ("--bounding-set=-all", "--no-new-privs")
     command = [
         *("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", *confined),
@@ -116,6 +139,25 @@ def test_a_user_finds_root_s_image_and_keeps_notes_of_the_user_s_own(home: Path,
     assert note.name == f"{image.digest}-{USER}" and note.stat().st_uid == USER
     refused = as_user(home, "image", "build", "--force")
     assert refused.returncode == 3 and f"sudo {sys.executable} -m twinbed.image" in refused.stderr
+
+
+@pytest.mark.parametrize("account", [True, False])
+def test_what_programs_leave_becomes_the_users_own(account: bool, home: Path, leaves_nothing: None) -> None:
+    """Also what other users left, in folders that only they may enter: those whose ids are mapped for the lab."""
+    ran = as_user(home, account=account, program=ATTACKED if account else ATTACKED.replace("www-data", "root"))
+    assert ran.stdout.split() == ["0o40700", f"{300_000 + 32 if account else USER}"], ran.stderr
+    runs = home / "results" / "runs"
+    (record,) = (
+        each for path in runs.glob("*/run.json") if (each := json.loads(path.read_text()))["levels"]["testbed"] == "joined"
+    )
+    assert record["status"] == "failed"
+    assert "client/'.f' (no name of an artifact" in record["reason"] and "client/link (a symbolic link)" in record["reason"]
+    run = runs / record["id"]
+    for path in [run, *run.rglob("*")]:
+        assert path.lstat().st_uid == USER, path
+        assert path.lstat().st_mode & 0o7777 == (0o755 if path.is_dir() else 0o644), path
+    kept = {str(path.relative_to(run / "artifacts/client")) for path in (run / "artifacts/client").rglob("*")}
+    assert kept >= {"setuid", "closed/file", "closed/inner/file", "mine/file"}
 
 
 def test_a_study_of_containers_needs_no_root(home: Path, leaves_nothing: None) -> None:

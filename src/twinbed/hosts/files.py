@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import stat
 from pathlib import Path
 from typing import BinaryIO
 
@@ -38,11 +39,13 @@ def plain_name(name: str, host: str) -> str:
 
 
 def create(path: Path) -> BinaryIO:
-    """A new file, in place of what has its name. No link is followed, neither of that name nor of its folder's.
-    Raises OSError."""
+    """Make a new file, in place of a file that has its name. No link is followed, neither of that name nor of its folder's.
+    Raises HostError where a program has put a folder there, and OSError."""
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         with contextlib.suppress(FileNotFoundError):
+            if stat.S_ISDIR(os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mode):
+                raise HostError(f"{path.parent.name}: {path.name}: a folder is where this artifact belongs: who made it?")
             os.unlink(path.name, dir_fd=folder)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         return os.fdopen(os.open(path.name, flags, 0o644, dir_fd=folder), "wb")

@@ -49,9 +49,17 @@ def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         Liar("client1", None, "/artifacts").collect(tmp_path)  # type: ignore[arg-type]
 
 
+def test_a_folder_in_the_place_of_an_artifact_fails_the_run(tmp_path: Path) -> None:
+    (tmp_path / "client" / "ab.out").mkdir(parents=True)
+    with pytest.raises(HostError, match="client: ab.out: a folder is where this artifact belongs"):
+        files.create(tmp_path / "client" / "ab.out")
+
+
 def test_more_bytes_than_there_is_room_for_are_not_fetched(tmp_path: Path) -> None:
     """As a sparse file announces them, which a guest makes in a moment."""
-    with pytest.raises(HostError, match="client1: its artifacts have 4,611,686,018,427,387,904 bytes, and half of the free space"):
+    with pytest.raises(
+        HostError, match="client1: its artifacts have 4,611,686,018,427,387,904 bytes, and half of the free space"
+    ):
         Liar("client1", None, "/large", bin="large").collect(tmp_path)  # type: ignore[arg-type]
     assert not list(tmp_path.iterdir())
 

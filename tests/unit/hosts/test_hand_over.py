@@ -13,7 +13,7 @@ from twinbed.hosts.hand_over import MOST_LEVELS, take_over
 
 CAPABILITY = bytes.fromhex("0100000200200000000000000000000000000000")
 """cap_net_raw=ep in the kernel's struct vfs_cap_data, revision 2."""
-ACL = bytes.fromhex("02000000" "01000600ffffffff" "0200070039300000" "04000400ffffffff" "10000700ffffffff" "20000400ffffffff")
+ACL = bytes.fromhex("0200000001000600ffffffff020007003930000004000400ffffffff10000700ffffffff20000400ffffffff")
 """user::rw-, user:12345:rwx, group::r--, mask::rwx, other::r-- (acl(5))."""
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
 
