@@ -12,10 +12,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shutil
+import secrets
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal, get_args
 
@@ -194,13 +195,7 @@ class Tree:
     def remove(self, name: str) -> None:
         """Remove a file, a link itself, or a folder with all that is in it; nothing where there is none."""
         with contextlib.suppress(FileNotFoundError), self._at(name) as (folder, leaf), _named(self.path / name):
-            if stat.S_ISDIR(os.stat(leaf, dir_fd=folder, follow_symlinks=False).st_mode):
-                try:
-                    shutil.rmtree(leaf, dir_fd=folder)
-                except RecursionError:
-                    raise NotPlain(self.path / name, "has too many folders within each other", "remove it yourself") from None
-            else:
-                os.unlink(leaf, dir_fd=folder)
+            remove_whole(folder, leaf)
 
     def sync(self, name: str = "") -> None:
         """Bring a folder's own entries to the disk."""
@@ -332,6 +327,49 @@ class Tree:
                 yield from self._below(inner, path, f"{at}{name}/", depth - 1)
             finally:
                 os.close(inner)
+
+
+def remove_whole(folder: int, name: str) -> None:
+    """Remove a file, or a folder with all that is in it, however deep: each folder in it is first moved up beside it.
+
+    ``folder`` is the descriptor of the folder that the name is in. Raises OSError."""
+    token, moved, pending = secrets.token_hex(8), 0, [name]
+    if not _unlinked_or_folder(folder, name):
+        return
+    while pending:
+        last = pending.pop()
+        inner = os.open(last, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+        try:
+            while names := _some_names(inner):
+                for each in names:
+                    if _unlinked_or_folder(inner, each):
+                        pending.append(f".removed-{token}-{moved}")
+                        moved += 1
+                        os.rename(each, pending[-1], src_dir_fd=inner, dst_dir_fd=folder)
+        finally:
+            os.close(inner)
+        os.rmdir(last, dir_fd=folder)
+
+
+def _unlinked_or_folder(folder: int, name: str) -> bool:
+    """Unlink what is no folder. Return whether it is one, whose owner may then do all in it, and move it."""
+    held = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        about = os.fstat(held)
+        if stat.S_ISDIR(about.st_mode):
+            if about.st_uid == os.geteuid() and about.st_mode & 0o700 != 0o700:
+                os.chmod(f"/proc/self/fd/{held}", 0o700)  # noqa: PTH101 -- by descriptor
+            return True
+    finally:
+        os.close(held)
+    os.unlink(name, dir_fd=folder)
+    return False
+
+
+def _some_names(folder: int) -> list[str]:
+    """The first names of a folder; none where it is empty."""
+    with os.scandir(folder) as found:
+        return [entry.name for entry in islice(found, 10_000)]
 
 
 def _parts(root: Path, name: str) -> list[str]:

@@ -172,8 +172,8 @@ def test_it_is_read_back_and_processes_are_limited(site: Callable[..., Site], le
 
 
 def test_its_root_is_nobody_on_the_machine(site: Callable[..., Site], leaves_nothing: None) -> None:
-    """Its ids are a range of the machine's, in a user namespace of its own, and so are the owners of files that it leaves. Files
-    of the image are root's within."""
+    """Its ids are a range of the machine's, in a user namespace of its own, and so are the owners of files that it leaves.
+    Files of the image are root's within."""
     here = site()
     with container.up(container.params(), Topology(), here) as bed:
         first = {name: _first_id(bed, name) for name in ("client", "server")}

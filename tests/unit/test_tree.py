@@ -265,3 +265,18 @@ def test_the_error_is_a_commands_own(tree: Tree) -> None:
     assert isinstance(caught.value, TwinbedError) and not isinstance(caught.value, OSError)
     again = pickle.loads(pickle.dumps(caught.value))
     assert (str(again), again.advice, again.path) == (str(caught.value), caught.value.advice, tree.path / "name")
+
+
+def test_folders_deeper_than_any_path_are_removed(tmp_path: Path) -> None:
+    (top := tmp_path / "top" / "deep").mkdir(parents=True)
+    folder = os.open(top, os.O_RDONLY)
+    for _ in range(5000):
+        os.mkdir("f" * 100, dir_fd=folder)
+        inner = os.open("f" * 100, os.O_RDONLY, dir_fd=folder)
+        os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=inner))
+        os.fchmod(folder, 0)
+        os.close(folder)
+        folder = inner
+    os.close(folder)
+    Tree(tmp_path).remove("top/deep")
+    assert list((tmp_path / "top").iterdir()) == []

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 
 from twinbed.hosts.files import MOST_FILES, ROOM_SHARE, is_plain
+from twinbed.tree import remove_whole
 
 MOST_LEVELS = 8
 """Folders within each other that a host may have among its artifacts: their paths stay below PATH_MAX."""
@@ -56,24 +56,6 @@ def take_over(artifacts: Path, trusted: Collection[str]) -> list[str]:
     return removed if more <= 0 else [*removed[:_MOST_NAMED], f"{more:,} more"]
 
 
-def remove(folder: int, name: str) -> None:
-    """Remove a file, or a folder with all that is in it, however deep: each folder in it is first moved up beside it."""
-    token, moved = secrets.token_hex(8), 0
-    if not _unlinked_or_folder_opened(folder, name):
-        return
-    pending = [name]
-    while pending:
-        last = pending.pop()
-        with _opened(folder, last) as inner:
-            while names := _some_names(inner):
-                for each in names:
-                    if _unlinked_or_folder_opened(inner, each):
-                        pending.append(f".removed-{token}-{moved}")
-                        moved += 1
-                        os.rename(each, pending[-1], src_dir_fd=inner, dst_dir_fd=folder)
-        os.rmdir(last, dir_fd=folder)
-
-
 class _Beyond(Exception):
     """A place has more than a host may have."""
 
@@ -100,7 +82,7 @@ class _Place:
             self._take(self.top, self.name, self.name, 0)
             self._hold_to_room()
         except _Beyond as beyond:
-            remove(self.top, self.name)
+            remove_whole(self.top, self.name)
             return [f"all of {self.name} ({beyond})"]
         return self.removed
 
@@ -109,7 +91,7 @@ class _Place:
         with _held(folder, name) as held:
             about = os.fstat(held)
             if fault := self._fault(held, about, name, level):
-                remove(folder, name)
+                remove_whole(folder, name)
                 self.removed.append(f"{path} ({fault})")
                 return
             self._make_plain(held, about)
@@ -188,22 +170,6 @@ def _holes_bytes(held: int, size: int) -> int:
         return size
     finally:
         os.close(file)
-
-
-def _unlinked_or_folder_opened(folder: int, name: str) -> bool:
-    """Unlink what is no folder; return whether it is one, whose owner may then do all in it, and move it."""
-    with _held(folder, name) as held:
-        if stat.S_ISDIR(os.fstat(held).st_mode):
-            os.chmod(_by(held), 0o700)  # noqa: PTH101
-            return True
-    os.unlink(name, dir_fd=folder)
-    return False
-
-
-def _some_names(folder: int) -> list[str]:
-    """The first names of a folder; none where it is empty."""
-    with os.scandir(folder) as found:
-        return [entry.name for entry in islice(found, 10_000)]
 
 
 def _by(descriptor: int) -> str:
