@@ -308,7 +308,7 @@ class AgentHost:
         """Copy a file of the host to this machine; returns its size in bytes. ``most_bytes`` may come, by default half of what
         is free. Raises HostLost where more comes."""
         most = _room_bytes(to.parent) if most_bytes is None else most_bytes
-        with files.create(to) as sink:
+        with to.open("wb") as sink:
             return _Fetch(self.connection, path, sink, most).finish(limit_s)
 
     def read(self, path: str, *, limit_s: float = 30.0) -> bytes:

@@ -132,9 +132,9 @@ class Folder:
             with failed_writes_are_clear(self.path):
                 os.ftruncate(lock, 0)
                 os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
-            for name in self.tree.entries(self.runs.name):
-                if name.startswith(_UNFINISHED):
-                    self.tree.remove(f"{self.runs.name}/{name}")
+                for name in self.tree.entries(self.runs.name):
+                    if name.startswith(_UNFINISHED):
+                        self.tree.remove(f"{self.runs.name}/{name}")
             try:
                 yield
             finally:

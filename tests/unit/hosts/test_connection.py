@@ -469,7 +469,7 @@ def test_all_artifacts_of_a_host_share_the_room(
 
     def send() -> None:
         channel, _, _ = agent.hear()
-        agent.say(channel, END, {"entries": [{"name": name, "kind": "file"} for name in ("a", "b")]})
+        agent.say(channel, END, {"entries": [{"name": name, "kind": "file", "bytes": 1} for name in ("a", "b")]})
         for _ in range(2):
             channel, _, _ = agent.hear()
             agent.say(channel, DATA, b"x" * 6)
@@ -478,6 +478,20 @@ def test_all_artifacts_of_a_host_share_the_room(
     sending = threading.Thread(target=send)
     sending.start()
     with pytest.raises(HostLost, match="/artifacts/b is longer than the 4 bytes that are taken of this host"):
+        host.collect(tmp_path)
+    sending.join(5)
+
+
+@pytest.mark.parametrize("entries", [None, [{"name": "a", "kind": "file"}], [{"name": "a", "kind": "file", "bytes": "1"}]])
+def test_a_list_that_is_none_is_the_hosts_error(entries: object, ends: tuple[FakeAgent, AgentHost], tmp_path: Path) -> None:
+    agent, host = ends
+
+    def send() -> None:
+        agent.say(agent.hear()[0], END, {"entries": entries})
+
+    sending = threading.Thread(target=send)
+    sending.start()
+    with pytest.raises(HostError, match="client: its agent's list of /artifacts is none: "):
         host.collect(tmp_path)
     sending.join(5)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -122,3 +124,20 @@ def test_only_how_to_reach_servers_is_taken_from_apts_settings(tools: Path) -> N
     with pytest.raises(ImageFailed):
         build()
     assert kept.read_text().splitlines()[:2] == ['Acquire::http::Proxy "p";', 'Acquire::Check-Date "false";']
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give capabilities")
+def test_no_file_of_an_image_has_other_rights_than_its_users(tmp_path: Path) -> None:
+    """cap_net_raw=ep, as ping has it, in the kernel's struct vfs_cap_data, revision 2."""
+    modes = {"su": 0o4755, "expiry": 0o2755, "ping": 0o755}
+    for name, mode in modes.items():
+        (tmp_path / name).write_text("")
+        (tmp_path / name).chmod(mode)
+    os.setxattr(tmp_path / "ping", base.CAPABILITIES, bytes.fromhex("0100000200200000000000000000000000000000"))
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp").chmod(0o1777)
+    (tmp_path / "to-su").symlink_to("su")
+    base._take_privileges(tmp_path)
+    assert {name: stat.S_IMODE((tmp_path / name).stat().st_mode) for name in modes} == dict.fromkeys(modes, 0o755)
+    assert stat.S_IMODE((tmp_path / "tmp").stat().st_mode) == 0o1777
+    assert os.listxattr(tmp_path / "ping") == []
