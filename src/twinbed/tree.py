@@ -179,6 +179,11 @@ class Tree:
         with self._folder(name):
             pass
 
+    def open_as(self, name: str, like: str) -> None:
+        """Let those into a folder whom the mode of another folder lets in."""
+        with self._listed(name) as folder, self._listed(like) as other, _named(self.path / name):
+            os.fchmod(folder, os.fstat(other).st_mode & 0o755)
+
     def rename(self, name: str, new: str) -> None:
         """Give a file or folder another name, in place of a file or link that has it."""
         with self._at(name) as (folder, leaf), self._at(new) as (to, new_leaf), _named(self.path / new):
@@ -338,7 +343,7 @@ def remove_whole(folder: int, name: str) -> None:
         return
     while pending:
         last = pending.pop()
-        inner = os.open(last, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+        inner = os.open(last, os.O_RDONLY | os.O_DIRECTORY | _PLAIN, dir_fd=folder)
         try:
             while names := _some_names(inner):
                 for each in names:

@@ -189,7 +189,7 @@ class Folder:
         too are kept once."""
         with failed_writes_are_clear(self.path):
             share(folder, self.path)
-            self._open_to_readers(folder)
+            self.tree.open_as(self._name(folder), self._name(folder / "artifacts"))
             self._sync(folder)
             self.put(folder, run)
             self.tree.sync(self.runs.name)
@@ -200,12 +200,6 @@ class Folder:
         if self.tree.kind(f"{self.runs.name}/{run}") is not None:
             self.set_aside(run)
         self.tree.rename(self._name(folder), f"{self.runs.name}/{run}")
-
-    def _open_to_readers(self, folder: Path) -> None:
-        with self.tree.inside(self._name(folder)) as run:
-            artifacts = run.about("artifacts")
-            assert artifacts is not None and run.held is not None
-            os.fchmod(run.held, artifacts.st_mode & 0o755)
 
     def record(self, run: str) -> Record | None:
         """What is written of a run; None where there is no such run."""
