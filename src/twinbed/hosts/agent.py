@@ -407,7 +407,9 @@ def _usage(answer: Document) -> Usage:
 
 
 def _listing(answer: Document) -> list[FileThere]:
-    return [FileThere(text(entry["name"]), text(entry["kind"]), integer(entry["bytes"])) for entry in documents(answer["entries"])]
+    return [
+        FileThere(text(entry["name"]), text(entry["kind"]), integer(entry["bytes"])) for entry in documents(answer["entries"])
+    ]
 
 
 def _clocks(answer: Document) -> dict[str, float]:
