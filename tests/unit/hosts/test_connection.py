@@ -491,7 +491,7 @@ def test_a_list_that_is_none_is_the_hosts_error(entries: object, ends: tuple[Fak
 
     sending = threading.Thread(target=send)
     sending.start()
-    with pytest.raises(HostError, match="client: listing /artifacts: its agent.s answer cannot be understood: "):
+    with pytest.raises(HostError, match="client: listing /artifacts: its agent's answer cannot be understood: "):
         host.collect(tmp_path)
     sending.join(5)
 
