@@ -14,7 +14,7 @@ ROOMS = ("analyses", "api", "cli", "exporting", "fleet", "lab", "observations", 
 FILES = ("imports/build.py", "registry.py", "render/output.py")
 OTHERS: dict[str, tuple[str, set[str]]] = {
     "analyses/calibrate/command.py": ("makes the folder above the file that the user names", {"file.parent.mkdir"}),
-    "analyses/calibrate/saved.py": ("reads the file that the user names", {"file.read_text"}),
+    "analyses/calibrate/saved.py": ("reads the file that the user names", {"file.read_bytes"}),
     "cli/conclusion.py": ("reads this program's own source", {"file.read_bytes", "os.walk"}),
     "cli/export.py": (
         "writes into a folder that it has just made",
@@ -103,7 +103,6 @@ OTHERS: dict[str, tuple[str, set[str]]] = {
         {"folder.iterdir", "folder.parent.mkdir", "os.utime", "shutil.copyfileobj"},
     ),
     "results/parquet.py": ("opens a temporary file of its own", {"pa.OSFile"}),
-    "results/source.py": ("hands an open descriptor to pyarrow", {"pa.OSFile"}),
 }
 """Files that open something else than what is below results: what, and by which calls."""
 METHODS = {

@@ -7,7 +7,6 @@ links, and the calibrations beside them. Documents count by their content, files
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 import twinbed
 from twinbed.model.error import TwinbedError
 from twinbed.model.interim import FILE as INTERIM_FILE
+from twinbed.model.json import WRONG, document, each, optional, parsed, text, value_of
 from twinbed.observations.predictable import FOLDER as CALIBRATIONS
 from twinbed.results.store import FROZEN
 from twinbed.terminal import as_json
@@ -40,9 +40,10 @@ class Conclusion:
     def kept(cls, results: Path) -> Conclusion | None:
         """The one that was kept; None where there is none that can be read, as it is made again at little cost."""
         try:
-            data = json.loads(Tree(results).read(FILE))
-            return cls(str(data["made_of"]), tuple(map(str, data["verdict"])), data["page"])
-        except (OSError, ValueError, KeyError, TypeError):
+            data = document(parsed(Tree(results).read(FILE)))
+            page = value_of(data, "page", optional(text))
+            return cls(value_of(data, "made_of", text), value_of(data, "verdict", each(text)), page)
+        except (OSError, *WRONG):
             return None
 
     def keep(self, results: Path) -> None:

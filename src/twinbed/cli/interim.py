@@ -16,6 +16,7 @@ from twinbed.cli.on import executor
 from twinbed.model.as_of import AsOf
 from twinbed.model.error import TwinbedError
 from twinbed.model.interim import FILE, InterimAnalyses, InterimAnalysis
+from twinbed.model.json import WRONG, document, parsed, why
 from twinbed.model.result import Verdict
 from twinbed.model.tables import TESTBED
 from twinbed.render.words import interim_sentence
@@ -50,12 +51,12 @@ class Deciding:
     def _earlier(self) -> InterimAnalyses:
         file = self._folder.path / FILE
         try:
-            earlier = InterimAnalyses.from_json(json.loads(self._folder.tree.read(FILE)))
+            earlier = InterimAnalyses.from_json(document(parsed(self._folder.tree.read(FILE))))
         except FileNotFoundError:
             return self._interim
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, *WRONG) as error:
             raise TwinbedError(
-                f"{file} cannot be read: {error}", advice="delete it; the looks are taken again from the runs"
+                f"{file} cannot be read: {why(error)}", advice="delete it; the looks are taken again from the runs"
             ) from error
         if (earlier.least, earlier.most) != (self._interim.least, self._interim.most) and earlier.taken:
             raise TwinbedError(

@@ -23,6 +23,7 @@ from typing import Any
 
 import twinbed
 from twinbed.api import Results
+from twinbed.model.error import TwinbedError
 from twinbed.model.json import Document
 from twinbed.model.run import level_text
 from twinbed.render import output
@@ -39,6 +40,8 @@ TABLES: Mapping[str, Sequence[str]] = {
 }
 """The tables, each with the columns that a row needs: other tools' intervals have fewer."""
 STEP_S = 1.0
+MOST_STEPS = 10**7
+"""Values of a series that a file may have."""
 """The length of a step where no interval says it."""
 TCP, UDP, PING = "tcp_nup", "udp_flood", "ping"
 """flent's tests whose plots draw such series."""
@@ -101,6 +104,8 @@ def document(run: Row, factors: Sequence[str], tables: Mapping[str, Sequence[Row
     step_s = max(0.1, round(max((row["seconds"] for row in intervals), default=STEP_S), 1))
     series = dict([*_rates(intervals, udp, step_s), *_delays(tables.get("probes", ()), tables.get("delay_windows", ()))])
     last = max((point.at_s for each in series.values() for point in each.points), default=0.0)
+    if last / step_s >= MOST_STEPS:
+        raise TwinbedError(f"{filename}: a series of {last:g} s is too long to be written", advice="leave --flent out")
     steps = math.floor(last / step_s) + 1
     began = run["started_s"]
     hosts = sorted({str(row["server"]) for row in tables.get("probes", ())})

@@ -6,7 +6,6 @@ Nothing that a machine sends is believed: names lead nowhere but into the run's 
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
@@ -14,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from twinbed.fleet.words import Made, Offered, Piece
 from twinbed.hosts.error import HostError
 from twinbed.hosts.files import create, plain_name
+from twinbed.model.json import WRONG, document, parsed, why
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
 from twinbed.study.run import Run
@@ -24,8 +24,6 @@ _MOST_FILES = 100_000
 _DEPTH = 20
 _MOST_FACTS = 50
 _MOST_TEXT = 1000
-_MALFORMED = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""What JSON of another shape leads to."""
 
 
 def checked_offer(offered: Offered, address: str) -> Offered:
@@ -69,9 +67,9 @@ def pieces_of(content: bytes, pieces: Sequence[Piece], machine: str) -> Iterator
 def link_check(made: Made, machine: str) -> LinkCheck | None:
     """Of the run's cell. Raises HostError."""
     try:
-        return None if made.link_check is None else LinkCheck.from_json(json.loads(made.link_check))
-    except _MALFORMED as error:
-        raise HostError(f"{machine}: its check of links is none: {error!r:.300}") from None
+        return None if made.link_check is None else LinkCheck.from_json(document(parsed(made.link_check)))
+    except WRONG as error:
+        raise HostError(f"{machine}: its check of links is none: {why(error)[:300]}") from None
 
 
 def batches(made: Made) -> Iterator[tuple[Piece, ...]]:
@@ -113,10 +111,10 @@ def hold_to(folder: Path, made: Made, run: Run, machine: str) -> None:
             if hashlib.file_digest(file, "blake2b").hexdigest() != said.digest:
                 raise HostError(f"{machine}: {path} of run {run.id} is not what it was there")
     try:
-        record = Record.from_json(json.loads((folder / "run.json").read_bytes()))
+        record = Record.from_json(document(parsed((folder / "run.json").read_bytes())))
         told = {artifact["path"]: artifact["bytes"] for artifact in record.artifacts}
-    except _MALFORMED as error:
-        raise HostError(f"{machine}: run {run.id} has no record: {error!r:.300}") from None
+    except (OSError, *WRONG) as error:
+        raise HostError(f"{machine}: run {run.id} has no record: {why(error)[:300]}") from None
     have = {path: file.bytes for path, file in made.files.items() if path.startswith("artifacts/")}
     if (record.id, record.machine, record.status) != (run.id, machine, made.status) or told != have:
         raise HostError(f"{machine}: what it sent is not run {run.id}")

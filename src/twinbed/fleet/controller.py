@@ -30,6 +30,7 @@ from twinbed.hosts.files import plain_name
 from twinbed.lab.event import Listener, MachineJoined, MachineLeft, RunEnded, StudyBegan
 from twinbed.lab.study import Ending, chosen, due, write_study
 from twinbed.model.error import TwinbedError
+from twinbed.model.json import WRONG, document, named, parsed, text, value_of
 from twinbed.model.run import Status
 from twinbed.results.extract.rows import UNREADABLE
 from twinbed.results.folder import Folder, failed_writes_are_clear
@@ -91,9 +92,11 @@ class _Notes:
     @classmethod
     def of(cls, folder: Folder) -> _Notes:
         try:
-            kept = json.loads(folder.tree.read(FLEET))
-            return cls(folder, plain_name(str(kept["id"]), FLEET), dict(kept["machines"]), str(kept["image"]))
-        except (OSError, ValueError, LookupError, TypeError, HostError):
+            kept = document(parsed(folder.tree.read(FLEET)))
+            given = value_of(kept, "machines", named(document))
+            machines: dict[str, dict[str, object]] = {name: dict(about) for name, about in given.items()}
+            return cls(folder, plain_name(value_of(kept, "id", text), FLEET), machines, value_of(kept, "image", text))
+        except (OSError, *WRONG, HostError):
             return cls(folder, secrets.token_hex(8), {})
 
     def keep(self) -> None:

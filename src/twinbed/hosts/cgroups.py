@@ -68,7 +68,7 @@ def hierarchies() -> dict[str, Hierarchy]:
     if unified:
         given = (unified / "cgroup.subtree_control").read_text().split()
         hierarchies = {name: Hierarchy(unified, True) for name in CONTROLLERS if name in given}
-    for line in _MOUNTS.read_text().splitlines():
+    for line in _MOUNTS.read_text(errors="surrogateescape").splitlines():
         _, folder, kind, options, *_ = line.split()
         for name in CONTROLLERS:
             if kind == "cgroup" and name in options.split(",") and os.access(folder, os.W_OK):

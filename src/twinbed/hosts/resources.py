@@ -89,7 +89,7 @@ def _of_user(proc: Path, user: int) -> int:
     total = 0
     for status in proc.glob("[0-9]*/status"):
         try:
-            text = status.read_text()
+            text = status.read_text(errors="replace")
         except OSError:
             continue
         fields = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
@@ -101,10 +101,10 @@ def _of_user(proc: Path, user: int) -> int:
 def _groups(system: Path, controller: str) -> Iterator[Path]:
     """This process's group in the hierarchies that may have the controller, and those above it, as far as they can be seen."""
     own: dict[str, str] = {}
-    for line in (system / "proc/self/cgroup").read_text().splitlines():
+    for line in (system / "proc/self/cgroup").read_text(errors="surrogateescape").splitlines():
         _, names, path = line.split(":", 2)
         own |= dict.fromkeys(names.split(","), path)
-    for line in (system / "proc/self/mountinfo").read_text().splitlines():
+    for line in (system / "proc/self/mountinfo").read_text(errors="surrogateescape").splitlines():
         before, _, after = line.partition(" - ")
         _, _, _, root, mount, *_ = before.split()
         kind, _, options = after.split()[:3]

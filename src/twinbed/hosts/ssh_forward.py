@@ -52,7 +52,7 @@ def _path(remote: str) -> str:
 def _listened_on(path: Path) -> bool:
     """Whether a socket takes connections. The file is there a moment earlier, and trying would use up a connection: the other
     end may serve but one."""
-    rows = (line.split() for line in Path("/proc/net/unix").read_text().splitlines()[1:])
+    rows = (line.split() for line in Path("/proc/net/unix").read_text(errors="replace").splitlines()[1:])
     return any(row[-1] == str(path) and int(row[3], 16) & _ACCEPTS for row in rows)
 
 

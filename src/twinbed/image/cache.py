@@ -213,7 +213,7 @@ def _remove(folder: Path) -> None:
         folder.unlink()
     if not folder.exists():
         return
-    mounted = [line.split()[4] for line in MOUNTS.read_text().splitlines()]
+    mounted = [line.split()[4] for line in MOUNTS.read_text(errors="surrogateescape").splitlines()]
     inside = [place for place in mounted if Path(place).is_relative_to(folder)]
     if inside:
         raise ImageFailed(f"{folder}: {inside[0]} is mounted in it", advice=f"umount {inside[0]}")

@@ -101,7 +101,7 @@ def module_name(path: str) -> str:
 def _asks_for(content: bytes) -> set[str]:
     """The names in a module's own list of what it depends on (`modinfo -F depends`)."""
     said = _DEPENDS.search(content)
-    return {name.replace("-", "_") for name in said[1].decode().split(",") if name} if said else set()
+    return {name.replace("-", "_") for name in said[1].decode(errors="replace").split(",") if name} if said else set()
 
 
 def _regex(pattern: str) -> str:

@@ -16,7 +16,7 @@ from twinbed.imports.layout.run_key import ImportRefused
 from twinbed.imports.runs import Made
 from twinbed.imports.scan import ScannedFile, opened
 from twinbed.imports.study import KIND, About, artifact, order, passport, record, study
-from twinbed.model.json import Document, document, parsed
+from twinbed.model.json import WRONG, Document, document, parsed, why
 from twinbed.model.record import Record
 from twinbed.results.folder import Folder, failed_writes_are_clear
 from twinbed.tree import Tree
@@ -57,8 +57,8 @@ def before(results: Path) -> tuple[Document, list[Record]]:
         names = [f"runs/{name}/run.json" for name in tree.entries("runs") if not name.startswith(".")]
         records = [Record.from_json(document(parsed(tree.read(name)))) for name in names if tree.kind(name) is not None]
         ours = (not data or "import" in data) and all(each.settings["testbed"]["kind"] == KIND for each in records)
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise ImportRefused(f"{results} cannot be read: {error}", advice="name a new folder with -o") from error
+    except (OSError, *WRONG) as error:
+        raise ImportRefused(f"{results} cannot be read: {why(error)}", advice="name a new folder with -o") from error
     if not ours:
         raise ImportRefused(f"{results} holds a study that was run here", advice="name another folder with -o")
     return data, records

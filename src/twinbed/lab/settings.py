@@ -53,7 +53,7 @@ def _offload(machine: AgentHost, name: str) -> Check:
 
 
 def _congestion_control(machine: AgentHost, name: str, module: str) -> Check:
-    there = machine.read(network.CONGESTION_CONTROLS).decode().split()
+    there = machine.read(network.CONGESTION_CONTROLS).decode(errors="replace").split()
 
     def asked() -> list[Applied]:
         if name not in there:

@@ -58,7 +58,7 @@ def hold(bed: Bed, pairs: Sequence[tuple[str, str]]) -> None:
 def dropped(host: Host) -> int | None:
     """TCP segments that a host has dropped for their checksums since it booted; None where its kernel does not say."""
     with contextlib.suppress(HostError, KeyError, ValueError):
-        rows = [line.split() for line in host.read(COUNTERS).decode().splitlines() if line.startswith("Tcp:")]
+        rows = [line.split() for line in host.read(COUNTERS).decode(errors="replace").splitlines() if line.startswith("Tcp:")]
         names, numbers = rows
         return int(dict(zip(names, numbers, strict=True))["InCsumErrors"])
     return None

@@ -96,7 +96,8 @@ def set_sysctls(host: AgentHost, settings: HostSettings) -> None:
         except HostError as error:
             there = ""
             if path == READ_BACK["congestion_control"]:
-                there = f"; its kernel has {', '.join(host.read(CONGESTION_CONTROLS).decode().split())}"
+                known = host.read(CONGESTION_CONTROLS).decode(errors="replace").split()
+                there = f"; its kernel has {', '.join(known)}"
             raise HostError(f"{error}: it was to be {value!r}{there}") from None
 
 
@@ -107,7 +108,7 @@ def applied_sysctls(host: AgentHost, settings: HostSettings) -> list[Applied]:
             host.name,
             name,
             asked.get(path),
-            host.read(f"/proc/sys/{path}").decode().strip(),
+            host.read(f"/proc/sys/{path}").decode(errors="replace").strip(),
             f"/proc/sys/{path}",
         )
         for name, path in READ_BACK.items()
@@ -179,7 +180,7 @@ def applied_routes(host: AgentHost, routes: Sequence[tuple[str, str]], *, forwar
             gateways = {entry["dst"]: entry.get("gateway") for entry in json.loads(listing or b"[]")}
         result = [Applied(host.name, f"route.{to}", via, gateways.get(to), " ".join(ask)) for to, via in routes]
     if forwards:
-        result.append(Applied(host.name, "forwarding", "1", host.read(FORWARDING).decode().strip(), FORWARDING))
+        result.append(Applied(host.name, "forwarding", "1", host.read(FORWARDING).decode(errors="replace").strip(), FORWARDING))
     return result
 
 

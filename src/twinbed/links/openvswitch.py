@@ -263,7 +263,7 @@ class OpenVSwitch:
     def version(self) -> str | None:
         """As ovs-vswitchd printed it when it was ready."""
         match = re.search(rb"\(Open vSwitch\) (\S+)", bytes(self._switch.stderr))
-        return match[1].decode() if match else None
+        return match[1].decode(errors="replace") if match else None
 
     def applied_buffer(self, name: str) -> list[Applied]:
         """What bounds the queues of all ports together, with the userspace datapath."""

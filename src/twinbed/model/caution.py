@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from twinbed.model.json import Document, text
+from twinbed.model.json import Document, text, value_of
 
 
 class Kind(Enum):
@@ -248,6 +248,15 @@ class Kind(Enum):
         "measurements hardly repeat so exactly: look whether rows were copied, since each counts as a run of its own",
     )
     WARM_UP = ("the warm-up request failed or was skipped", "first requests may pay for cold caches")
+    UNKNOWN = (
+        "another version of twinbed cautioned against this run",
+        "the detail has the caution's name; read the results with the twinbed that made them",
+    )
+
+    @classmethod
+    def named(cls, name: str) -> Kind | None:
+        """Return the kind of this name in results; None where this twinbed has none of it."""
+        return cls.__members__.get(name.upper())
 
     @property
     def meaning(self) -> str:
@@ -272,7 +281,17 @@ class Caution:
 
     @classmethod
     def from_json(cls, data: Document) -> Caution:
-        return cls(Kind[text(data["kind"]).upper()], text(data.get("detail", "")), text(data.get("subject", "")))
+        """Raises ValueError where ``data`` is none. One of a kind that this twinbed does not know is kept as text."""
+        detail, subject = text(data.get("detail", "")), text(data.get("subject", ""))
+        return cls.of(value_of(data, "kind", text), detail, subject)
+
+    @classmethod
+    def of(cls, name: str, detail: str, subject: str = "") -> Caution:
+        """Return the caution of a kind's name, as results have it."""
+        kind = Kind.named(name)
+        if kind is None:
+            return cls(Kind.UNKNOWN, f"{name}: {detail}" if detail else name, subject)
+        return cls(kind, detail, subject)
 
 
 def counted(carrying: int, of: int, details: Iterable[str]) -> str:

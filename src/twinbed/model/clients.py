@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from twinbed.model.json import Document, number, text
+from twinbed.model.json import Document, number, text, value_of
 
 START_SKEW_LIMIT_S = 0.05
 """How far apart clients may start without a caution."""
@@ -25,7 +25,7 @@ class ClientTimes:
     @classmethod
     def from_json(cls, data: Document) -> ClientTimes:
         """Raises KeyError, TypeError or ValueError where ``data`` is no such thing."""
-        return cls(text(data["host"]), number(data["start_s"]), number(data["end_s"]))
+        return cls(value_of(data, "host", text), value_of(data, "start_s", number), value_of(data, "end_s", number))
 
 
 def skew_s(clients: Sequence[ClientTimes]) -> float:

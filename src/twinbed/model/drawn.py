@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from twinbed.model.json import Document, Json, documents, integer, text
+from twinbed.model.json import Document, Json, documents, integer, text, value_of
 
 LEAST = 2
 """One pair alone would say nothing about how far pairs differ, and so nothing about how far off a total may be."""
@@ -36,7 +36,7 @@ class Drawn:
     def from_json(cls, data: Document) -> Drawn:
         """Raises ValueError, KeyError or TypeError where the data are of another kind."""
         pairs = tuple((text(each["client"]), text(each["server"])) for each in documents(data["pairs"]))
-        drawn = cls(pairs, integer(data["of"]), integer(data["seed"]))
+        drawn = cls(pairs, value_of(data, "of", integer), value_of(data, "seed", integer))
         if not 0 < len(set(pairs)) == len(pairs) <= drawn.of:
             raise ValueError(f"{len(pairs)} pairs were drawn of {drawn.of}")
         return drawn

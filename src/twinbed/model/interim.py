@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
-from twinbed.model.json import Document, documents, integer, number, text
+from twinbed.model.json import Document, document, each, integer, number, text, value_of
 from twinbed.model.units import Duration
 
 FORMAT = 1
@@ -57,15 +57,15 @@ class InterimAnalysis:
     @classmethod
     def from_json(cls, data: Document) -> InterimAnalysis:
         return cls(
-            number=integer(data["number"]),
-            planned=integer(data["planned"]),
-            blocks=integer(data["blocks"]),
-            information=number(data["information"]),
-            spent=number(data["spent"]),
-            level=number(data["level"]),
-            alpha=number(data["alpha"]),
-            decided=integer(data["decided"]),
-            open=integer(data["open"]),
+            number=value_of(data, "number", integer),
+            planned=value_of(data, "planned", integer),
+            blocks=value_of(data, "blocks", integer),
+            information=value_of(data, "information", number),
+            spent=value_of(data, "spent", number),
+            level=value_of(data, "level", number),
+            alpha=value_of(data, "alpha", number),
+            decided=value_of(data, "decided", integer),
+            open=value_of(data, "open", integer),
             ended=text(data.get("ended", "")),
         )
 
@@ -89,8 +89,8 @@ class InterimAnalyses:
 
     @classmethod
     def from_json(cls, data: Document) -> InterimAnalyses:
-        """Raises ValueError where the format is not this one, KeyError or TypeError where a field is missing."""
+        """Raises ValueError where the format is not this one, or a field is missing or something else."""
         if data.get("format") != FORMAT:
-            raise ValueError(f"{FILE} has format {data.get('format')!r}, this twinbed reads {FORMAT}")
-        taken = tuple(InterimAnalysis.from_json(look) for look in documents(data["looks"]))
-        return cls(integer(data["least"]), integer(data["most"]), taken)
+            raise ValueError(f"{FILE} has format {data.get('format')!r:.60}, this twinbed reads {FORMAT}")
+        taken = value_of(data, "looks", each(lambda look: InterimAnalysis.from_json(document(look))))
+        return cls(value_of(data, "least", integer), value_of(data, "most", integer), taken)

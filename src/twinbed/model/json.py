@@ -1,30 +1,55 @@
 """What a JSON text holds, for the places that read or write one.
 
-``json.loads`` checks nothing: the functions here say what is read, and raise TypeError where it is something else.
+A text may be a stranger's. ``parsed`` reads it; the other functions check what a value of it is. Each raises ValueError or
+TypeError, whose text names the key: ``value_of`` puts it there.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Mapping, Sequence
-from typing import TypeAlias, Union
+from collections.abc import Callable, Mapping, Sequence
+from typing import Never, TypeAlias, TypeVar, Union
+
+from pydantic_core import from_json
 
 Json: TypeAlias = Union[bool, int, float, str, Sequence["Json"], Mapping[str, "Json"], None]  # noqa: UP007 names itself
 Document: TypeAlias = Mapping[str, Json]
 """An object at the top of a JSON text."""
 
 
+T = TypeVar("T")
+_MOST = 2**63
+"""Whole numbers of tables are smaller."""
+WRONG = (ValueError, LookupError, TypeError, AttributeError)
+"""What reading a document of another shape raises."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAY_HAVE_ONE = re.compile(rb"\\u[dD]|\xed[\xa0-\xbf]")
 
 
 def parsed(content: bytes | str) -> Json:
-    """Read JSON that others wrote. Half of a surrogate pair, which no table and no file can hold, becomes U+FFFD. Raises
-    ValueError."""
-    value: Json = json.loads(content)
+    """Return the value of a JSON text of results. Half of a surrogate pair, which no table and no file holds, becomes U+FFFD.
+
+    Raises ValueError for what is no JSON: NaN, bytes that are not UTF-8, and values more than 200 deep are none."""
     raw = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
-    return _whole(value) if _MAY_HAVE_ONE.search(raw) else value
+    if _MAY_HAVE_ONE.search(raw):
+        return foreign(raw.decode("utf-8", "surrogatepass"), _no_constant)
+    value: Json = from_json(raw, allow_inf_nan=False, cache_strings="keys")
+    return value
+
+
+def foreign(content: bytes | str, constant: Callable[[str], Json] = float) -> Json:
+    """Return the value of a JSON text of another program's, which may hold NaN and infinities. Half of a surrogate pair becomes
+    U+FFFD. Raises ValueError."""
+    try:
+        return _whole(json.loads(content, parse_constant=constant))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _no_constant(name: str) -> Never:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def _whole(value: Json) -> Json:
@@ -33,6 +58,46 @@ def _whole(value: Json) -> Json:
     if isinstance(value, Mapping):
         return {_SURROGATE.sub("\ufffd", name): _whole(each) for name, each in value.items()}
     return [_whole(each) for each in value] if isinstance(value, Sequence) else value
+
+
+def value_of(data: Document, name: str, read: Callable[[Json], T]) -> T:
+    """Return what ``read`` makes of a value. Raises ValueError that names the key where it is missing or something else."""
+    if name not in data:
+        raise ValueError(f"{name} is missing")
+    try:
+        return read(data[name])
+    except WRONG as error:
+        raise ValueError(f"{name}: {why(error)}") from error
+
+
+def why(error: Exception) -> str:
+    """Say what is wrong in one line; of a missing key that it is missing."""
+    if isinstance(error, KeyError):
+        return f"{error.args[0]} is missing"
+    return str(error).partition("\n")[0]
+
+
+def optional(read: Callable[[Json], T]) -> Callable[[Json], T | None]:
+    """Return a reader of what ``read`` reads, or of null."""
+    return lambda value: None if value is None else read(value)
+
+
+def each(read: Callable[[Json], T]) -> Callable[[Json], tuple[T, ...]]:
+    """Return a reader of arrays of what ``read`` reads."""
+
+    def read_all(value: Json) -> tuple[T, ...]:
+        return tuple([read(item) for item in items(value)])
+
+    return read_all
+
+
+def named(read: Callable[[Json], T]) -> Callable[[Json], dict[str, T]]:
+    """Return a reader of objects whose every value ``read`` reads."""
+
+    def read_all(value: Json) -> dict[str, T]:
+        return {name: value_of(document(value), name, read) for name in document(value)}
+
+    return read_all
 
 
 def document(value: Json) -> Document:
@@ -62,10 +127,14 @@ def text(value: Json) -> str:
 def number(value: Json) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{value!r:.60} is no number")
+    if not (-_MOST <= value < _MOST if isinstance(value, int) else math.isfinite(value)):
+        raise ValueError("the number is too large")
     return value
 
 
 def integer(value: Json) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{value!r:.60} is no whole number")
+    if not -_MOST <= value < _MOST:
+        raise ValueError("the number is too large")
     return value

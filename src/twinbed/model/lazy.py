@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence, ValuesView
 from typing import Generic, TypeVar, overload
 
-from twinbed.model.json import Document
+from twinbed.model.error import TwinbedError
+from twinbed.model.json import WRONG, Document, document, parsed, why
 
 T = TypeVar("T")
+
+
+def _read(text: str, read: Callable[[Document], T]) -> T:
+    try:
+        return read(document(parsed(text)))
+    except WRONG as error:
+        raise TwinbedError(f"a run's record cannot be read: {why(error)}", advice="publish the results again") from error
 
 
 class LazySequence(Sequence[T], Generic[T]):
@@ -21,7 +28,7 @@ class LazySequence(Sequence[T], Generic[T]):
         self._read = read
 
     def _all(self) -> Sequence[T]:
-        return self._read(json.loads(self._text))
+        return _read(self._text, self._read)
 
     @overload
     def __getitem__(self, index: int) -> T: ...
@@ -55,7 +62,7 @@ class LazyMapping(Mapping[str, T], Generic[T]):
         self._read = read
 
     def _all(self) -> Mapping[str, T]:
-        return self._read(json.loads(self._text))
+        return _read(self._text, self._read)
 
     def __getitem__(self, name: str) -> T:
         return self._all()[name]

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TypedDict, cast
 
 from twinbed.model.caution import Caution
-from twinbed.model.json import Document, document, documents, integer, items, number, text
+from twinbed.model.json import Document, Json, document, each, integer, number, optional, text, value_of
 
 
 class Verdict(StrEnum):
@@ -41,16 +41,15 @@ class Figure:
 
     @classmethod
     def from_json(cls, data: Document) -> Figure:
-        measured, least, most = (None if data[name] is None else number(data[name]) for name in ("measured", "least", "most"))
         return cls(
-            path=text(data["path"]),
-            quantity=text(data["quantity"]),
-            unit=text(data["unit"]),
-            asked=number(data["asked"]),
-            measured=measured,
-            least=least,
-            most=most,
-            verdict=Verdict(text(data["verdict"])),
+            path=value_of(data, "path", text),
+            quantity=value_of(data, "quantity", text),
+            unit=value_of(data, "unit", text),
+            asked=value_of(data, "asked", number),
+            measured=value_of(data, "measured", optional(number)),
+            least=value_of(data, "least", optional(number)),
+            most=value_of(data, "most", optional(number)),
+            verdict=value_of(data, "verdict", lambda value: Verdict(text(value))),
             note=text(data.get("note", "")),
         )
 
@@ -93,15 +92,19 @@ class LinkCheck:
 
     @classmethod
     def from_json(cls, data: Document) -> LinkCheck:
-        """Raises KeyError, TypeError or ValueError where ``data`` is none."""
-        reason, measured, pairs = data["reason"], data.get("measured_pairs"), data.get("pairs")
+        """Raises ValueError where ``data`` is none."""
+        data = {"measured_pairs": None, "pairs": None, **data}
         return cls(
-            cell=text(data["cell"]),
-            run=text(data["run"]),
-            settings=cast(Depends, document(data["settings"])),
-            figures=tuple(Figure.from_json(figure) for figure in documents(data["figures"])),
-            cautions=tuple(Caution.from_json(caution) for caution in documents(data["cautions"])),
-            reason=None if reason is None else text(reason),
-            measured_pairs=None if measured is None else tuple(text(pair) for pair in items(measured)),
-            pairs=None if pairs is None else integer(pairs),
+            cell=value_of(data, "cell", text),
+            run=value_of(data, "run", text),
+            settings=value_of(data, "settings", _depends),
+            figures=value_of(data, "figures", each(lambda value: Figure.from_json(document(value)))),
+            cautions=value_of(data, "cautions", each(lambda value: Caution.from_json(document(value)))),
+            reason=value_of(data, "reason", optional(text)),
+            measured_pairs=value_of(data, "measured_pairs", optional(each(text))),
+            pairs=value_of(data, "pairs", optional(integer)),
         )
+
+
+def _depends(value: Json) -> Depends:
+    return cast(Depends, document(value))

@@ -10,24 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import NotRequired, TypedDict, cast
 
+from pydantic import ValidationError
+
 from twinbed.model.caution import Caution
 from twinbed.model.clients import ClientTimes
 from twinbed.model.drawn import Drawn
-from twinbed.model.json import Document, document, documents, integer, number, text
-from twinbed.model.run import Level, Status
+from twinbed.model.json import Document, Json, document, each, integer, named, number, optional, text, value_of
+from twinbed.model.run import Level, Status, level
+from twinbed.model.topology import Topology
 from twinbed.model.usage import ProgramUsage
 
 FORMAT = 1
 IMPORTED = "imported"
 """The kind of testbeds of runs that were measured elsewhere."""
-_KINDS: Mapping[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(("id", "cell"), str),
-    **dict.fromkeys(("replicate", "block", "position"), int),
-    "started_s": (int, float),
-    **dict.fromkeys(("levels", "settings", "phases"), dict),
-    "artifacts": list,
-}
-"""What fields of run.json are: it may come from an archive that nobody vouches for."""
 
 
 class Settings(TypedDict):
@@ -52,6 +47,74 @@ class Artifact(TypedDict):
     """Of what was imported."""
     source: NotRequired[str]
     """The path of what was imported, as its owner knows it."""
+
+
+_SECTIONS = Settings.__annotations__.keys()
+_TAKEN: set[str] = set()
+"""Settings that were checked: those of all runs of a cell are alike, and checking is slower than looking them up."""
+_MOST_TAKEN = 10_000
+
+
+def settings(value: Json) -> Settings:
+    """Return the settings of a run. Raises ValueError where a section is missing, unknown, or not what this twinbed reads."""
+    data = document(value)
+    if (written := repr(data)) in _TAKEN:
+        return cast(Settings, data)
+    if unknown := data.keys() - _SECTIONS:
+        raise ValueError(f"{min(unknown)}: no section of settings; another version of twinbed wrote it")
+    value_of(data, "levels", named(level))
+    value_of(data, "testbed", _testbed)
+    value_of(data, "topology", _topology)
+    value_of(data, "workload", _plugin)
+    value_of(data, "instruments", named(_plugin))
+    if "background" in data:
+        value_of(data, "background", named(_plugin))
+    if len(_TAKEN) < _MOST_TAKEN:
+        _TAKEN.add(written)
+    return cast(Settings, data)
+
+
+def _plugin(value: Json) -> Document:
+    """The settings of a plugin. Only the plugin itself can say more of them."""
+    data = document(value)
+    value_of(data, "kind", text)
+    return data
+
+
+def _testbed(value: Json) -> str:
+    return value_of(_plugin(value), "name", text)
+
+
+def _topology(value: Json) -> Topology:
+    try:
+        return Topology.model_validate(value, strict=True)
+    except ValidationError as error:
+        raise ValueError(refused(error)) from error
+
+
+def refused(error: ValidationError) -> str:
+    """Say in one line which setting a model refuses, and why."""
+    first = error.errors(include_url=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    why = first["msg"].removeprefix("Value error, ")
+    return f"{where}: {why}" if where else why
+
+
+def artifact(value: Json) -> Artifact:
+    """Return what is known of an artifact. Raises ValueError where its path leads out of the run's folder."""
+    data = document(value)
+    path = value_of(data, "path", text)
+    if not path or path.startswith("/") or ".." in path.split("/") or "\0" in path:
+        raise ValueError(f"the artifact {path!r:.60} is outside the run's folder")
+    value_of(data, "bytes", integer)
+    for name in ("sha256", "source"):
+        if name in data:
+            value_of(data, name, text)
+    return cast(Artifact, data)
+
+
+_MAY_BE_MISSING: Document = {"start_skew_s": None, "clients": [], "drawn": {}, "programs": [], "machine": ""}
+"""What fields are where run.json lacks them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,42 +162,58 @@ class Record:
 
     @classmethod
     def from_json(cls, data: Document) -> Record:
-        """Raises ValueError where the format is not this one, a field is no such thing, or an artifact lies outside the run's
-        folder; KeyError or TypeError where a field is missing."""
-        fields = dict(data)
-        if fields.pop("format", None) != FORMAT:
-            raise ValueError(f"run.json has format {data.get('format')!r}, this twinbed reads {FORMAT}")
-        for name, kind in _KINDS.items():
-            if not isinstance(fields[name], kind):
-                raise ValueError(f"run.json has {name} {fields[name]!r:.60}")
-        artifacts = documents(fields["artifacts"])
-        for artifact in artifacts:
-            path = text(artifact["path"])
-            if not path or path.startswith("/") or ".." in path.split("/") or "\0" in path:
-                raise ValueError(f"run.json names the artifact {path!r}, outside the run's folder")
-        if unknown := fields.keys() - cls.__dataclass_fields__.keys():
-            raise TypeError(f"run.json has {', '.join(sorted(unknown))}, which no record has")
-        phase, reason, skew = fields["failed_phase"], fields["reason"], fields.get("start_skew_s")
+        """Raises ValueError where the format is not this one, a field is missing, unknown or something else, or an artifact
+        lies outside the run's folder."""
+        data = document(data)
+        if data.get("format") != FORMAT:
+            raise ValueError(f"run.json has format {data.get('format')!r:.60}, this twinbed reads {FORMAT}")
+        if unknown := data.keys() - cls.__dataclass_fields__.keys() - {"format"}:
+            raise ValueError(f"{min(unknown)}: no field of a run; another version of twinbed wrote it")
+        fields: Document = {**_MAY_BE_MISSING, **data}
         return cls(
-            id=text(fields["id"]),
-            cell=text(fields["cell"]),
-            levels=cast(Mapping[str, Level], fields["levels"]),
-            replicate=integer(fields["replicate"]),
-            block=integer(fields["block"]),
-            position=integer(fields["position"]),
-            settings=cast(Settings, fields["settings"]),
-            status=Status(text(fields["status"])),
-            started_s=number(fields["started_s"]),
-            phases={name: number(seconds) for name, seconds in document(fields["phases"]).items()},
-            failed_phase=None if phase is None else text(phase),
-            reason=None if reason is None else text(reason),
-            cautions=tuple(Caution.from_json(item) for item in documents(fields["cautions"])),
-            artifacts=cast(Sequence[Artifact], artifacts),
-            twinbed=text(fields["twinbed"]),
-            lab=text(fields["lab"]),
-            start_skew_s=None if skew is None else number(skew),
-            clients=tuple(ClientTimes.from_json(each) for each in documents(fields.get("clients", []))),
-            drawn={name: Drawn.from_json(document(each)) for name, each in document(fields.get("drawn", {})).items()},
-            programs=tuple(ProgramUsage.from_json(each) for each in documents(fields.get("programs", []))),
-            machine=text(fields.get("machine", "")),
+            id=value_of(fields, "id", text),
+            cell=value_of(fields, "cell", text),
+            levels=value_of(fields, "levels", named(level)),
+            replicate=value_of(fields, "replicate", integer),
+            block=value_of(fields, "block", integer),
+            position=value_of(fields, "position", integer),
+            settings=value_of(fields, "settings", settings),
+            status=value_of(fields, "status", _status),
+            started_s=value_of(fields, "started_s", number),
+            phases=value_of(fields, "phases", named(number)),
+            failed_phase=value_of(fields, "failed_phase", _text),
+            reason=value_of(fields, "reason", _text),
+            cautions=value_of(fields, "cautions", _cautions),
+            artifacts=value_of(fields, "artifacts", _artifacts),
+            twinbed=value_of(fields, "twinbed", text),
+            lab=value_of(fields, "lab", text),
+            start_skew_s=value_of(fields, "start_skew_s", optional(number)),
+            clients=value_of(fields, "clients", each(_client)),
+            drawn=value_of(fields, "drawn", named(_drawn)),
+            programs=value_of(fields, "programs", each(_program)),
+            machine=value_of(fields, "machine", text),
         )
+
+
+_text = optional(text)
+_cautions = each(lambda value: Caution.from_json(document(value)))
+
+
+def _artifacts(value: Json) -> list[Artifact]:
+    return list(each(artifact)(value))
+
+
+def _status(value: Json) -> Status:
+    return Status(text(value))
+
+
+def _client(value: Json) -> ClientTimes:
+    return ClientTimes.from_json(document(value))
+
+
+def _drawn(value: Json) -> Drawn:
+    return Drawn.from_json(document(value))
+
+
+def _program(value: Json) -> ProgramUsage:
+    return ProgramUsage.from_json(document(value))

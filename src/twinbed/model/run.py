@@ -5,7 +5,14 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TypeAlias
 
+from twinbed.model.json import Json, number
+
 Level: TypeAlias = str | int | float | bool | None
+
+
+def level(value: Json) -> Level:
+    """Return a level of a JSON text. Raises TypeError or ValueError for what can be none."""
+    return value if value is None or isinstance(value, str | bool) else number(value)
 
 
 def level_text(level: Level) -> str:

@@ -230,8 +230,9 @@ def _cautions(tables: Tables, testbeds: Mapping[str, str]) -> Iterator[Caution]:
         return
     runs: dict[tuple[str, Kind], dict[str, str]] = {}
     for run, kind, detail in zip(*(table[name].to_pylist() for name in ("run", "kind", "detail")), strict=True):
-        if run in testbeds and kind.upper() in Kind.__members__:
-            runs.setdefault((testbeds[run], Kind[kind.upper()]), {}).setdefault(run, detail)
+        if run in testbeds:
+            caution = Caution.of(kind, detail)
+            runs.setdefault((testbeds[run], caution.kind), {}).setdefault(run, caution.detail)
     for (testbed, kind), of in runs.items():
         count = sum(each == testbed for each in testbeds.values())
         yield Caution(kind, counted(len(of), count, of.values()), testbed)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from twinbed.contracts.analysis import Row
-from twinbed.model.run import Level, Status, level_text
+from twinbed.model.json import WRONG, document, each, number, optional, parsed, text, value_of
+from twinbed.model.run import Level, Status, level, level_text
 from twinbed.model.tables import Tables
 from twinbed.tree import NotPlain, Tree
 
@@ -53,13 +53,13 @@ def predictable(tables: Tables) -> Predictable:
         if not name.endswith(".json"):
             continue
         try:
-            data = json.loads(tree.read(f"{FOLDER}/{name}"))
-            pair = (data["from"], data["to"])
+            data = document(parsed(tree.read(f"{FOLDER}/{name}")))
+            pair = (value_of(data, "from", text), value_of(data, "to", text))
             if data["runs"] == digest(tables, pair):
-                names = frozenset(data["factors"])
-                half_widths |= dict(_half_widths(pair, names, data["predictions"]))
+                names = frozenset(value_of(data, "factors", each(text)))
+                half_widths |= dict(_half_widths(pair, names, value_of(data, "predictions", each(document))))
                 factors[pair] = names
-        except (NotPlain, OSError, ValueError, KeyError, TypeError):
+        except (NotPlain, OSError, ArithmeticError, *WRONG):
             continue
     return Predictable(half_widths, factors)
 
@@ -68,9 +68,10 @@ def _half_widths(
     pair: tuple[str, str], factors: frozenset[str], predictions: Sequence[Row]
 ) -> Iterator[tuple[tuple[str, str, str, Cell], float]]:
     for row in predictions:
-        if row["low"] is not None and row["high"] is not None:
-            cell = _cell({name: level for name, level in row.items() if name in factors})
-            yield (*pair, row["response"], cell), math.sqrt(row["high"] / row["low"]) - 1
+        low, high = (value_of(row, name, optional(number)) for name in ("low", "high"))
+        if low is not None and high is not None:
+            cell = _cell({name: level(value) for name, value in row.items() if name in factors})
+            yield (*pair, value_of(row, "response", text), cell), math.sqrt(high / low) - 1
 
 
 def _cell(levels: Mapping[str, Level]) -> Cell:

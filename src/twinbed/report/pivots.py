@@ -9,9 +9,14 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from twinbed.analyses.compare.levels import level_ratio
 from twinbed.analyses.compare.result import Comparison, Comparisons, Estimated
 from twinbed.model.caution import Kind
+from twinbed.model.error import TwinbedError
+from twinbed.model.json import Document
+from twinbed.model.record import refused
 from twinbed.model.run import Level, level_text
 from twinbed.model.tables import TESTBED, Outline, Tables
 from twinbed.render.quantities import UnitScale, plus_minus, share, unit_scale
@@ -77,9 +82,18 @@ def marks(tables: Sequence[Table]) -> Mapping[Kind, str]:
 def study_tables(tables: Tables, result: Comparisons, printed: Printed | None = None) -> tuple[Table, ...]:
     """What the study file lists under ``tables``, in its order."""
     outline = tables.outline
-    asked = [Pivot.model_validate(each) for each in outline.data.get("tables") or ()]
+    asked = [_asked(number, each) for number, each in enumerate(outline.data.get("tables") or (), start=1)]
     factors = {TESTBED: list(outline.testbeds), **(outline.data.get("factors") or {})}
     return tuple(_table(each, factors, outline, result, printed) for each in asked)
+
+
+def _asked(number: int, given: Document) -> Pivot:
+    try:
+        return Pivot.model_validate(given)
+    except ValidationError as error:
+        raise TwinbedError(
+            f"study.json: table {number}: {refused(error)}", advice="read the results with the twinbed that made them"
+        ) from error
 
 
 def _table(

@@ -10,16 +10,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from twinbed.model.caution import Caution
 from twinbed.model.clients import ClientTimes
 from twinbed.model.columns import ArrowColumn, Coded, Column, MadeColumn, PlannedRuns, Records
 from twinbed.model.drawn import Drawn
-from twinbed.model.json import Document, Json, document, documents
+from twinbed.model.json import Document, Json, document, documents, each, named, number, parsed, value_of
 from twinbed.model.lazy import LazyMapping, LazySequence
-from twinbed.model.record import Artifact, Record, Settings
-from twinbed.model.run import Level, Status
+from twinbed.model.record import Artifact, Record, Settings, artifact, settings
+from twinbed.model.run import Level, Status, level
 from twinbed.model.tables import Planned
 from twinbed.model.usage import ProgramUsage
 
@@ -145,29 +145,27 @@ def _plain(text: str) -> str:
 
 
 def _levels(text: str) -> Mapping[str, Level]:
-    return cast(Mapping[str, Level], document(json.loads(text)))
+    return named(level)(parsed(text))
 
 
 def _settings(text: str) -> Settings:
-    settings = cast(Settings, document(json.loads(text)))
-    str(settings["testbed"]["name"])
-    return settings
+    return settings(parsed(text))
 
 
 def _cautions(text: str) -> tuple[Caution, ...]:
-    return tuple(Caution.from_json(each) for each in documents(json.loads(text)))
+    return tuple(Caution.from_json(each) for each in documents(parsed(text)))
 
 
 def _drawn(text: str) -> Mapping[str, Drawn]:
-    return {name: Drawn.from_json(document(each)) for name, each in document(json.loads(text)).items()}
+    return {name: Drawn.from_json(document(each)) for name, each in document(parsed(text)).items()}
 
 
 def _phases(about: Document) -> Mapping[str, float]:
-    return cast(Mapping[str, float], document(about["phases"]))
+    return value_of(about, "phases", named(number))
 
 
 def _artifacts(about: Document) -> Sequence[Artifact]:
-    return cast(Sequence[Artifact], documents(about["artifacts"]))
+    return value_of(about, "artifacts", each(artifact))
 
 
 def _clients(about: Document) -> Sequence[ClientTimes]:

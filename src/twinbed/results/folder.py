@@ -18,9 +18,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from twinbed.model.error import TwinbedError
-from twinbed.model.json import document, parsed
+from twinbed.model.json import WRONG, document, parsed, text, value_of, why
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
+from twinbed.model.run import Status
 from twinbed.results.bucket.address import address_of
 from twinbed.results.contents import share
 from twinbed.tree import NotPlain, Tree
@@ -122,7 +123,7 @@ class Folder:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                holder = os.read(lock, 32).decode().strip() or "unknown"
+                holder = os.read(lock, 32).decode(errors="replace").strip() or "unknown"
                 raise ResultsBusy(
                     f"{self.path}: another twinbed (process {holder}) is writing these results",
                     advice="wait for it, or give this one a folder of its own with --output",
@@ -154,12 +155,12 @@ class Folder:
         """``complete``, ``failed``, or None where there is no such run."""
         record = self.runs / run / "run.json"
         try:
-            return str(json.loads(self._read(record))["status"])
+            return value_of(document(parsed(self._read(record))), "status", lambda value: Status(text(value)))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, *WRONG) as error:
             raise ResultsUnusable(
-                f"{record} cannot be read: {error!r}", advice="move its folder away to make it again"
+                f"{record} cannot be read: {why(error)}", advice="move its folder away to make it again"
             ) from None
 
     def count(self) -> int:
@@ -208,8 +209,10 @@ class Folder:
             return Record.from_json(document(parsed(self._read(file))))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ResultsUnusable(f"{file} cannot be read: {error!r}", advice="move its folder away to make it again") from None
+        except (OSError, *WRONG) as error:
+            raise ResultsUnusable(
+                f"{file} cannot be read: {why(error)}", advice="move its folder away to make it again"
+            ) from None
 
     def set_aside(self, run: str) -> None:
         """Keep a run out of the way of another try: it is evidence, so it is moved, not removed."""
@@ -231,9 +234,9 @@ class Folder:
             return LinkCheck.from_json(document(parsed(self._read(file))))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, *WRONG) as error:
             raise ResultsUnusable(
-                f"{file} cannot be read: {error!r}", advice="move it away to measure the links again"
+                f"{file} cannot be read: {why(error)}", advice="move it away to measure the links again"
             ) from None
 
     def keep_link_check(self, check: LinkCheck, machine: str = "") -> None:
@@ -249,10 +252,10 @@ class Folder:
         if check is not None and check.reason is not None:
             self._aside(self.links / f"{cell}.json", f"link-check-{cell}")
 
-    def write(self, name: str, text: str) -> None:
+    def write(self, name: str, content: str) -> None:
         """Write a file at once or not at all."""
         with failed_writes_are_clear(self.path):
-            self.tree.write(name, text)
+            self.tree.write(name, content)
 
     def log(self, event: Mapping[str, object]) -> None:
         line = json.dumps({"time_s": round(time.time(), 3), **event}) + "\n"

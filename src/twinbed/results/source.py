@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol
 
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.columns import PlannedRuns, Records
-from twinbed.model.json import document, parsed
+from twinbed.model.json import WRONG, document, parsed, why
 from twinbed.model.record import Record
+from twinbed.results import listed
 from twinbed.tree import NotPlain, Tree
 
 if TYPE_CHECKING:
@@ -48,8 +49,9 @@ class Source(Protocol):
         """Names of the tables that there are, sorted."""
         ...
 
-    def parts(self, table: str) -> Iterable[pa.NativeFile]:
-        """Parquet files that together are a table; none where there is no such table."""
+    def parts(self, table: str) -> Iterable[tuple[str, pa.NativeFile | BinaryIO]]:
+        """Parquet files that together are a table, each with the name of its part; none where there is no such table. Raises
+        PartBroken where one is lost or was changed."""
         ...
 
 
@@ -72,12 +74,11 @@ class FolderSource:
         """A link is listed too, so that reading it says what it is."""
         return [name for name, kind in self.tree.entries("tables").items() if kind in ("folder", "symbolic link")]
 
-    def parts(self, table: str) -> Iterator[pa.NativeFile]:
+    def parts(self, table: str) -> Iterator[tuple[str, BinaryIO]]:
         """A part counts only when it is listed by the file of the same name under ``tables/runs``, which is written last."""
-        there = self.tree.entries(f"tables/{table}")
-        for name in self.tree.entries("tables/runs"):
-            if _is_named(name, "part-", ".parquet") and name in there:
-                yield native(self.tree.open(f"tables/{table}/{name}"))
+        if self.tree.kind("tables") is not None:
+            with self.tree.inside("tables") as tables:
+                yield from listed.files(tables, table)
 
     def catalogue(self) -> Catalogue:
         """A run that cannot be read is left out, with a caution."""
@@ -92,11 +93,14 @@ class FolderSource:
                 try:
                     text = folder.read(f"{name}/run.json")
                     record = Record.from_json(document(parsed(text)))
-                    str(record.settings["testbed"]["name"])
                 except FileNotFoundError:
                     continue
-                except (NotPlain, OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+                except (NotPlain, OSError) as error:
                     problem = f"runs/{name}/run.json: {type(error).__name__}: {without(error, folder.path / name / 'run.json')}"
+                    cautions.append(Caution(Kind.UNREADABLE, f"{problem}; this run is left out", name))
+                    continue
+                except WRONG as error:
+                    problem = f"runs/{name}/run.json: {why(error)}"
                     cautions.append(Caution(Kind.UNREADABLE, f"{problem}; this run is left out", name))
                     continue
                 if record.id != name:
@@ -106,14 +110,6 @@ class FolderSource:
                 records.append(record)
                 digests[name] = hashlib.blake2b(text, digest_size=16).hexdigest()
         return Catalogue(Records.of(records), lambda: digests, cautions)
-
-
-def native(file: BinaryIO) -> pa.NativeFile:
-    """The same file for pyarrow's own readers, which take no descriptor."""
-    import pyarrow as pa
-
-    with file:
-        return pa.OSFile(f"/proc/self/fd/{file.fileno()}")
 
 
 def without(error: Exception, file: Path | str) -> str:

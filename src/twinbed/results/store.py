@@ -14,20 +14,22 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from types import NoneType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.columns import PlannedRuns, Records, testbed_named
 from twinbed.model.error import TwinbedError
 from twinbed.model.interim import FILE as INTERIM_FILE
 from twinbed.model.interim import InterimAnalyses
-from twinbed.model.json import document, parsed
+from twinbed.model.json import WRONG, document, integer, named, parsed, text, value_of, why
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
+from twinbed.model.study_document import study_document
 from twinbed.model.tables import Outline, Planned, StudyDocument
 from twinbed.results.bucket.address import Address, address_of
+from twinbed.results.listed import RUNS, PartBroken
 from twinbed.results.parquet import Room
+from twinbed.results.schema import WrongTable, check, check_distinct
 from twinbed.results.source import FolderSource, Source, without
 from twinbed.tree import NotPlain, Tree
 
@@ -41,13 +43,6 @@ FLEET = "fleet.json"
 """A file of results that a fleet made: who made them, and who was left out."""
 FROZEN = "frozen.json"
 """A file in results whose artifacts were left out of an archive: their tables are not to be made anew."""
-_KINDS: Mapping[str, tuple[type, ...]] = {
-    **dict.fromkeys(("study", "reference", "source"), (str,)),
-    "testbeds": (dict, list),
-    "factors": (dict,),
-    "runs": (list,),
-}
-"""What there may be in study.json, of what is read here."""
 
 
 class StoreError(TwinbedError):
@@ -72,6 +67,8 @@ class Store:
     link_checks: tuple[LinkCheck, ...] = ()
     other_settings: int = 0
     """Runs in the folder that ``records`` leaves out: the study as it stands does not ask for them."""
+    make_again: Callable[[str], None] | None = None
+    """Makes a part of the tables again from artifacts; None where they are to be taken as they are."""
 
     @classmethod
     def open(cls, path: Path, shown: Path | None = None) -> Store:
@@ -95,7 +92,7 @@ class Store:
             shown=shown,
             source=source,
             outline=_outline(source, path, shown, study, records),
-            planned=source.planned() or _planned(path, shown, study),
+            planned=source.planned() or _planned(study),
             records=records.in_order(),
             digests_of=digests,
             cautions=tuple(cautions),
@@ -127,22 +124,67 @@ class Store:
         return tuple(self.source.tables())
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """All committed parts of a table, one below the other; an empty table without columns where there are none."""
+        """Return all committed parts of a table, one below the other; an empty table without columns where there are none.
+
+        A part that is lost, was changed or is not what its readers take it for is made again from the artifacts. Raises
+        StoreError, which names the part and the column, where there are none, or that does not help."""
+        import pyarrow as pa
+
+        try:
+            parts = self._mended(name, columns)
+            whole = pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({})
+            if name == RUNS:
+                check_distinct(whole)
+        except (pa.ArrowException, WrongTable) as error:
+            raise self.broken(PartBroken(name, self.named(error))) from error
+        _LOG.info("read the table %s of %s: %s rows", name, self.shown, f"{whole.num_rows:,}")
+        return whole
+
+    def parts(self, name: str) -> Iterator[pa.Table]:
+        """Yield the parts of a table, one in memory at a time. Raises as ``table``."""
+        self._mended(name, ["run"])
+        try:
+            yield from self._parts(name, None)
+        except PartBroken as error:
+            raise self.broken(error) from error
+
+    def _mended(self, name: str, columns: Sequence[str] | None) -> list[pa.Table]:
+        try:
+            return list(self._parts(name, columns))
+        except PartBroken as error:
+            if self.make_again is None or not error.part:
+                raise self.broken(error) from error
+            _LOG.info("%s: %s: it is made again", self.shown, error)
+            self.make_again(error.part)
+        try:
+            return list(self._parts(name, columns))
+        except PartBroken as error:
+            raise self.broken(error) from error
+
+    def _parts(self, name: str, columns: Sequence[str] | None) -> Iterator[pa.Table]:
         import pyarrow as pa
 
         room = Room()
-        try:
-            parts = [room.opened(file, columns).read(columns=columns) for file in self.source.parts(name)]
-            whole = pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({})
-        except (OSError, pa.ArrowException) as error:
-            raise StoreError(
-                f"the table {name} of {self.shown} cannot be read: {self.named(error)}",
-                advice=_mend(
-                    self.path, self.shown, f"tables are derived: delete {self.path / 'tables'} and run the command again"
-                ),
-            ) from error
-        _LOG.info("read the table %s of %s: %s rows", name, self.shown, f"{whole.num_rows:,}")
-        return whole
+        for part, file in self.source.parts(name):
+            path = part if self.published else f"{name}/{part}"
+            try:
+                parquet = room.opened(file, columns)
+                there = parquet.schema_arrow.names
+                table = parquet.read(columns=None if columns is None else [each for each in columns if each in there])
+                table.validate(full=True)
+                check(name, table, columns)
+            except (OSError, pa.ArrowException) as error:
+                raise PartBroken(path, f"cannot be read: {self.named(error)}", part) from error
+            except WrongTable as error:
+                raise PartBroken(path, str(error), part) from error
+            yield table.replace_schema_metadata(None) if name == RUNS else table
+
+    def broken(self, error: PartBroken) -> StoreError:
+        """Return the error that says that a part of the tables is not to be had."""
+        return StoreError(
+            f"{self.shown}: {'' if self.published else 'tables/'}{error}",
+            advice=_mend(self.path, self.shown, "the tables were made elsewhere: get these results again from where they come"),
+        )
 
     def named(self, error: Exception) -> str:
         """What an error says, files named from the folder on."""
@@ -209,35 +251,29 @@ def _study(source: Source, path: Path, shown: Path) -> StudyDocument:
     file = shown / "study.json"
     advice = _mend(path, shown, "`twinbed run` writes it anew from the study file")
     try:
-        data = parsed(source.read("study.json"))
+        return study_document(parsed(source.read("study.json")))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, RecursionError) as error:
-        raise StoreError(f"{file} cannot be read: {error}", advice=advice) from error
-    if not isinstance(data, dict):
-        raise StoreError(f"{file} is not a study: a JSON object is wanted", advice=advice)
-    for name, kinds in _KINDS.items():
-        if not isinstance(data.get(name), (*kinds, NoneType)):
-            raise StoreError(f"{file} is not a study: its {name} is {data[name]!r:.60}", advice=advice)
-    return cast(StudyDocument, data)
+    except (OSError, *WRONG) as error:
+        raise StoreError(f"{file} cannot be read: {why(error)}", advice=advice) from error
 
 
 def _outline(source: Source, path: Path, shown: Path, study: StudyDocument, records: Records) -> Outline:
     factors = study.get("factors")
     testbeds = list(study.get("testbeds") or (factors.get("testbed") if isinstance(factors, dict) else None) or ())
     testbeds += sorted({testbed_named(settings) for settings in records.settings.distinct()} - set(testbeds))
-    text = study.get("source") or ""
+    written = study.get("source") or ""
     with contextlib.suppress(FileNotFoundError):
-        text = source.read("study.yaml").decode(errors="replace")
+        written = source.read("study.yaml").decode(errors="replace")
     defaults = Outline("", (), None)
     return Outline(
         name=study.get("study") or path.name,
         testbeds=tuple(testbeds),
         reference=study.get("reference") or (testbeds[0] if testbeds else None),
-        margin=_number(study.get("margin"), defaults.margin),
-        confidence=_number(study.get("confidence"), defaults.confidence),
+        margin=study.get("margin", defaults.margin),
+        confidence=study.get("confidence", defaults.confidence),
         seed=study.get("seed"),
-        source=text,
+        source=written,
         data=study,
         interim=_interim(source, path, shown, study),
     )
@@ -252,11 +288,11 @@ def _interim(source: Source, path: Path, shown: Path, study: StudyDocument) -> I
         try:
             taken = source.read(INTERIM_FILE)
         except FileNotFoundError:
-            return InterimAnalyses(until["least"], until["most"])
+            return InterimAnalyses(value_of(until, "least", integer), value_of(until, "most", integer))
         return InterimAnalyses.from_json(document(parsed(taken)))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, *WRONG) as error:
         raise StoreError(
-            f"{shown / INTERIM_FILE} cannot be read: {error}",
+            f"{shown / INTERIM_FILE} cannot be read: {why(error)}",
             advice=_mend(path, shown, "delete it; `twinbed run` takes the looks again"),
         ) from error
 
@@ -264,13 +300,15 @@ def _interim(source: Source, path: Path, shown: Path, study: StudyDocument) -> I
 def _left_out(source: Source, records: Records) -> Iterator[Caution]:
     """Machines of a fleet that the controller left out after they had made runs. The file may be a stranger's."""
     try:
-        machines = document(document(parsed(source.read(FLEET)))["machines"])
-        about = {name: document(each) for name, each in machines.items()}
-        left_out = {name: str(each["left out"]) for name, each in about.items() if "left out" in each}
+        machines = value_of(document(parsed(source.read(FLEET))), "machines", named(document))
+        left_out = {name: value_of(about, "left out", text) for name, about in machines.items() if "left out" in about}
     except FileNotFoundError:
         return
-    except (NotPlain, OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except (NotPlain, OSError) as error:
         yield Caution(Kind.UNREADABLE, f"{FLEET}: {type(error).__name__}: {without(error, FLEET)}")
+        return
+    except WRONG as error:
+        yield Caution(Kind.UNREADABLE, f"{FLEET}: {why(error)}")
         return
     made = Counter(records.machines.listed())
     for name, reason in left_out.items():
@@ -278,28 +316,19 @@ def _left_out(source: Source, records: Records) -> Iterator[Caution]:
             yield Caution(Kind.MACHINE_APART, f"{name}, which made {made[name]} of {len(records)} runs: {reason}")
 
 
-def _number(value: object, default: float) -> float:
-    return float(value) if isinstance(value, int | float) else default
-
-
 def testbed_of(record: Record) -> str:
     """The name of a run's testbed, whether or not it is a factor of the study."""
     return testbed_named(record.settings)
 
 
-def _planned(path: Path, shown: Path, study: StudyDocument) -> PlannedRuns:
-    try:
-        return PlannedRuns.of(
-            [
-                Planned(run["id"], run["cell"], run["levels"], run["replicate"], run["block"], run["position"])
-                for run in study.get("runs") or ()
-            ]
-        )
-    except (KeyError, TypeError) as error:
-        raise StoreError(
-            f"{shown / 'study.json'} lists a run that lacks something: {error}",
-            advice=_mend(path, shown, "`twinbed run` writes it anew"),
-        ) from error
+def _planned(study: StudyDocument) -> PlannedRuns:
+    """The runs of study.json, which was checked when it was read."""
+    return PlannedRuns.of(
+        [
+            Planned(run["id"], run["cell"], run["levels"], run["replicate"], run["block"], run["position"])
+            for run in study.get("runs") or ()
+        ]
+    )
 
 
 def _link_checks(source: Source, path: Path, cautions: list[Caution]) -> tuple[LinkCheck, ...]:
@@ -309,7 +338,9 @@ def _link_checks(source: Source, path: Path, cautions: list[Caution]) -> tuple[L
     for name in source.link_checks():
         try:
             checks.append(LinkCheck.from_json(document(parsed(source.read(name)))))
-        except (NotPlain, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        except WRONG as error:
+            cautions.append(Caution(Kind.UNREADABLE, f"{name}: {why(error)}; this link check is left out"))
+        except (NotPlain, OSError) as error:
             problem = f"{name}: {type(error).__name__}: {without(error, path / name)}"
             cautions.append(Caution(Kind.UNREADABLE, f"{problem}; this link check is left out"))
     return tuple(checks)

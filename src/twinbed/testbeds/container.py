@@ -163,7 +163,7 @@ class ContainerMaker:
         host = AgentHost(name, connection, _ARTIFACTS, shared=artifacts)
 
         def read_back(facts: Facts) -> tuple[list[Applied], Facts]:
-            allowed = cpus_allowed(host.read("/proc/self/status").decode())
+            allowed = cpus_allowed(host.read("/proc/self/status").decode(errors="replace"))
             pinned = Applied(name, "cpus", cpus, allowed, "/proc/self/status")
             applied = [pinned, *groups.applied(name, limits), *_boundary(host)]
             ids = [int(word) for word in host.run(["cat", "/proc/self/uid_map"]).text.split()]
@@ -226,7 +226,7 @@ def _boundary(host: AgentHost) -> list[Applied]:
     some of the capabilities cannot keep them."""
     there, found = (
         dict(line.split(":\t", 1) for line in text.splitlines())
-        for text in (host.read("/proc/self/status").decode(), host.run(["cat", "/proc/self/status"]).text)
+        for text in (host.read("/proc/self/status").decode(errors="replace"), host.run(["cat", "/proc/self/status"]).text)
     )
     kept = f"{_KEPT & int(there['CapBnd'], 16):016x}"
     asked = {"CapBnd": kept, "CapEff": kept, "NoNewPrivs": "1", "Seccomp": "2"}

@@ -298,9 +298,9 @@ def test_what_is_said_of_an_archive_names_it_and_not_where_it_was_unpacked(
 @pytest.mark.parametrize(
     ("member", "text", "said"),
     [
-        ("study.json", "[]", "study.json is not a study: a JSON object is wanted"),
+        ("study.json", "[]", "study.json cannot be read: [] is no object"),
         ("study.json", "{", "study.json cannot be read: "),
-        ("study.json", '{"runs": [{}]}', "study.json lists a run that lacks something: 'id'"),
+        ("study.json", '{"runs": [{}]}', "study.json cannot be read: runs: id is missing"),
         ("looks.json", "{}", "looks.json cannot be read: "),
     ],
 )

@@ -75,7 +75,7 @@ class Wires:
 
     def extract(self, params: Any, artifacts: Path) -> Extracted:
         table = pa.table({"port": [80, 81]})
-        return Extracted(self.values, {"connections": table}, [Caution(Kind.CAPTURE_DROPS, "3 packets")])
+        return Extracted(self.values, {"wires": table}, [Caution(Kind.CAPTURE_DROPS, "3 packets")])
 
 
 def with_instrument(folder: Path, run: str) -> None:
@@ -177,7 +177,7 @@ def test_instruments_share_the_workloads_work(tmp_path: Path) -> None:
         ("client", "server_to_client"): None,
     }
     assert values(store)[run, "load", "machine"] is None
-    assert store.table("connections").to_pylist() == [{"run": run, "port": 80}, {"run": run, "port": 81}]
+    assert store.table("wires").to_pylist() == [{"run": run, "port": 80}, {"run": run, "port": 81}]
     assert [row["kind"] for row in store.table("cautions").to_pylist()] == ["capture_drops"]
 
 

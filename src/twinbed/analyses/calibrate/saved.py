@@ -17,7 +17,7 @@ from twinbed.analyses.calibrate.fit import Fitted, fitted
 from twinbed.analyses.calibrate.result import Calibrated, Calibrations, tables
 from twinbed.model.caution import Caution
 from twinbed.model.error import TwinbedError
-from twinbed.model.json import Document, document, documents, integer, number, text
+from twinbed.model.json import WRONG, Document, document, documents, each, integer, named, number, parsed, text, value_of, why
 from twinbed.model.run import Level
 from twinbed.terminal import as_json
 
@@ -52,7 +52,7 @@ def to_json(calibrations: Calibrations) -> str:
 def read(file: Path) -> tuple[Calibrations, Sequence[str]]:
     """The calibration of a file, and what is to be said of it. Raises TwinbedError for anything else."""
     try:
-        data = json.loads(file.read_text(encoding="utf-8"))
+        data = parsed(file.read_bytes())
         if not isinstance(data, dict) or data.get("what") != "twinbed calibration":
             raise TwinbedError(f"{file} is no calibration", advice="`twinbed calibrate RESULTS --from A --to B` makes one")
         if data.get("format") != FORMAT:
@@ -71,7 +71,7 @@ def read(file: Path) -> tuple[Calibrations, Sequence[str]]:
                 text(data["to"]),
                 level,
                 [text(each) for each in data["despite"]],
-                {name: {fact: list(values) for fact, values in facts.items()} for name, facts in data["passports"].items()},
+                value_of(data, "passports", named(named(each(text)))),
                 [Calibrated(_fitted(each, level)) for each in documents(data["responses"])],
                 text(data["runs"]),
                 tuple(Caution.from_json(each) for each in documents(data["cautions"])),
@@ -80,8 +80,8 @@ def read(file: Path) -> tuple[Calibrations, Sequence[str]]:
         )
     except OSError as error:
         raise TwinbedError(f"{file} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise TwinbedError(f"{file} is no calibration: {error}") from error
+    except (ArithmeticError, *WRONG) as error:
+        raise TwinbedError(f"{file} is no calibration: {why(error)}") from error
 
 
 def _digest(data: Mapping[str, object]) -> str:

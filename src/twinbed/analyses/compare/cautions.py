@@ -34,8 +34,8 @@ def carried(tables: Tables) -> Carried:
     table = tables.table("cautions")
     if table.num_rows:
         for run, kind, detail in zip(*(table[name].to_pylist() for name in ("run", "kind", "detail")), strict=True):
-            if kind.upper() in Kind.__members__:
-                of_run[run].append((Kind[kind.upper()], detail))
+            caution = Caution.of(kind, detail)
+            of_run[run].append((caution.kind, caution.detail))
     return of_run
 
 

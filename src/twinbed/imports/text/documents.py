@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from twinbed.contracts.format import FormatError
-from twinbed.model.json import Json, parsed
+from twinbed.model.json import Json, foreign
 
 _DECODER = json.JSONDecoder()
 
@@ -14,7 +14,7 @@ _DECODER = json.JSONDecoder()
 def document(text: str | bytes) -> Json:
     """The one document of a text. Raises FormatError."""
     try:
-        content: Json = parsed(text)
+        content: Json = foreign(text)
         return content
     except json.JSONDecodeError as error:
         raise FormatError(f"is not JSON: {error.msg}", error.lineno) from None

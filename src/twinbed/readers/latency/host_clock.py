@@ -6,9 +6,10 @@ share its clocks; of others only what their kernels say of synchronisation (adjt
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
+
+from twinbed.model.json import WRONG, Document, document, number, optional, parsed, text, value_of
 
 ARTIFACT = "clock.json"
 
@@ -24,10 +25,16 @@ class HostClock:
 def read(file: Path) -> HostClock | None:
     """None where there is nothing to read, or it was cut off."""
     try:
-        readings = [json.loads(line) for line in file.read_text().splitlines()]
-    except (OSError, ValueError):
+        readings = [_reading(document(parsed(line))) for line in file.read_bytes().splitlines()]
+    except (OSError, *WRONG):
         return None
     if len(readings) < 2:
         return None
-    synchronised = all(reading["synchronised"] for reading in readings)
-    return HostClock(readings[0]["boot_id"], max(reading["max_error_s"] for reading in readings) if synchronised else None)
+    errors_s = [error_s for _, error_s in readings if error_s is not None]
+    return HostClock(readings[0][0], max(errors_s) if len(errors_s) == len(readings) else None)
+
+
+def _reading(data: Document) -> tuple[str | None, float | None]:
+    """Which boot it was, and how far off a synchronised clock may be; None of one that is not."""
+    error_s = value_of(data, "max_error_s", optional(number))
+    return value_of(data, "boot_id", optional(text)), error_s if data.get("synchronised") is True else None

@@ -61,7 +61,7 @@ def _records(file: Path) -> tuple[Integers, int]:
     """(sequence, sent, received) of each packet in the order sent, the first of those that came twice; and how many did."""
     where = f"{file.name} of {file.parent.name}"
     first_of: dict[int, tuple[int, int, int]] = {}
-    lines = [line.split() for line in file.read_text().splitlines() if line.strip()]
+    lines = [line.split() for line in file.read_text(errors="replace").splitlines() if line.strip()]
     if not lines:
         raise ValueError(f"{where}: no records; owping says nothing where it fails")
     for number, line in enumerate(lines, start=1):

@@ -187,7 +187,7 @@ class Publisher:
             catalogue.append(table_of([self._entry(record, keys.get(record.id, "")) for record in of]))
             self._on_progress(begin + len(of), len(records))
         wanted = pa.array(sorted(new), pa.string())
-        tables = {name: self._rows(map(Room().opened, self._store.source.parts(name)), wanted) for name in self._store.names()}
+        tables = {name: self._rows(self._store.parts(name), wanted) for name in self._store.names()}
         stored = self._put(_parquet(pa.concat_tables(catalogue)))
         return Batch(len(records), stored, tables)
 
@@ -220,11 +220,11 @@ class Publisher:
             small = [one for one in stored if one not in large]
             room = Room()
             with strange(self._objects, f"the table {name}"):
-                rows = self._rows((each for one in small for each in opened(self._objects, [one], room)), wanted)
+                rows = self._rows((each.read() for one in small for each in opened(self._objects, [one], room)), wanted)
             tables[name] = [*large, *rows]
         return Batch(catalogue.num_rows, self._put(_parquet(catalogue)), tables)
 
-    def _rows(self, parts: Iterable[pa.parquet.ParquetFile], wanted: pa.Array | None) -> list[Stored]:
+    def _rows(self, parts: Iterable[pa.Table], wanted: pa.Array | None) -> list[Stored]:
         """The rows of these runs, as objects of about OBJECT_BYTES; a part of other columns begins another one. Where there is
         none, an object without rows says which columns there are."""
         import pyarrow as pa
@@ -233,8 +233,8 @@ class Publisher:
         stored: list[Stored] = []
         sink, writer, schema = pa.BufferOutputStream(), None, None
         for part in parts:
-            schema = schema or part.schema_arrow
-            for rows in (_kept(pa.Table.from_batches([batch]), wanted) for batch in part.iter_batches(_ROWS)):
+            schema = schema or part.schema
+            for rows in (_kept(pa.Table.from_batches([batch]), wanted) for batch in part.to_batches(_ROWS)):
                 if not rows.num_rows:
                     continue
                 if writer is not None and (sink.tell() >= OBJECT_BYTES or writer.schema != rows.schema):

@@ -17,8 +17,9 @@ from twinbed.results.bucket.address import Address
 from twinbed.results.bucket.objects import BucketError, Objects, Stored
 from twinbed.results.bucket.snapshot import Snapshot, latest
 from twinbed.results.catalogue import FEW, PLANNED_FEW, READ, planned_of, records_of
-from twinbed.results.extract.parts import OURS
+from twinbed.results.listed import OURS
 from twinbed.results.parquet import Room, free_bytes
+from twinbed.results.schema import check
 from twinbed.results.source import Catalogue
 
 _AT_ONCE = 8
@@ -68,6 +69,7 @@ class BucketSource:
         (table,) = opened(self._objects, [self.snapshot.planned], Room(), few=PLANNED_FEW)
         with strange(self._objects, "its planned runs"):
             whole = table.read()
+            check("planned", whole)
             _refuse_long(whole, PLANNED_FEW, self.snapshot.planned.bytes)
             _refuse_twice([whole])
             return planned_of(whole)
@@ -75,7 +77,7 @@ class BucketSource:
     def tables(self) -> Sequence[str]:
         return sorted({name for batch in self.snapshot.batches for name in batch.tables})
 
-    def parts(self, table: str) -> Sequence[pa.NativeFile]:
+    def parts(self, table: str) -> Sequence[tuple[str, pa.NativeFile]]:
         """The objects of a table, each of which has rows of its batch's runs alone."""
         with_runs = zip(self.snapshot.batches, self._catalogues, strict=True)
         stored = [(each, runs["run"]) for batch, runs in with_runs for each in batch.tables.get(table, ())]
@@ -86,7 +88,7 @@ class BucketSource:
                 rows = file.read(columns=["run"])["run"].unique()
                 if not pc.all(pc.is_in(rows.cast(pa.string()), runs), min_count=0).as_py():
                     raise ValueError("it has rows of runs that are not in its batch")
-        return [pa.BufferReader(content) for content in contents]
+        return [(each.name, pa.BufferReader(content)) for content, (each, _) in zip(contents, stored, strict=True)]
 
     def _understood(self, read: Callable[[pa.Table], T], table: pa.Table) -> T:
         with strange(self._objects, f"snapshot {self.snapshot.number}"):
@@ -107,6 +109,7 @@ def catalogues(objects: Objects, snapshot: Snapshot, columns: Sequence[str], few
     for batch, file in zip(snapshot.batches, opened(objects, stored, Room(), columns, few), strict=True):
         with strange(objects, f"the catalogue {batch.catalogue.name}"):
             table = file.read(columns=columns)
+            check("catalogue", table, columns)
             if table.num_rows != batch.runs:
                 raise ValueError(f"it has {table.num_rows:,} runs; the snapshot says {batch.runs:,}")
             tables.append(table)

@@ -14,17 +14,31 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from twinbed.contracts.plugins import AnyWorkload
 from twinbed.executor import Executor, Here
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.columns import Records
 from twinbed.model.run import Status
 from twinbed.results.extract.key import code_key, run_key, sizes
-from twinbed.results.extract.rows import Extraction, KeptRows, Measuring, Outcome, Readers, RunRows, extractions, read_run
+from twinbed.results.extract.rows import (
+    Extraction,
+    KeptRows,
+    Measuring,
+    Outcome,
+    Readers,
+    RunRows,
+    extractions,
+    of_plugins,
+    read_run,
+    refused_settings,
+)
 from twinbed.results.keep.names import KEPT, ROWS
+from twinbed.results.listed import RUNS, PartBroken, committed
 from twinbed.results.store import Store, StoreError
 from twinbed.tree import Tree
 
@@ -89,21 +103,65 @@ def extract(
     store = Store.open(results, shown)
     _LOG.info("opened %s: %s runs", store.shown, f"{len(store.records):,}")
     if store.frozen:
+        if not store.published:
+            _all_there(store)
         return store
+    store = _understood(store, Readers(workloads, accompanying))
     tree = store.tree
     code = code_key([*workloads.values(), *accompanying.values()])
     jobs = {job.record.id: job for job in _jobs(store, code)}
-    if _current(tree, jobs):
-        return store
+
+    def update(broken: str = "") -> None:
+        try:
+            with _locked(tree) as tables:
+                if broken:
+                    tables.remove(f"{RUNS}/{broken}")
+                _update(tables, jobs, Readers(workloads, accompanying), executor or Here(), on_progress)
+        except OSError as error:
+            raise StoreError(
+                f"{store.shown / 'tables'} cannot be written: {store.named(error)}",
+                advice="what was written stays; make room or give write access, then try again",
+            ) from error
+
+    if not _current(tree, jobs):
+        update()
+    return replace(store, make_again=update)
+
+
+def _all_there(store: Store) -> None:
+    """Check that tables which cannot be made again hold every run. Raises StoreError."""
+    from twinbed.results.extract.parts import keys_of
+
+    there: set[str] = set()
     try:
-        with _locked(tree) as tables:
-            _update(tables, jobs, Readers(workloads, accompanying), executor or Here(), on_progress)
-    except OSError as error:
-        raise StoreError(
-            f"{store.shown / 'tables'} cannot be written: {store.named(error)}",
-            advice="what was written stays; make room or give write access, then try again",
-        ) from error
-    return store
+        if store.tree.kind("tables") is not None:
+            with store.tree.inside("tables") as tables:
+                for part in committed(tables):
+                    there |= keys_of(tables, part).keys()
+    except PartBroken as error:
+        raise store.broken(error) from error
+    if missing := [run for run in Records.of(store.records).ids if run not in there]:
+        raise store.broken(PartBroken(RUNS, f"has no row of run {missing[0]}: a part is lost"))
+
+
+def _understood(store: Store, plugins: Readers) -> Store:
+    """Leave out runs with settings that a plugin does not take, such as those of another version, each with a caution."""
+    faults: dict[str, str | None] = {}
+    strange: dict[str, str] = {}
+    for record in store.records:
+        given = of_plugins(record.settings)
+        key = repr(given)  # alike of all runs of a cell
+        if key not in faults:
+            faults[key] = refused_settings(given, plugins)
+        if fault := faults[key]:
+            strange[record.id] = fault
+    if not strange:
+        return store
+    cautions = tuple(
+        Caution(Kind.UNREADABLE, f"runs/{run}/run.json: {fault}; this run is left out", run) for run, fault in strange.items()
+    )
+    kept = store.of_runs({run for run in Records.of(store.records).ids if run not in strange})
+    return replace(kept, other_settings=store.other_settings, cautions=(*store.cautions, *cautions))
 
 
 def _update(
@@ -118,10 +176,10 @@ def _update(
     todo = _todo(tables, jobs)
     batches = [_Batch(batch, plugins) for batch in _batches(todo)]
     # A single one is read where it is: no worker need be started for it.
-    parts = executor.map(_read, batches) if len(batches) > 1 else map(_read, batches)
+    made = executor.map(_read, batches) if len(batches) > 1 else map(_read, batches)
     done = 0
     _LOG.info("read the artifacts of %s runs", f"{len(todo):,}")
-    for batch, part in zip(batches, parts, strict=True):
+    for batch, part in zip(batches, made, strict=True):
         write_part(tables, part_from(part, {job.record.id: job.key for job in batch.jobs}))
         done += len(batch.jobs)
         if on_progress is not None:

@@ -12,7 +12,8 @@ from twinbed.model.caution import Caution, Kind
 from twinbed.model.record import Record
 from twinbed.results.extract.parts import APPLIED, CAUTIONS, FACTS, METRICS
 from twinbed.results.extract.rows import KeptRows, RunRows, read_run
-from twinbed.results.keep.kept import Damaged, Kept, rows
+from twinbed.results.keep.kept import Damaged, kept_and_rows
+from twinbed.results.schema import WrongTable, check
 from twinbed.tree import Tree
 
 _SCHEMAS: Mapping[str, pa.Schema] = {"metrics": METRICS, "cautions": CAUTIONS, "facts": FACTS, "applied": APPLIED}
@@ -21,9 +22,8 @@ _SCHEMAS: Mapping[str, pa.Schema] = {"metrics": METRICS, "cautions": CAUTIONS, "
 def kept_rows(folder: Path, record: Record, key: str) -> KeptRows | RunRows:
     """Those in a run's folder; where they cannot be read the run has no values, and a caution that says why."""
     try:
-        run = Tree(folder)
-        kept = Kept.read(run)
-        tables = {name: _of_run(name, table, kept.run, record.id) for name, table in rows(run).items()}
+        kept, given = kept_and_rows(Tree(folder))
+        tables = {name: _of_run(name, table, kept.run, record.id) for name, table in given.items()}
     except Damaged as error:
         without = read_run(folder, record, key, {}, (), ())
         detail = f"{error}: what was kept of this run cannot be read, and it has no values"
@@ -38,15 +38,24 @@ def _of_run(name: str, table: pa.Table, before: str, now: str) -> pa.Table:
         raise Damaged(f"{name} says of which run it is")
     table = table.add_column(0, "run", pa.repeat(pa.scalar(now), table.num_rows))
     if name not in _SCHEMAS:
-        return table
+        return _checked(name, table)
     try:
         table = _as(table, _SCHEMAS[name])
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise Damaged(f"{name}: {error}") from error
+    table = _checked(name, table)
     if name == "cautions" and before != now:
         at = table.column_names.index("subject")
         subject = table["subject"]
         table = table.set_column(at, CAUTIONS.field("subject"), pc.if_else(pc.equal(subject, before), now, subject))
+    return table
+
+
+def _checked(name: str, table: pa.Table) -> pa.Table:
+    try:
+        check(name, table)
+    except WrongTable as error:
+        raise Damaged(f"{name} {error}") from error
     return table
 
 

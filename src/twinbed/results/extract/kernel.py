@@ -10,12 +10,12 @@ Columns: host, time_ns, uncertain_s, text.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from twinbed.model.json import document, number, parsed, value_of
 from twinbed.model.kernel import KERNEL_CLOCK, KERNEL_LOG
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ def kernel_messages(artifacts: Path, files: Iterable[str]) -> pa.Table | None:
         clock = log.with_name(KERNEL_CLOCK)
         if log.name != KERNEL_LOG or not clock.is_file() or not log.is_file():
             continue
-        said = json.loads(clock.read_bytes())
-        ahead_s, uncertain_s = float(said["ahead_s"]), float(said["uncertain_s"])
+        said = document(parsed(clock.read_bytes()))
+        ahead_s, uncertain_s = value_of(said, "ahead_s", number), value_of(said, "uncertain_s", number)
         found = map(_LINE.match, log.read_text(errors="replace").splitlines())
         for line in [each for each in found if each][-MOST:]:
             time_ns = round((float(line[1]) + ahead_s) * 1e9)

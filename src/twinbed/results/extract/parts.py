@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -26,13 +27,16 @@ from twinbed.executor.packed import packed, unpacked
 from twinbed.executor.protocol import BadAnswer
 from twinbed.metrics.metric import Metric, Value
 from twinbed.model.caution import Kind
+from twinbed.results import listed
 from twinbed.results.extract.rows import KeptRows, RunRows, finite
+from twinbed.results.listed import OURS, RUNS, PartBroken
 from twinbed.results.parquet import Room
-from twinbed.results.source import native
+from twinbed.results.schema import WrongTable, check
 from twinbed.tree import Tree
 
+_LOG = logging.getLogger(__name__)
 _TEXT = pa.string()
-RUNS = pa.schema(
+RUN_COLUMNS = pa.schema(
     [
         *((name, _TEXT) for name in ("run", "cell", "testbed", "levels")),
         *((name, pa.int64()) for name in ("replicate", "block", "position")),
@@ -55,7 +59,6 @@ METRICS = pa.schema(
 CAUTIONS = pa.schema([(name, _TEXT) for name in ("run", "kind", "detail", "subject")])
 FACTS = pa.schema([(name, _TEXT) for name in ("run", "place", "fact", "value")])
 APPLIED = pa.schema([(name, _TEXT) for name in ("run", "subject", "setting", "asked", "found", "source")])
-OURS = ("metrics", "cautions", "facts", "applied", "runs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class Part:
 
 def part_of(batch: Sequence[RunRows | KeptRows]) -> Part:
     """A batch of runs as one part."""
-    return _part(tables_of(batch), _table(RUNS, (_run(rows) for rows in batch)))
+    return _part(tables_of(batch), _table(RUN_COLUMNS, (_run(rows) for rows in batch)))
 
 
 def tables_of(batch: Sequence[RunRows | KeptRows]) -> dict[str, pa.Table]:
@@ -138,7 +141,7 @@ def part_from(content: bytes, keys: Mapping[str, str]) -> Part:
     """The part that was made of these runs, by their keys. Who read them may be another machine: its tables have rows of them
     alone, and ours have our columns: their types are checked where they are read. Raises BadAnswer."""
     files = unpacked(content)
-    schemas = {"runs": RUNS, "metrics": METRICS, "cautions": CAUTIONS, "facts": FACTS, "applied": APPLIED}
+    schemas = {RUNS: RUN_COLUMNS, "metrics": METRICS, "cautions": CAUTIONS, "facts": FACTS, "applied": APPLIED}
     ours = {name: schema.names for name, schema in schemas.items()}
     if missing := ours.keys() - files.keys():
         raise BadAnswer(f"a worker's part has no table {', '.join(sorted(missing))}")
@@ -146,14 +149,14 @@ def part_from(content: bytes, keys: Mapping[str, str]) -> Part:
         try:
             table = pq.ParquetFile(pa.BufferReader(file))
             schema = table.schema_arrow
-            rows = table.read(columns=["run", "key"] if name == "runs" else ["run"])
+            rows = table.read(columns=["run", "key"] if name == RUNS else ["run"])
         except (OSError, ValueError, pa.ArrowException) as error:
             raise BadAnswer(f"a worker's table {name} cannot be read: {error}"[:500]) from None
         if schema.names[:1] != ["run"] or schema.field("run").type != _TEXT or set(ours.get(name, ())) - set(schema.names):
             raise BadAnswer(f"a worker's table {name} has other columns than it should have")
         if not set(pc.unique(rows["run"]).to_pylist()) <= keys.keys():
             raise BadAnswer(f"a worker's table {name} has rows of runs that it was not asked to read")
-        if name == "runs" and list(zip(*(rows[each].to_pylist() for each in ("run", "key")), strict=True)) != [*keys.items()]:
+        if name == RUNS and list(zip(*(rows[each].to_pylist() for each in ("run", "key")), strict=True)) != [*keys.items()]:
             raise BadAnswer("a worker's part has other runs than it was asked to read")
     return Part(_name(list(keys), list(keys.values())), files)
 
@@ -166,45 +169,44 @@ def write_part(tables: Tree, part: Part) -> None:
 
 
 def read_keys(tables: Tree) -> dict[str, dict[str, str]]:
-    """Part -> run -> key, of all committed parts. A part that cannot be read holds none. Raises NotPlain."""
-    keys: dict[str, dict[str, str]] = {}
-    for name in _parts(tables):
+    """Return part -> run -> key, of all committed parts. A part that is not all there, or cannot be read, holds none. Raises
+    NotPlain."""
+    keys = {}
+    for part in listed.committed(tables):
         try:
-            part = _read(tables, f"runs/{name}", ["run", "key"])
-        except (OSError, pa.ArrowException):
-            keys[name] = {}
-            continue
-        keys[name] = dict(zip(part["run"].to_pylist(), part["key"].to_pylist(), strict=True))
+            keys[part] = keys_of(tables, part)
+        except PartBroken:
+            keys[part] = {}
     return keys
 
 
+def keys_of(tables: Tree, part: str) -> dict[str, str]:
+    """Return run -> key, of a part. Raises PartBroken where it is not all there, or cannot be read."""
+    table = listed.columns_of_runs(tables, part, ("run", "key"))
+    try:
+        check(RUNS, table, ("run", "key"))
+    except WrongTable as error:
+        raise PartBroken(f"{RUNS}/{part}", str(error), part) from error
+    return dict(zip(table["run"].to_pylist(), table["key"].to_pylist(), strict=True))
+
+
 def prune(tables: Tree, part: str, keep: Iterable[str]) -> None:
-    """Rewrites a part without the rows of runs that are not kept."""
+    """Rewrite a part without the rows of runs that are not kept; one that is not as it was written goes as a whole."""
     wanted = pa.array(sorted(keep), _TEXT)
-    files = {name: f"{name}/{part}" for name in _tables(tables) if tables.kind(f"{name}/{part}") is not None}
+    names = [name for name in _tables(tables) if tables.kind(f"{name}/{part}") is not None]
     if len(wanted):
         try:
-            kept = {name: _kept(_read(tables, file), wanted) for name, file in files.items()}
-        except (OSError, pa.ArrowException):
-            kept = {}
-        if "runs" in kept:
-            write_part(tables, _part(kept, kept.pop("runs")))
-    for name in sorted(files, key=lambda name: name != "runs"):
-        tables.remove(files[name])
+            files = {name: file for name in names for file in listed.file_of(tables, name, part)}
+            kept = {name: _kept(Room().opened(file).read(), wanted) for name, file in files.items()}
+            write_part(tables, _part(kept, kept.pop(RUNS)))
+        except (PartBroken, OSError, LookupError, pa.ArrowException) as error:
+            _LOG.info("%s: %s: it is made again", part, error)
+    for name in sorted(names, key=lambda name: name != RUNS):
+        tables.remove(f"{name}/{part}")
 
 
 def _tables(tables: Tree) -> list[str]:
     return [name for name, kind in tables.entries().items() if kind == "folder"]
-
-
-def _parts(tables: Tree) -> list[str]:
-    """Names of the committed parts."""
-    return [name for name in tables.entries("runs") if name.startswith("part-") and name.endswith(".parquet")]
-
-
-def _read(tables: Tree, file: str, columns: Sequence[str] | None = None) -> pa.Table:
-    with native(tables.open(file)) as opened:
-        return Room().opened(opened, columns).read(columns=columns)
 
 
 def _kept(table: pa.Table, wanted: pa.Array) -> pa.Table:
@@ -213,7 +215,7 @@ def _kept(table: pa.Table, wanted: pa.Array) -> pa.Table:
 
 def remove_orphans(tables: Tree) -> None:
     """Removes files of parts that never became committed, and what a killed writer left under a temporary name."""
-    committed = set(_parts(tables))
+    committed = set(listed.committed(tables))
     for table in _tables(tables):
         for name, kind in tables.entries(table).items():
             orphan = (name.startswith("part-") and name not in committed) or name.startswith(".part-")
@@ -222,10 +224,10 @@ def remove_orphans(tables: Tree) -> None:
 
 
 def _part(written: Mapping[str, pa.Table], runs: pa.Table) -> Part:
-    tables = {**written, "runs": runs}
+    files = {each: _parquet(table) for each, table in written.items() if table.num_rows or each in OURS}
     return Part(
         _name(runs["run"].to_pylist(), runs["key"].to_pylist()),
-        {each: _parquet(table) for each, table in tables.items() if table.num_rows or each in OURS},
+        {**files, RUNS: _parquet(runs.replace_schema_metadata(listed.metadata(files)))},
     )
 
 

@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
+from pydantic import ValidationError
+
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.params import PluginParams
 from twinbed.contracts.plugins import AnyBackground, AnyInstrument, AnyWorkload
@@ -26,8 +28,8 @@ from twinbed.model.caution import Caution, Kind
 from twinbed.model.clients import START_SKEW_LIMIT_S, ClientTimes, overlap_share, skew_s
 from twinbed.model.drawn import Drawn
 from twinbed.model.error import TwinbedError
-from twinbed.model.json import Document, Json, integer, parsed, text
-from twinbed.model.record import Record
+from twinbed.model.json import WRONG, Document, Json, integer, parsed, text
+from twinbed.model.record import Record, Settings, refused
 from twinbed.model.run import Status
 from twinbed.model.services import Service
 from twinbed.results.extract.cautions import above_link_rate, hellos_cut
@@ -234,6 +236,27 @@ def _params(plugin: AnyWorkload | Measuring, settings: Document) -> PluginParams
     return plugin.params.model_validate({name: value for name, value in settings.items() if name != "kind"})
 
 
+def of_plugins(settings: Settings) -> Mapping[str, Document]:
+    """Return the settings that plugins read, by where they are in the settings of a run."""
+    given = {"workload": settings["workload"]}
+    for section, of_section in (("instruments", settings["instruments"]), ("background", settings.get("background", {}))):
+        given |= {f"{section}.{name}": each for name, each in of_section.items()}
+    return given
+
+
+def refused_settings(given: Mapping[str, Document], plugins: Readers) -> str | None:
+    """Say which of these settings a plugin of this twinbed does not take; None where all are taken."""
+    for where, each in given.items():
+        known = plugins.workloads if where == "workload" else plugins.accompanying
+        plugin = known.get(text(each["kind"]))
+        if plugin is not None:
+            try:
+                _params(plugin, each)
+            except ValidationError as error:
+                return f"settings.{where}: {refused(error)} (the {plugin.name} of this twinbed)"
+    return None
+
+
 def described(workload: AnyWorkload, settings: Document) -> Described:
     """Settings that cannot be read describe nothing: reading the artifacts then says so."""
     with contextlib.suppress(*UNREADABLE):
@@ -303,7 +326,7 @@ def _facts(folder: Path, rows: RunRows) -> None:
                     str(item.get("source", "")),
                 )
             )
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+    except (OSError, *WRONG) as error:
         rows.cautions.append(Caution(Kind.UNREADABLE, f"passport.json or applied.json: {error}", rows.record.id))
 
 

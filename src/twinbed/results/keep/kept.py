@@ -9,7 +9,6 @@ whatever is wrong raises ``Damaged``.
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 import struct
@@ -22,7 +21,7 @@ from typing import cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from twinbed.model.json import Document, document, documents, integer, text
+from twinbed.model.json import Document, document, documents, integer, named, optional, parsed, text, value_of
 from twinbed.results.keep.names import KEPT, ROWS
 from twinbed.results.parquet import Room
 from twinbed.tree import NotPlain, Tree
@@ -84,6 +83,8 @@ class Kept:
     twinbed: str
     """The version that made the rows."""
     files: Sequence[File]
+    rows: Mapping[str, int] | None = None
+    """Table -> how many rows the run has in it; None in files of before."""
 
     def to_json(self) -> Document:
         return {"format": FORMAT, **cast(Document, asdict(self))}
@@ -92,11 +93,12 @@ class Kept:
     def read(cls, run: Tree) -> Kept:
         """That of a run's folder. Raises Damaged."""
         try:
-            data = document(json.loads(run.read(KEPT, most=MOST_JSON_BYTES)))
+            data = document(parsed(run.read(KEPT, most=MOST_JSON_BYTES)))
             if data["format"] != FORMAT:
                 raise ValueError(f"format {data['format']!r}, this twinbed reads {FORMAT}")
             files = tuple(_file(each) for each in documents(data["files"]))
-            return cls(text(data["run"]), text(data["keep"]), text(data["twinbed"]), files)
+            counts = value_of(data, "rows", optional(named(integer))) if "rows" in data else None
+            return cls(text(data["run"]), text(data["keep"]), text(data["twinbed"]), files, counts)
         except (*_WRONG, RecursionError) as error:
             raise Damaged(f"{KEPT}: {_said(error)}") from error
 
@@ -127,6 +129,16 @@ def packed(tables: Mapping[str, pa.Table]) -> bytes:
             pq.write_table(table, parquet, compression="zstd")
             archive.writestr(zipfile.ZipInfo(f"{name}.parquet", _MOMENT), parquet.getvalue())
     return sink.getvalue()
+
+
+def kept_and_rows(run: Tree) -> tuple[Kept, dict[str, pa.Table]]:
+    """Return what is kept of a run, and its rows of each table. Raises Damaged, also where a table or some rows are lost."""
+    kept, tables = Kept.read(run), rows(run)
+    for name, count in (kept.rows or {}).items():
+        there = tables[name].num_rows if name in tables else 0
+        if there != count:
+            raise Damaged(f"{ROWS}: {there:,} of {count:,} rows of the table {name}")
+    return kept, tables
 
 
 def rows(run: Tree) -> dict[str, pa.Table]:

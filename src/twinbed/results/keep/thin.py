@@ -27,7 +27,7 @@ from twinbed.results.extract.parts import tables_of
 from twinbed.results.extract.rows import Readers
 from twinbed.results.folder import failed_writes_are_clear
 from twinbed.results.keep import headers
-from twinbed.results.keep.kept import Damaged, File, Kept, packed, rows
+from twinbed.results.keep.kept import Damaged, File, Kept, kept_and_rows, packed, rows
 from twinbed.results.keep.names import KEPT, ROWS
 from twinbed.results.keep.owners import owner
 from twinbed.tree import Tree
@@ -138,8 +138,8 @@ class Thinner:
         """``kept.json`` as it is, of a run whose rows are safe; else they are made and written, and it is a new one."""
         try:
             if run.kind(KEPT) is not None:
-                rows(run)
-                return Kept.read(run)
+                kept, _ = kept_and_rows(run)
+                return kept
             made = rows_of(run.path, record, self.readers)
             unread = [each.detail for each in made.cautions if each.kind is Kind.UNREADABLE and each not in record.cautions]
             if unread:
@@ -151,7 +151,7 @@ class Thinner:
                 raise NotThinned("its rows are not read back as they were made")
         except Damaged as error:
             raise NotThinned(str(error)) from error
-        return Kept(record.id, str(self.keep), self.version, ())
+        return Kept(record.id, str(self.keep), self.version, (), {name: table.num_rows for name, table in tables.items()})
 
 
 def _kept(run: Tree) -> Sequence[File]:

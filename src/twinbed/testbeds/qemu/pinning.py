@@ -59,7 +59,7 @@ def applied(
 
 
 def _allowed(machine: AgentHost, pid: int, thread: int) -> tuple[int, ...]:
-    return cpus_allowed(machine.read(f"/proc/{pid}/task/{thread}/status").decode())
+    return cpus_allowed(machine.read(f"/proc/{pid}/task/{thread}/status").decode(errors="replace"))
 
 
 def _name(machine: AgentHost, pid: int, thread: int) -> str:

@@ -69,7 +69,7 @@ def read_back(
         "CPU model": monitored.cpu,
         "NIC model": settings.nic,
         "threads": "; ".join(f"{thread} on {','.join(map(str, on))}" for thread, on in running_on.items()),
-        "kernel command line": re.sub(r" twinbed\.\S+", "", guest.host.read("/proc/cmdline").decode().strip()),
+        "kernel command line": re.sub(r" twinbed\.\S+", "", guest.host.read("/proc/cmdline").decode(errors="replace").strip()),
         **about,
     }
 
@@ -110,7 +110,7 @@ def _computer(name: str, settings: QemuSettings, accelerator: str, monitored: Mo
 
 def _virtio(host: AgentHost, device: str, settings: QemuSettings, prefix: str) -> tuple[list[Applied], str]:
     source = f"/sys/class/net/{device}/device/features"
-    bits = host.read(source).decode().strip()
+    bits = host.read(source).decode(errors="replace").strip()
     with understood(host):
         features_in_use = negotiated(bits)
     asked = settings.features()
@@ -132,7 +132,8 @@ def _vhost(machine: AgentHost, guest: Guest, nics: Sequence[Nic], settings: Qemu
 
 def _confined(machine: AgentHost, guest: Guest) -> Iterator[Applied]:
     """What QEMU itself cannot do. It was built without a sandbox where there is none."""
-    status = dict(line.split(":\t", 1) for line in machine.read(f"/proc/{guest.pid}/status").decode().splitlines())
+    lines = machine.read(f"/proc/{guest.pid}/status").decode(errors="replace").splitlines()
+    status = dict(line.split(":\t", 1) for line in lines)
     yield Applied(guest.host.name, "sandbox", "2", status["Seccomp"], "/proc/PID/status of QEMU: Seccomp")
     if guest.user is not None:
         # Real, effective, saved, and of files.

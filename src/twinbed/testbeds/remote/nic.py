@@ -124,7 +124,8 @@ def prepare(lease: Lease, nic: str, address: IPv4Interface, link: Link, settings
     lease.undo(["ip", "link", "set", nic, "mtu", str(device.mtu)])
     lease.undo(["ip", "addr", "flush", "dev", nic])
     for path in settings.sysctls():
-        lease.undo_file(f"/proc/sys/{path}", host.read(f"/proc/sys/{path}").decode())
+        with network.understood(host):
+            lease.undo_file(f"/proc/sys/{path}", host.read(f"/proc/sys/{path}").decode("utf-8"))
     if settings.offloads():
         lease.undo(["ethtool", "-K", nic, *_features(host.run(["ethtool", "-k", nic]).text)])
     if settings.moderation() is not None and (back := coalescing.undo(host, nic)):

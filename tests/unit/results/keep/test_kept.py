@@ -26,7 +26,7 @@ METRIC = {"host": [""], "direction": [""], "metric": ["requests"], "unit": ["1"]
 TABLES = {
     "metrics": pa.table({**METRIC, "value": [7.0]}),
     "cautions": pa.table({"kind": ["capture_drops", "stall"], "detail": ["one", "two"], "subject": ["before", "other"]}),
-    "flows": pa.table({"link": ["client"], "packets": pa.array([3], pa.int64())}),
+    "wires": pa.table({"link": ["client"], "packets": pa.array([3], pa.int64())}),
 }
 LISTED = {"format": 1, "run": "before", "keep": "tables", "twinbed": "0.1.0", "files": []}
 
@@ -47,7 +47,7 @@ def run(results: Path, record: Record) -> Path:
 def test_rows_are_of_the_run_as_it_is_called_now(run: Path, record: Record) -> None:
     rows = kept_rows(run, record, "key")
     assert isinstance(rows, KeptRows)
-    assert rows.tables["flows"].to_pylist() == [{"run": record.id, "link": "client", "packets": 3}]
+    assert rows.tables["wires"].to_pylist() == [{"run": record.id, "link": "client", "packets": 3}]
     assert [row["subject"] for row in rows.tables["cautions"].to_pylist()] == [record.id, "other"]
     (metric,) = rows.tables["metrics"].to_pylist()
     assert rows.tables["metrics"].schema == METRICS, "a column that was not known then is null"
@@ -68,7 +68,7 @@ def zipped(*members: tuple[str, bytes], how: int = zipfile.ZIP_STORED) -> bytes:
     return sink.getvalue()
 
 
-ONE = parquet(TABLES["flows"])
+ONE = parquet(TABLES["wires"])
 
 
 @pytest.mark.parametrize(
@@ -80,11 +80,11 @@ ONE = parquet(TABLES["flows"])
         (kept.packed(TABLES).replace(b"PAR1", b"PAR2"), "rows.zip"),
         (zipped(("../../x.parquet", ONE)), "no name of a table"),
         (zipped(("a/b.parquet", ONE)), "no name of a table"),
-        (zipped(("flows.txt", ONE)), "no name of a table"),
-        (zipped(("flows.parquet", ONE), ("flowz.parquet", ONE)).replace(b"flowz", b"flows"), "is there twice"),
-        (zipped(("flows.parquet", ONE), how=zipfile.ZIP_DEFLATED), "packed in another way"),
+        (zipped(("wires.txt", ONE)), "no name of a table"),
+        (zipped(("wires.parquet", ONE), ("flowz.parquet", ONE)).replace(b"flowz", b"wires"), "is there twice"),
+        (zipped(("wires.parquet", ONE), how=zipfile.ZIP_DEFLATED), "packed in another way"),
         (zipped(*((f"t{number}.parquet", ONE) for number in range(kept.MOST_TABLES + 1))), "more than 1000"),
-        (zipped(("flows.parquet", parquet(pa.table({"run": ["x"]})))), "says of which run"),
+        (zipped(("wires.parquet", parquet(pa.table({"run": ["x"]})))), "says of which run"),
         (zipped(("metrics.parquet", parquet(pa.table({**METRIC, "value": ["much"]})))), "metrics"),
     ],
 )
@@ -142,10 +142,10 @@ def test_what_is_no_plain_file_is_not_read(run: Path, record: Record, name: str,
 def test_rows_that_do_not_go_with_others_are_left_out(record: Record) -> None:
     def of(id: str, value: pa.Array) -> KeptRows:
         of_run = Record.from_json({**record.to_json(), "id": id})
-        return KeptRows(of_run, "key", {"flows": pa.table({"run": [id], "value": value})})
+        return KeptRows(of_run, "key", {"wires": pa.table({"run": [id], "value": value})})
 
     number = pa.array([1.0])
     joined = tables_of([of("a", number), of("b", pa.array(["text"])), of("c", pa.array([2], pa.int64()))])
-    assert joined["flows"].to_pylist() == [{"run": "a", "value": 1.0}, {"run": "c", "value": 2.0}]
+    assert joined["wires"].to_pylist() == [{"run": "a", "value": 1.0}, {"run": "c", "value": 2.0}]
     (caution,) = joined["cautions"].to_pylist()
     assert (caution["run"], caution["kind"]) == ("b", "unreadable")
