@@ -65,7 +65,7 @@ def test_a_tool_that_path_hides_is_named_with_its_folder(tmp_path: Path) -> None
     done = in_a_process("run", path, "-o", tmp_path / "results", env={"PATH": str(tmp_path)})
     assert done.returncode == 3
     assert "not in PATH, but in /usr/bin: qemu-system-x86_64" in done.stderr
-    assert 'mend: export PATH="$PATH:/usr/bin"' in done.stderr
+    assert 'export PATH="$PATH:/usr/bin"' in done.stderr
     assert not list((tmp_path / "results").rglob("run.json"))
 
 

@@ -173,7 +173,7 @@ class Containers(Guests):
         return self._lab.machine.start(
             [
                 *("twinbed-probe", "container", "--root", str(self._image.rootfs), "--scratch", str(scratch)),
-                *("--hostname", name, "--connect", str(agent), "--bind", bind(inside, "/tmp/miniccc")),
+                *("--hostname", name, "--connect", str(agent), "--bind", bind(inside, "/tmp/miniccc", programs=True)),
             ]
         )
 

@@ -45,19 +45,20 @@ def head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "head"
 
 
-def test_the_socket_and_files_of_another_machine(server: StandIn, head: str) -> None:
+def test_the_socket_and_files_of_another_machine(server: StandIn, head: str, tmp_path: Path) -> None:
     with open_head(str(server.base), head) as there:
         assert there.socket.ask("version").entries[0].text.startswith("minimega 3.0")
         there.put("a file", b"\0\xff content")
         assert (server.files / "a file").read_bytes() == b"\0\xff content"
-        assert there.get(there.file("a file")) == b"\0\xff content"
+        there.get(there.file("a file"), tmp_path / "copy")
+        assert (tmp_path / "copy").read_bytes() == b"\0\xff content"
         assert there.digest(there.file("a file")) == hashlib.sha256(b"\0\xff content").hexdigest()
         assert there.digest("/not/there") is None
         assert (server.files / "a file").stat().st_mode & 0o777 == 0o755
         there.remove("a file")
         assert list(server.files.iterdir()) == []
         with pytest.raises(HostError, match="No such file"):
-            there.get("/not/there")
+            there.get("/not/there", tmp_path / "copy")
 
 
 @pytest.mark.usefixtures("head")

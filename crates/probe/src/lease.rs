@@ -145,7 +145,12 @@ impl Lease {
             sys::set_signal(signal, libc::SIG_DFL);
         }
         sys::unshare(libc::CLONE_NEWNS | libc::CLONE_NEWIPC).tried(|| "make mount and IPC namespaces")?;
-        let bind = |source: String, target: &str, read_only| Bind { source, target: target.to_owned(), read_only };
+        let bind = |source: String, target: &str, programs| Bind {
+            source,
+            target: target.to_owned(),
+            read_only: programs,
+            programs,
+        };
         let binds = [
             bind(self.within("artifacts"), ARTIFACTS, false),
             bind(self.within("undo"), UNDO, false),

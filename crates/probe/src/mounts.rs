@@ -149,14 +149,15 @@ impl Detached {
         self.set([MOUNT_ATTR_RDONLY, 0, 0, 0])
     }
 
-    /// Makes it a place for data, or for programs that nobody changes: no file here is a device or has the rights of its owner to
-    /// whoever comes by this mount.
-    pub fn limit(&self, read_only: bool) -> io::Result<()> {
+    /// Makes it a place for data, or for programs: no file here is a device or has the rights of its owner to whoever comes by
+    /// this mount.
+    pub fn limit(&self, read_only: bool, programs: bool) -> io::Result<()> {
         const MOUNT_ATTR_NOSUID: u64 = 2;
         const MOUNT_ATTR_NODEV: u64 = 4;
         const MOUNT_ATTR_NOEXEC: u64 = 8;
-        let more = if read_only { MOUNT_ATTR_RDONLY } else { MOUNT_ATTR_NOEXEC };
-        self.set([MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | more, 0, 0, 0])
+        let fixed = if read_only { MOUNT_ATTR_RDONLY } else { 0 };
+        let data = if programs { 0 } else { MOUNT_ATTR_NOEXEC };
+        self.set([MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | fixed | data, 0, 0, 0])
     }
 
     /// Gives the folder itself to a user and the group of the same number.

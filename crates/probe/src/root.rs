@@ -22,6 +22,9 @@ pub struct Bind {
     pub target: String,
     #[serde(default)]
     pub read_only: bool,
+    /// Whether programs there may be run.
+    #[serde(default)]
+    pub programs: bool,
 }
 
 impl Bind {
@@ -140,7 +143,7 @@ fn detached(binds: &[Bind]) -> Outcome<Binds<'_>> {
 
 fn attach(binds: Binds<'_>) -> Outcome<()> {
     for (copy, bind) in binds {
-        copy.limit(bind.read_only).tried(|| format!("limit the mount of {}", bind.source))?;
+        copy.limit(bind.read_only, bind.programs).tried(|| format!("limit the mount of {}", bind.source))?;
         copy.attach(&bind.target)?;
     }
     Ok(())
@@ -178,7 +181,8 @@ mod tests {
 
     #[test]
     fn reads_binds() {
-        let bind = |source: &str, read_only| Bind { source: source.into(), target: "/b".into(), read_only };
+        let bind =
+            |source: &str, read_only| Bind { source: source.into(), target: "/b".into(), read_only, programs: false };
         assert_eq!(Bind::parse(r#"{"source": "/a", "target": "/b"}"#).unwrap(), bind("/a", false));
         assert_eq!(
             Bind::parse(r#"{"source": "/a:1,\" x", "target": "/b", "read_only": true}"#).unwrap(),

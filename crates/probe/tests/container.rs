@@ -118,7 +118,7 @@ fn a_container_joins_cgroups_and_binds() {
     fs::write(folder.path("file"), "file\n").unwrap();
     let groups = cgroups("container");
     let bind = |source: String, target: &str, read_only: bool| {
-        json!({"source": source, "target": target, "read_only": read_only}).to_string()
+        json!({"source": source, "target": target, "read_only": read_only, "programs": read_only}).to_string()
     };
     let (rw, ro, file) = (
         bind(folder.path("shared"), "/data/rw", false),

@@ -125,9 +125,9 @@ def _congestion_control(name: str) -> Check:
     return Check(f"congestion_control: {name}", name in there and name in allowed, status, mend)
 
 
-def bind(source: Path, target: str, *, read_only: bool = False) -> str:
+def bind(source: Path, target: str, *, read_only: bool = False, programs: bool = False) -> str:
     """A word of `twinbed-probe container --bind`. A path may hold any character, so it is JSON."""
-    return json.dumps({"source": str(source), "target": target, "read_only": read_only})
+    return json.dumps({"source": str(source), "target": target, "read_only": read_only, "programs": programs})
 
 
 class ContainerMaker:
@@ -196,7 +196,7 @@ def _command(rootfs: Path, layer: Path, name: str, artifacts: Path, probe: Path)
     return [
         *(PROBE, "container", "--root", str(rootfs), "--scratch", str(layer), "--hostname", name),
         *("--bind", bind(artifacts, _ARTIFACTS)),
-        *("--bind", bind(probe, MOUNTED_AT, read_only=True)),
+        *("--bind", bind(probe, MOUNTED_AT, read_only=True, programs=True)),
     ]
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from twinbed.model.columns import Records
 from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.results.bucket.address import Address
@@ -145,7 +146,8 @@ class Publisher:
     def _new(self, there: Sequence[Mapping[str, _Known]], keys: Mapping[str, str]) -> set[str]:
         """Runs that are not there, or were made or read again since."""
         known = {run: (each.digest, each.key) for batch in there for run, each in batch.items()}
-        return {run for run, digest in self._store.digests.items() if known.get(run) != (digest, keys.get(run, ""))}
+        digests = self._store.digests
+        return {run for run in Records.of(self._store.records).ids if known.get(run) != (digests[run], keys.get(run, ""))}
 
     def _files(self) -> Iterator[tuple[str, bytes]]:
         """The planned runs of study.json are a table of their own: there may be a million."""
