@@ -313,15 +313,20 @@ def _monitored(stream: Stream) -> None:
 
 
 def peak_bytes() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    """Return the most memory that this program has had; getrusage(2) has that of who started it too, if that was more."""
+    return 1024 * _status_kib("VmHWM")
+
+
+def _status_kib(name: str) -> int:
+    found = re.search(rf"^{name}:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
+    assert found is not None
+    return int(found[1])
 
 
 def bounded() -> None:
     """From now on this process gets so much memory and no more. What it has reserved already, and most of which it never
     touches, is not counted."""
-    reserved = re.search(r"^VmData:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
-    assert reserved is not None
-    most = int(reserved[1]) * 1024 + MOST_MEMORY_BYTES
+    most = 1024 * _status_kib("VmData") + MOST_MEMORY_BYTES
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
