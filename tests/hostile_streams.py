@@ -312,14 +312,16 @@ def _monitored(stream: Stream) -> None:
         monitor.ask(path, "guest", limit_s=HANGS_S)
 
 
-def peak_bytes() -> int:
-    """Return the most memory that this program has had; getrusage(2) has that of who started it too, if that was more."""
-    return 1024 * _status_kib("VmHWM")
+def peak_bytes(process: int | str = "self") -> int:
+    """Return the most memory that a program has had; getrusage(2) has that of who started it too, if that was more. Raises OSError
+    where there is no such process, and LookupError where it has ended."""
+    return 1024 * _status_kib("VmHWM", process)
 
 
-def _status_kib(name: str) -> int:
-    found = re.search(rf"^{name}:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
-    assert found is not None
+def _status_kib(name: str, process: int | str = "self") -> int:
+    found = re.search(rf"^{name}:\s+(\d+) kB$", Path(f"/proc/{process}/status").read_text(), re.MULTILINE)
+    if found is None:
+        raise LookupError(f"process {process} has no {name}")
     return int(found[1])
 
 
