@@ -313,8 +313,9 @@ def _monitored(stream: Stream) -> None:
 
 
 def peak_bytes(process: int | str = "self") -> int:
-    """Return the most memory that a program has had; getrusage(2) has that of who started it too, if that was more. Raises OSError
-    where there is no such process, and LookupError where it has ended."""
+    """Return the most memory that a program has had; getrusage(2) has that of who started it too, if that was more.
+
+    Raises OSError where there is no such process, and LookupError where it has ended."""
     return 1024 * _status_kib("VmHWM", process)
 
 
