@@ -124,7 +124,7 @@ def test_a_stopped_keeper_is_killed_by_the_next_who_comes(two: Machines, tmp_pat
     until(
         "the agent has ended, and the other host is done", lambda: len(probes(two, "client") + probes(two, "server")) == 1, 60
     )
-    sweep = [sys.executable, "-m", "twinbed.cli.main", "sweep", "--host", "client", "--ssh-config", str(two.config)]
+    sweep = [sys.executable, "-m", "twinbed.cli.main", "sweep", "--host", "client"]
     done = subprocess.run(sweep, capture_output=True, text=True, check=False, timeout=200)
     assert done.returncode == 0 and "undid" in done.stdout, done
 

@@ -74,4 +74,4 @@ def test_a_command_says_so_and_stays_small(two: Machines, tmp_path: Path) -> Non
 
 def test_an_answer_without_end_is_no_answer(two: Machines) -> None:
     with login(two, "yes"), pytest.raises(HostError, match=r"client .*wrote more than 16,777,216 bytes of output"):
-        ssh.run(Address("client", "client", config=two.config), "true")
+        ssh.run(Address("client", "client"), "true")

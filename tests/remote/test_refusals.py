@@ -66,7 +66,7 @@ def test_ssh_that_does_not_come_in(two: Machines, place: Site, tmp_path: Path, e
 def test_a_login_that_waits(
     two: Machines, place: Site, edited: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "_GREETING_LIMIT_S", 3.0)
+    monkeypatch.setattr(session.Session.preamble, "__defaults__", (3.0,))
     shell = "printf '#!/bin/sh\\nexec cat >/dev/null\\n' >/run/slow; chmod 755 /run/slow"
     two.hosts["client"].run("sh", "-c", f"{shell}; echo slow:x:0:0::/:/run/slow >>/etc/passwd")
     try:
@@ -74,7 +74,7 @@ def test_a_login_that_waits(
         said = refused(place, two.settings())
     finally:
         two.hosts["client"].run("rm", "/run/slow")
-    assert "client let us in, and then said nothing for 3 s: what its user has started at login may be waiting" in said
+    assert "client (client): it was not done with its login after 3 s and 0 bytes" in said
     assert said.endswith("try ssh client true")
 
 

@@ -10,7 +10,7 @@ import click
 from twinbed.cli import published_tables
 from twinbed.contracts import exit_codes as codes
 from twinbed.render.rows import STYLES, print_json, print_table
-from twinbed.terminal import say
+from twinbed.terminal import say, say_text
 
 if TYPE_CHECKING:
     from twinbed.published.printed import Library
@@ -147,7 +147,7 @@ def audit(style: str) -> int:
 
     findings = audited(_library())
     if style == "text":
-        say(*published_tables.findings(findings))
+        say_text("".join(f"{each}\n" for each in published_tables.findings(findings)))
     else:
         print_table([asdict(finding) for finding in findings], style)
     return codes.DIFFERENT if findings else codes.DONE

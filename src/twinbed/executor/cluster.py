@@ -57,6 +57,7 @@ def cluster(on: str, *, insecure: bool = False) -> Iterator[Cluster]:
     """The one whose scheduler is at ``on``, or that the file ``on`` describes, which lasts as long as the context. Without TLS
     only on this machine, unless ``insecure``."""
     try:
+        import distributed  # noqa: F401 -- what follows may be here already
         from distributed.versions import VersionMismatchWarning
 
         from twinbed.executor.data_only import DataClient, refusing

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from twinbed.observations.passports import Differences
 from twinbed.render.rows import as_text
+from twinbed.terminal import one_line
 
 _LONGEST, _MOST = 44, 3
 """A line shows at most so many characters of a value, and so many values; JSON and CSV have all."""
@@ -13,7 +14,7 @@ _LONGEST, _MOST = 44, 3
 
 def lines(pair: Differences, most: int | None = None) -> Iterator[str]:
     """For a terminal; the first ``most``, or all."""
-    left, right = pair.left, pair.right
+    left, right = one_line(pair.left), one_line(pair.right)
     title = f"{left} and {right}"
     if left == right or max(len(left), len(right)) > _LONGEST // 2:
         title, left, right = f"A: {left}\nB: {right}\nA and B", "A", "B"

@@ -46,14 +46,14 @@ TABLES: Mapping[str, str] = {
     "counters": "host:text! source:text! key:text kind:text! difference:real mean:real seconds:real note:text",
     "delay_windows": "client:text! server:text! direction:text! begin_s:real! jitter_s:real",
     "events": ("host:text! source:text! event:text! device:text count:real seconds:real least_s:real mean_s:real most_s:real"),
-    "exchanges": "link:text! status:whole! start_s:real! start_ns:whole! duration_s:real! complete:flag!",
+    "exchanges": "link:text! status:whole start_s:real! start_ns:whole! duration_s:real complete:flag!",
     "extra_classes": "link:text! observer:text! checksums:text! class:text! connections:whole! frames:whole!",
     "fingerprints": "observer:text! host:text! feature:text! text:text value:real seen:whole!",
     "flows": (
-        "link:text! first_packet:real! last_packet:real! elapsed_time:real! total_packets:whole! complete_conn:text! "
+        "link:text! first_packet:real last_packet:real elapsed_time:real total_packets:whole! complete_conn:text! "
         "total_packets_a2b:whole! total_packets_b2a:whole! unique_bytes_sent_a2b:whole! unique_bytes_sent_b2a:whole! "
-        "rexmt_data_pkts_a2b:whole! rexmt_data_pkts_b2a:whole! initial_window_bytes_a2b:whole! "
-        "initial_window_bytes_b2a:whole! throughput_a2b:real! throughput_b2a:real!"
+        "rexmt_data_pkts_a2b:whole! rexmt_data_pkts_b2a:whole! initial_window_bytes_a2b:whole "
+        "initial_window_bytes_b2a:whole throughput_a2b:real throughput_b2a:real"
     ),
     "interrupts": "host:text! line:text! count:real!",
     "intervals": (
@@ -98,19 +98,21 @@ TABLES: Mapping[str, str] = {
     "steps": (
         "link:text! client_address:text! client_port:whole! server_address:text! server_port:whole! "
         "request_sequence:whole! complete:flag! syn_ns:whole syn_ack_ns:whole request_ns:whole! request_end_ns:whole! "
-        "response_ns:whole! response_end_ns:whole! client_fin_ns:whole server_fin_ns:whole reset_ns:whole next_ns:whole "
-        "request_end_sequence:whole! response_sequence:whole! response_end_sequence:whole! silence_ns:whole! "
-        "silence_ended_by:text! pattern:text!"
+        "response_ns:whole response_end_ns:whole client_fin_ns:whole server_fin_ns:whole reset_ns:whole next_ns:whole "
+        "request_end_sequence:whole! response_sequence:whole response_end_sequence:whole silence_ns:whole! "
+        "silence_ended_by:text pattern:text!"
     ),
-    "system_calls": "host:text! program:text! call:text! calls:whole! seconds:real",
-    "transitions": "host:text! program:text! before_3:text before_2:text before_1:text call:text! count:whole!",
+    "system_calls": "host:text! program:text call:text! calls:whole! seconds:real",
+    "transitions": "host:text! program:text before_3:text before_2:text before_1:text call:text! count:whole!",
     "windows": (
         "link:text! direction:text! packets:whole! block:whole! seconds:real! gap_log_mean:real! gap_log_sd:real! "
         "gap_p10_s:real! gap_p50_s:real! gap_p90_s:real! burst_share:real! bytes_mean:real! bytes_sd:real! "
         "full_share:real! push_share:real! ack_share:real! retransmitted_share:real! turn_p50_s:real turn_p90_s:real "
-        "window_mean:real! ip_id_zero_share:real! timestamp_rate_hz:real"
+        "window_mean:real ip_id_zero_share:real timestamp_rate_hz:real"
     ),
 }
+ALWAYS = frozenset({"runs", "metrics", "cautions", "facts", "applied", "catalogue", "planned"})
+"""Tables that are twinbed's own, whatever runs were made of."""
 WORDS: Mapping[tuple[str, str], frozenset[str]] = {
     ("runs", "status"): frozenset(Status),
     ("metrics", "layer"): frozenset(Layer),
@@ -139,8 +141,11 @@ def _columns(name: str) -> Sequence[_Column]:
     return columns
 
 
-def check(name: str, table: pa.Table, asked: Sequence[str] | None = None) -> None:
-    """Check a table, or the columns of it that were asked for. Raises WrongTable, which names the column."""
+def check(name: str, table: pa.Table, asked: Sequence[str] | None = None, *, imported: bool = False) -> None:
+    """Check a table, or the columns of it that were asked for. Raises WrongTable, which names the column.
+
+    ``imported``: rows may be of files of other programs, which lack columns and values of tables beside ``ALWAYS``."""
+    lax = imported and name not in ALWAYS
     names = table.column_names
     if twice := sorted({each for each in names if names.count(each) > 1}):
         raise WrongTable(f"has the column {twice[0]} twice")
@@ -150,8 +155,8 @@ def check(name: str, table: pa.Table, asked: Sequence[str] | None = None) -> Non
     for column in _columns(name):
         if asked is None or column.name in asked:
             if column.name in names:
-                _check_column(name, column, table[column.name])
-            elif not column.may_lack:
+                _check_column(name, column._replace(never_missing=False) if lax else column, table[column.name])
+            elif not column.may_lack and not lax:
                 raise WrongTable(f"has no column {column.name}")
 
 

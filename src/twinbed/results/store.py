@@ -23,7 +23,7 @@ from twinbed.model.interim import FILE as INTERIM_FILE
 from twinbed.model.interim import InterimAnalyses
 from twinbed.model.json import WRONG, document, integer, named, parsed, text, value_of, why
 from twinbed.model.linkcheck import LinkCheck
-from twinbed.model.record import Record
+from twinbed.model.record import IMPORTED, Record
 from twinbed.model.study_document import study_document
 from twinbed.model.tables import Outline, Planned, StudyDocument
 from twinbed.results.bucket.address import Address, address_of
@@ -104,6 +104,11 @@ class Store:
         """Run -> the hash of its ``run.json``."""
         return self.digests_of()
 
+    @cached_property
+    def _imported(self) -> bool:
+        """Whether any run was measured elsewhere, by a program that may know less than twinbed's own."""
+        return any(settings["testbed"].get("kind") == IMPORTED for settings in Records.of(self.records).settings.distinct())
+
     @property
     def published(self) -> bool:
         """Whether there is no folder: what was published has tables, but no artifacts to read."""
@@ -172,7 +177,7 @@ class Store:
                 there = parquet.schema_arrow.names
                 table = parquet.read(columns=None if columns is None else [each for each in columns if each in there])
                 table.validate(full=True)
-                check(name, table, columns)
+                check(name, table, columns, imported=self._imported)
             except (OSError, pa.ArrowException) as error:
                 raise PartBroken(path, f"cannot be read: {self.named(error)}", part) from error
             except WrongTable as error:

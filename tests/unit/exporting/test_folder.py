@@ -20,6 +20,7 @@ import pytest
 from tests.unit.report.test_scaling import study as study_of_pairs
 
 import twinbed as tb
+from listed_parts import list_again
 from synthetic_results import planted_response, write_run, write_study
 from twinbed.analyses.chain.analysis import analysis as chain
 from twinbed.analyses.chain.section import chains as section
@@ -57,6 +58,7 @@ def add(results: Path, name: str, table: pa.Table) -> None:
     (part,) = (results / "tables" / "runs").glob("part-*.parquet")
     (results / "tables" / name).mkdir()
     pq.write_table(table, results / "tables" / name / part.name)
+    assert list_again(results / "tables", part.name)
     (results / "frozen.json").write_text("{}")
 
 

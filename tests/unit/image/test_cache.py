@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from twinbed.hosts import packages
 from twinbed.hosts.cache import OF_ROOT, cache_root
 from twinbed.hosts.error import HostError
 from twinbed.image import base, cache, contents
@@ -242,6 +243,7 @@ def test_a_cache_that_cannot_be_written_is_named(folder: Path, monkeypatch: pyte
 def test_missing_tools_are_named_with_the_packages_they_come_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setattr(packages, "_USUAL_FOLDERS", str(folder))
     with pytest.raises(ImageFailed, match=r"mmdebstrap, mkfs\.erofs, apt-get") as failure:
         base.require_tools()
     assert failure.value.advice == "apt-get install apt dpkg erofs-utils mmdebstrap util-linux"

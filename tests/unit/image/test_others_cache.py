@@ -73,7 +73,7 @@ def test_root_does_not_build_in_a_user_s_cache(planted: str, home: Path, roots: 
     assert done.returncode != 0
     why, advice = done.stderr.splitlines()
     assert f"{home} is user {USER}'s, not user 0's" in why
-    assert advice.startswith(f"env -u TWINBED_CACHE {sys.executable} -m twinbed.image ") and str(OF_ROOT) in advice
+    assert advice.strip().startswith(f"env -u TWINBED_CACHE {sys.executable} -m twinbed.image ") and str(OF_ROOT) in advice
     assert sorted(home.rglob("*")) == before, "not even a lock is made"
 
 

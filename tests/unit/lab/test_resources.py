@@ -292,7 +292,7 @@ def test_160_guests_of_4_gib_are_planned_and_refused(tmp_path: Path) -> None:
     assert "1 cells x 1 replicates" in done.stdout and "block 1: 1" in done.stdout
     lines = done.stderr.splitlines()
     assert lines[0] == "twinbed: many: this machine cannot carry it out:"
-    assert lines[1].startswith("  memory, testbed bed: 719.5 GB are needed (160 hosts, each a guest of 4GiB with ")
+    assert lines[1].startswith("    memory, testbed bed: 719.5 GB are needed (160 hosts, each a guest of 4GiB with ")
     assert "fit" in lines[2]
     data = twinbed("plan", study, "--format", "json")
     assert data.returncode == 3

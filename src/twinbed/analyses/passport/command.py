@@ -14,7 +14,7 @@ from twinbed.contracts.analysis import Inputs
 from twinbed.model.error import TwinbedError
 from twinbed.observations.pages import write_page
 from twinbed.render.rows import STYLES
-from twinbed.terminal import say, say_text
+from twinbed.terminal import say_text
 
 if TYPE_CHECKING:
     from twinbed.analyses.passport.analysis import PassportParams
@@ -60,7 +60,7 @@ def command(inputs: Inputs, sides: tuple[str, ...], everything: bool, style: str
         say_text(as_csv([row for each in pairs for row in _flat(each)]))
     else:
         for number, each in enumerate(pairs):
-            say(*[""] * bool(number), *lines(each))
+            say_text("\n" * bool(number) + "".join(f"{line}\n" for line in lines(each)))
     return codes.DONE
 
 

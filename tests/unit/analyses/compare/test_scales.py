@@ -286,10 +286,10 @@ def test_an_order_that_says_nothing_is_no_caution(tmp_path: Path) -> None:
 
 def test_a_setting_that_only_some_runs_have_is_residue_of_its_cell(tmp_path: Path) -> None:
     write_study(tmp_path, ["a", "b"], {"payload": ["1kB", "1MB"]}, 2, lambda *_: RATES)
-    write_run(tmp_path, "b", {"testbed": "b", "payload": "1kB"}, 2, RATES, position=99, workload={"warm": True})
+    write_run(tmp_path, "b", {"testbed": "b", "payload": "1kB"}, 2, RATES, position=99, workload={"features": 2})
     result = compare.run(extract(tmp_path, {"planted": planted}, {}))
     [caution] = [each for each in result.cautions if each.kind is Kind.RESIDUE]
-    assert (caution.subject, caution.detail) == ("b", "setting workload.warm is not there, true")
+    assert (caution.subject, caution.detail) == ("b", "setting workload.features is 2, not there")
     hit = [each.cell["payload"] for each in of(result) if Kind.RESIDUE in {own.kind for own in each.cautions}]
     assert hit == ["1kB"]
 

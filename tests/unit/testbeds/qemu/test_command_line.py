@@ -131,7 +131,7 @@ def test_kvm_cannot_be_tried_without_an_image(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_qemu_and_taps_that_are_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(driver.shutil, "which", lambda _: None)
+    monkeypatch.setattr(driver.shutil, "which", lambda *_, **__: None)
     monkeypatch.setattr(driver, "_TUN", str(tmp_path / "tun"))
     monkeypatch.setattr(driver.os, "geteuid", lambda: 1000)
     program, taps = qemu.check(QemuSettings())
