@@ -126,9 +126,9 @@ def probe() -> Path:
 
 @pytest.fixture
 def site(tmp_path: Path, image: Image, probe: Path) -> Callable[..., Site]:
-    """A site for a run, with its artifacts in the test's own folder."""
+    """A site for a run, with its artifacts in the test's own folder; runs of other names have folders of their own."""
 
-    return lambda run="test": site_in(tmp_path, run, image, probe)
+    return lambda run="test": site_in(tmp_path if run == "test" else tmp_path / run, run, image, probe)
 
 
 def site_in(folder: Path, run: str, image: Image, probe: Path) -> Site:

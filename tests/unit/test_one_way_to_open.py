@@ -102,7 +102,10 @@ OTHERS: dict[str, tuple[str, set[str]]] = {
         "makes the folder above the one that the user names",
         {"folder.iterdir", "folder.parent.mkdir", "os.utime", "shutil.copyfileobj"},
     ),
-    "results/parquet.py": ("opens a temporary file of its own", {"pa.OSFile"}),
+    "results/parquet.py": (
+        "opens a temporary file of its own, and asks the kernel for memory",
+        {"file.read_text", "pa.OSFile"},
+    ),
 }
 """Files that open something else than what is below results: what, and by which calls."""
 METHODS = {

@@ -1,7 +1,7 @@
 //! READ, WRITE and LIST.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
@@ -36,13 +36,13 @@ pub fn write(request: &request::Write, inbox: &Inbox) -> Outcome<Bytes> {
         fs::create_dir_all(parent).tried(|| format!("create folder {}", parent.display()))?;
     }
     let mode = request.mode.unwrap_or(DEFAULT_MODE);
-    let open = || File::options().write(true).create(true).truncate(true).mode(mode).open(path);
-    // Where the folder is ours and a file in it somebody else's, the file is made from scratch.
-    let opened = open().or_else(|error| match error.kind() {
-        ErrorKind::PermissionDenied => fs::remove_file(path).and_then(|()| open()).map_err(|_| error),
-        _ => Err(error),
-    });
-    let mut file = opened.tried(|| format!("create {path}"))?;
+    let mut file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(mode)
+        .open(path)
+        .tried(|| format!("create {path}"))?;
     // Neither the umask nor the mode of a file that was there before counts. Without a given mode the mode is left alone: a
     // setting in /proc refuses to have one set.
     if request.mode.is_some() {

@@ -9,12 +9,11 @@ Source: parquet.thrift and Encodings.md of apache/parquet-format; the compact pr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias, Union
-
-from twinbed.hosts.resources import MEMORY, available
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,6 +24,7 @@ FREE_BYTES = 128 * 2**20
 MOST_RATIO = 200
 """Bytes in memory for each byte stored, beyond those. A table of metrics has 17 (texts are the same in most rows)."""
 MOST_COLUMNS = 1000
+_UNKNOWN_BYTES = 2**32
 _MOST_FOOTER_BYTES = 16 * 2**20
 _MOST_HEADER_BYTES = 2**20
 _TEXT = "BYTE_ARRAY"
@@ -249,7 +249,19 @@ def _size(stream: pa.NativeFile | BinaryIO) -> int:
     return size
 
 
-def free_bytes() -> int:
-    """What this machine, or this process's control group, has left of memory."""
-    limits = available()
-    return limits[MEMORY].most if limits else 2**32
+def free_bytes(system: Path = Path("/")) -> int:
+    """Return what this machine has left of memory, or the control group that is the whole of it to this process, as in a
+    container; _UNKNOWN_BYTES where neither says."""
+    machine = re.search(r"^MemAvailable: +(\d+) kB$", _text(system / "proc/meminfo"), re.MULTILINE)
+    most, current = (_text(system / "sys/fs/cgroup" / name).strip() for name in ("memory.max", "memory.current"))
+    left = [1024 * int(machine[1])] if machine else []
+    if most.isdecimal() and current.isdecimal():
+        left.append(max(0, int(most) - int(current)))
+    return min(left, default=_UNKNOWN_BYTES)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:
+        return ""

@@ -35,7 +35,9 @@ def test_tables_of_captures_are_what_they_must_be() -> None:
             continue
         read += 1
         for name, table in {**tables, **steps}.items():
-            check(name, of_a_run(table, "link", "observer"))
+            if name == "fingerprints":  # which the instrument makes of both ends
+                continue
+            check(name, of_a_run(table, "link"))
     assert read > 100
 
 
