@@ -182,14 +182,17 @@ def _runs(testbed: str, members: Sequence[Candidate], number: bool, made: Plan) 
         refused = [each for each in group if not each.pieces]
         crowded = [each for slot in slots.values() if len(slot) > 1 for each in slot]
         where = _where(testbed, members[0].file_key.levels)
+        # Files of several hosts belong together, and nothing says which.
+        hosts = {host for _, host in slots}
         if not crowded and not (number and refused and len(group) > 1 and len(slots) <= 1):
             yield from _of_one(testbed, label, slots, refused, where, number, made)
-        elif number and len(slots) <= 1:
+        elif number and len(hosts) <= 1:
             yield from _each_alone(testbed, label, group, where, made)
         else:
             names = ", ".join(each.scanned.path for each in crowded[:3]) + (", ..." if len(crowded) > 3 else "")
             which = f"replicate {label}" if label else "the only replicate"
-            made.conflicts.append(f"{where}, {which}: {len(crowded)} files of one kind and host: {names}")
+            of_hosts = f", and files of {len(hosts)} hosts, of which nothing says which belong together" if number else ""
+            made.conflicts.append(f"{where}, {which}: {len(crowded)} files of one kind and host{of_hosts}: {names}")
 
 
 def _of_one(

@@ -114,8 +114,10 @@ def iperf3_json(case: Path) -> Iterator[Sums]:
     (file,) = case.glob("input*")
     whole = file.read_bytes()
     text = whole.decode("utf-16" if whole[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8").replace("-nan", "null")
+    seen: list[dict[str, Any]] = []
     for document in documents(text):
-        if document.get("intervals"):
+        if document.get("intervals") and not (document in seen and document["start"].get("cookie")):
+            seen.append(document)
             yield iperf3_document(document)
 
 

@@ -111,6 +111,21 @@ def test_two_measurements_of_one_run_are_a_conflict_unless_they_are_numbered(tmp
     assert "numbered in the order of their paths" in found.numbered[0]
 
 
+def test_two_kinds_of_files_are_numbered_each_and_hosts_are_not_guessed(tmp_path: Path) -> None:
+    texts = {"a_1_x.txt": "rate 1", "a_1_y.txt": "rate 2", "a_1_z.txt": "load 3", "a_1_w.txt": "load 4"}
+    found = planned(tmp_path, texts, "{testbed}_{n:int}_{_}.txt", number=True)
+    assert not found.conflicts
+    assert [(read(run)[0][0], run.replicate) for run in found.runs] == [
+        ("a_1_w.txt", 0),
+        ("a_1_x.txt", 1),
+        ("a_1_y.txt", 2),
+        ("a_1_z.txt", 3),
+    ]
+    texts = {f"a_1_{place}/{host}.txt": f"load {place}" for place in (1, 2) for host in ("client", "server")}
+    found = planned(tmp_path, texts, "{testbed}_{n:int}_{_}/{host}.txt", number=True)
+    assert not found.runs and "files of 2 hosts, of which nothing says which belong together" in found.conflicts[0]
+
+
 def test_more_files_leave_numbered_runs_what_they_are(tmp_path: Path) -> None:
     texts = {"a_1_x2.txt": "rate 2", "a_1_x4.txt": "rate 4"}
     first = planned(tmp_path, texts, "{testbed}_{n:int}_{_}.txt", number=True)

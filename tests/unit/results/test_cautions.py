@@ -28,6 +28,11 @@ def record(kind: str = "container", **topology: object) -> SimpleNamespace:
         ({"pairs": 2}, Value("goodput", 1882.0e6, "bit/s"), 0),
         ({"pairs": 2}, Value("goodput", 1884.0e6, "bit/s"), 1),
         ({"pairs": 2}, Value("goodput", 942.0e6, "bit/s", "client1"), 1),
+        # Printed with four and with three digits: 941.4829 rounds to them.
+        ({}, Value("goodput", 941.5e6, "bit/s"), 0),
+        ({}, Value("goodput", 943.0e6, "bit/s"), 1),
+        ({}, Value("goodput", 1e9, "bit/s"), 1),
+        ({}, Value("goodput", float("inf"), "bit/s"), 1),
         ({"link": {"rate": None}}, Value("goodput", 1e12, "bit/s"), 0),
         ({}, Value("goodput", None, "bit/s"), 0),
         ({}, Value("link_goodput", 2e9, "bit/s", "client"), 0),

@@ -48,6 +48,8 @@ _COMPUTED_NAME = re.compile(r".* (?:avg|sum|totals?)|TCP totals")
 _WAYS = {"upload": "client_to_server", "download": "server_to_client"}
 _STREAM = re.compile(r".*\b(upload|download)\b.*")
 _APART = 0.1
+RATES_BEFORE = 4
+"""The format of flent's files from which on samples of UDP_RR are milliseconds, as the series' unit says."""
 GOODPUT = next(metric for metric in IPERF3 if metric.name == "goodput")
 
 
@@ -126,6 +128,7 @@ class Flent(Format):
 
 
 def _series(whole: Document, metadata: Document, results: Document, diagnostics: list[Diagnostic]) -> list[_Series]:
+    version = count_of_json(whole.get("version"))
     abouts, raws = object_at(metadata, "SERIES_META"), object_at(whole, "raw_values")
     series = []
     for name, points in results.items():
@@ -142,7 +145,8 @@ def _series(whole: Document, metadata: Document, results: Document, diagnostics:
         else:
             factor, base = _UNITS[unit]
         scaled = [_scaled(point, factor, name, diagnostics) for point in points]
-        samples = _samples(objects_at(raws, name), factor) or [(point, None) for point in scaled if point is not None]
+        raw = _in_milliseconds(objects_at(raws, name), name, version)
+        samples = _samples(raw, factor) or [(point, None) for point in scaled if point is not None]
         series.append(_Series(name[:200], about, factor, base, scaled, samples))
     return series
 
@@ -152,6 +156,14 @@ def _scaled(point: object, factor: float | None, name: str, diagnostics: list[Di
     if number is None and point is not None:
         diagnostics.append(Diagnostic(f"series {name[:60]} holds what is no number: {str(point)[:40]}"))
     return None if number is None or factor is None else number * factor
+
+
+def _in_milliseconds(raw: Sequence[Document], name: str, version: float | None) -> Sequence[Document]:
+    """Return raw samples with UDP_RR's transactions a second as milliseconds: flent does so with files before its format 4."""
+    if version is None or version >= RATES_BEFORE or "UDP" not in name:
+        return raw
+    rates = [(item, of_json(item.get("val")) if "dur" in item else None) for item in raw]
+    return [item if rate is None else {**item, "val": 1000 / rate if rate > 0 else None} for item, rate in rates]
 
 
 def _samples(raw: Sequence[Document], factor: float | None) -> list[tuple[float, float | None]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from twinbed.metrics.metric import Value
@@ -17,12 +19,16 @@ if TYPE_CHECKING:
 
 FINGERPRINT = "fingerprint"
 """The instrument whose user wants hosts' hellos."""
+LEAST_DIGITS = 3
+"""What tools print of a rate."""
 OF_HELLOS = ("ja3", "ja3s", "ja4")
 """Features of the table ``fingerprints``."""
 
 
 def above_link_rate(record: Record, values: Iterable[Value]) -> Iterator[Caution]:
-    """Goodput that no wire of the link's rate would carry: what limits it is not what limits a real one."""
+    """Doubt goodput that no wire of the link's rate would carry, by more than its last digit.
+
+    What limits it is not what limits a real one."""
     topology = Topology.model_validate(record.settings["topology"])
     if topology.link.rate is None:
         return
@@ -32,12 +38,20 @@ def above_link_rate(record: Record, values: Iterable[Value]) -> Iterator[Caution
     )
     for value in values:
         links = 1 if value.host else topology.pairs
-        if value.metric == "goodput" and value.value is not None and value.value > most * links:
+        if value.metric == "goodput" and value.value is not None and _is_above(value.value, most * links):
             detail = f"{value.value / 1e6:.1f} Mbit/s over links that carry {most * links / 1e6:.1f}"
             if record.settings["testbed"]["kind"] == IMPORTED:
                 yield Caution(Kind.ABOVE_GIVEN_RATE, detail, record.id)  # no shaper of ours is there, and none is known of
             else:
                 yield Caution(Kind.ABOVE_LINK_RATE, f"{detail} ({shaped * links / 1e6:.1f} as the shaper counts)", record.id)
+
+
+def _is_above(value: float, limit: float) -> bool:
+    """Tell whether a value is above a limit by more than rounding to its last digit, the third at least, explains."""
+    if not limit < value < math.inf:
+        return value > limit
+    _, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    return value - 0.5 * 10.0 ** (int(exponent) + min(0, len(digits) - LEAST_DIGITS)) > limit
 
 
 def hellos_cut(record: Record, tables: Iterable[tuple[str, pa.Table]]) -> Iterator[Caution]:

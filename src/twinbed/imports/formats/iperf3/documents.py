@@ -11,6 +11,7 @@ from twinbed.contracts.format import Diagnostic, FormatError
 from twinbed.imports.text.documents import line_of
 from twinbed.imports.text.load import SHOWN
 from twinbed.model.json import Json
+from twinbed.model.members import object_at, text_at
 
 _START = re.compile(
     r'\{\s*"(?:(?:start|end)"\s*:\s*\{|intervals"\s*:\s*\[|(?:event|title|extra_data|error)"\s*:\s*")',
@@ -22,6 +23,9 @@ _CLOSED = ("{", "{[", "{{", "{{[")
 _OPENS, _CLOSES = {"}": "{", "]": "["}, {"{": "}", "[": "]"}
 _EVENTS = ("start", "end", "error", "server_output_json", "server_output_text")
 """Events of a stream, besides intervals, that become members of the document."""
+REVERSE = "_bidir_reverse"
+"""What iperf3 appends to the names of the way from the server to the client."""
+_TWICE = ("sum", "sum_sent", "sum_received")
 MOST_DAMAGED = 1000
 """Documents, after which a text is none of iperf3's."""
 
@@ -51,7 +55,7 @@ def documents(text: str) -> Sequence[Output]:
             continue
         event = piece.content.get("event")
         if not isinstance(event, str):
-            if streamed is not None and _cookie(streamed) is not None and _cookie(streamed) == _cookie(piece):
+            if streamed is not None and cookie(streamed) is not None and cookie(streamed) == cookie(piece):
                 # With --json-stream-full-output the same once more, as a whole.
                 piece.diagnostics = [*outputs.pop().diagnostics, *piece.diagnostics]
             streamed = None
@@ -78,10 +82,9 @@ def documents(text: str) -> Sequence[Output]:
     return outputs
 
 
-def _cookie(document: Output) -> object:
-    """What iperf3 names a test by."""
-    start = document.content.get("start")
-    return start.get("cookie") if isinstance(start, dict) else None
+def cookie(document: Output) -> str | None:
+    """Return what iperf3 names a test by."""
+    return text_at(object_at(document.content, "start"), "cookie")
 
 
 def _take(streamed: Output, event: str, piece: Output) -> None:
@@ -145,13 +148,26 @@ def _next(text: str, at: int) -> int | None:
 
 
 def _decoded(text: str, at: int) -> tuple[Output, int] | None:
-    """The document at a place, and where it ends."""
+    """Return the document at a place, and where it ends."""
     unreal: list[str] = []
     try:
-        content, end = json.JSONDecoder(parse_constant=unreal.append).raw_decode(text, at)
+        content, end = json.JSONDecoder(parse_constant=unreal.append, object_pairs_hook=_object).raw_decode(text, at)
     except (ValueError, RecursionError):
         return None
     return (Output(content, 0, unreal=bool(unreal)), end) if isinstance(content, dict) else None
+
+
+def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    """Return the members of an object.
+
+    With ``--bidir`` iperf3 3.7 to 3.10 writes ``sum``, ``sum_sent`` and ``sum_received`` twice. The second one gets the name
+    that iperf3 3.11 gives it, ``..._bidir_reverse`` (esnet/iperf 1196)."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        members = {}
+        for name, value in pairs:
+            members[f"{name}{REVERSE}" if name in members and name in _TWICE else name] = value
+    return members
 
 
 def _salvaged(part: str) -> tuple[Output, int] | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
-from twinbed.imports.formats.iperf3.documents import Output, documents
+from twinbed.imports.formats.iperf3.documents import REVERSE, Output, cookie, documents
 from twinbed.imports.formats.iperf3.way import METRICS, Interval, Side, Summary, Way
 from twinbed.imports.formats.iperf3.whole import C_TO_S, S_TO_C, Circumstances, measurement
 from twinbed.imports.text.load import head_text, number, plain
@@ -38,7 +38,14 @@ class Iperf3Json(Format):
     def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         measurements: list[Measurement] = []
         idle: list[Diagnostic] = []
+        seen: dict[str, list[Document]] = {}
         for document in documents(source.text()):
+            if (test := cookie(document)) is not None:
+                alike = seen.setdefault(test, [])
+                if document.content in alike:
+                    idle.append(Diagnostic("the same document once more", document.line, harmless=True))
+                    continue
+                alike.append(document.content)
             one, empty = _read(document)
             if empty and (measurements or not document.content.get("error")):
                 idle += _nothing(document)
@@ -79,14 +86,14 @@ def _read(document: Output) -> tuple[Measurement, bool]:
             Diagnostic("the server's output is text, which is not read: what it knew alone is missing", document.line)
         )
     udp = protocol == "UDP" if protocol is not None else own.udp
-    both = {True, False} if number(test.get("bidir")) or own.both else {own.sends}
+    both = {True, False} if number(test.get("bidir")) or own.both or f"sum_sent{REVERSE}" in end else {own.sends}
     known = not (server or error)
     omit = bool(number(test.get("omit")))
     cpu = object_at(end, "cpu_utilization_percent")
     ways = []
     for sends in sorted(both, reverse=True):
         to_server = sends != server
-        suffix = "" if to_server or len(both) == 1 else "_bidir_reverse"
+        suffix = "" if to_server or len(both) == 1 else REVERSE
         direction = "" if len(both) == 1 else C_TO_S if to_server else S_TO_C
         way = Way(udp, direction=direction, near="server" if server else "client", near_sends=sends)
         near, other = (way.sender, way.receiver) if sends else (way.receiver, way.sender)
@@ -132,7 +139,7 @@ class _Records:
         self.count = 0
         for index, record in enumerate(records):
             wholly = 0
-            for name in ("sum", "sum_bidir_reverse"):
+            for name in ("sum", f"sum{REVERSE}"):
                 total = object_at(record, name)
                 sends = total.get("sender")
                 sends = sends if isinstance(sends, bool) else usually_sends

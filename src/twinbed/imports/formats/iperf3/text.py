@@ -146,8 +146,10 @@ class _Reader:
             else:
                 self._run().error = match[1]
         elif plain and not self._circumstance(line) and not _NOTHING.search(line):
+            # A date, an echo or a prompt between two reports is nobody's fault; what begins as a row may be a damaged one.
+            between = (self._open is None or self._open.complete) and not plain.startswith("[")
             (self._open.diagnostics if self._open else self.diagnostics).append(
-                Diagnostic(f"is no line of iperf3: {plain[:SHOWN]!r}", number_)
+                Diagnostic(f"is no line of iperf3: {plain[:SHOWN]!r}", number_, harmless=between)
             )
 
     def _circumstance(self, line: str) -> bool:
