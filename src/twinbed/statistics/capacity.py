@@ -1,9 +1,11 @@
 """How many fit: the largest N that meets an objective, such as loss of at most 1 % or 90 % of the rate of a single pair.
 
 For each N a one-sided t test compares the mean of its runs with the bound. If the bound is a share of the mean at N = 1, the
-test is Welch's (1947, Biometrika 34:28) of mean(N) - share mean(1). The confidence is 1 less the p-value. The method assumes
-that more guests never make an objective easier to meet. Tests therefore go up from the smallest N and end at the first N that
-does not show it, each at the full alpha: in such a fixed sequence the chance of naming an N beyond the capacity is at most
+test is Welch's (1947, Biometrika 34:28) of mean(N) - share mean(1). The confidence is 1 less the p-value. A single pair may be
+slower than each of several, as where a CPU sleeps between its packets. Where another N is shown to have a better mean than
+N = 1 (Welch's test, corrected by Bonferroni for the number of N), the share is of the best mean, and the sentence says so. An
+objective is a promise kept at every N up to the one named. Tests therefore go up from the smallest N and end at the first N
+that does not show it, each at the full alpha: in such a fixed sequence the chance of naming an N beyond the capacity is at most
 alpha (Maurer, Hothorn and Lehmacher 1995). The same sequence down from the largest N shows which N fail. The interval of the
 capacity is between the two, at alpha / 2 each. The knee is where a monotone regression of the means over N, straight between
 tested N, meets the bound.
@@ -47,7 +49,8 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """What must hold: a mean of at most or at least ``bound``; with ``relative`` of ``bound`` times the mean at N = 1."""
+    """What must hold: a mean of at most or at least ``bound``; with ``relative`` of ``bound`` times the mean at N = 1, or at
+    the best N where another is shown to be better."""
 
     bound: float
     at_most: bool
@@ -85,6 +88,8 @@ class Capacity:
     steps: tuple[Step, ...]
     bound: float
     """In the metric's unit."""
+    reference: int | None
+    """The N whose mean the bound is a share of; None where it is no share."""
     keeps: int | None
     """The largest N shown to keep it, at ``level``, with all below it; None where not even the least is."""
     fails: int | None
@@ -110,9 +115,10 @@ def capacity(samples: Mapping[int, Sequence[float]], objective: Objective, level
     """
     _check(samples, objective)
     tested = sorted(samples)
-    bound = objective.bound * fmean(samples[1]) if objective.relative else objective.bound
+    reference = _reference(samples, objective, level) if objective.relative else None
+    bound = objective.bound if reference is None else objective.bound * fmean(samples[reference])
     by_runs = _is_loss(samples, objective)
-    confidences = [_confidence(samples, n, objective) for n in tested]
+    confidences = [_confidence(samples, n, objective, reference) for n in tested]
     failing = [1 - each for each in confidences]
     if by_runs:
         signs = [_signs(samples[n], objective) for n in tested]
@@ -131,7 +137,7 @@ def capacity(samples: Mapping[int, Sequence[float]], objective: Objective, level
             *of_n,
             kept=runs,
             share=_least_share(runs, len(samples[n]), level) if by_runs else None,
-            more=_more(samples, n, objective, level, by_runs),
+            more=_more(samples, n, objective, level, by_runs, reference),
         )
         for n, runs, of_n in zip(tested, kept, zip(fitted, confidences, keeps, fails, strict=True), strict=True)
     )
@@ -142,6 +148,7 @@ def capacity(samples: Mapping[int, Sequence[float]], objective: Objective, level
         level,
         steps,
         bound,
+        reference,
         _last_kept(steps, level),
         _first_failing(steps, level),
         _last_kept(steps, narrow) or 0,
@@ -164,16 +171,34 @@ def _check(samples: Mapping[int, Sequence[float]], objective: Objective) -> None
         raise ValueError(f"the mean at N = 1 is {single:g}: a share of it demands nothing, give a bound in its unit")
 
 
-def _confidence(samples: Mapping[int, Sequence[float]], n: int, objective: Objective) -> float:
+def _reference(samples: Mapping[int, Sequence[float]], objective: Objective, level: float) -> int:
+    """Return the N whose mean a share is of: 1, unless another N is shown to have a better mean; then the best of those."""
+    sign = -1 if objective.at_most else 1
+    alpha = (1 - level) / max(1, len(samples) - 1)
+    single, error = samples[1], _squared_error(samples[1])
+    better = []
+    for n, values in samples.items():
+        gain, both = sign * (fmean(values) - fmean(single)), error + _squared_error(values)
+        if n == 1 or gain <= ROUNDING * abs(fmean(single)):
+            continue
+        df = welch_df(error, len(single), _squared_error(values), len(values)) if both > 0 else 0.0
+        # Of equal values nothing but their number is known.
+        p_value = float(stdtr(df, -gain / math.sqrt(both))) if both > 0 else 0.5 ** min(len(values), len(single))
+        if p_value <= alpha:
+            better.append(n)
+    return max(better, key=lambda n: sign * fmean(samples[n]), default=1)
+
+
+def _confidence(samples: Mapping[int, Sequence[float]], n: int, objective: Objective, reference: int | None) -> float:
     values = samples[n]
-    if objective.relative and n == 1:
+    if n == reference:
         # Against itself nothing is measured.
         holds = objective.bound >= 1 if objective.at_most else objective.bound <= 1
         return 1.0 if holds else 0.0
     error, df = _squared_error(values), float(len(values) - 1)
     target = objective.bound
-    if objective.relative:
-        single = samples[1]
+    if reference is not None:
+        single = samples[reference]
         other = objective.bound**2 * _squared_error(single)
         target = objective.bound * fmean(single)
         df = welch_df(error, len(values), other, len(single)) if error + other > 0 else df
@@ -215,13 +240,15 @@ def _interval(values: Sequence[float], level: float) -> Bounds:
     return Bounds(max(0.0, low) if min(values) >= 0 else low, high, level)
 
 
-def _more(samples: Mapping[int, Sequence[float]], n: int, objective: Objective, level: float, by_runs: bool) -> int | None:
+def _more(
+    samples: Mapping[int, Sequence[float]], n: int, objective: Objective, level: float, by_runs: bool, reference: int | None
+) -> int | None:
     """How many more runs at this N would bring the confidence to the level either way, at the means and spreads seen, and at
     the share of runs that keep the objective."""
     there = len(samples[n])
-    if objective.relative and n == 1:
+    if n == reference:
         return None
-    by_means, by_signs = _more_for_means(samples, n, objective, level), 0
+    by_means, by_signs = _more_for_means(samples, n, objective, level, reference), 0
     if by_runs:
         kept = sum(_keeps(value, objective.bound) for value in samples[n])
         room = objective.bound - fmean(samples[n])
@@ -235,14 +262,16 @@ def _more(samples: Mapping[int, Sequence[float]], n: int, objective: Objective, 
     return None if by_means is None else max(by_means, by_signs) or None
 
 
-def _more_for_means(samples: Mapping[int, Sequence[float]], n: int, objective: Objective, level: float) -> int | None:
+def _more_for_means(
+    samples: Mapping[int, Sequence[float]], n: int, objective: Objective, level: float, reference: int | None
+) -> int | None:
     """0 where no more are needed, None where MOST would not do."""
-    there, now = len(samples[n]), _confidence(samples, n, objective)
+    there, now = len(samples[n]), _confidence(samples, n, objective, reference)
     if max(now, 1 - now) >= level:
         return 0
     error, room = _squared_error(samples[n]) * there, objective.bound - fmean(samples[n])
-    if objective.relative:
-        single = samples[1]
+    if reference is not None:
+        single = samples[reference]
         error += objective.bound**2 * _squared_error(single) * len(single)
         room = objective.bound * fmean(single) - fmean(samples[n])
     if error == 0:
@@ -290,7 +319,7 @@ def sentence(capacity: Capacity, one: str, many: str, unit: str = "") -> str:
     else:
         least = "at least " if capacity.fails is None and capacity.keeps == capacity.steps[-1].n else ""
         kept = by_n[capacity.keeps]
-        itself = capacity.objective.relative and kept.n == 1
+        itself = kept.n == capacity.reference
         how = "by definition" if itself else f"{_share(kept.keeps, capacity.level)} sure"
         sure = f"{least}{_counted(kept.n, one, many)}: {how}"
         if kept.share is not None:
@@ -313,6 +342,10 @@ def sentence(capacity: Capacity, one: str, many: str, unit: str = "") -> str:
         parts.append(f"{capacity.fails}: no, {_share(failing.fails, capacity.level)} sure{of_runs} ({inside})")
         if not open_ones and capacity.keeps is not None and capacity.fails > capacity.keeps + 1:
             parts.append("between them nothing is known")
+    if capacity.reference not in (None, 1):
+        best, alone = by_n[capacity.reference], by_n[1]
+        times = f", {_digits(best.mean / alone.mean)} times that at 1" if alone.mean > 0 else ""
+        parts.append(f"not monotone: the share is of the best mean, which is at {_counted(best.n, one, many)}{times}")
     return "; ".join(parts)
 
 

@@ -35,7 +35,7 @@ class CapacityParams(BaseModel):
     over: str = Field(default="pairs", description="the factor that is N")
     bound: float = Field(description="what the mean must keep, in the unit of the metric; with relative a share")
     at_most: bool = Field(description="whether it must not exceed the bound, or not fall below it")
-    relative: bool = Field(default=False, description="the bound is a share of the mean at N = 1")
+    relative: bool = Field(default=False, description="the bound is a share of the mean at N = 1, or of a better one")
     per_pair: bool = Field(default=False, description="the response divided by N")
     confidence: float = Field(default=0.95, gt=0.5, lt=1, description="that what is named keeps the objective")
 
