@@ -42,8 +42,8 @@ WRAPPED_B = (f"{FROM_B} && tcp.seq_raw > 4294900000", f"{FROM_B} && tcp.seq_raw 
 # super-packet has two segments where a busy machine makes round trips long.
 SHOWN: dict[str, dict[str, dict[str, int]]] = {
     "plain": {"a": {SYN: 3, SYN_ACK: 3, FIN: 6}, "b": {SYN: 3, FIN: 6}},
-    "loss": {"a": {LOST: 1, SACK: 3, SENT_AGAIN: 4}, "b": {SENT_AGAIN: 3, SACK: 3, DUPLICATE_ACK: 2}},
-    "loss_without_sack": {"a": {LOST: 1}, "b": {SENT_AGAIN: 3, DUPLICATE_ACK: 3, "!(tcp.options.sack_perm)": 100}},
+    "loss": {"a": {LOST: 1, SACK: 3, SENT_AGAIN: 4}, "b": {SENT_AGAIN: 3, SACK: 3, DUPLICATE_ACK: 1}},
+    "loss_without_sack": {"a": {LOST: 1}, "b": {SENT_AGAIN: 3, DUPLICATE_ACK: 1, "!(tcp.options.sack_perm)": 100}},
     "loss_of_retransmission": {"b": {SENT_AGAIN: 3, SACK: 1}},
     "loss_of_handshakes": {"a": {SYN: 5, SENT_AGAIN: 2}, "b": {SYN: 4, SYN_ACK: 4}},
     "loss_of_acks": {"a": {"tcp.analysis.spurious_retransmission": 1, DSACK: 1}, "b": {SENT_AGAIN: 2, DSACK: 1}},
