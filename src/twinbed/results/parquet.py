@@ -24,6 +24,8 @@ FREE_BYTES = 128 * 2**20
 MOST_RATIO = 200
 """Bytes in memory for each byte stored, beyond those. A table of metrics has 17 (texts are the same in most rows)."""
 MOST_COLUMNS = 1000
+_SMALL_BYTES = 2**20
+"""Up to so much is supposed of a column of texts without looking."""
 _UNKNOWN_BYTES = 2**32
 _MOST_FOOTER_BYTES = 16 * 2**20
 _MOST_HEADER_BYTES = 2**20
@@ -69,7 +71,8 @@ class Room:
                 self._take(chunk, least)
                 if chunk.name in few or not chunk.repeated_most:
                     continue
-                if chunk.nested or self._fits(chunk.repeated_most):
+                # Each row as long as the longest is too much to suppose of columns that add up.
+                if chunk.nested or chunk.repeated_most <= _SMALL_BYTES:
                     self._take(chunk, chunk.repeated_most)
                 else:
                     self._take(chunk, _text_bytes(stream, chunk.name, at))
