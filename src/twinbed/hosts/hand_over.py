@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 
 from twinbed.hosts.files import MOST_FILES, ROOM_SHARE, is_plain
-from twinbed.tree import remove_whole
+from twinbed.tree import kind_of, remove_whole
 
 MOST_LEVELS = 8
 """Folders within each other that a host may have among its artifacts: their paths stay below PATH_MAX."""
@@ -26,13 +26,6 @@ MOST_HOLES_BYTES = 64 * 2**20
 _MOST_PIECES = 10_000
 """Of a file with holes that are looked at."""
 _MOST_NAMED = 20
-_KINDS = {
-    stat.S_IFLNK: "a symbolic link",
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
 _GIVE_RIGHTS = ("security.capability", "system.posix_acl_access", "system.posix_acl_default")
 """Attributes by which a file gives rights beyond its mode (capabilities(7), acl(5))."""
 _FILE, _FOLDER = 0o644, 0o755
@@ -120,7 +113,7 @@ class _Place:
             if level > MOST_LEVELS:
                 return f"a folder within {MOST_LEVELS} others"
         elif not stat.S_ISREG(about.st_mode):
-            return _KINDS.get(stat.S_IFMT(about.st_mode), "no file")
+            return f"a {kind_of(about.st_mode)}"
         if not self.trusted and not is_plain(name):
             return "no name of an artifact: such a name has 1 to 200 letters, digits and _.,=@+:- alone"
         if stat.S_ISREG(about.st_mode) and about.st_size - about.st_blocks * 512 > MOST_HOLES_BYTES:

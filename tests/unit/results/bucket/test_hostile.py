@@ -21,7 +21,7 @@ from twinbed.results.bucket import folder, remote
 from twinbed.results.bucket.address import Address, address_of
 from twinbed.results.bucket.objects import BucketError, Objects, Stored
 from twinbed.results.bucket.snapshot import latest
-from twinbed.results.parquet import Room, Unreadable
+from twinbed.results.parquet import FREE_BYTES, Room, Unreadable
 from twinbed.results.store import Store
 
 RATIOS = {"physical": 1.0, "slow": 0.5}
@@ -284,3 +284,11 @@ def test_fuzzed(outcomes: list[buckets.Fault | str]) -> None:
     assert [each for each in outcomes if isinstance(each, buckets.Fault)] == []
     assert outcomes.count("refused") > 30 and outcomes.count("equal") > 5
     assert remote.DEADLINE_S >= 60
+
+
+def test_many_columns_of_texts_one_of_which_is_long_are_read() -> None:
+    """11,040 rows of the quickstart were refused: each text was taken to be as long as the longest of its column, of all columns."""
+    texts = ["short"] * 11_039 + ["long " * 400]
+    table = pa.table({f"column {number}": texts for number in range(20)})
+    assert 20 * 11_040 * len(texts[-1]) > 3 * FREE_BYTES
+    assert Room().opened(parquet(table)).read().equals(table)
