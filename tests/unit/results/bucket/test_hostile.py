@@ -287,7 +287,7 @@ def test_fuzzed(outcomes: list[buckets.Fault | str]) -> None:
 
 
 def test_many_columns_of_texts_one_of_which_is_long_are_read() -> None:
-    """11,040 rows of the quickstart were refused: each text was taken to be as long as the longest of its column, of all columns."""
+    """The quickstart's 11,040 rows were refused: each text of every column was taken to be as long as its longest."""
     texts = ["short"] * 11_039 + ["long " * 400]
     table = pa.table({f"column {number}": texts for number in range(20)})
     assert 20 * 11_040 * len(texts[-1]) > 3 * FREE_BYTES
