@@ -10,6 +10,7 @@ the commands.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import itertools
@@ -248,7 +249,8 @@ def _ended(arguments: Sequence[str]) -> tuple[int, str]:
 
 def main() -> int:
     """Try every case, and print what is wrong."""
-    tally = Tally()
+    argparse.ArgumentParser("python -m tests.links_everywhere", description=main.__doc__).parse_args()
+    tally, shown = Tally(), 0
     with tempfile.TemporaryDirectory() as name:
         results = base(Path(name))
         every = dict.fromkeys(place for pattern in HOLDS for place in places(results, pattern))
@@ -257,6 +259,8 @@ def main() -> int:
             tried(Path(name), place, kind, command, tally)
             if number % 100 == 0:
                 sys.stderr.write(f"{number} of {len(cases)}, {len(tally.faults)} faults\n")
+                sys.stderr.writelines(f"{fault}\n" for fault in tally.faults[shown:])
+                shown = len(tally.faults)
     summary = f"{tally.cases} cases, exit codes {dict(sorted(tally.codes.items()))}, {len(tally.faults)} faults"
     sys.stdout.write("\n".join([summary, *tally.faults, ""]))
     return bool(tally.faults)

@@ -220,7 +220,8 @@ def _compare(results: Path, file: Path | None, digest: str, console: Terminal, t
         conclusion(result, over_n, Terminal())
     if file:
         phase("report")
-        write(page(store, result, sections(store), study_tables(store, result), over_n, further(store, file)), file)
+        text = page(store, result, sections(store), study_tables(store, result), over_n, further(store, file))
+        write(text, file, below=results)
     concluded = Conclusion(digest, in_lines, page_of(file) if file else None)
     concluded.keep(results)
     return concluded

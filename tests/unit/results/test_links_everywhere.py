@@ -37,6 +37,7 @@ SEEN_BY = {
     ".report.html.partial": "report",
     ".study.json.partial": "run",
     "pages": "analyse",
+    "report.html": "run",
     "runs/.unfinished-x": "run",
 }
 """Place -> the command that went wrong there."""
@@ -64,7 +65,7 @@ def test_no_place_leads_elsewhere(made: Path, pattern: str) -> None:
 @pytest.mark.parametrize("place", SEEN_BY)
 def test_what_went_wrong_does_no_more(made: Path, place: str) -> None:
     tally = Tally()
-    for kind in ("link to a file", "link to a folder"):
+    for kind in ("link to a file", "link to a folder", "named pipe"):
         tries.tried(made, place, kind, SEEN_BY[place], tally)
     assert not tally.faults, "\n".join(tally.faults)
 
