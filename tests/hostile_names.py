@@ -1,6 +1,6 @@
 """Puts hostile names in every place of results, studies, imports and captures, and gives them to every command in every form.
 
-    python -m tests.hostile_names --cases 20 --seed 1
+    python tests/hostile_names.py --cases 20 --seed 1
 
 A case is made from a seed: the same seed is the same case again. Each runs in a process of its own, so that an abort of a
 library is found. Nothing of the program under test is used to judge it.
@@ -430,7 +430,7 @@ class Outcome:
 def campaign(seeds: Sequence[int], figures: Callable[[int], bool], limit_s: float = 600) -> Outcome:
     outcome = Outcome()
     for seed in seeds:
-        argv = [sys.executable, "-m", "tests.hostile_names", "--only", str(seed), *([] if figures(seed) else ["--no-figures"])]
+        argv = [sys.executable, __file__, "--only", str(seed), *([] if figures(seed) else ["--no-figures"])]
         path = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "tests"), os.environ.get("PYTHONPATH", "")])
         done = subprocess.run(
             argv, capture_output=True, text=True, check=False, timeout=limit_s, env={**os.environ, "PYTHONPATH": path}

@@ -1,6 +1,7 @@
 """Mutates a published bucket, and compares what is there: no traceback, no wait, memory within a limit, and no other verdict.
 
-python -m benchmarks.fuzz.buckets 10000 --seed 1
+twinbed publish RESULTS file://$PWD/bucket && twinbed publish OTHER file://$PWD/bucket
+python -m benchmarks.fuzz.buckets 10000 --seed 1 --bucket bucket
 
 Each case is one change: of an object's kind or size, of the snapshot's JSON, of the bytes or the content of a Parquet or JSON
 object; where the content changes, the object is put under its new hash and listed so, that the change is reached.  Numbers that
@@ -405,6 +406,8 @@ def main() -> int:
     if options.read:
         _read()
         return 0
+    if options.bucket is None:
+        parser.error("name a published bucket with --bucket FOLDER")
     outcomes: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as scratch:
         for found in faults(options.bucket, options.count, options.seed, Path(scratch)):

@@ -1,6 +1,6 @@
 """Hostile names through every command in every form: nothing is obeyed by a terminal or a spreadsheet, and nothing fails.
 
-`python -m tests.hostile_names --cases 100 --seed 1` is the long form."""
+`python tests/hostile_names.py --cases 100 --seed 1` is the long form."""
 
 from __future__ import annotations
 
