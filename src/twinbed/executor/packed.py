@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 from twinbed.executor.protocol import BadAnswer
+from twinbed.model.json import loads
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _MOST_FILES = 10_000
@@ -22,7 +23,7 @@ def unpacked(content: bytes) -> dict[str, bytes]:
     """Return the files in a piece of bytes that a worker sent. Names lead to no other folder. Raises BadAnswer."""
     end = content.find(b"\n", 0, _MOST_FILES * 120)
     try:
-        sizes = json.loads(content[: max(end, 0)])
+        sizes = loads(content[: max(end, 0)])
     except ValueError as error:
         raise BadAnswer(f"a worker's answer is no list of files: {error}") from None
     if not isinstance(sizes, dict) or len(sizes) > _MOST_FILES:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from twinbed.model.error import TwinbedError
+from twinbed.model.json import loads
 from twinbed.tree import Tree
 
 MARK = "export.json"
@@ -29,7 +30,7 @@ def opened(folder: Path, study: str, version: str) -> None:
 
 def _study(folder: Path) -> str:
     try:
-        return str(json.loads(Tree(folder).read(MARK))["study"])
+        return str(loads(Tree(folder).read(MARK))["study"])
     except (ValueError, LookupError, TypeError) as error:
         raise TwinbedError(f"{folder / MARK} is no export's: {error}", advice="name another folder with -o") from error
 

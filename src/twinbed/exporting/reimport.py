@@ -15,6 +15,7 @@ from typing import Any
 
 from twinbed.api import Results
 from twinbed.imports.formats.twinbed_metrics import HEADER, twinbed_metrics
+from twinbed.model.json import loads
 from twinbed.model.run import Level
 from twinbed.render.file_names import Names
 from twinbed.render.words import cell_title
@@ -40,7 +41,7 @@ def write(results: Results, folder: Path) -> int:
     for of_cell in cells.values():
         testbed = of_cell[0]["testbed"]
         # As the runs have them: a column of numbers and texts has texts alone.
-        own = json.loads(of_cell[0]["levels"])
+        own = loads(of_cell[0]["levels"])
         levels = {factor: own.get(factor) for factor in results.factors}
         name = names.of(f"{testbed} {cell_title(levels)}")
         (folder / name).mkdir()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from twinbed.hosts import owned
 from twinbed.hosts.error import HostError
-from twinbed.model.json import Document
+from twinbed.model.json import Document, loads
 
 OF_ROOT = Path("/var/lib/twinbed/cache")
 """Root's cache, whose images all users read. Beside it is what leases of this host keep (``session.FOLDER``)."""
@@ -55,7 +55,7 @@ def recall(file: Path) -> Document | None:
     """What was kept; None where nothing was, or nothing that can be read."""
     with contextlib.suppress(OSError, ValueError):
         with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)) as stream:
-            data = json.load(stream)
+            data = loads(stream.read())
         return data if isinstance(data, dict) else None
     return None
 

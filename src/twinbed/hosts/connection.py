@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from twinbed.hosts.error import HostError, HostLost, LimitExceeded
-from twinbed.model.json import Document, Json, document
+from twinbed.model.json import Document, Json, document, loads
 
 T = TypeVar("T")
 _HEADER = struct.Struct("<IIB")
@@ -39,7 +39,7 @@ ERROR = 0x2F
 def object_of(payload: bytes) -> Document:
     """The JSON object that a frame holds. Raises ValueError or TypeError."""
     try:
-        value: Json = json.loads(payload)
+        value: Json = loads(payload)
     except RecursionError:
         raise ValueError("JSON that is nested too deeply") from None
     return document(value)

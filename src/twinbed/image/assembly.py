@@ -6,7 +6,6 @@ A new probe makes a new image of the same base in seconds: unchanged files are h
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 import time
 import uuid
@@ -20,6 +19,7 @@ from twinbed.image.failure import ImageFailed
 from twinbed.image.probe import MOUNTED_AT, probe_path
 from twinbed.image.specification import TWINBED, Specification
 from twinbed.model.image import Image
+from twinbed.model.json import loads
 
 DISK_TYPE = "erofs"
 
@@ -73,7 +73,7 @@ def _with_probe(folder: Path, base_folder: Path, spec: Specification, say: Calla
     marker = str(uuid.uuid5(uuid.NAMESPACE_OID, digest))
     run(["mkfs.erofs", "-T", "0", "-U", marker, str(disk), str(rootfs)], limit_s=300)
     (folder / "vmlinux").hardlink_to(base_folder / "vmlinux")
-    order = json.loads((base_folder / "modules/modules.json").read_text())
+    order = loads((base_folder / "modules/modules.json").read_text())
     loaded = [(item["name"], (base_folder / "modules" / item["name"]).read_bytes(), item["optional"]) for item in order]
     (folder / "initramfs.cpio").write_bytes(initramfs.guest(probe.read_bytes(), loaded, DISK_TYPE))
     final = cache.publish(

@@ -36,7 +36,7 @@ from twinbed.hosts.process import run
 from twinbed.image import contents
 from twinbed.image.failure import ImageFailed
 from twinbed.model.image import Image
-from twinbed.model.json import Document
+from twinbed.model.json import Document, loads
 
 FORMAT = 2
 MANIFEST = "manifest.json"
@@ -103,7 +103,7 @@ def checked(folder: Path) -> Manifest:
 def _manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     try:
-        data = json.loads(path.read_bytes())
+        data = loads(path.read_bytes())
     except (OSError, ValueError) as error:
         raise ImageFailed(f"{path}: {error}", advice=f"remove {folder} and run `twinbed image build`") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
@@ -137,7 +137,7 @@ def boot_modules(image: Image) -> Sequence[tuple[str, bytes, bool]]:
     checked(base)
     folder = base / "modules"
     try:
-        order = json.loads((folder / "modules.json").read_text())
+        order = loads((folder / "modules.json").read_text())
         return [(item["name"], (folder / item["name"]).read_bytes(), item["optional"]) for item in order]
     except (OSError, ValueError) as error:
         raise ImageFailed(f"{folder}: {error}", advice="run `twinbed image build --force`") from None
@@ -199,7 +199,7 @@ def publish(folder: Path, kind: str, key: str, data: Document) -> Path:
 
 def _is_older(path: Path) -> bool:
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        return int(json.loads(path.read_bytes()).get("format", FORMAT)) < FORMAT
+        return int(loads(path.read_bytes()).get("format", FORMAT)) < FORMAT
     return False
 
 

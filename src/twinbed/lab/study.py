@@ -21,6 +21,7 @@ from twinbed.lab.event import Listener, PhaseBegan, RunEnded, StudyBegan
 from twinbed.lab.execution import Outcome, RunFailed, execute
 from twinbed.linkcheck import depends_on
 from twinbed.links.layout import layout
+from twinbed.model.json import loads
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Artifact
 from twinbed.model.run import Level, Phase, Status
@@ -107,7 +108,7 @@ def write_study(folder: Folder, study: Study, runs: Sequence[Run]) -> None:
 def _decided_after(folder: Folder, study: Study) -> int:
     """How many runs there were when the study came to leave runs out for these cautions: 0 where it said so from the first."""
     try:
-        before = json.loads(folder.tree.read("study.json"))
+        before = loads(folder.tree.read("study.json"))
         same = tuple(before.get("exclude_cautions", ())) == study.exclude_cautions
         return int(before.get("exclude_decided_after", 0)) if same else folder.count()
     except (OSError, ValueError, AttributeError, TypeError):

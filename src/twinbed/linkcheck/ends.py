@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from twinbed.links import delay_line
 from twinbed.links.layout import DEVICES
 from twinbed.links.network import understood
 from twinbed.links.shaping import Qdisc
+from twinbed.model.json import loads
 from twinbed.study.run import Run
 
 
@@ -51,14 +51,14 @@ def qdiscs(host: Host, device: str) -> list[Qdisc]:
     """What ``tc`` lists of a device, with counters. Raises HostError where that cannot be read."""
     listing = host.run(["tc", "-j", "-s", "qdisc", "show", "dev", device]).stdout
     with understood(host):
-        return list(json.loads(listing or b"[]"))
+        return list(loads(listing or b"[]"))
 
 
 def passed_and_dropped(host: Host, device: str) -> tuple[int, int] | None:
     """How many packets have passed what emulates at a device, and how many it has dropped; None where nothing does."""
     listing = host.run(["ip", "-j", "-s", "link", "show"]).stdout
     with understood(host):
-        counts = {shown["ifname"]: shown["stats64"] for shown in json.loads(listing or b"[]")}
+        counts = {shown["ifname"]: shown["stats64"] for shown in loads(listing or b"[]")}
         if (far := delay_line.far(device)) in counts:
             arrived, sent = counts[far]["rx"]["packets"], counts[device]["tx"]["packets"]
             return int(sent), int(arrived) - int(sent)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 from twinbed.contracts.bed import Bed
@@ -12,6 +11,7 @@ from twinbed.linkcheck import judge_delay
 from twinbed.linkcheck.ends import Ends, passed_and_dropped
 from twinbed.linkcheck.judge_delay import Train
 from twinbed.links.network import understood
+from twinbed.model.json import loads
 from twinbed.model.linkcheck import Figure
 from twinbed.model.topology import Topology
 
@@ -77,7 +77,7 @@ def pace(topology: Topology) -> tuple[int, float]:
 def read_train(report: bytes, interval_s: float) -> Train:
     """Reads irtt's JSON. The train is empty where no packet came back. Raises ValueError, KeyError or TypeError for other
     text."""
-    data = json.loads(report)
+    data = loads(report)
     trips = data["round_trips"]
     answered = [trip for trip in trips if trip["lost"] == "false"]
     sent = answered[-1]["seqno"] + 1 if answered else 0

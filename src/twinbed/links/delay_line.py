@@ -11,7 +11,6 @@ netem beneath HTB.
 
 from __future__ import annotations
 
-import json
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from twinbed.hosts.error import HostError
 from twinbed.links import shaping
 from twinbed.links.network import understood
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import loads
 from twinbed.model.topology import Link, Topology
 
 FILE = "delay-line.jsonl"
@@ -111,7 +111,7 @@ class DelayLine:
         """What the program says that it does, and where frames go that pass it by."""
         link, source = self.link, f"{PROBE} delay"
         with understood(self.machine):
-            found: _Set = json.loads(self.machine.read(self._file).splitlines()[0])
+            found: _Set = loads(self.machine.read(self._file).splitlines()[0])
             result = []
             for port in self.ports:
                 carried = [far(port), port] in found["lines"]
@@ -127,7 +127,7 @@ class DelayLine:
 
     def _redirected(self, port: str) -> Applied:
         ask = ("tc", "-j", "filter", "show", "dev", port, "ingress")
-        shown = json.loads(self.machine.run(ask).stdout or b"[]")
+        shown = loads(self.machine.run(ask).stdout or b"[]")
         actions = [action for entry in shown for action in entry.get("options", {}).get("actions", [])]
         return Applied(port, "redirect", [far(port)], [action.get("to_dev") for action in actions], " ".join(ask))
 
@@ -137,7 +137,7 @@ class DelayLine:
         if self.running.wait(_READY_LIMIT_S).code != 0:
             raise HostError(f"{self.machine.name}: the delay line failed: {_said(self.running)}")
         with understood(self.machine):
-            lines: Sequence[_Line] = json.loads(self.machine.read(self._file).splitlines()[-1])
+            lines: Sequence[_Line] = loads(self.machine.read(self._file).splitlines()[-1])
             if missed := {line["to"]: line["missed"] for line in lines if line["missed"]}:
                 raise HostError(
                     f"{self.machine.name}: the delay line was too slow, and lost frames that it should not"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
-from twinbed.model.json import Document
+from twinbed.model.json import Document, loads
 
 SHOW = ("ip", "-j", "-d", "addr", "show")
 
@@ -51,7 +50,7 @@ class Device:
 def parse(output: bytes) -> tuple[Device, ...]:
     """Devices from the JSON of SHOW. Raises ValueError when it is not that."""
     try:
-        return tuple(_device(entry) for entry in json.loads(output or b"[]") if entry)
+        return tuple(_device(entry) for entry in loads(output or b"[]") if entry)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"`{' '.join(SHOW)}` said something else than devices: {error!r}: {output[:200]!r}") from None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +18,7 @@ from twinbed.hosts.error import HostError, HostLost, ProgramFailed
 from twinbed.hosts.passport import offloads
 from twinbed.links import bridge, coalescing, device, shaping
 from twinbed.links.layout import Nic
+from twinbed.model.json import loads
 from twinbed.model.topology import Link
 
 H = TypeVar("H")
@@ -177,7 +177,7 @@ def applied_routes(host: AgentHost, routes: Sequence[tuple[str, str]], *, forwar
         ask = ("ip", "-j", "route", "show")
         listing = host.run(ask).stdout
         with understood(host):
-            gateways = {entry["dst"]: entry.get("gateway") for entry in json.loads(listing or b"[]")}
+            gateways = {entry["dst"]: entry.get("gateway") for entry in loads(listing or b"[]")}
         result = [Applied(host.name, f"route.{to}", via, gateways.get(to), " ".join(ask)) for to, via in routes]
     if forwards:
         result.append(Applied(host.name, "forwarding", "1", host.read(FORWARDING).decode(errors="replace").strip(), FORWARDING))

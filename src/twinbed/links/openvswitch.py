@@ -10,7 +10,6 @@ Source: ovs-vswitchd.conf.db(5), ovs-vsctl(8), ovs-appctl(8), ovs-vswitchd(8) of
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from twinbed.contracts.host_settings import HostSettings
 from twinbed.hosts.agent import AgentHost, Running
 from twinbed.hosts.error import HostError
 from twinbed.links.ports import Port
-from twinbed.model.json import Json, items, text
+from twinbed.model.json import Json, items, loads, text
 from twinbed.model.topology import Topology
 
 DATAPATHS = {"openvswitch": "system", "openvswitch-netdev": "netdev"}
@@ -94,7 +93,7 @@ def rows(listing: bytes) -> list[Cells]:
 
     Raises ValueError when it is not that."""
     try:
-        table = json.loads(listing)
+        table = loads(listing)
         return [dict(zip(table["headings"], map(_value, row), strict=True)) for row in table["data"]]
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"ovs-vsctl said something else than a table: {error!r}: {listing[:200]!r}") from None

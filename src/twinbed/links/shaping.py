@@ -8,11 +8,11 @@ when it prints it. netem holds times in ticks of 64 ns and shares as 32-bit frac
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TypedDict
 
 from twinbed.contracts.bed import Applied
+from twinbed.model.json import loads
 from twinbed.model.topology import Link
 
 QUEUE_LATENCY = "50ms"
@@ -85,7 +85,7 @@ def applied(device: str, link: Link, qdiscs: bytes, classes: str) -> list[Applie
     """What is on the device. Raises ValueError when tc said something else."""
     source = " ".join(questions(device)[0])
     try:
-        entries: list[Qdisc] = json.loads(qdiscs or b"[]")
+        entries: list[Qdisc] = loads(qdiscs or b"[]")
         nothing: Qdisc = {}
         root = next((entry for entry in entries if entry.get("root")), nothing)
         second = next((entry for entry in entries if entry.get("handle") == "2:"), nothing)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from twinbed.links.layout import SWITCH
 from twinbed.links.openvswitch import OpenVSwitch
 from twinbed.links.ports import Port
 from twinbed.links.trunk import Tunnel
+from twinbed.model.json import loads
 from twinbed.model.topology import Topology
 
 _ROUTE_LIMIT_S = 30.0
@@ -77,7 +77,7 @@ class Bridges:
         if self.vlans:
             listing = self.machine.run(bridge.VLANS).stdout
             with network.understood(self.machine):
-                shown = json.loads(listing or b"[]")
+                shown = loads(listing or b"[]")
                 result += [item for port in ports for item in bridge.applied_vlan(port, shown)]
         return result
 

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Never, TypeAlias, TypeVar, Union
+from typing import Never, ParamSpec, TypeAlias, TypeVar, Union
 
 from pydantic_core import from_json
 
@@ -20,12 +20,27 @@ Document: TypeAlias = Mapping[str, Json]
 
 
 T = TypeVar("T")
+P = ParamSpec("P")
 _MOST = 2**63
 """Whole numbers of tables are smaller."""
 WRONG = (ValueError, LookupError, TypeError, AttributeError)
 """What reading a document of another shape raises."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAY_HAVE_ONE = re.compile(rb"\\u[dD]|\xed[\xa0-\xbf]")
+
+
+def _deep_is_wrong(read: Callable[P, T]) -> Callable[P, T]:
+    def loads(*args: P.args, **settings: P.kwargs) -> T:
+        try:
+            return read(*args, **settings)
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
+
+    return loads
+
+
+loads = _deep_is_wrong(json.loads)
+"""``json.loads``, which raises ValueError also for what is nested too deeply. Nothing else calls that."""
 
 
 def parsed(content: bytes | str) -> Json:
@@ -42,10 +57,7 @@ def parsed(content: bytes | str) -> Json:
 def foreign(content: bytes | str, constant: Callable[[str], Json] = float) -> Json:
     """Return the value of a JSON text of another program's, which may hold NaN and infinities. Half of a surrogate pair becomes
     U+FFFD. Raises ValueError."""
-    try:
-        return _whole(json.loads(content, parse_constant=constant))
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+    return _whole(loads(content, parse_constant=constant))
 
 
 def _no_constant(name: str) -> Never:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from twinbed.model.json import Document
+from twinbed.model.json import Document, loads
 from twinbed.render.collected import Figure
 from twinbed.render.colours import light
 from twinbed.render.plots import COLOURS, labelled
@@ -16,7 +16,7 @@ def specification(figure: Figure) -> Document:
     text = json.dumps(everywhere({**(figure.spec or {}), "description": figure.label}))
     for placeholder, variable in COLOURS.items():
         text = text.replace(placeholder, light()[variable.removeprefix("var(--").removesuffix(")")])
-    coloured = json.loads(text)
+    coloured = loads(text)
     return {**coloured, "config": {**coloured.get("config", {}), "background": light()["paper"]}}
 
 

@@ -152,4 +152,4 @@ def pairing(order: Order, replicates: int) -> Pairing:
 
 def seed_of(name: str) -> int:
     """The seed of a study that gives none: the first four bytes of the SHA-256 of its name."""
-    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4])
+    return int.from_bytes(hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:4])

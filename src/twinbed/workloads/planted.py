@@ -8,7 +8,6 @@ With several clients the values are each client's, and their sum of the run; whe
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.params import WorkloadParams
 from twinbed.contracts.workload import Workload, WorkloadPlan
 from twinbed.metrics.planted import METRICS, UNITS
+from twinbed.model.json import loads
 from twinbed.model.units import Duration
 from twinbed.readers.clients import Numbers, total, values
 
@@ -40,7 +40,7 @@ class PlantedParams(WorkloadParams):
 
 def parse_response(text: bytes) -> dict[str, float | None]:
     """The metrics of one client's answer; null stays None. Raises ValueError where it is not such an answer."""
-    answer = json.loads(text)
+    answer = loads(text)
     if not isinstance(answer, dict):
         raise ValueError(f"a JSON object is wanted, not {type(answer).__name__}")
     numbers: dict[str, float | None] = {}
@@ -54,7 +54,7 @@ def parse_response(text: bytes) -> dict[str, float | None]:
 
 def parse_features(text: bytes) -> list[float]:
     """The planted features of one client's answer. Raises ValueError where they are no list of numbers."""
-    features = json.loads(text).get("features", [])
+    features = loads(text).get("features", [])
     if not isinstance(features, list) or any(isinstance(each, bool) or not isinstance(each, int | float) for each in features):
         raise ValueError(f"features is {features!r:.60}, a list of numbers is wanted")
     return [float(each) for each in features]

@@ -344,3 +344,10 @@ def test_links_are_not_packed(results: Path, tmp_path: Path, capsys: pytest.Capt
     assert run(["archive", str(results), "-o", str(tmp_path / "a.zip"), raw]) == 2
     assert "is a symbolic link" in capsys.readouterr().err
     assert not (tmp_path / "a.zip").exists()
+
+
+def test_names_that_are_not_utf_8_are_written_with_escapes(results: Path, tmp_path: Path) -> None:
+    file = tmp_path / "study.zip"
+    assert run(["archive", str(results), "-o", str(file), "--author", "A\udcff", "--title", "T\udcff"]) == 0
+    with zipfile.ZipFile(file) as archive:
+        assert r"A\udcff" in archive.read("CITATION.cff").decode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -168,3 +169,11 @@ def test_results_are_in_a_folder_of_the_profile(
     assert "twinbed run small.yaml --profile quick" in page
     assert '<section id="tables"><h2>Tables</h2><h3>Rates</h3>' in page
     assert main.run(["check", "small.yaml", "--profile", "quik"]) == 2
+
+
+def test_the_seed_is_of_the_sha_256_of_the_name() -> None:
+    assert seed_of("survey") == int(hashlib.sha256(b"survey").hexdigest()[:8], 16)
+
+
+def test_a_name_that_is_not_utf_8_has_a_seed() -> None:
+    assert seed_of("\udcff") != seed_of("\udcfe")

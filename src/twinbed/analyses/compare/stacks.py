@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from twinbed.contracts.place import MACHINE
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.columns import Records
+from twinbed.model.json import loads
 from twinbed.model.tables import Tables
 from twinbed.observations.samples import distinct_rows
 
@@ -109,7 +110,7 @@ def _leaves(data: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 def _plain(value: str) -> str:
     """The tables hold what was read back as JSON, or as the text that it was."""
     try:
-        return str(json.loads(value)) if value.startswith('"') else value
+        return str(loads(value)) if value.startswith('"') else value
     except ValueError:
         return value
 

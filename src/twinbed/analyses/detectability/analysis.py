@@ -35,7 +35,7 @@ from twinbed.analyses.detectability.result import Detectability, Detection, Leng
 from twinbed.contracts.analysis import Analysis, Row, Section
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
-from twinbed.model.json import Document
+from twinbed.model.json import Document, loads
 from twinbed.model.record import Record
 from twinbed.model.result import Interval, Pairing
 from twinbed.model.run import Level, Status
@@ -170,7 +170,7 @@ def _comparisons(source: Tables, seen: Mapping[str, Mapping[str, Seen]], referen
                 runs = [*here, *there]
                 alike = sorted(record.block for record in here) == sorted(record.block for record in there)
                 blocks = [record.block for record in runs] if paired and alike else None
-                yield _Comparison(json.loads(cell), testbed, observer, (here, there), [of[run.id] for run in runs], blocks)
+                yield _Comparison(loads(cell), testbed, observer, (here, there), [of[run.id] for run in runs], blocks)
 
 
 def _detection(of: _Comparison, reference: str, alpha: float) -> Detection:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from twinbed.analyses.monitor.result import Monitored, Seen
 from twinbed.contracts.analysis import Analysis, Row, Section
 from twinbed.model.error import TwinbedError
+from twinbed.model.json import loads
 from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.model.tables import Tables
@@ -145,7 +146,7 @@ def _seen(
         same = len({*events, *theirs}) == 1
         verdict = _verdict(events, theirs, exposure, _exposure(others, seconds), margin)
     low, high = (bounds.low, bounds.high) if bounds else (None, None)
-    return Seen(json.loads(cell), testbed, observer, checksums, what, events, exposure, low, high, same, verdict)
+    return Seen(loads(cell), testbed, observer, checksums, what, events, exposure, low, high, same, verdict)
 
 
 def _exposure(records: Sequence[Record], seconds: Mapping[str, float | None]) -> float | None:

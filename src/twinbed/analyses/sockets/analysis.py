@@ -19,6 +19,7 @@ from twinbed.contracts.analysis import Analysis, Row, Section
 from twinbed.metrics import sockets as metrics
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
+from twinbed.model.json import loads
 from twinbed.model.record import Record
 from twinbed.model.run import Level, Status
 from twinbed.model.tables import Tables
@@ -81,12 +82,12 @@ class SocketsAnalysis(Analysis[SocketsParams, Senders]):
         values = _values(source)
         series = _series(table, _largest(bytes_of))
         limits = [
-            _limits(json.loads(cell), testbed, side, groups[cell, testbed], values)
+            _limits(loads(cell), testbed, side, groups[cell, testbed], values)
             for cell, testbed in ordered
             for side in _sending(bytes_of, {record.id for record in groups[cell, testbed]})
         ]
         windows = [
-            window for cell, testbed in ordered for window in _windows(json.loads(cell), testbed, groups[cell, testbed], series)
+            window for cell, testbed in ordered for window in _windows(loads(cell), testbed, groups[cell, testbed], series)
         ]
         left = sum(record.id not in sampled for record in complete)
         left_out = {"runs without a sample of a socket": left} if left else {}

@@ -6,12 +6,11 @@ Limit: an answer was kept up to 64 KiB; a longer body's digest is of what was ke
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from twinbed.model.json import Document, Json
+from twinbed.model.json import Document, Json, loads
 from twinbed.readers.fingerprint.feature import Feature, moments, number, word
 
 STEP = 1024
@@ -128,7 +127,7 @@ def _most(values: Sequence[float]) -> float | None:
 
 def _document(content: bytes) -> Document:
     try:
-        document = json.loads(content)
+        document = loads(content)
     except ValueError as error:
         raise ValueError(f"no JSON of twinbed-probe's: {error}") from error
     if not isinstance(document, dict):

@@ -8,13 +8,13 @@ Source: irtt-client(1), "OUTPUT".
 from __future__ import annotations
 
 import errno
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from twinbed.model.json import loads
 from twinbed.readers.latency.files import CLIENT_TO_SERVER, SERVER_TO_CLIENT
 from twinbed.readers.latency.probes import (
     ABSENT,
@@ -55,7 +55,7 @@ def read(file: Path) -> Pair:
 def parsed(text: bytes, where: str, client: str, server: str) -> Pair:
     """``where`` is how messages name the text. Raises ValueError or LookupError, OverflowError for what no clock shows."""
     try:
-        report = json.loads(_WITHOUT_TRIPS.sub(rb"\1[]\2", text))
+        report = loads(_WITHOUT_TRIPS.sub(rb"\1[]\2", text))
     except ValueError as error:
         raise ValueError(f"{where}: not the JSON of a client that ended in order: {error}") from None
     broken = {name: cause for name in ("send_err", "receive_err") if (cause := _cause(report.get(name))) is not None}

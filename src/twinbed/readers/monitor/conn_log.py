@@ -5,9 +5,9 @@ Source: https://docs.zeek.org/en/lts/logs/conn.html.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
+from twinbed.model.json import loads
 from twinbed.readers.monitor.rows import IP_PROTOCOLS, Connection
 
 _V6 = ":"
@@ -20,7 +20,7 @@ def read(text: str) -> Sequence[Connection]:
         if not line.strip():
             continue
         try:
-            rows.append(_row(json.loads(line)))
+            rows.append(_row(loads(line)))
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"conn.log, line {number}: no connection of Zeek's ({error}): {line[:60]!r}") from error
     return rows

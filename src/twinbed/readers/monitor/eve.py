@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from twinbed.model.json import loads
 from twinbed.readers.monitor.rows import IP_PROTOCOLS, Connection
 
 KNOWN = "event_type"
@@ -61,7 +62,7 @@ def read(text: str) -> Eve:
         if not line.strip():
             continue
         try:
-            event = json.loads(line)
+            event = loads(line)
             kind = event[KNOWN]
             if not isinstance(kind, str):
                 raise TypeError(f"{KNOWN} is {kind!r}")

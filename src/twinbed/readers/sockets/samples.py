@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from twinbed.model.json import Document, document, integer
+from twinbed.model.json import Document, document, integer, loads
 from twinbed.readers.sockets.tcp_info import Bytes
 
 FORMAT = "twinbed-sockets 1"
@@ -70,7 +69,7 @@ def read(file: Path) -> Samples:
 
 def _read(file: Path) -> Samples:
     line, _, rest = file.read_bytes().partition(b"\n")
-    head = document(json.loads(line)) if line.startswith(b"{") else {}
+    head = document(loads(line)) if line.startswith(b"{") else {}
     if head.get("format") != FORMAT:
         raise ValueError(f"{file.name} is not whole: its first line does not say {FORMAT!r}")
     sockets: dict[int, Socket] = {}
@@ -89,7 +88,7 @@ def _read(file: Path) -> Samples:
         elif kind == _INTERVAL:
             intervals.append(_INTERVAL_BODY.unpack(body)[1])
         elif kind == _END:
-            end = document(json.loads(body))
+            end = document(loads(body))
         else:
             raise ValueError(f"{file.name}: a record of kind {kind}, which format 1 does not have")
     if end is None:

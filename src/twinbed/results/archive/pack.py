@@ -12,6 +12,7 @@ from twinbed.model.error import TwinbedError
 from twinbed.results.archive.crate import About, Member, citation, crate
 from twinbed.results.archive.layout import CHECKSUMS, CITATION, METADATA, REPORT, members, most_bytes
 from twinbed.results.store import FROZEN, Store
+from twinbed.terminal import visible
 from twinbed.tree import Tree
 
 FORMAT = 1
@@ -45,7 +46,7 @@ def pack(
             beside.create(partial) as sink,
             zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive,
         ):
-            packed = [_add(archive, name, (text.encode(),)) for name, text in sorted(texts.items())]
+            packed = [_add(archive, name, (visible(text).encode(),)) for name, text in sorted(texts.items())]
             for number, name in enumerate(files, start=1):
                 packed.append(_add(archive, name, _parts(store.tree, name)))
                 if on_progress is not None:

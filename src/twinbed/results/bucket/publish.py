@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from twinbed.model.columns import Records
+from twinbed.model.json import loads
 from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.results.bucket.address import Address
@@ -158,7 +159,7 @@ class Publisher:
             except FileNotFoundError:
                 continue
             if name == "study.json" and self._store.planned:
-                rest = {key: value for key, value in json.loads(content).items() if key != "runs"}
+                rest = {key: value for key, value in loads(content).items() if key != "runs"}
                 content = f"{json.dumps(rest, indent=1)}\n".encode()
             yield name, content
 

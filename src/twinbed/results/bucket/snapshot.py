@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from twinbed.model.json import document, documents, integer, text
+from twinbed.model.json import document, documents, integer, loads, text
 from twinbed.results.bucket.objects import BucketError, Objects, Stored, stored_all
 
 FORMAT = 1
@@ -81,7 +81,7 @@ def latest(objects: Objects) -> Snapshot | None:
         return None
     name = names[-1]
     try:
-        data = document(json.loads(bytes(objects.read(name, MOST_BYTES))))
+        data = document(loads(bytes(objects.read(name, MOST_BYTES))))
         if data["format"] != FORMAT:
             raise ValueError(f"it has format {data['format']!r}, this twinbed reads {FORMAT}")
         snapshot = Snapshot(

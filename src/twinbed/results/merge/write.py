@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from twinbed.model.error import TwinbedError
+from twinbed.model.json import loads
 from twinbed.results.merge.plan import Plan
 from twinbed.results.merge.sources import Source
 from twinbed.tree import Tree
@@ -52,7 +53,7 @@ def _may_be_made(folder: Path) -> None:
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     with contextlib.suppress(OSError, ValueError):
-        if "sources" in json.loads(Tree(folder).read("study.json")):
+        if "sources" in loads(Tree(folder).read("study.json")):
             return
     raise TwinbedError(f"{folder} is there, and no merge made it", advice="name another folder with -o")
 

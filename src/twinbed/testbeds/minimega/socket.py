@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from twinbed.hosts.error import HostError, HostLost, LimitExceeded
-from twinbed.model.json import Document, Json, documents
+from twinbed.model.json import Document, Json, documents, loads
 
 COMMAND_LIMIT_S = 60.0
 _READ_BYTES = 1 << 16
@@ -157,7 +157,7 @@ class Decoder:
 
 def _value(text: bytes) -> Part:
     try:
-        value: Part = json.loads(text)
+        value: Part = loads(text)
     except RecursionError:
         raise ValueError("JSON that is nested too deeply") from None
     return value

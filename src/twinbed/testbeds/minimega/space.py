@@ -17,6 +17,7 @@ from pathlib import Path
 
 from twinbed.hosts import scratch
 from twinbed.hosts.error import HostError
+from twinbed.model.json import loads
 from twinbed.testbeds.minimega.head import Head, open_head
 from twinbed.testbeds.minimega.socket import CommandSocket, MinimegaError
 
@@ -148,5 +149,5 @@ def leftovers() -> Sequence[Leftover]:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 continue
-            leftovers.append(Leftover(note, **json.loads(file.read())))
+            leftovers.append(Leftover(note, **loads(file.read())))
     return leftovers

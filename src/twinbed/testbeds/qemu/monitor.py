@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from twinbed.hosts.error import HostError, LimitExceeded
-from twinbed.model.json import Document, Json, document, documents, integer, text
+from twinbed.model.json import Document, Json, document, documents, integer, loads, text
 
 MOST_BYTES = 4 * 2**20
 """What QEMU may say in one conversation; it says some kilobytes."""
@@ -128,7 +128,7 @@ class _Conversation:
         line = bytes(self._said[:end])
         del self._said[: end + 1]
         try:
-            value: Json = json.loads(line)
+            value: Json = loads(line)
         except RecursionError:
             raise ValueError("JSON that is nested too deeply") from None
         return document(value)

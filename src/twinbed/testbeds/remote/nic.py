@@ -6,7 +6,6 @@ IPv6, offloads, TCP's settings, queueing disciplines.  The hardware address stay
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from twinbed.hosts.lease import Lease
 from twinbed.hosts.passport import content
 from twinbed.links import coalescing, device, network, shaping
 from twinbed.links.device import Device
+from twinbed.model.json import loads
 from twinbed.model.topology import Link
 
 _KINDS = frozenset({None, "veth"})
@@ -87,7 +87,7 @@ def way(host: AgentHost, address: str) -> str | None:
     """The device by which packets to ``address`` leave; None where there is none."""
     output = host.run(["ip", "-j", "route", "get", address], check=False).stdout
     with network.understood(host):
-        routes = json.loads(output or b"[]")
+        routes = loads(output or b"[]")
     return str(routes[0]["dev"]) if routes and "dev" in routes[0] else None
 
 
@@ -188,7 +188,7 @@ def _shaped(host: str, nic: str, link: Link, speed: int | None) -> Link:
 def _discipline(host: AgentHost, nic: str) -> str:
     output = host.run(["tc", "-j", "qdisc", "show", "dev", nic]).stdout
     with network.understood(host):
-        root: dict[str, str] = next((entry for entry in json.loads(output or b"[]") if entry.get("root")), {})
+        root: dict[str, str] = next((entry for entry in loads(output or b"[]") if entry.get("root")), {})
     handle = str(root.get("handle", _NO_DISCIPLINE_OF_ITS_OWN))
     return handle if handle == _NO_DISCIPLINE_OF_ITS_OWN else f"{root.get('kind')} {handle}"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from twinbed.contracts.extracted import Extracted
 from twinbed.metrics.iperf3 import OF_A_TIME, SUMMED, UNITS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.clients import ClientTimes
+from twinbed.model.json import loads
 from twinbed.readers.clients import Numbers, total, values
 from twinbed.readers.iperf3 import Intervals, Report, counted_intervals, interval_row, interval_table, possible
 from twinbed.readers.iperf3 import numbers as numbers_of
@@ -97,7 +97,7 @@ def _client(params: Iperf3Params, file: Path) -> Client:
     host = file.parent.name
     text = file.read_text(errors="replace")
     try:
-        report: Report = json.loads(text)
+        report: Report = loads(text)
         sent, received = counted_intervals(report["intervals"]), counted_intervals(report["server_output_json"]["intervals"])
     except ValueError as error:
         raise ValueError(f"{file}: not JSON: {error}: {text[:200]!r}") from None

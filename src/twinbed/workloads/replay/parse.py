@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from twinbed.contracts.extracted import Extracted
 from twinbed.metrics.metric import Value
 from twinbed.metrics.replay import UNITS
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import loads
 from twinbed.readers.clients import total
 from twinbed.readers.replay import pcap
 from twinbed.readers.replay.sides import EXPERIMENTAL
@@ -133,7 +133,7 @@ class _About(TypedDict):
 
 
 def _about(host: Path) -> _About:
-    about: _About = json.loads((host / SIDES).read_bytes())
+    about: _About = loads((host / SIDES).read_bytes())
     return about
 
 
