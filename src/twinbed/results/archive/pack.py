@@ -52,7 +52,7 @@ def pack(
                 if on_progress is not None:
                     on_progress(number, len(files))
             packed.sort(key=lambda member: member.name)
-            packed.append(_add(archive, METADATA, (crate(store, facts, packed, about, version).encode(),)))
+            packed.append(_add(archive, METADATA, (visible(crate(store, facts, packed, about, version)).encode(),)))
             sums = "".join(f"{each.sha256}  {each.name}\n" for each in packed)
             _add(archive, CHECKSUMS, (sums.encode(),))
         size, most = sum(each.bytes for each in packed), most_bytes((file.parent / partial).stat().st_size)
