@@ -12,6 +12,10 @@ const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
+/// Of sysdig: the machine, processes, events and the like (libscap's savefile, block types 0x201 to 0x22a).
+const SCAP: std::ops::RangeInclusive<u32> = 0x201..=0x22a;
+/// Blocks beside packets: names, journal entries, secrets, custom ones.
+const BESIDE_PACKETS: [u32; 5] = [4, 9, 10, 0xbad, 0x4000_0bad];
 
 const OPTION_END: u16 = 0;
 const IF_TSRESOL: u16 = 9;
@@ -171,7 +175,19 @@ impl Pcapng {
             }
             ENHANCED_PACKET | PACKET => self.packet(kind, body, length, offset, origin),
             SIMPLE_PACKET => self.simple_packet(body, length, offset, origin),
-            _ => Ok(other),
+            kind if SCAP.contains(&kind) => Err(Error::Value {
+                layer: BLOCK,
+                offset,
+                field: "type",
+                found: format!("{kind:#x}, of sysdig's recording of system calls"),
+                expected: "packets; `sysdig -r FILE` prints it as text, which `twinbed chain` reads".into(),
+            }),
+            kind => {
+                if !BESIDE_PACKETS.contains(&kind) {
+                    *origin.skipped.entry("pcapng_block_of_a_type_that_is_not_read").or_default() += 1;
+                }
+                Ok(other)
+            }
         }
     }
 

@@ -93,6 +93,12 @@ impl Live {
         number < own.syn_number || number > peer.last_acknowledgment.wrapping_add(peer.last_window)
     }
 
+    /// Whether a packet is dated before the one ahead of it.
+    #[inline]
+    pub fn goes_back(&self, time_ns: Option<i64>) -> bool {
+        self.has_times && time_ns.is_some_and(|time| time < self.last_ns)
+    }
+
     /// Counts a packet; gives by how many places on the heap the connection has grown.
     #[inline]
     pub fn packet(&mut self, arrival: &Arrival, sender_is_low: bool, number: u64, has_time: bool) -> isize {
@@ -164,7 +170,8 @@ impl Live {
         };
         let is_over = fins == 2 || complete == Completeness::Reset;
         let idle_until_ns = if is_over { i64::MIN } else { capture_end_ns };
-        let elapsed_ns = self.last_ns.saturating_sub(self.first_ns);
+        // A clock that was set back gives no duration, as in tcptrace.
+        let elapsed_ns = self.last_ns.saturating_sub(self.first_ns).max(0);
         let both_scaled = a.advertised.is_scaled && b.advertised.is_scaled;
         let (low, high) = self.key.ends();
         let side = |of, is_low| side(of, if is_low { low } else { high }, elapsed_ns, idle_until_ns, both_scaled);

@@ -246,7 +246,9 @@ impl Direction {
         // One number for both: neighbours differ by less than this factor, so they do not fall together.
         let mark = arrival.segment.sequence.wrapping_add(u32::from(arrival.ip_id).wrapping_mul(0x9e37_79b1));
         if self.recent.contains(&mark) {
+            // As in tcptrace, which remembers originals alone.
             self.rare().hardware_dups += 1;
+            return;
         }
         self.recent[usize::from(self.recent_at) % REMEMBERED_PACKETS] = mark;
         self.recent_at = self.recent_at.wrapping_add(1);

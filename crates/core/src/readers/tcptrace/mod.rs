@@ -223,6 +223,9 @@ impl Engine {
                 own.fragments.remember(datagram, (at, sender_is_low, live.first_number));
             }
         }
+        if live.goes_back(frame.time_ns) {
+            *self.summary.notes.entry("dated_before_the_packet_ahead_in_its_connection").or_default() += 1;
+        }
         let grown = live.packet(&arrival, sender_is_low, self.number, frame.time_ns.is_some());
         if segment.has(FIN | RST) {
             own.closed.push(at, live);

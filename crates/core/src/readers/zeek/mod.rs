@@ -152,7 +152,9 @@ impl Log {
             self.summary.ignored_packets += 1;
             return;
         }
-        let is_bad = discredits(verdict) && !self.options.ignore_checksums;
+        // What has no transport header that can be read is skipped, whatever its checksum: it is in one count.
+        let is_unusable = matches!(packet.transport, Transport::Unusable { .. });
+        let is_bad = discredits(verdict) && !self.options.ignore_checksums && !is_unusable;
         self.summary.ignored_packets += u64::from(is_bad);
         let packet = Taken { frame, packet, is_tunnelled, is_bad };
         match &packet.packet.transport {
