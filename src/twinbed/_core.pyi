@@ -304,14 +304,15 @@ class LogSummary(TypedDict):
 
 @overload
 def capture_tables(
-    path: str | os.PathLike[str], wanted: None = None, *, ignore_checksums: bool = False
+    path: str | os.PathLike[str], wanted: None = None, *, ignore_checksums: bool = False, tunnels: bool = False
 ) -> tuple[dict[str, pa.Table], LogSummary]: ...
 @overload
 def capture_tables(
-    path: str | os.PathLike[str], wanted: Sequence[str], *, ignore_checksums: bool = False
+    path: str | os.PathLike[str], wanted: Sequence[str], *, ignore_checksums: bool = False, tunnels: bool = False
 ) -> tuple[dict[str, pa.Table], LogSummary | None]:
     """All that is read of one capture, in one pass over it: the tables of `connection_log` (`connections`), `flows`,
-    `packetisation` (with `segment_sizes`), `requests` (`exchanges`) and `udp_streams` (`streams`), with default options,
+    `packetisation` (with `segment_sizes`), `requests` (`exchanges`) and `udp_streams` (`streams`), with default options but
+    `tunnels`,
     `stalls` (docs/stalls.md lists its columns), and the summary of the log. `observer` stands for `fingerprints`, a row for
     each feature of each host (role, address, syns, feature, text, value, seen; docs/fingerprint.md), and `windows`, a row for
     each block of packets (docs/packets.md). `wanted` names those that are to be made; None makes all. The summary comes with

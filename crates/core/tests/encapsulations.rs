@@ -198,3 +198,54 @@ proptest! {
 fn sum(counts: &twinbed_core::capture::Counts) -> u64 {
     counts.values().sum()
 }
+
+/// The captures of tests/golden/encapsulations that hold a tunnel: without a look inside, each packet is counted as not
+/// entered, by its kind; with one, none.
+#[test]
+fn tunnels_that_are_not_entered_are_counted() {
+    for (name, kind) in [
+        ("vxlan", "vxlan_tunnel_not_entered"),
+        ("geneve", "geneve_tunnel_not_entered"),
+        ("gtp-u", "gtp_tunnel_not_entered"),
+        ("teredo", "teredo_tunnel_not_entered"),
+        ("gre-mpls", "gre_tunnel_not_entered"),
+        ("erspan-2", "gre_tunnel_not_entered"),
+        ("ipip", "ip_in_ip_tunnel_not_entered"),
+        ("6in4", "ip_in_ip_tunnel_not_entered"),
+        ("vlan-mpls", ""),
+    ] {
+        let file = std::fs::read(golden().join(format!("{name}.pcap"))).expect("a capture");
+        for tunnels in [false, true] {
+            let log = whole(zeek::Log::new(zeek::Options { tunnels, ..Default::default() }), &file).summary;
+            let (_, flows) = whole(tcptrace::Rows::new(tcptrace::Options { tunnels, ..Default::default() }), &file);
+            let expected: Vec<_> = if kind.is_empty() || tunnels { vec![] } else { vec![(kind, log.packets)] };
+            for notes in [log.notes, flows.notes] {
+                let notes: Vec<_> = notes.into_iter().filter(|(note, _)| note.ends_with("_not_entered")).collect();
+                assert_eq!(notes, expected, "{name} {tunnels}");
+            }
+        }
+    }
+}
+
+/// A fragment of a tunnel's packet stays closed, and is counted as such even where tunnels are entered.
+#[test]
+fn fragments_of_tunnels_are_not_entered() {
+    let mut file = std::fs::read(golden().join("ipip.pcap")).expect("a capture");
+    // The first packet's outer IP header, behind the headers of file, record and Ethernet: more fragments.
+    file[24 + 16 + 14 + 6] |= 0x20;
+    let options = zeek::Options { tunnels: true, ignore_checksums: true, ..Default::default() };
+    let summary = whole(zeek::Log::new(options), &file).summary;
+    assert_eq!(summary.notes.get("ip_in_ip_tunnel_not_entered"), Some(&1));
+}
+
+/// A packet whose TCP header cannot be, with a bad checksum: one count has it, not two.
+#[test]
+fn a_malformed_packet_is_in_one_count() {
+    let mut data = tcp(true, "S", 1, 0, 0).frame();
+    // A header of 24 bytes where there are 20, which the checksum does not have either.
+    data[14 + 20 + 12] = 0x60;
+    let original_bytes = data.len() as u32;
+    let file = pcap(&[Packet { time_us: 0, data, original_bytes }], false, false, 1);
+    let summary = whole(zeek::Log::new(zeek::Options::default()), &file).summary;
+    assert_eq!((summary.packets, summary.ignored_packets, summary.skipped.values().sum::<u64>()), (1, 0, 1));
+}

@@ -210,3 +210,27 @@ fn plain_sequences_are_numbers_or_names() {
     assert_eq!(odd.0, Transitions::of_sequence(&["read", "syscall_9999", "faccessat2", "write"]));
     assert_eq!(odd.1.summary.skipped["not_a_call"], 1);
 }
+
+/// The format of the University of New Mexico's sequences: a process and its call in each line.
+#[test]
+fn two_columns_are_processes_and_their_calls() {
+    let read = |text: &str| tally(text.as_bytes(), Architecture::I386, Cut::default()).expect("a sequence");
+    let (programs, source) = read("9001 4\n9002 5\n9001 3\n9002 close\n# more\n9001 1\n9002 1\n9001 5\n");
+    // By hand; process 9001 ends with its exit, and a later one has its number.
+    let expected = Transitions::pool(&[
+        Transitions::of_sequence(&["write", "read", "exit"]),
+        Transitions::of_sequence(&["open", "close", "exit"]),
+        Transitions::of_sequence(&["open"]),
+    ]);
+    assert_eq!(source.summary.kind.name(), "plain_by_process");
+    assert_eq!((programs[0].transitions.sequences(), source.calls), (expected.sequences(), 7));
+    assert_eq!(programs[0].transitions, expected);
+    assert_eq!(source.summary.notes["call_by_number"], 6);
+    let (_, source) = read("9001 4\n9002 5\n");
+    assert_eq!((source.summary.kind.name(), source.calls), ("plain_by_process", 2));
+    // One line of two calls, and lines of three, are sequences.
+    for (text, calls) in [("4 5\n", 2), ("4 5 3\n4 5\n", 5), ("read write\nread write\n", 4)] {
+        let (_, source) = read(text);
+        assert_eq!((source.summary.kind.name(), source.calls), ("plain", calls), "{text}");
+    }
+}

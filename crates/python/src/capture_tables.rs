@@ -7,7 +7,7 @@ use arrow_schema::ArrowError;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use twinbed_core::capture::Ended;
+use twinbed_core::capture::{Counts, Ended};
 use twinbed_core::flow::Summary;
 use twinbed_core::readers::http;
 use twinbed_core::readers::observer::Observer;
@@ -32,33 +32,37 @@ const TABLES: [&str; 8] =
     ["connections", "flows", "packetisation", "exchanges", "steps", "stalls", "streams", "observer"];
 
 #[pyfunction]
-#[pyo3(signature = (path, wanted=None, *, ignore_checksums=false))]
+#[pyo3(signature = (path, wanted=None, *, ignore_checksums=false, tunnels=false))]
 pub fn capture_tables<'py>(
     py: Python<'py>,
     path: PathBuf,
     wanted: Option<Vec<String>>,
     ignore_checksums: bool,
+    tunnels: bool,
 ) -> PyResult<(Bound<'py, PyDict>, Option<Bound<'py, PyDict>>)> {
     let is_wanted = |name: &str| wanted.as_ref().is_none_or(|names| names.iter().any(|each| each == name));
     if let Some(unknown) = wanted.iter().flatten().find(|name| !TABLES.contains(&name.as_str())) {
         let message = format!("{unknown:?} is no table of a capture, expected {}", TABLES.join(", "));
         return Err(PyValueError::new_err(message));
     }
-    let options = log::Options { ignore_checksums, ..log::Options::default() };
-    let http_options = || http::Options { steps: is_wanted("steps"), ..http::Options::default() };
+    let options = log::Options { tunnels, ignore_checksums, ..log::Options::default() };
+    let http_options = || http::Options { tunnels, steps: is_wanted("steps"), ..http::Options::default() };
+    let packet_options = packets::Options { tunnels, ..packets::Options::default() };
     let mut readers = (
         is_wanted("connections").then(|| Reading::new(options, Wanted::all(true))),
         (
-            is_wanted("flows").then(|| tcptrace::Rows::new(tcptrace::Options::default())),
+            is_wanted("flows")
+                .then(|| tcptrace::Rows::new(tcptrace::Options { tunnels, ..tcptrace::Options::default() })),
             (
-                is_wanted("packetisation").then(|| packets::Analyzer::new(packets::Options::default())),
+                is_wanted("packetisation").then(|| packets::Analyzer::new(packet_options.clone())),
                 (
                     (is_wanted("exchanges") || is_wanted("steps")).then(|| http::Analyzer::new(http_options())),
                     (
-                        is_wanted("streams").then(|| udp::Engine::new(udp::Options::default())),
+                        is_wanted("streams")
+                            .then(|| udp::Engine::new(udp::Options { tunnels, ..udp::Options::default() })),
                         (
-                            is_wanted("stalls").then(|| stalls::Analyzer::new(false)),
-                            is_wanted("observer").then(Observer::default),
+                            is_wanted("stalls").then(|| stalls::Analyzer::new(tunnels)),
+                            is_wanted("observer").then(|| Observer::new(tunnels)),
                         ),
                     ),
                 ),
@@ -73,7 +77,7 @@ pub fn capture_tables<'py>(
         if !stops.is_empty() {
             // These take no damaged capture: they say what is wrong, or that only its last record is cut off.
             packetisation =
-                packetisation.map(|_| whole(&path, packets::Analyzer::new(packets::Options::default()))).transpose()?;
+                packetisation.map(|_| whole(&path, packets::Analyzer::new(packet_options.clone()))).transpose()?;
             requests = requests.map(|_| whole(&path, http::Analyzer::new(http_options()))).transpose()?;
         }
         Ok::<_, PyErr>((log, flows.map(flow_batch), packetisation, requests, streams, stalls, observed, stops))
@@ -84,11 +88,17 @@ pub fn capture_tables<'py>(
     if let Some(log) = log {
         let (batches, summary) = log.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         tables.set_item("connections", table_of(py, Ok(batches))?)?;
+        let mut summary = summary;
+        if let Some((_, notes)) = &flows {
+            // The log does not look at the order of times.
+            let dated = notes.iter().filter(|(note, _)| note.starts_with("dated_"));
+            summary.notes.extend(dated.map(|(note, count)| (*note, *count)));
+        }
         let dict = summary_dict(py, &summary)?;
         dict.set_item("truncated", truncated(py, &stops)?)?;
         about = Some(dict);
     }
-    if let Some(flows) = flows {
+    if let Some((flows, _)) = flows {
         tables.set_item("flows", table(py, flows)?)?;
     }
     if let Some(done) = packetisation {
@@ -118,7 +128,7 @@ pub fn capture_tables<'py>(
     Ok((tables, about))
 }
 
-fn flow_batch((rows, _): (Vec<Row>, Summary)) -> Result<RecordBatch, ArrowError> {
+fn flow_batch((rows, summary): (Vec<Row>, Summary)) -> (Result<RecordBatch, ArrowError>, Counts) {
     let columns: Vec<Column<Row>> = columns();
-    batch(&columns, &schema(&columns), &rows)
+    (batch(&columns, &schema(&columns), &rows), summary.notes)
 }

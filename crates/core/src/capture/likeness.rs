@@ -16,8 +16,8 @@ const KNOWN: [(&[u8], &str); 30] = [
     (b"iptrace ", "a capture of AIX's iptrace; editcap converts it"),
     (b"\xaa\xaa\xaa\xaa", "a 5Views capture; editcap converts it"),
     (b"\x01\x10\x4c\0", "a LANalyzer capture; editcap converts it"),
-    (b"TR\0d", "a capture of HP-UX's nettl; editcap converts it"),
-    (b"+---------+---------------+----------+", "a K12 text capture; editcap converts it"),
+    (b"TR\0d", "a capture of HP-UX's nettl; `editcap -F pcap -T ether` converts it"),
+    (b"+---------+---------------+----------+", "a K12 text capture; `editcap -F pcap -T ether` converts it"),
     (b"\x28\xb5\x2f\xfd", "Zstandard inside another compression; decompress it first"),
     (b"\x1f\x8b\x08", "gzip inside another compression; decompress it first"),
     (b"LOGG", "a Vector BLF log; editcap converts it"),
@@ -46,7 +46,7 @@ pub(crate) fn likeness(start: &[u8]) -> &'static str {
         return "a tar archive";
     }
     if is_erf(start) {
-        return "an ERF capture; editcap converts it";
+        return "an ERF capture; `editcap -F pcap -T ether` converts it";
     }
     let start = &start[..start.len().min(START_BYTES)];
     if start.iter().all(|byte| *byte == 0) {

@@ -9,20 +9,24 @@ pub enum Architecture {
     X86_64,
     /// The kernel's generic numbers, which riscv64 and loongarch64 share but for a few.
     Aarch64,
+    /// x86's numbers of 32-bit programs.
+    I386,
 }
 
 impl Architecture {
-    pub const ALL: [Architecture; 2] = [Architecture::X86_64, Architecture::Aarch64];
+    pub const ALL: [Architecture; 3] = [Architecture::X86_64, Architecture::Aarch64, Architecture::I386];
 
     pub fn name(self) -> &'static str {
         match self {
             Architecture::X86_64 => "x86_64",
             Architecture::Aarch64 => "aarch64",
+            Architecture::I386 => "i386",
         }
     }
 
-    /// As `uname -m` says it.
+    /// As `uname -m` says it, which is i686 for x86 of 32 bits.
     pub fn of(machine: &str) -> Option<Self> {
+        let machine = if machine == "i686" { "i386" } else { machine };
         Architecture::ALL.into_iter().find(|one| one.name() == machine)
     }
 
@@ -41,9 +45,11 @@ impl Architecture {
     fn table(self) -> &'static [&'static str] {
         static X86_64: OnceLock<Vec<&str>> = OnceLock::new();
         static AARCH64: OnceLock<Vec<&str>> = OnceLock::new();
+        static I386: OnceLock<Vec<&str>> = OnceLock::new();
         match self {
             Architecture::X86_64 => X86_64.get_or_init(|| parsed(include_str!("tables/x86_64.txt"))),
             Architecture::Aarch64 => AARCH64.get_or_init(|| parsed(include_str!("tables/aarch64.txt"))),
+            Architecture::I386 => I386.get_or_init(|| parsed(include_str!("tables/i386.txt"))),
         }
     }
 }

@@ -10,6 +10,8 @@ pub enum Kind {
     PerfData,
     Sysdig,
     Plain,
+    /// Two columns: a process or thread, and its call.
+    PlainByProcess,
     ProbeTrace,
     ProbeCounts,
 }
@@ -23,6 +25,7 @@ impl Kind {
             Kind::PerfData => "perf_data",
             Kind::Sysdig => "sysdig",
             Kind::Plain => "plain",
+            Kind::PlainByProcess => "plain_by_process",
             Kind::ProbeTrace => "probe_trace",
             Kind::ProbeCounts => "probe_counts",
         }

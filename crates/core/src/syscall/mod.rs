@@ -7,6 +7,7 @@
 //! | [`perf_data`] | `perf record -e raw_syscalls:*` | yes, yes | yes |
 //! | [`sysdig`] | `sysdig -r` | yes, yes | yes |
 //! | [`plain`] | anything: numbers or names | no | no |
+//! | [`plain`] | anything: "PID CALL" in each line, as the sequences of the University of New Mexico are | yes, no | no |
 //! | [`probe_trace`] | `twinbed-probe syscalls trace` | yes, yes | yes |
 //! | [`crate::chain`] | `twinbed-probe syscalls count` | counts, no events | |
 //!
@@ -77,6 +78,7 @@ pub fn read_kind(
         }
         Kind::Sysdig => read_lines(reader, &mut sysdig::Reader::default(), &mut state, sink)?,
         Kind::Plain => read_lines(reader, &mut plain::Reader::default(), &mut state, sink)?,
+        Kind::PlainByProcess => read_lines(reader, &mut plain::ByProcess::default(), &mut state, sink)?,
         Kind::PerfData => perf_data::read_stream(reader, &mut state, sink)?,
         Kind::ProbeTrace => probe_trace::read(Window::new(reader), &mut state, sink)?,
         Kind::ProbeCounts => {

@@ -52,7 +52,19 @@ fn kind_of_text(start: &[u8]) -> Option<Kind> {
         }
         plain_lines += usize::from(plain::Reader::recognises(line, &calls));
     }
-    (plain_lines > 0).then_some(Kind::Plain)
+    let by_process = plain_lines > 0 && plain::ByProcess::recognises(whole_lines(start), &calls);
+    let plain = (plain_lines > 0).then_some(Kind::Plain);
+    if by_process {
+        Some(Kind::PlainByProcess)
+    } else {
+        plain
+    }
+}
+
+/// The first bytes without a last line that they may have cut.
+fn whole_lines(start: &[u8]) -> &[u8] {
+    let end = memchr::memrchr(b'\n', start).filter(|_| start.len() >= RECOGNISED_BYTES);
+    &start[..end.unwrap_or(start.len())]
 }
 
 fn what(start: &[u8]) -> &'static str {

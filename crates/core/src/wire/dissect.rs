@@ -44,6 +44,13 @@ pub fn dissect_inner(frame: &Frame) -> Dissected {
     }
 }
 
+/// The kind of tunnel whose packet `packet`, the one that counts, is, as a count; `None` where it is of no tunnel. `data` is the
+/// frame's.
+#[cold]
+pub fn tunnel_not_entered(data: &[u8], packet: &Packet) -> Option<&'static str> {
+    tunnel::not_entered(data, packet)
+}
+
 /// The innermost IP packet of `outer` that could be read, `outer` itself if it carries none; `data` is the frame's.
 pub fn innermost(data: &[u8], outer: Packet) -> Packet {
     tunnel::innermost(data, outer)

@@ -95,6 +95,7 @@ fn not_read(link: LinkType) -> &'static str {
         189 | 220 | 249 => "link_type_usb_not_read",
         190 | 227 => "link_type_can_not_read",
         192 => "link_type_ppi_not_read",
+        197 => "link_type_erf_not_read",
         195 | 215 | 230 | 283 => "link_type_ieee802_15_4_not_read",
         239 => "link_type_nflog_not_read",
         240 => "link_type_netanalyzer_not_read",

@@ -45,5 +45,5 @@ mod vn_tag;
 mod vxlan;
 mod wlan;
 
-pub use dissect::{dissect, dissect_inner, dissect_within, innermost};
+pub use dissect::{dissect, dissect_inner, dissect_within, innermost, tunnel_not_entered};
 pub use packet::{address, Addresses, Dissected, Packet, Transport};

@@ -31,7 +31,7 @@ fn step(data: &[u8], packet: &Packet) -> Option<Packet> {
     }
     let start = packet.transport_offset as usize;
     let payload = data.get(start..start + packet.transport_captured as usize)?;
-    let (layer, header_bytes) = carried(packet, payload)?;
+    let (_, (layer, header_bytes)) = carried(packet, payload)?;
     let inner = payload.get(header_bytes..)?;
     // What the outer headers leave for it.
     let available_bytes = packet.transport_bytes.checked_sub(header_bytes as u32)?;
@@ -44,23 +44,33 @@ fn step(data: &[u8], packet: &Packet) -> Option<Packet> {
     }
 }
 
-/// What `payload` carries, the outer IP header's transport first, and how many bytes before it are headers.
-fn carried(packet: &Packet, payload: &[u8]) -> Option<(Layer, usize)> {
+/// Names the tunnel whose packet `packet` is, as a count of packets that were not entered; `None` where it is of no tunnel, or
+/// nothing in it can be read. A first fragment is of one, although it is never entered.
+pub(super) fn not_entered(data: &[u8], packet: &Packet) -> Option<&'static str> {
+    let start = packet.transport_offset as usize;
+    let payload = data.get(start..start + packet.transport_captured as usize)?;
+    let (kind, _) = carried(packet, payload).filter(|_| packet.transport != Transport::Fragment)?;
+    (packet.fragment_id.is_some() || step(data, packet).is_some()).then_some(kind)
+}
+
+/// The kind of tunnel, what `payload` carries, the outer IP header's transport first, and how many bytes before it are headers.
+fn carried(packet: &Packet, payload: &[u8]) -> Option<(&'static str, (Layer, usize))> {
     match packet.protocol {
-        IP_IN_IP | IPV6_IN_IP => Some((Layer::Ip, 0)),
-        MPLS_IN_IP => Some((Layer::Mpls, 0)),
-        GRE => gre::carried(payload),
+        IP_IN_IP | IPV6_IN_IP => Some(("ip_in_ip_tunnel_not_entered", (Layer::Ip, 0))),
+        MPLS_IN_IP => Some(("mpls_in_ip_tunnel_not_entered", (Layer::Mpls, 0))),
+        GRE => Some(("gre_tunnel_not_entered", gre::carried(payload)?)),
         _ => {
             let Transport::Udp(datagram) = &packet.transport else { return None };
             let data = payload.get(UDP_HEADER_BYTES..)?;
-            let (layer, header_bytes) = match (datagram.source_port, datagram.destination_port) {
-                (_, port) if vxlan::PORTS.contains(&port) => vxlan::carried(data),
-                (_, geneve::PORT) => geneve::carried(data),
-                (_, gtp::PORT) => gtp::carried(data),
-                (teredo::PORT, _) | (_, teredo::PORT) => teredo::carried(data),
-                _ => None,
-            }?;
-            Some((layer, UDP_HEADER_BYTES + header_bytes))
+            let (kind, carried) = match (datagram.source_port, datagram.destination_port) {
+                (_, port) if vxlan::PORTS.contains(&port) => ("vxlan_tunnel_not_entered", vxlan::carried(data)),
+                (_, geneve::PORT) => ("geneve_tunnel_not_entered", geneve::carried(data)),
+                (_, gtp::PORT) => ("gtp_tunnel_not_entered", gtp::carried(data)),
+                (teredo::PORT, _) | (_, teredo::PORT) => ("teredo_tunnel_not_entered", teredo::carried(data)),
+                _ => return None,
+            };
+            let (layer, header_bytes) = carried?;
+            Some((kind, (layer, UDP_HEADER_BYTES + header_bytes)))
         }
     }
 }

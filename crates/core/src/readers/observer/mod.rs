@@ -78,6 +78,8 @@ type Hosts = HashMap<(Role, u128, bool), Profile, foldhash::fast::RandomState>;
 
 /// Takes frames one by one.
 pub struct Observer {
+    /// Look into tunnels (docs/captures.md): the innermost packet counts.
+    tunnels: bool,
     packets: u64,
     connections: Tracking<Live>,
     hosts: Hosts,
@@ -92,6 +94,7 @@ pub struct Observer {
 impl Default for Observer {
     fn default() -> Self {
         Observer {
+            tunnels: false,
             packets: 0,
             connections: Tracking::default(),
             hosts: Hosts::default(),
@@ -104,6 +107,11 @@ impl Default for Observer {
 }
 
 impl Observer {
+    /// With `tunnels`, the innermost packet counts (docs/captures.md).
+    pub fn new(tunnels: bool) -> Self {
+        Observer { tunnels, ..Observer::default() }
+    }
+
     #[inline]
     fn segment(&mut self, frame: &Frame, packet: &Packet, segment: &Segment) {
         let Observer { hosts, spare, .. } = self;
@@ -277,7 +285,7 @@ impl Reader for Observer {
     #[inline]
     fn frame(&mut self, frame: &Frame) {
         self.packets += 1;
-        if let Dissected::Ip(packet) = wire::dissect(frame) {
+        if let Dissected::Ip(packet) = wire::dissect_within(frame, self.tunnels) {
             if let Transport::Tcp(segment) = &packet.transport {
                 self.segment(frame, &packet, segment);
             }

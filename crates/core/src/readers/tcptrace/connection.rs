@@ -93,10 +93,16 @@ impl Live {
         number < own.syn_number || number > peer.last_acknowledgment.wrapping_add(peer.last_window)
     }
 
-    /// Whether a packet is dated before the one ahead of it.
+    /// Names how far a packet is dated before the one ahead of it: by as little as captures of several queues put packets in
+    /// another order, or by as much as a clock that was set back.
     #[inline]
-    pub fn goes_back(&self, time_ns: Option<i64>) -> bool {
-        self.has_times && time_ns.is_some_and(|time| time < self.last_ns)
+    pub fn goes_back(&self, time_ns: Option<i64>) -> Option<&'static str> {
+        let back_ns = self.last_ns.saturating_sub(time_ns.filter(|_| self.has_times)?);
+        match back_ns {
+            ..=0 => None,
+            1..1_000_000 => Some("dated_less_than_1_ms_before_the_packet_ahead_in_its_connection"),
+            _ => Some("dated_1_ms_or_more_before_the_packet_ahead_in_its_connection"),
+        }
     }
 
     /// Counts a packet; gives by how many places on the heap the connection has grown.

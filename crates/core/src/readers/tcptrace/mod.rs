@@ -191,7 +191,12 @@ impl Engine {
             Transport::Tcp(segment) => self.segment(frame, packet, segment, bin, sink),
             Transport::Unusable { reason } => self.skip(reason),
             Transport::Fragment => self.fragment(frame, packet, bin),
-            Transport::Udp(_) | Transport::Other => self.others[usize::from(packet.protocol)] += 1,
+            Transport::Udp(_) | Transport::Other => {
+                self.others[usize::from(packet.protocol)] += 1;
+                if let Some(kind) = wire::tunnel_not_entered(frame.data, packet) {
+                    self.note(kind, 1);
+                }
+            }
         }
     }
 
@@ -223,8 +228,8 @@ impl Engine {
                 own.fragments.remember(datagram, (at, sender_is_low, live.first_number));
             }
         }
-        if live.goes_back(frame.time_ns) {
-            *self.summary.notes.entry("dated_before_the_packet_ahead_in_its_connection").or_default() += 1;
+        if let Some(how_far) = live.goes_back(frame.time_ns) {
+            *self.summary.notes.entry(how_far).or_default() += 1;
         }
         let grown = live.packet(&arrival, sender_is_low, self.number, frame.time_ns.is_some());
         if segment.has(FIN | RST) {

@@ -157,6 +157,11 @@ impl Log {
         let is_bad = discredits(verdict) && !self.options.ignore_checksums && !is_unusable;
         self.summary.ignored_packets += u64::from(is_bad);
         let packet = Taken { frame, packet, is_tunnelled, is_bad };
+        if !matches!(packet.packet.transport, Transport::Tcp(_)) {
+            if let Some(kind) = wire::tunnel_not_entered(frame.data, packet.packet) {
+                *self.summary.notes.entry(kind).or_default() += 1;
+            }
+        }
         match &packet.packet.transport {
             Transport::Tcp(segment) => self.segment(&packet, segment),
             Transport::Udp(datagram) => {

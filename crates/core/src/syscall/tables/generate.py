@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-TABLES = {"x86_64": "x86_64", "aarch64": "aarch64"}
+TABLES = {"x86_64": "x86_64", "aarch64": "aarch64", "i386": "x86"}
 """Our table: the crate's folder. aarch64 has the kernel's generic numbers, as riscv64 and loongarch64 have."""
 
 
