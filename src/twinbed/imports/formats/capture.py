@@ -5,6 +5,8 @@ opened a connection is its client.  ``link`` of the tables is the file's name.  
 
 Limits: where the capture was made is not in it.  Loss and jitter of iperf3's datagrams are to be judged where these arrive, so
 they are values only where the manifest says ``captured_at: client`` or ``server``; the table ``streams`` is there all the same.
+The option ``tunnels: true`` counts the packets inside VXLAN, GRE and the like instead of those that carry them; without it TCP
+inside them is missing, not 0.
 What happened between two points of capture (``paths``) needs both captures: ``twinbed match``.
 Sources: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
 """
@@ -12,7 +14,6 @@ Sources: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from twinbed import _core
@@ -22,7 +23,7 @@ from twinbed.metrics.metric import Metric, Value
 from twinbed.metrics.packets import COUNTED, EXCHANGES, MEASURED, METRICS, STREAMS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.json import Document
-from twinbed.readers.packets import fingerprints, link
+from twinbed.readers.packets import fingerprints, link, unread
 from twinbed.readers.packets.path import stream_values
 
 if TYPE_CHECKING:
@@ -50,7 +51,10 @@ class Capture(Format):
         at = options.get("captured_at")
         if at is not None and (not isinstance(at, str) or at not in _ARRIVES):
             raise FormatError(f"captured_at is {at!r}, expected client or server")
-        (tables, about), damaged = read_by_path(source, "a capture", _tables)
+        tunnels = options.get("tunnels", False)
+        if not isinstance(tunnels, bool):
+            raise FormatError(f"tunnels is {tunnels!r}, expected true or false")
+        (tables, about), damaged = read_by_path(source, "a capture", lambda path: link.tables_of(path, tunnels=tunnels))
         if about["truncated"] and not about["packets"]:
             raise FormatError(f"ends before its first packet: {about['truncated'][0]['reason']}")
         named = {name: _of_link(source.name, table) for name, table in tables.items()}
@@ -60,21 +64,17 @@ class Capture(Format):
                 list(_values(source, tables, about, at)),
                 named,
                 _cautions(about),
-                [*damaged, *_diagnostics(about)],
-                {},
+                [*damaged, *_diagnostics(about, tunnels=tunnels)],
+                {"tunnels": True} if tunnels else {},
                 about["first_s"],
             )
         ]
 
 
-def _tables(path: Path) -> tuple[dict[str, pa.Table], _core.LogSummary]:
-    return link.tables_of(path)
-
-
 def _values(
     source: Source, tables: Mapping[str, pa.Table], about: _core.LogSummary, captured_at: str | None
 ) -> Iterator[Value]:
-    read = link.Capture(source.path, tables, about["packets"], (), None)
+    read = link.Capture(source.path, tables, about["packets"], (), None, unread.hidden(about))
     yield from link.values([read], "")
     yield from (_of_the_file(value, about) for value in link.of_the_file(read))
     if captured_at is not None:
@@ -110,10 +110,11 @@ def _cautions(about: _core.LogSummary) -> list[Caution]:
     return cautions
 
 
-def _diagnostics(about: _core.LogSummary) -> list[Diagnostic]:
+def _diagnostics(about: _core.LogSummary, *, tunnels: bool) -> list[Diagnostic]:
     ends = [Diagnostic(f"ends early, after byte {cut['byte']}: {cut['reason']}") for cut in about["truncated"]]
     ends += [Diagnostic(f"{count} not IP: {link.words(kind)}") for kind, count in about["not_ip"].items()]
-    return ends + [Diagnostic(f"{count} {link.words(why)}") for why, count in about["skipped"].items()]
+    ends += [Diagnostic(f"{count} {link.words(why)}") for why, count in about["skipped"].items()]
+    return ends + [Diagnostic(text) for text in unread.texts(about, tunnels=tunnels)]
 
 
 capture = Capture()

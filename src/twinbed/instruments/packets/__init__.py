@@ -25,10 +25,11 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from twinbed.contracts.command import Command
 from twinbed.contracts.extracted import Extracted
@@ -52,6 +53,9 @@ WITHOUT_PROBES = (
 )
 """It also leaves out the ICMP error that nobody took the last probe, which quotes the datagram's ports."""
 OF_THE_WORKLOAD = f"{WITHOUT_PROBES} and not portrange {BACKGROUND_PORTS[0]}-{BACKGROUND_PORTS[-1]}"
+
+TUNNEL_SNAPLEN = 192
+"""Ethernet 14, IPv6 40, UDP 8, VXLAN 8, and inside Ethernet 14, IPv6 40, TCP with all options 60: 184."""
 
 PACKET_BYTES = 1000
 """A typical packet: with requests and acknowledgements beside full segments, captures average 500 to 1000 bytes."""
@@ -78,10 +82,23 @@ class PacketsParams(InstrumentParams):
         " totals over all hosts are then estimated, with an interval",
     )
 
+    tunnels: bool = Field(
+        False,
+        description="count the packets inside tunnels (VXLAN, GRE, ...; docs/captures.md), not those that carry them; their"
+        f" headers lie deeper: snaplen {TUNNEL_SNAPLEN} or more",
+    )
+
+    @model_validator(mode="after")
+    def _deep_enough(self) -> PacketsParams:
+        if self.tunnels and self.snaplen < TUNNEL_SNAPLEN:
+            raise ValueError(f"tunnels: true needs the headers inside them: give snaplen, {TUNNEL_SNAPLEN} or more")
+        return self
+
     @model_serializer(mode="wrap")
     def _of_all_as_ever(self, plain: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """Without what is no sample: a run that there is keeps its identity."""
-        return {name: value for name, value in plain(self).items() if (name, value) != ("hosts", "all")}
+        """Without what is as it always was: a run that there is keeps its identity."""
+        as_ever = {"hosts": "all", "tunnels": False}
+        return {name: value for name, value in plain(self).items() if name not in as_ever or as_ever[name] != value}
 
     def share_of_hosts(self) -> float | None:
         return None if self.hosts == "all" else parse_share(self.hosts.removeprefix("random "))
@@ -125,7 +142,7 @@ class Packets(Instrument[PacketsParams]):
         files = sorted(artifacts.glob("*/*.pcap"), key=lambda file: file.name)
         if not files:
             raise FileNotFoundError(f"no *.pcap in the folders of {artifacts}")
-        captures = _read(files)
+        captures = _read(files, tunnels=params.tunnels)
         values: list[Value] = []
         clients = [capture for capture in captures if capture.host.startswith(link.CLIENT)]
         if clients:
@@ -134,7 +151,7 @@ class Packets(Instrument[PacketsParams]):
             values += [*link.values([capture], capture.host), *link.of_the_file(capture)]
         tables = {name: [_of_link(capture.host, capture.tables[name]) for capture in captures] for name in captures[0].tables}
         tables["fingerprints"] = [fingerprints.of_link(each.host, each.tables["fingerprints"]) for each in captures]
-        _add_paths(captures, values, tables)
+        _add_paths(captures, values, tables, tunnels=params.tunnels)
         _add_streams(captures, values)
         cautions = [caution for capture in captures for caution in capture.cautions]
         if at_hosts := [file.stem for file in files if file.parent.name == file.stem]:
@@ -146,12 +163,12 @@ class Packets(Instrument[PacketsParams]):
         return replace(extracted, values=values, cautions=[*extracted.cautions, sample.caution(values, drawn)])
 
 
-def _read(files: Sequence[Path]) -> list[link.Capture]:
+def _read(files: Sequence[Path], *, tunnels: bool) -> list[link.Capture]:
     """Large captures are read side by side, as the compiled readers work outside Python's lock."""
     if sum(file.stat().st_size for file in files) < _THREADS_FROM_BYTES:
-        return [link.read(file) for file in files]
+        return [link.read(file, tunnels=tunnels) for file in files]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(link.read, files))
+        return list(pool.map(partial(link.read, tunnels=tunnels), files))
 
 
 Tables: TypeAlias = dict[str, list["pa.Table"]]
@@ -170,8 +187,9 @@ def _joined(parts: Sequence[pa.Table]) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def _add_paths(captures: Sequence[link.Capture], values: list[Value], tables: Tables) -> None:
-    matched = {client.host: path.match(client.path, server.path) for client, server in path.pairs(captures)}
+def _add_paths(captures: Sequence[link.Capture], values: list[Value], tables: Tables, *, tunnels: bool) -> None:
+    pairs = path.pairs(captures)
+    matched = {client.host: path.match(client.path, server.path, tunnels=tunnels) for client, server in pairs}
     if not matched:
         return
     for name in ("paths", *path.DENSITIES):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from twinbed.metrics.metric import Value
 from twinbed.metrics.packets import COUNTED, MEASURED, value
 from twinbed.model.caution import Caution, Kind
 from twinbed.readers import tcpdump
+from twinbed.readers.packets import unread
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +35,8 @@ class Capture:
     packets: int
     cautions: Sequence[Caution]
     counters: tcpdump.Counters | None
+    hidden: frozenset[str] = frozenset()
+    """Metrics that are not known, since packets in which they are could not be read."""
 
     @property
     def host(self) -> str:
@@ -45,20 +48,21 @@ class Capture:
         return frozenset(self.tables["connections"]["originator_address"].unique().to_pylist())
 
 
-def read(path: Path) -> Capture:
+def read(path: Path, *, tunnels: bool = False) -> Capture:
     """Raises OSError or ValueError where the capture cannot be read at all."""
     host = path.stem
-    tables, summary = tables_of(path)
+    tables, summary = tables_of(path, tunnels=tunnels)
     stderr = path.with_name(f"{host}.tcpdump.err")
     counters = tcpdump.ended(stderr.read_bytes()) if stderr.exists() else None
     cautions = [*_drops(host, summary["packets"], counters), *checksums(f"on {host}'s link", summary["checksums"])]
     cautions += [Caution(Kind.UNREADABLE, f"{host}.pcap: {count} {words(why)}") for why, count in summary["skipped"].items()]
-    return Capture(path, tables, summary["packets"], cautions, counters)
+    cautions += [Caution(Kind.UNREADABLE, f"{host}.pcap: {text}") for text in unread.texts(summary, tunnels=tunnels)]
+    return Capture(path, tables, summary["packets"], cautions, counters, unread.hidden(summary))
 
 
-def tables_of(path: Path) -> tuple[dict[str, pa.Table], _core.LogSummary]:
+def tables_of(path: Path, *, tunnels: bool = False) -> tuple[dict[str, pa.Table], _core.LogSummary]:
     """A capture's tables, and what is known of it. Raises as ``read``."""
-    tables, summary = _core.capture_tables(path, ignore_checksums=True)
+    tables, summary = _core.capture_tables(path, ignore_checksums=True, tunnels=tunnels)
     return {**tables, "segment_sizes": _by_size(tables["segment_sizes"])}, summary
 
 
@@ -97,7 +101,12 @@ def checksums(where: str, verdicts: Mapping[str, _core.ChecksumVerdicts]) -> Ite
 
 
 def values(captures: Sequence[Capture], host: str) -> Iterator[Value]:
-    """What the captures of some links come to, together: for each direction, and sums for both."""
+    """What the captures of some links come to, together: for each direction, and sums for both; null if hidden in one."""
+    hidden = frozenset[str]().union(*(capture.hidden for capture in captures))
+    yield from (replace(each, value=None) if each.metric in hidden else each for each in _values(captures, host))
+
+
+def _values(captures: Sequence[Capture], host: str) -> Iterator[Value]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -122,7 +131,8 @@ def of_the_file(capture: Capture) -> Iterator[Value]:
     """What is about the capture itself."""
     log = capture.tables["connections"]
     in_connections = sum(_total(log, f"{side}_packets") for side, _ in SIDES.values())
-    yield value("other_packets", capture.packets - in_connections, capture.host)
+    others = None if "packets" in capture.hidden else capture.packets - in_connections
+    yield value("other_packets", others, capture.host)
     yield value("captured_packets", capture.packets, capture.host)
     yield value("capture_drops", capture.counters.dropped if capture.counters else None, capture.host)
 

@@ -35,9 +35,9 @@ DENSITIES = {"reorder_density": "displacement", "reorder_buffer_occupancy_densit
 """Table -> what it is the density of (RFC 5236)."""
 
 
-def match(client: Path, server: Path) -> dict[str, pa.Table]:
+def match(client: Path, server: Path, *, tunnels: bool = False) -> dict[str, pa.Table]:
     """The table ``paths``: a row for each direction of a connection seen by both; and the tables of DENSITIES."""
-    table, summary = _core.match_captures(str(client), str(server))
+    table, summary = _core.match_captures(str(client), str(server), tunnels=tunnels)
     if summary["nothing_matched"]:
         table = unknown_table(table)
     ways = {way: direction for direction, way in WAYS.items()}

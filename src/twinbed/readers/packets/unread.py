@@ -1,0 +1,51 @@
+"""Packets of a capture whose TCP nobody reads: in tunnels that are not entered, or in frames that are not read.
+
+A count of what is inside them is missing then, not 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from twinbed.metrics.packets import COUNTED, MEASURED
+
+if TYPE_CHECKING:
+    from twinbed import _core
+
+TUNNEL = "_tunnel_not_entered"
+"""What the core's notes of packets in tunnels end with; the kind is before it."""
+SET_BACK = "dated_1_ms_or_more_before_the_packet_ahead_in_its_connection"
+"""The core's note of packets by whose time a clock was set back, or captures were joined in another order."""
+_OF_CONNECTIONS = frozenset({*COUNTED, *MEASURED, "connections", "incomplete_connections"})
+INSIDE_TUNNELS = _OF_CONNECTIONS - {"packets", "bytes"}
+"""What tunnels hide: the packets that carry them are IP packets, of UDP or of none."""
+_NEVER_IP = frozenset(
+    (
+        *("arp", "rarp", "lldp", "spanning_tree", "wake_on_lan", "eapol", "mvrp", "mmrp", "ptp", "stream_reservation"),
+        *("ethernet_flow_control", "ethernet_slow_protocols", "ethernet_loopback_test", "connectivity_fault_management"),
+        *("cisco_discovery_and_others", "pppoe_discovery", "ppp_control", "wlan_management", "wlan_control"),
+        *("wlan_without_data", "token_ring_control", "fddi_control"),
+    )
+)
+"""Kinds of frames in which no IP packet is."""
+
+
+def hidden(about: _core.LogSummary) -> frozenset[str]:
+    """Return the metrics that are not known: all of connections where packets were captured and none could be read, those of
+    TCP where packets are in tunnels."""
+    unread = sum(about["skipped"].values()) + sum(number for kind, number in about["not_ip"].items() if kind not in _NEVER_IP)
+    if unread and not about["connections"]:
+        return _OF_CONNECTIONS
+    return INSIDE_TUNNELS if any(note.endswith(TUNNEL) for note in about["notes"]) else frozenset()
+
+
+def texts(about: _core.LogSummary, *, tunnels: bool) -> Iterator[str]:
+    """Say which packets are in tunnels, and how to count what is in them; and whether times go back."""
+    for note, number in about["notes"].items():
+        if note.endswith(TUNNEL):
+            kind = note.removesuffix(TUNNEL).replace("_", "-").upper()
+            remedy = "they are fragments, which are not entered" if tunnels else "`tunnels: true` counts it"
+            yield f"{number} of {about['packets']} packets are of a tunnel ({kind}), so that their TCP is not counted: {remedy}"
+    if back := about["notes"].get(SET_BACK):
+        yield f"{back} packets are dated 1 ms or more before the one ahead in their connection: doubt durations and rates"
