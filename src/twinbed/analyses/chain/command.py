@@ -11,6 +11,7 @@ import click
 
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.analysis import Inputs
+from twinbed.model.amount import amount
 from twinbed.model.error import TwinbedError
 from twinbed.observations.pages import no_page, write_page
 from twinbed.terminal import as_json, say
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 STYLES = ["text", "json", "dot", "graphml", "svg"]
 OF_ONE_PROGRAM = ("dot", "graphml", "svg")
+NUMBERED = ("perf_script", "trace_cmd")
+"""Kinds of traces that have numbers for calls, and do not say on which machine they were made."""
+BY_NUMBER = "call_by_number"
+"""The core's note of numbers in a plain sequence."""
 SUFFIXES = {".json": "json", ".dot": "dot", ".gv": "dot", ".graphml": "graphml", ".svg": "svg"}
 
 
@@ -31,6 +36,11 @@ SUFFIXES = {".json": "json", ".dot": "dot", ".gv": "dot", ".graphml": "graphml",
 @click.option("--program", help="Only this program.")
 @click.option("--skip", type=click.IntRange(0), metavar="N", default=0, help="Without the first N calls of each thread.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only N calls of each thread, after those skipped.")
+@click.option(
+    "--architecture",
+    type=click.Choice(["x86_64", "aarch64", "i386"]),
+    help="Whose call numbers a trace holds that does not say: of perf script, trace-cmd, or a plain sequence. Default: x86_64.",
+)
 @click.option("--threshold", type=click.FloatRange(0, 1, max_open=True), default=0.0, help="Drop less likely transitions.")
 @click.option("--smoothing", type=click.FloatRange(0, min_open=True), help="Count each transition so often more in walks.")
 @click.option("--against", type=click.Path(path_type=Path), multiple=True, help="Compare with this trace; may be repeated.")
@@ -45,6 +55,7 @@ def command(
     program: str | None,
     skip: int,
     limit: int | None,
+    architecture: str | None,
     threshold: float,
     smoothing: float | None,
     against: tuple[Path, ...],
@@ -53,9 +64,9 @@ def command(
 ) -> int:
     """What programs ask of the kernel as Markov chains: of traces TRACE..., or of the RESULTS of a study.
 
-    Traces are of strace, perf, trace-cmd, sysdig or twinbed-probe, or plain sequences of numbers or names; several are
-    replicates of one thing. Of RESULTS each testbed is held against the reference. Exit code 1: a trace is cut off; of RESULTS
-    4: some chain is shown to differ; 5: too few replicates to show it.
+    Traces are of strace, perf, trace-cmd, sysdig or twinbed-probe, or plain sequences of numbers or names, or lines of a
+    process and its call; several are replicates of one thing. Each testbed of RESULTS is compared with the reference. Exit
+    code 1: a trace is cut off; of RESULTS 4: some chain is shown to differ; 5: too few replicates to show it.
 
     \b
     strace -f -ttt -T -o ab.strace ab -n 1000 http://server/
@@ -66,7 +77,7 @@ def command(
     """
     style = style or SUFFIXES.get(output.suffix if output else "", "text")
     if any(inputs.is_results(trace) for trace in traces):
-        if len(traces) > 1 or against or skip or limit:
+        if len(traces) > 1 or against or skip or limit or architecture:
             raise TwinbedError(
                 "a results folder is analysed alone", advice="its skip and limit are settings of the instrument syscalls"
             )
@@ -80,8 +91,8 @@ def command(
         params = ChainParams(order=order, threshold=threshold, alpha=smoothing)
         return _of_results(inputs, traces[0], params, program, style, output)
     no_page("traces", "-o FILE.svg draws a chain; pages are of RESULTS")
-    first = _read(traces, skip, limit)
-    other = _read(against, skip, limit) if against else None
+    first = _read(traces, skip, limit, architecture)
+    other = _read(against, skip, limit, architecture) if against else None
     names = _programs(first, other, program)
     if style in OF_ONE_PROGRAM:
         if len(names) > 1:
@@ -102,9 +113,11 @@ class Traces:
     summaries: Sequence[TraceSummary]
     programs: Mapping[str | None, Sequence[Transitions]]
     seconds: Mapping[str | None, Mapping[str, float]]
+    architecture: str | None
+    """Whose numbers the user says they have; None where nobody says it."""
 
 
-def _read(paths: Sequence[Path], skip: int, limit: int | None) -> Traces:
+def _read(paths: Sequence[Path], skip: int, limit: int | None, architecture: str | None) -> Traces:
     from twinbed import _core
     from twinbed.readers.refusals import refusals
 
@@ -113,7 +126,7 @@ def _read(paths: Sequence[Path], skip: int, limit: int | None) -> Traces:
     summaries: list[TraceSummary] = []
     for path in paths:
         with refusals():
-            by_program, summary = _core.system_calls(str(path), skip=skip, limit=limit)
+            by_program, summary = _core.system_calls(str(path), architecture=architecture or "x86_64", skip=skip, limit=limit)
         summaries.append(summary)
         for name, counts, calls in by_program:
             programs.setdefault(name, []).append(counts)
@@ -121,7 +134,7 @@ def _read(paths: Sequence[Path], skip: int, limit: int | None) -> Traces:
             for call, spent in zip(calls["call"].to_pylist(), calls["seconds"].to_pylist(), strict=True):
                 if spent is not None:
                     times[call] = times.get(call, 0.0) + spent
-    return Traces(paths, summaries, programs, seconds)
+    return Traces(paths, summaries, programs, seconds, architecture)
 
 
 def _programs(traces: Traces, other: Traces | None, wanted: str | None) -> list[str | None]:
@@ -263,12 +276,17 @@ def exit_code(rows: Sequence[ChainRow], confidence: float) -> int:
 def _report_reading(traces: Traces) -> int:
     """Says on standard error what was read, and returns the exit code."""
     for path, summary in zip(traces.paths, traces.summaries, strict=True):
-        say(f"{path}: {summary['calls']:,} calls, {summary['kind'].replace('_', ' ')}", err=True)
+        say(f"{path}: {amount(summary['calls'], 'call')}, {summary['kind'].replace('_', ' ')}", err=True)
+        by_number = summary["notes"].get(BY_NUMBER, summary["calls"] if summary["kind"] in NUMBERED else 0)
+        if by_number and not traces.architecture:
+            machine = summary["architecture"]
+            say(f"  {amount(by_number, 'call number')} named as on {machine}; --architecture names another machine", err=True)
         for reasons in (summary["skipped"], summary["notes"]):
             for reason, count in reasons.items():
-                say(f"  {count:,} {reason.replace('_', ' ')}", err=True)
+                if reason != BY_NUMBER:
+                    say(f"  {count:,} {reason.replace('_', ' ')}", err=True)
         if summary["lost_events"]:
-            say(f"  caution: {summary['lost_events']:,} events were lost by the tracer", err=True)
+            say(f"  caution: the tracer lost {amount(summary['lost_events'], 'event')}", err=True)
         if summary["cut_off"]:
             say(f"twinbed: {path}: cut off: {summary['cut_off']}", err=True)
     return codes.INPUT_CUT if any(summary["cut_off"] for summary in traces.summaries) else codes.DONE

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
 from twinbed.analyses.chain.walks import exponent
+from twinbed.model.amount import amount
 from twinbed.render.rows import as_text
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ def one_chain(program: str | None, counts: Transitions, graph: Graph, order: int
     """States by their use, then transitions by state."""
     of = "" if order == 1 else f", states of {order} calls"
     yield (
-        f"{program or NAMELESS}: {counts.calls:,} calls (sequences: {counts.sequences:,}){of}; "
-        f"{len(graph.nodes):,} states, {len(graph.edges):,} transitions\n\n"
+        f"{program or NAMELESS}: {amount(counts.calls, 'call')} (sequences: {counts.sequences:,}){of}; "
+        f"{amount(len(graph.nodes), 'state')}, {amount(len(graph.edges), 'transition')}\n\n"
     )
     nodes = sorted(graph.nodes, key=lambda node: (-(node.shares[0] or 0.0), node.state))
     timed = any(node.times[0] is not None for node in nodes)
@@ -106,7 +107,7 @@ def two_chains(program: str | None, compared: Compared, walks: Mapping[str, tupl
     )
     rows: list[EdgeRow] = sorted(compared.edges.to_pylist(), key=_apart)
     differing = [row for row in rows if _difference(row) > 0]
-    yield f"\n{len(differing):,} transitions differ" + (":\n" if differing else "\n")
+    yield f"\ntransitions that differ: {len(differing):,}\n"
     yield as_text(
         [
             {

@@ -156,3 +156,22 @@ def test_results_are_held_against_the_reference(shown, monkeypatch, tmp_path, re
         tables.outline.testbeds
     )
     assert code == chain_command.exit_code([ChainRow(**row) for row in data["chains"]], 0.95)
+
+
+def test_numbers_are_named_by_the_machine_that_is_said(shown, tmp_path):
+    """192, 6 and 33 by the kernel's tables: mmap2, close, access on i386; lgetxattr, lstat, dup2 on x86-64."""
+    file = tmp_path / "numbers.txt"
+    file.write_text("192 6 33\n")
+    for options, names, says in (
+        ((), {"lgetxattr", "lstat", "dup2"}, "3 call numbers named as on x86_64; --architecture names another machine"),
+        (("--architecture", "x86_64"), {"lgetxattr", "lstat", "dup2"}, ""),
+        (("--architecture", "i386"), {"mmap2", "close", "access"}, ""),
+    ):
+        code, out, err = shown(file, "--format", "json", *options)
+        assert code == 0 and {state["state"] for state in json.loads(out)[0]["states"]} == names
+        assert says in err and ("named as" in err) == bool(says)
+    file.write_text("read\nwrite\n")
+    assert "named as" not in shown(file)[2], "names are of no machine"
+    file.write_text("1401 4\n1402 5\n1401 2\n1402 3\n1401 66\n1402 3\n")
+    _, out, err = shown(file, "--format", "json")
+    assert (json.loads(out)[0]["sequences"], json.loads(out)[0]["calls"]) == (2, 6) and "plain by process" in err
