@@ -12,7 +12,9 @@ from typing import IO, TYPE_CHECKING, ParamSpec, TypeVar
 import click
 
 from twinbed.contracts import exit_codes as codes
+from twinbed.model.amount import amount
 from twinbed.model.error import TwinbedError
+from twinbed.readers.packets.unread import TUNNEL
 from twinbed.render.output import opened
 from twinbed.render.spreadsheet import harmless_table
 from twinbed.terminal import as_json, say
@@ -75,11 +77,7 @@ def options(styles: list[str]) -> Callable[[Callable[Arguments, Code]], Callable
             help="Only packets from this time on: 1550743200.5, 2019-02-21T10:00:00.",
         ),
         click.option("--until", "until_ns", type=Moment(), metavar="TIME", help="Only packets before this time."),
-        click.option(
-            "--tunnels",
-            is_flag=True,
-            help="Look into tunnels (IP-in-IP, GRE, VXLAN, GENEVE, ERSPAN, GTP-U, Teredo): the innermost packet counts.",
-        ),
+        click.option("--tunnels", is_flag=True, help=TUNNELS),
         click.option("--format", "style", type=click.Choice(styles), help="Default: parquet for a .parquet file, else text."),
         click.option(
             "--output",
@@ -141,13 +139,15 @@ def _write_json(table: pa.Table, file: IO[bytes]) -> None:
 
 
 def ending(summary: FlowsSummary | LogSummary, rows: int, what: str) -> int:
-    """Says on standard error what was read, what of it is in no row or odd, and where it stopped; the exit code."""
-    say(f"{rows:,} {what} in {summary['packets']:,} packets", err=True)
+    """Says on standard error what was read, what of it is in no row or odd, and where it stopped; the exit code. ``what`` is a
+    row's noun."""
+    say(f"{amount(rows, what)} in {amount(summary['packets'], 'packet')}", err=True)
     for kind, count in summary["not_ip"].items():
         say(f"  {count:,} not IP: {kind.replace('_', ' ')}", err=True)
     for reasons in (summary["skipped"], summary["notes"]):
         for reason, count in reasons.items():
-            say(f"  {count:,} {reason.replace('_', ' ')}", err=True)
+            remedy = "; --tunnels looks into them" if reason.endswith(TUNNEL) else ""
+            say(f"  {count:,} {reason.replace('_', ' ')}{remedy}", err=True)
     for stop in summary["truncated"]:
         say(f"twinbed: {stop['file']}: stopped at byte {stop['byte']:,}: {stop['reason']}", err=True)
     return codes.INPUT_CUT if summary["truncated"] else codes.DONE

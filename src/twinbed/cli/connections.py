@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import click
 
 from twinbed.cli import captures
+from twinbed.model.amount import amount
 from twinbed.readers.refusals import refusals
 from twinbed.render.output import opened, put
 from twinbed.terminal import say
@@ -85,7 +86,7 @@ def command(
         else:
             captures.write(table, style, output)
     _say_checksums(summary["checksums"], summary["ignored_packets"])
-    return captures.ending(summary, count, "connections")
+    return captures.ending(summary, count, "connection")
 
 
 def _print(unsorted: Sequence[Mapping[str, Any]], output: Path | None) -> None:
@@ -126,7 +127,8 @@ def _say_checksums(verdicts: Mapping[str, ChecksumVerdicts], ignored: int) -> No
     partial = sum(verdict["partial"] for verdict in verdicts.values())
     if bad:
         counts = ", ".join(f"{count:,} {protocol}" for protocol, count in bad.items())
-        rest = f"; {ignored:,} packets are in no count (--ignore-checksums counts them)" if ignored else ""
+        rest = f"; in no count: {amount(ignored, 'packet')} (counted with --ignore-checksums)" if ignored else ""
         say(f"  caution: bad checksums: {counts}{rest}", err=True)
     if partial:
-        say(f"  caution: {partial:,} checksums are unfinished: the NIC was to fill them in (checksum offload)", err=True)
+        what = f"{amount(partial, 'checksum')} {'is' if partial == 1 else 'are'} unfinished"
+        say(f"  caution: {what}: left to the NIC (checksum offload)", err=True)

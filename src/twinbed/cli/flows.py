@@ -81,7 +81,7 @@ def command(
         else:
             table, summary = _core.flows(paths, threads=number, **asked)
             captures.write(table, style, output)
-    return captures.ending(summary, summary["rows"], "TCP connections")
+    return captures.ending(summary, summary["rows"], "TCP connection")
 
 
 def _shared(on: str, paths: Sequence[str], asked: Asked, style: str, file: Path | None, is_long: bool) -> FlowsSummary:

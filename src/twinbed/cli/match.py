@@ -10,6 +10,7 @@ import click
 
 from twinbed.cli import captures
 from twinbed.contracts import exit_codes as codes
+from twinbed.model.amount import amount
 from twinbed.readers.packets.unmatched import unknown_row, unknown_table
 from twinbed.readers.refusals import refusals
 from twinbed.render.output import put
@@ -30,7 +31,7 @@ CAPTURE = click.Path(path_type=Path, allow_dash=False)
 @click.option(
     "--tunnels",
     is_flag=True,
-    help="Look into tunnels (IP-in-IP, GRE, VXLAN, GENEVE, ERSPAN, GTP-U, Teredo): the innermost packet counts.",
+    help=captures.TUNNELS,
 )
 @click.option("--format", "style", type=click.Choice(STYLES), help="Default: what the output's name ends in, else text.")
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="The file to write, not standard output.")
@@ -64,7 +65,7 @@ def command(first: Path, second: Path, mtu: int, tunnels: bool, style: str | Non
         # Not among rows that a program reads.
         say(f"Nothing in common: {summary['nothing_matched']}", err=style != "text" and output is None)
     else:
-        say(f"{summary['matches']:,} packets found in both", err=True)
+        say(f"{amount(summary['matches'], 'packet')} found in both", err=True)
     offset = summary["clock_offset_if_symmetric_s"]
     if offset is not None:
         ahead = f"{quantity(abs(offset), 's')} {'behind' if offset < 0 else 'ahead of'}"

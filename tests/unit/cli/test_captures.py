@@ -258,3 +258,27 @@ def test_a_table_brings_no_pandas_along():
     done = subprocess.run([sys.executable, "-c", program, str(SHORT)], capture_output=True, text=True, check=True)
     rows, *modules = done.stdout.split()
     assert (int(rows), "pyarrow" in modules, "pandas" in modules) == (len(tcptrace(SHORT)), True, False)
+
+
+def test_one_is_one_and_tunnels_are_hinted_at(shown):
+    """tests/golden/encapsulations/how.md: three packets of one connection, inside VXLAN."""
+    vxlan = GOLDEN / "encapsulations" / "vxlan.pcap"
+    for command in ("flows", "connections"):
+        said = shown(command, vxlan)[2]
+        assert "  3 vxlan tunnel not entered; --tunnels looks into them" in said
+        said = shown(command, "--tunnels", vxlan)[2]
+        assert said.startswith(f"1 {'TCP ' if command == 'flows' else ''}connection in 3 packets"), said
+        assert "tunnel" not in said
+
+
+@pytest.mark.parametrize("name", ["erf", "nettl", "k12text"])
+def test_the_remedy_for_other_programs_captures_works(name, shown, tmp_path):
+    """tests/golden/other-captures/how.md: the first four packets of zeek-get.pcap, a connection with 136 bytes sent."""
+    file = GOLDEN / "other-captures" / f"get.{name}"
+    code, _, said = shown("flows", file)
+    remedy = "editcap -F pcap -T ether"
+    assert code != codes.DONE and f"`{remedy}` converts it" in said
+    subprocess.run([*remedy.split(), file, tmp_path / "got.pcap"], check=True, capture_output=True)
+    code, out, said = shown("flows", "--format", "json", tmp_path / "got.pcap")
+    (row,) = json.loads(out)
+    assert (code, row["unique_bytes_sent_a2b"]) == (codes.DONE, 136) and "1 TCP connection in 4 packets" in said
