@@ -92,9 +92,11 @@ def formats() -> Mapping[str, Format]:
     from twinbed.imports.formats.generic_json import generic_json
     from twinbed.imports.formats.h2load import h2load
     from twinbed.imports.formats.hey import hey
+    from twinbed.imports.formats.iperf2 import iperf2
     from twinbed.imports.formats.iperf3 import iperf3_json, iperf3_text
     from twinbed.imports.formats.irtt_json import irtt_json
     from twinbed.imports.formats.mpstat_json import mpstat_json
+    from twinbed.imports.formats.mpstat_text import mpstat_text
     from twinbed.imports.formats.netperf import netperf
     from twinbed.imports.formats.nstat import nstat
     from twinbed.imports.formats.owping import owping
@@ -122,6 +124,7 @@ def formats() -> Mapping[str, Format]:
     from twinbed.imports.formats.zeromq import zeromq_perf
 
     every: Sequence[Format] = (
+        iperf2,
         iperf3_json,
         iperf3_text,
         ab_text,
@@ -158,6 +161,7 @@ def formats() -> Mapping[str, Format]:
         bpftrace,
         vmstat,
         mpstat_json,
+        mpstat_text,
         proc_snapshot,
         ethtool_statistics,
         ethtool_features,

@@ -57,6 +57,8 @@ class ImportData(TypedDict):
     """Cells without any run; None where there are too many to look."""
     apart: list[str]
     """Testbeds that have no cell in common with the reference."""
+    stated: list[str]
+    """Factors that files state themselves, with their levels."""
     numbered: list[str]
     conflicts: list[str]
     doubts: list[str]
@@ -93,6 +95,7 @@ def as_data(survey: Survey, about: About) -> ImportData:
         ],
         "gaps": lacking,
         "apart": apart(plan.runs, reference) if reference is not None else [],
+        "stated": [shown(each) for each in plan.stated],
         "numbered": [shown(each) for each in plan.numbered],
         "conflicts": [shown(each) for each in plan.conflicts],
         "doubts": [shown(each) for each in plan.cautions],
@@ -157,11 +160,14 @@ def _lines(survey: Survey, data: ImportData, dry: bool) -> Iterator[str]:
     yield from _some("paths that the pattern fits in two ways, of which the first is taken", data["two_readings"])
     yield from _some("conflicts", data["conflicts"])
     yield from _some("doubts", data["doubts"])
+    yield from _some("factors that files state", data["stated"])
     yield from _some("numbered as replicates", data["numbered"])
     for state in (State.REFUSED, State.PARTLY, State.COPY):
         yield from _some(
             str(state), [f"{shown(each.path)}: {shown(each.reason)}" for each in plan.outcomes if each.state is state]
         )
+    of_prefix = [each for each in plan.outcomes if each.candidate is not None and each.candidate.scanned.prefix]
+    yield from _some("read without a prefix", by_shape([(shown(each.path), f": {shown(each.reason)}") for each in of_prefix]))
     ignored = [(each.path, f": {each.reason}") for each in plan.outcomes if each.state is State.IGNORED]
     for title, files in (("ignored", ignored), ("left out", [(each.path, f" {each.reason}") for each in survey.left])):
         yield from _some(title, [shown(text) for text in by_shape(files)], len(files))

@@ -38,6 +38,7 @@ class Options(TypedDict):
     mtu: int
     margin: str
     confidence: str
+    factors: tuple[str, ...]
     number_replicates: bool
     link: bool
     most_files: int
@@ -64,6 +65,14 @@ class Options(TypedDict):
 @click.option("--confidence", metavar="SHARE", default="95%", show_default=True, help="Level of the intervals.")
 @click.option(
     "--number-replicates", is_flag=True, help="Several files of one cell are replicates, in the order of their paths."
+)
+@click.option(
+    "--factor",
+    "factors",
+    metavar="FACT",
+    multiple=True,
+    help="What files state of themselves is a factor: protocol, reverse, streams, ... By itself so, where measurements of one"
+    " file differ in it.",
 )
 @click.option("--link", is_flag=True, help="Hard links instead of copies: for captures too large to have twice.")
 @click.option(
@@ -161,7 +170,18 @@ def _asked(folder: Path, output: Path | None, options: Options, study: Document)
         source=source,
     )
     without = [path for path in (output, manifest, options["passport"]) if path is not None]
-    return Request(folder, assigner, limited, options["number_replicates"], options["most_files"], without), about
+    return (
+        Request(
+            folder,
+            assigner,
+            limited,
+            options["number_replicates"],
+            options["most_files"],
+            without,
+            factors=options["factors"],
+        ),
+        about,
+    )
 
 
 def _quantity(option: str, text: str, parsed: Callable[[object], Quantity]) -> Quantity:

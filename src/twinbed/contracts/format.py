@@ -108,7 +108,7 @@ class Source(Protocol):
 
     def text(self) -> str:
         """All of it as text: UTF-8 or UTF-16 by its mark, other bytes replaced, line ends as ``\\n``, no terminal colours, no
-        ``[STDOUT]`` before lines."""
+        ``[STDOUT]`` before lines, nor what else a harness writes before each of them."""
         ...
 
 

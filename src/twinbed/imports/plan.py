@@ -19,7 +19,7 @@ from twinbed.imports.parts import whole
 from twinbed.imports.runs import Candidate, Made, Outcome, Plan, State
 from twinbed.imports.scan import ScannedFile
 from twinbed.model.json import Document
-from twinbed.model.run import Level
+from twinbed.model.run import Level, level_text
 
 MOST_REPLICATE = 10_000
 """Whole numbers below it are replicates' own numbers; others, such as dates, are put in order and counted."""
@@ -125,9 +125,9 @@ def _add_cautions(made: Plan, formats: Mapping[str, Format]) -> None:
             if not _measures(one, formats):
                 continue
             other = first.setdefault(one.scanned.sha256, run)
-            if other.cell == run.cell:
-                continue
             there = next(each.scanned.path for each, _ in other.files if each.scanned.sha256 == one.scanned.sha256)
+            if other.cell == run.cell or there == one.scanned.path:
+                continue
             text = f"{one.scanned.path} has the same bytes as {there}, which is of another cell"
             if text not in made.cautions:
                 made.cautions.append(text)
@@ -297,7 +297,7 @@ def diagnostics(scanned: ScannedFile) -> str:
 
 
 def _where(testbed: str, levels: Mapping[str, Level]) -> str:
-    return ", ".join([testbed, *(f"{name} {level}" for name, level in levels.items())])
+    return ", ".join([testbed, *(f"{name} {level_text(level)}" for name, level in levels.items())])
 
 
 def _hash(data: Document) -> str:

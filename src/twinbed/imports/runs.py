@@ -106,6 +106,9 @@ class Plan:
     otherwise: list[str] = field(default_factory=list)
     """Both readings where the pattern can be read from a path in two ways, and of which paths."""
 
+    stated: list[str] = field(default_factory=list)
+    """Factors that files state, with their levels."""
+
     def counts(self) -> dict[State, int]:
         return {state: sum(each.state is state for each in self.outcomes) for state in State}
 

@@ -10,13 +10,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from twinbed.contracts.format import Format, FormatError, Measurement, RunKey
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, RunKey
 from twinbed.executor import BadAnswer, Executor, Here
 from twinbed.imports.layout.fences import opened_fence
 from twinbed.imports.layout.names import shown
 from twinbed.imports.text.also import also_holds, closed, others_in
 from twinbed.imports.text.flaws import one_line_each
-from twinbed.imports.text.source import HEAD_BYTES, File, why_a_bomb
+from twinbed.imports.text.source import HEAD_BYTES, PREFIXES, File, prefixes, why_a_bomb
 from twinbed.model.caution import Kind
 from twinbed.model.json import Document
 
@@ -71,6 +71,8 @@ class ScannedFile:
     reason: str = ""
     then: tuple[ScannedFile, ...] = ()
     """Files that were read below it; of them there is what they are, and no pieces."""
+    prefix: str = ""
+    """The kind of text that was taken off each of its lines (``imports.text.source.PREFIXES``); empty for none."""
 
     @property
     def identity(self) -> str:
@@ -155,13 +157,13 @@ def _scan(root: str, wanted: ScanRequest, formats: Mapping[str, Format]) -> Scan
                 measurements = formats[kind].read(file, wanted.options)
                 others = {} if wanted.format else _others(file, kind, head_kinds, formats)
                 first = measurements[0]
-                measurements = [replace(first, diagnostics=[*also_holds(others), *first.diagnostics]), *measurements[1:]]
+                beside = [*also_holds(others), *_without_prefix(file)]
+                measurements = [replace(first, diagnostics=[*beside, *first.diagnostics]), *measurements[1:]]
                 _check(measurements, {**{metric.name: metric.unit for metric in formats[kind].metrics}, **wanted.units})
             except FormatError as error:
                 return ScannedFile(wanted.path, digest, size, mtime, kind, reason=shown(str(error)), then=then)
-            return ScannedFile(
-                wanted.path, digest, size, mtime, kind, tuple(_piece(measurement) for measurement in measurements), then=then
-            )
+            pieces = tuple(_piece(measurement) for measurement in measurements)
+            return ScannedFile(wanted.path, digest, size, mtime, kind, pieces, then=then, prefix=file.prefix)
     except OSError as error:
         return ScannedFile(wanted.path, reason=f"cannot be read: {error.strerror}")
 
@@ -221,10 +223,25 @@ def _kind(file: File, wanted: ScanRequest, formats: Mapping[str, Format]) -> tup
     if alone and usual and formats[usual].recognises(head):
         return usual, (), ""
     kinds = [name for name, each in formats.items() if each.recognises(head)]
+    for prefix, _ in prefixes(head) if not kinds else ():
+        without = PREFIXES[prefix].sub(b"", head)
+        kinds = [name for name, each in formats.items() if each.recognises(without)]
+        if kinds:
+            file.prefix = prefix
+            break
     if not kinds:
         return "", (), "is of no kind that is known"
     _usual[:] = kinds[:1]
     return kinds[0], kinds[1:], ""
+
+
+def _without_prefix(file: File) -> Iterator[Diagnostic]:
+    """Say what was taken off each line."""
+    taken, file.prefix = file.prefix, ""
+    begins = dict(prefixes(file.head())).get(taken)
+    file.prefix = taken
+    if begins is not None:
+        yield Diagnostic(f"each line is read without what is before it, such as {begins!r}", harmless=True)
 
 
 def _others(file: File, kind: str, head_kinds: Sequence[str], formats: Mapping[str, Format]) -> dict[str, int]:

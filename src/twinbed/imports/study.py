@@ -93,6 +93,7 @@ def record(run: Made, about: About, places: Mapping[str, str], position: int, bl
                     "piece": piece,
                     "host": one.file_key.host,
                     "options": dict(one.file_key.options),
+                    **({"prefix": one.scanned.prefix} if one.scanned.prefix else {}),
                 }
                 for one, piece in run.files
             ],

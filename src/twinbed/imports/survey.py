@@ -10,6 +10,7 @@ from pathlib import Path
 
 from twinbed.contracts.format import Format
 from twinbed.executor import Executor
+from twinbed.imports.fact_levels import described, factors, with_levels
 from twinbed.imports.layout.fences import Fence, fences_of, is_markdown
 from twinbed.imports.layout.infer_pattern import propose
 from twinbed.imports.layout.manifest import Listed
@@ -39,6 +40,8 @@ class Request:
     without: Collection[Path] = ()
     have: Mapping[str, int] = field(default_factory=dict)
     """Runs that were imported before, and their replicates."""
+    factors: Sequence[str] = ()
+    """Facts that files state and that are factors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +78,16 @@ def survey(
     scanned = scan_files(request.folder, requests, formats, sizes, on_progress, executor)
     candidates = [Candidate(file_key[each.path], each) for each in scanned if each.path in file_key]
     passed = {each.scanned.path for each in candidates if each.file_key.optional and not each.scanned.format}
+    read = [each for each in candidates if each.scanned.path not in passed]
+    stated = factors(read, request.factors)
     planned = plan(
-        [part for each in candidates if each.scanned.path not in passed for part in parts(each)],
+        [part for each in with_levels(read, stated) for part in parts(each)],
         formats,
         number=request.number,
         have=request.have,
     )
     planned.otherwise = _either(file_key)
+    planned.stated = list(described(read, stated))
     planned.outcomes += [_ignored(each, unknown[each.path]) for each in scanned if each.path in unknown]
     planned.outcomes += [Outcome(each.path, State.IGNORED, each.reason) for each in scanned if each.path in passed]
     if isinstance(assigner, Listed):

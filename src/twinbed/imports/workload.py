@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -59,6 +59,7 @@ class ImportedFile(BaseModel):
     piece: int = Field(0, ge=0, description="which of its measurements, from 0")
     host: str = Field("", description="the host that it is from; empty for the run as a whole")
     options: dict[str, JsonValue] = Field(default_factory=dict, description="what the manifest says of such files")
+    prefix: Literal["", "label", "host", "date", "log"] = Field("", description="what is taken off each of its lines")
 
 
 class ImportedParams(WorkloadParams):
@@ -142,7 +143,7 @@ class Imported(Workload[ImportedParams]):
 
 
 def _opened(file: ImportedFile, artifacts: Path) -> File:
-    return File(artifacts / file.path, file.path, tuple(File(artifacts / path, path) for path in file.then))
+    return File(artifacts / file.path, file.path, tuple(File(artifacts / path, path) for path in file.then), file.prefix)
 
 
 def _contradict(one: Value, other: Value, resolution: float) -> bool:

@@ -161,7 +161,7 @@ class Kind(Enum):
         "too few replicates for an interval that means much",
         "raise replicates; `twinbed plan` says what it costs",
     )
-    RESIDUE = ("a factor still varies inside this cell", "name it as a factor, or fix it")
+    RESIDUE = ("a factor still varies inside this cell", "name it as a factor (of an import: --factor NAME), or fix it")
     STACKS_DIFFER = (
         "the testbeds' hosts differ in what is known to change results, and nobody asked for it",
         "set it alike, or make it a factor; `twinbed passport` shows all that differs",

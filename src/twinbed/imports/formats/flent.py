@@ -131,6 +131,7 @@ def _series(whole: Document, metadata: Document, results: Document, diagnostics:
     version = count_of_json(whole.get("version"))
     abouts, raws = object_at(metadata, "SERIES_META"), object_at(whole, "raw_values")
     series = []
+    samplers = 0
     for name, points in results.items():
         if not isinstance(points, list):
             diagnostics.append(Diagnostic(f"series {name[:60]} is no list"))
@@ -139,6 +140,9 @@ def _series(whole: Document, metadata: Document, results: Document, diagnostics:
         unit = about.get("UNITS")
         if unit is None and "(ms)" in name:
             unit = "ms"
+        if unit is None and ("::" in name or about.get("RUNNER") == "NullRunner"):
+            samplers += 1
+            continue
         if not isinstance(unit, str) or unit not in _UNITS:
             diagnostics.append(Diagnostic(f"series {name[:60]} has a unit that is not known: {str(unit)[:40]}"))
             factor, base = None, ""
@@ -148,6 +152,9 @@ def _series(whole: Document, metadata: Document, results: Document, diagnostics:
         raw = _in_milliseconds(objects_at(raws, name), name, version)
         samples = _samples(raw, factor) or [(point, None) for point in scaled if point is not None]
         series.append(_Series(name[:200], about, factor, base, scaled, samples))
+    if samplers:
+        text = f"{samplers} series of samplers (sockets, queueing disciplines, CPUs) are not read: flent gives no units"
+        diagnostics.append(Diagnostic(text, harmless=True))
     return series
 
 

@@ -1,9 +1,9 @@
 """Tables of anybody's own making: CSV whose columns a manifest names. Never recognised by content.
 
 Options: ``columns`` (column -> metric), ``units``, ``facts``, ``testbed``, ``levels``, ``replicate``, ``rows`` (each, mean),
-``delimiter``, ``decimal``, ``header``, ``comment``; docs/formats.md, "Your own tables", has examples.  Without a header columns
-are numbered from 1.  An empty cell, NA, nan, null or - is missing; any other that is no number is a flaw with its line; means
-are over what there is.
+``wide`` (columns that are replicates, testbeds or levels), ``delimiter``, ``decimal``, ``header``, ``comment``: docs/formats.md
+has examples.  Without a header columns are numbered from 1.  An empty cell, NA, nan, null or - is missing;
+any other that is no number is a flaw with its line; means are over what there is.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from twinbed.contracts.format import Diagnostic, Format, FormatError, Measuremen
 from twinbed.imports.text.column_mapping import ColumnMapping, Row, checked, is_missing, measurements
 from twinbed.imports.text.figures import real
 from twinbed.imports.text.levels import number_or_text
+from twinbed.imports.text.wide import CELL, HEADING, expanded
+from twinbed.imports.text.wide import lines as lines_of
 from twinbed.metrics.metric import Metric
 from twinbed.model.json import Document
 
@@ -26,6 +28,7 @@ class CsvOptions(ColumnMapping):
     """What a manifest says of a table."""
 
     columns: dict[str, str] = Field(min_length=1, description="column -> metric")
+    wide: tuple[str, ...] = Field((), description="the columns each cell of which is a line, as ``expanded`` gives them")
     delimiter: str = Field(
         ",", min_length=1, max_length=1, description="between cells; a space is any number of spaces and tabs"
     )
@@ -54,7 +57,7 @@ class GenericCsv(Format):
         return False
 
     def read(self, source: Source, options: Document) -> Sequence[Measurement]:
-        asked = checked(CsvOptions, options)
+        asked = checked(CsvOptions, expanded(options))
         text = source.text()
         lines = _lines(text, asked)
         unended = 0 if text.endswith("\n") else text.count("\n") + 1
@@ -63,15 +66,17 @@ class GenericCsv(Format):
         names = header
         for number, cells in lines:
             names = names or [str(at) for at in range(1, len(cells) + 1)]
-            row = dict(zip(names, _sure(cells, len(names), number == unended), strict=False))
-            diagnostics = (
-                [] if len(cells) == len(names) else [Diagnostic(f"{len(cells)} cells for {len(names)} columns", number)]
-            )
-            numbers = {column: _number(asked, column, row, number, diagnostics) for column in asked.columns}
-            facts = {fact: row[column].strip() for column, fact in asked.facts.items() if column in row}
-            of = asked.of(_levels_with_points(asked, row), number, diagnostics)
-            rows.append(Row(numbers, facts, diagnostics, of))
-        named = (*asked.columns, *asked.facts, *asked.key_places())
+            whole = dict(zip(names, _sure(cells, len(names), number == unended), strict=False))
+            for row in lines_of(whole, asked.wide):
+                diagnostics = (
+                    [] if len(cells) == len(names) else [Diagnostic(f"{len(cells)} cells for {len(names)} columns", number)]
+                )
+                numbers = {column: _number(asked, column, row, number, diagnostics) for column in asked.columns}
+                facts = {fact: row[column].strip() for column, fact in asked.facts.items() if column in row}
+                of = asked.of(_levels_with_points(asked, row), number, diagnostics)
+                rows.append(Row(numbers, facts, diagnostics, of))
+        in_long = (*asked.columns, *asked.facts, *asked.key_places())
+        named = [*(column for column in in_long if column not in (HEADING, CELL)), *asked.wide]
         if asked.header and (absent := [column for column in named if column not in header]):
             raise FormatError(f"no column {', '.join(absent)}; there are {', '.join(header)[:300]}")
         if twice := [column for column in named if header.count(column) > 1]:

@@ -11,27 +11,19 @@ Source: mpstat(1), and sysstat's own output.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from statistics import fmean
+from collections.abc import Sequence
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.documents import documents, elements, line_of
-from twinbed.imports.text.figures import of_json
-from twinbed.imports.text.processors import Sample, cpu_cautions, shares
-from twinbed.metrics.counters import CPU_BUSY, CPU_IDLE, CPU_STEAL, RATES
-from twinbed.metrics.metric import Metric, Value
-from twinbed.model.json import Document, Json
-from twinbed.model.members import objects_at
+from twinbed.imports.text.mpstat import METRICS, reading
+from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document
 
 _BEGINS = re.compile(rb'\s*\{\s*"sysstat"\s*:\s*\{\s*"hosts"\s*:')
 _KINDS = re.compile(rb'"(?:cpu-load|sum-interrupts|individual-interrupts|soft-interrupts|node-load)"')
 _STATISTICS = re.compile(r'"statistics"\s*:\s*\[')
 _FACT = re.compile(r'"(release|number-of-cpus)"\s*:\s*("[^"\\]{1,200}"|[0-9]{1,6})')
 _FACTS = {"release": "kernel", "number-of-cpus": "cpus"}
-_BUSY = ("usr", "nice", "sys", "irq", "soft", "guest", "gnice")
-_IDLE = ("idle", "iowait")
-_STEAL = ("steal",)
-_ALL = "all"
 
 
 class MpstatJson(Format):
@@ -39,7 +31,7 @@ class MpstatJson(Format):
 
     name = "mpstat-json"
     summary = "CPU time and interrupts over time, of mpstat -o JSON"
-    metrics: Sequence[Metric] = (CPU_BUSY, CPU_IDLE, CPU_STEAL, RATES["interrupts"], RATES["softirqs"])
+    metrics: Sequence[Metric] = METRICS
 
     def recognises(self, head: bytes) -> bool:
         return _BEGINS.match(head) is not None and _KINDS.search(head) is not None
@@ -65,59 +57,7 @@ class MpstatJson(Format):
             blocks = []
         elif not blocks:
             diagnostics.append(Diagnostic("has no block"))
-        return [_reading(blocks, diagnostics, facts)]
-
-
-def _reading(blocks: Sequence[Json], diagnostics: list[Diagnostic], facts: Mapping[str, str]) -> Measurement:
-    import pyarrow as pa
-
-    rows = list(_rows(blocks, diagnostics))
-    of_all = [sample for _, cpu, sample in rows if cpu == _ALL]
-    each: dict[str, list[Sample]] = {}
-    for _, cpu, sample in rows:
-        each.setdefault(cpu if cpu == _ALL else f"cpu{cpu}", []).append(sample)
-    values = list(shares(of_all))
-    for metric, rates in ((RATES["interrupts"], _interrupts(blocks)), (RATES["softirqs"], _softirqs(blocks))):
-        values.append(Value(metric.name, fmean(rates) if rates else None, metric.unit))
-    columns = {
-        "interval": pa.array([interval for interval, _, _ in rows], pa.int64()),
-        "cpu": pa.array([cpu for _, cpu, _ in rows], pa.string()),
-    }
-    for name in ("busy", "idle", "steal"):
-        columns[name] = pa.array([getattr(sample, name) / sample.whole for _, _, sample in rows], pa.float64())
-    return Measurement(values, {"mpstat": pa.table(columns)}, list(cpu_cautions(of_all, each)), diagnostics, dict(facts))
-
-
-def _rows(blocks: Sequence[Json], diagnostics: list[Diagnostic]) -> Iterator[tuple[int, str, Sample]]:
-    for interval, block in enumerate(blocks):
-        for load in objects_at(block, "cpu-load"):
-            cpu = load.get("cpu")
-            parts = [[of_json(load.get(name)) for name in names] for names in (_BUSY, _IDLE, _STEAL)]
-            known = [part for group in parts for part in group if part is not None and 0 <= part <= 100]
-            sums = [sum(part for part in group if part is not None) for group in parts]
-            if not isinstance(cpu, str) or len(known) < sum(map(len, parts)) or not sum(sums):
-                diagnostics.append(Diagnostic(f"interval {interval + 1} of a CPU is not as mpstat writes it"))
-            else:
-                yield interval, cpu, Sample(*sums)
-
-
-def _interrupts(blocks: Sequence[Json]) -> list[float]:
-    """A second, block by block."""
-    rates = [
-        of_json(each.get("intr")) for block in blocks for each in objects_at(block, "sum-interrupts") if each.get("cpu") == _ALL
-    ]
-    return [rate for rate in rates if rate is not None and rate >= 0]
-
-
-def _softirqs(blocks: Sequence[Json]) -> list[float]:
-    """A second, block by block: those of all CPUs and kinds."""
-    sums = []
-    for block in blocks:
-        rates = [of_json(each.get("value")) for cpu in objects_at(block, "soft-interrupts") for each in objects_at(cpu, "intr")]
-        present = [rate for rate in rates if rate is not None and rate >= 0]
-        if rates and len(present) == len(rates):
-            sums.append(sum(present))
-    return sums
+        return [reading(blocks, diagnostics, facts)]
 
 
 mpstat_json = MpstatJson()

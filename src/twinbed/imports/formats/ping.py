@@ -2,7 +2,8 @@
 
 A line a reply is preferred to the summary below; where the two disagree beyond their rounding, both are in a caution.  The time
 of a probe is that of its first answer; more answers to it are duplicates.  Values in s and counts; median and 95th
-percentile only where there are lines.  Several runs of ping in a file are several measurements.
+percentile only where there are lines.  Several runs of ping in a file are several measurements.  Of a text without the line
+that says whom ping asks, such as ``ping | tail -3``, the summary alone counts, as far as it is there.
 
 Table ``probes``: ``sequence``, ``client_received_ns`` (where ping printed times, -D), ``rtt_s``; a row a first answer.
 
@@ -33,6 +34,11 @@ _HEADER = re.compile(r"PING6? \S{0,200}? ?\([^()\s]{1,80}\).{0,80}?(\d{1,6})(?:\
 _HEADER_6 = re.compile(r"PING6?\((?:\d+=40\+8\+)?(\d{1,6})(?:\+\d+)? bytes\) \S+ --> \S+")
 _START = re.compile(
     rb"^[ \t]*PING6?(?: \S{0,200} \(| [0-9A-Fa-f:.%\w]{2,80}\([0-9A-Fa-f:.]{2,45}(?:%\w{1,20})?\) |\()", re.MULTILINE
+)
+_SUMMARY_ALONE = re.compile(
+    rb"^[ \t]*(?:\d{1,9} packet(?:s|\(s\)) transmitted, \d{1,9} (?:packet(?:s|\(s\)) )?received\b"
+    rb"|(?:rtt|round-trip) min/avg/max(?:/\S{2,8})? = [0-9.]+/[0-9.]+/[0-9.]+)",
+    re.MULTILINE,
 )
 _REPLY = re.compile(r"(?:\[([0-8]?\d{1,9})\.(\d{1,6})\] )?\d{1,6} [^\W\d_]\S{0,20}.{1,200}? (?:icmp_)?seq=(\S+)(.*)")
 _TIME = re.compile(r"(?<!\w)[^\W\d_]{2,12}([=<])([0-9.]+) ?(us|ms|s|sec|мс|毫秒|ミリ秒)(?!\w)")
@@ -72,6 +78,8 @@ class _Run:
     """Whether the summary counts something besides, in words that are not read."""
     closing: bool = False
     """Whether the line before was the summary's heading."""
+    headless: bool = False
+    """Whether the text begins with the summary."""
     times: Sequence[float] = ()
     """The summary's: min, avg, max and, of most, mdev."""
     times_step_s: float = 0.0
@@ -86,13 +94,15 @@ class Ping(Format):
     metrics: Sequence[Metric] = (*ROUND_TRIP, *COUNTS)
 
     def recognises(self, head: bytes) -> bool:
-        return _START.search(head) is not None
+        return _START.search(head) is not None or _SUMMARY_ALONE.search(head) is not None
 
     def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         runs = _runs(source.text().split("\n"))
         if not runs:
             raise FormatError("no line of ping's that says whom it asks")
-        measurements = [_reading(run) for run in runs if run.replies or run.sent is not None or run.named]
+        measurements = [
+            _reading(run) for run in runs if run.replies or run.sent is not None or run.named or (run.headless and run.times)
+        ]
         if not measurements:
             raise FormatError("ping was cut off before its first answer", runs[0].line)
         return measurements
@@ -106,9 +116,22 @@ def _runs(lines: Sequence[str]) -> list[_Run]:
         if text.startswith("PING"):
             runs.append(_Run(number, _facts(text)))
             blanks = line[: len(line) - len(text)]
-        elif runs and text.strip():
+            continue
+        if _begins_headless(runs[-1] if runs else None, text):
+            runs.append(_Run(number, {}, headless=True))
+            blanks = line[: len(line) - len(text)]
+        if runs and text.strip():
             _line(runs[-1], number, line.removeprefix(blanks))
     return runs
+
+
+def _begins_headless(run: _Run | None, text: str) -> bool:
+    """Whether a line of a summary is none of the run before it, which has its own."""
+    if run is not None and not run.headless:
+        return False
+    if _SUMMARY.match(text):
+        return run is None or run.sent is not None or bool(run.times)
+    return _TIMES.match(text) is not None and (run is None or bool(run.times))
 
 
 def _facts(line: str) -> dict[str, str | int | float | bool]:
@@ -190,7 +213,7 @@ def _step(text: str) -> float:
 
 def _reading(run: _Run) -> Measurement:
     cautions: list[Caution] = []
-    if run.replies or not run.received:
+    if not run.headless and (run.replies or not run.received):
         numbers = _of_lines(run, cautions)
     else:
         numbers = _of_summary(run)

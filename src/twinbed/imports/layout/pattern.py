@@ -116,7 +116,10 @@ def compile_pattern(text: str, fixed: FileKey | None = None) -> Pattern:
                 advice="put the text between them that paths have there, or use --regex",
             )
     if not types and not fixed.testbed and "testbed" not in fixed.within:
-        raise ImportRefused(f"--pattern: {text!r} has no {{field}}", advice=EXAMPLE)
+        raise ImportRefused(
+            f"--pattern: {text!r} has no {{field}}, and nothing else says of which testbed such a file is",
+            advice=f"{EXAMPLE}; or testbed beside it in a manifest; or, where a table says it, its option testbed or wide",
+        )
     _needs_testbed(text, types, fixed)
     reversed_pieces = [piece[::-1] if isinstance(piece, str) else piece for piece in reversed(pieces)]
     return Pattern(text, _compiled(pieces, TYPES), text.count("/") + 1, types, fixed, _compiled(reversed_pieces, _FROM_END))

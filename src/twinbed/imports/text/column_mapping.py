@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from twinbed.contracts.format import Diagnostic, FormatError, Measurement, RunKey
 from twinbed.imports.text.row_keys import RowKeys
+from twinbed.imports.text.wide import expanded
 from twinbed.metrics.metric import Value
 from twinbed.model.json import Document
 
@@ -83,7 +84,10 @@ class ColumnMapping(RowKeys):
                 raise ValueError(f"{place} holds words, which have no unit and no mean")
         metrics = list(self.places().values())
         if len(set(metrics)) < len(metrics):
-            raise ValueError("two of them are the same metric")
+            raise ValueError(
+                "two of them are the same metric: columns that are replicates, testbeds or levels of it are the option wide"
+                " (docs/formats.md, Your own tables)"
+            )
         if both := next((place for place in self.key_places() if place in self.places()), None):
             raise ValueError(f"{both} is a metric, and what a row is of")
         return self
@@ -113,7 +117,7 @@ def checked(kind: type[Options], options: Document) -> Options:
 
 def row_keys_of(options: Document) -> tuple[str, ...]:
     """What options say that files themselves say: testbed, replicate, names of factors. Raises FormatError."""
-    keys = checked(RowKeys, options)
+    keys = checked(RowKeys, expanded(options))
     named = {"testbed": keys.testbed, "replicate": keys.replicate}
     return (*(name for name, place in named.items() if place), *keys.levels.values())
 

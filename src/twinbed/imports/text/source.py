@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -36,6 +36,25 @@ _TERMINAL_BYTES = re.compile(_TERMINAL.pattern.encode())
 _STREAM = re.compile(r"^\[(?:STDOUT|STDERR|stdout|stderr)\] ?", re.MULTILINE)
 """What runners of other programs write before each line of theirs."""
 _STREAM_BYTES = re.compile(_STREAM.pattern.encode(), re.MULTILINE)
+_DATE = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
+PREFIXES = {
+    "label": re.compile(rb"^\[[A-Za-z][\w.:-]{0,40}\](?: |$)", re.MULTILINE),
+    "host": re.compile(rb"^[A-Za-z][\w.-]{0,62}(?:: | +\| ?|:$)", re.MULTILINE),
+    "date": re.compile(rf"^(?:{_DATE}|\[{_DATE}\])(?: |$)".encode(), re.MULTILINE),
+    "log": re.compile(rb"^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?: |$)", re.MULTILINE),
+}
+"""What harnesses write before each line of a program's: its stream or task, a host, a time (ISO 8601, and as ts(1) does)."""
+_ALIKE = ("label", "host")
+"""Those that are the same before all lines."""
+
+
+def prefixes(head: bytes) -> Iterator[tuple[str, str]]:
+    """Yield the kinds of ``PREFIXES`` that each line of a file's first bytes has, of two at least, with the first line's."""
+    lines = [line for line in (head.rpartition(b"\n")[0] if len(head) >= HEAD_BYTES else head).split(b"\n") if line.strip()]
+    for kind, pattern in PREFIXES.items():
+        found = [match[0].strip() for line in lines if (match := pattern.match(line))]
+        if len(found) == len(lines) > 1 and (kind not in _ALIKE or len(set(found)) == 1):
+            yield kind, found[0].decode(errors="replace")
 
 
 @dataclass
@@ -46,6 +65,8 @@ class File:
     name: str
     then: Sequence[File] = ()
     """Files that stand below it: content and text are of all of them, one after another."""
+    prefix: str = ""
+    """The kind of ``PREFIXES`` that is taken off each line of head and text; empty for none."""
     cut: bool = field(default=False, init=False)
     """Whether ``content`` is of a compressed file that ends early."""
 
@@ -59,7 +80,8 @@ class File:
             if b"\0" in head:
                 return head
             head = _TERMINAL_BYTES.sub(b"", head).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-            return _STREAM_BYTES.sub(b"", head) if b"[std" in head[:_PART_BYTES].lower() else head
+            head = _STREAM_BYTES.sub(b"", head) if b"[std" in head[:_PART_BYTES].lower() else head
+            return PREFIXES[self.prefix].sub(b"", head) if self.prefix else head
         except FormatError as error:
             if isinstance(error.__cause__, FileNotFoundError | PermissionError):
                 raise
@@ -75,7 +97,8 @@ class File:
         else:
             text = whole.decode("utf-8-sig", errors="replace")
         text = _TERMINAL.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-        return _STREAM.sub("", text) if "[std" in text[:_PART_BYTES].lower() else text
+        text = _STREAM.sub("", text) if "[std" in text[:_PART_BYTES].lower() else text
+        return PREFIXES[self.prefix].sub(b"", text.encode()).decode() if self.prefix else text
 
     @property
     def in_memory(self) -> bool:

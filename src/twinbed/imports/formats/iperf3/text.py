@@ -55,7 +55,7 @@ class Iperf3Text(Format):
 
     def recognises(self, head: bytes) -> bool:
         text = head_text(head)
-        if _JSON.search(text):
+        if _JSON.search(text) or _ITS_TWO.search(text):
             return False
         return (
             _HEADING.search(text) is not None or re.search(r"^iperf3: (?:error|interrupt) - ", text, re.MULTILINE) is not None
@@ -64,7 +64,7 @@ class Iperf3Text(Format):
     def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         text = source.text()
         if _ITS_TWO.search(text):
-            raise FormatError("is of iperf 2, whose lines are others than iperf3's")
+            raise FormatError("is of iperf 2: its format is iperf2")
         lines, cut = whole_lines(text, ("sender", "receiver", "Done."))
         reader = _Reader()
         for index, line in enumerate(lines):
