@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from twinbed.contracts import exit_codes as codes
+from twinbed.model.amount import amount
 from twinbed.terminal import say, say_progress
 
 
@@ -71,5 +72,5 @@ def command(
     except OSError as error:
         raise TwinbedError(f"{file} cannot be written: {error.strerror}", advice="choose another with -o") from error
     tell({"written": [str(file)], "files": files, "bytes": file.stat().st_size})
-    say(f"{file}: {files} files, {file.stat().st_size:,} bytes")
+    say(f"{file}: {amount(files, 'file')}, {file.stat().st_size:,} bytes")
     return codes.DONE

@@ -13,6 +13,7 @@ from twinbed.imports.layout.names import by_shape, natural, shown
 from twinbed.imports.runs import Outcome, State
 from twinbed.imports.study import About
 from twinbed.imports.survey import Survey
+from twinbed.model.amount import amount
 from twinbed.model.run import Level, level_text
 from twinbed.render.rows import as_csv, as_text
 from twinbed.terminal import say, say_text
@@ -125,17 +126,17 @@ def print_text(survey: Survey, data: ImportData, output: Path | None, dry: bool)
         say(line)
     files = data["files"]
     say(
-        f"{files['read']} files read, {files['partly read']} partly read, {files['refused']} refused,"
+        f"{amount(files['read'], 'file')} read, {files['partly read']} partly read, {files['refused']} refused,"
         f" {files['copy']} copies of others, {files['ignored'] + files['left out']} ignored"
     )
     failed = f", {data['failed_runs']} of them failed" if data["failed_runs"] else ""
     if dry:
-        say(f"{data['runs']} runs{failed}; nothing was written")
+        say(f"{amount(data['runs'], 'run')}{failed}; nothing was written")
         return
     there = f", {data['runs_there']} were there" if data["runs_there"] else ""
     others = data["runs_of_earlier_imports"]
     stay = f", and {others} of earlier imports stay and are compared too" if others else ""
-    say(f"{data['runs_added']} runs added to {output}{failed}{there}{stay}")
+    say(f"{amount(data['runs_added'], 'run')} added to {output}{failed}{there}{stay}")
 
 
 def _lines(survey: Survey, data: ImportData, dry: bool) -> Iterator[str]:

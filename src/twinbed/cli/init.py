@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from twinbed.model.amount import amount
 from twinbed.terminal import say
 
 
@@ -89,7 +90,7 @@ def command(
     except OSError as error:
         raise TwinbedError(f"{file}: {error.strerror}") from None
     tell({"written": [str(file)], "cells": len(study.cells), "replicates": study.replicates})
-    say(f"{file}: {len(study.cells)} cells, {study.replicates} replicates. Next: twinbed plan {file}")
+    say(f"{file}: {amount(len(study.cells), 'cell')}, {amount(study.replicates, 'replicate')}. Next: twinbed plan {file}")
 
 
 def _several(text: str | None) -> tuple[str, ...]:

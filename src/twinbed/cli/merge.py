@@ -10,6 +10,7 @@ import click
 
 from twinbed.cli.envelope import tell
 from twinbed.contracts import exit_codes as codes
+from twinbed.model.amount import amount
 from twinbed.model.error import TwinbedError
 from twinbed.model.run import Level
 from twinbed.terminal import say
@@ -96,7 +97,7 @@ def command(
     if dry_run:
         return codes.DONE
     write(made, output)
-    say(f"{output}: {len(made.runs)} runs; next: twinbed compare {shlex.quote(str(output))}")
+    say(f"{output}: {amount(len(made.runs), 'run')}; next: twinbed compare {shlex.quote(str(output))}")
     return codes.DONE
 
 

@@ -12,6 +12,7 @@ from twinbed.cli.extraction import extracted
 from twinbed.cli.on import executor
 from twinbed.design.replicates import MOST, POWERS, UPPER, Levels, Need, Whole, needs, whole
 from twinbed.design.time import Expense
+from twinbed.model.amount import amount
 from twinbed.model.caution import Caution
 from twinbed.model.error import TwinbedError
 from twinbed.model.run import Level
@@ -114,7 +115,7 @@ class Pilot:
             title="The whole study",
         )
         if self.absent:
-            say("", f"{self.absent} cells of the study are not in the pilot; nothing is known of them.")
+            say("", f"Not in the pilot: {amount(self.absent, 'cell')} of the study, of which nothing is known.")
 
 
 def _rest(levels: Mapping[str, Level]) -> dict[str, Level]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from twinbed.model.amount import amount
 from twinbed.model.result import Pairing
 from twinbed.model.run import Level
 from twinbed.render.rows import STYLES, print_json, print_table
@@ -218,13 +219,14 @@ def _print_head(study: Study, runs: Sequence[Run]) -> None:
     until = study.until
     if until is None:
         say(
-            f"{study.name}: {len(study.cells)} cells x {study.replicates} replicates = {len(runs)} runs, "
+            f"{study.name}: {amount(len(study.cells), 'cell')} x {amount(study.replicates, 'replicate')} = "
+            f"{amount(len(runs), 'run')}, "
             f"about {clock(expense.seconds)}, at most {_disk(expense.bytes)}"
         )
     else:
         least = design.expense(run for run in runs if run.block < until.least)
         say(
-            f"{study.name}: {len(study.cells)} cells x {until.least} to {until.most} replicates = "
+            f"{study.name}: {amount(len(study.cells), 'cell')} x {until.least} to {amount(until.most, 'replicate')} = "
             f"{len(study.cells) * until.least} to {len(runs)} runs, "
             f"about {clock(least.seconds)} to {clock(expense.seconds)}, at most {_disk(expense.bytes)}"
         )

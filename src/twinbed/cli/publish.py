@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from twinbed.contracts import exit_codes as codes
+from twinbed.model.amount import amount
 from twinbed.terminal import say, say_progress
 
 
@@ -44,5 +45,5 @@ def command(results: Path, address: str, raw: bool) -> int:
     store = extracted(results, all_settings=True)
     done = Publisher(store, to, twinbed.__version__, raw=raw, on_progress=progress).publish()
     tell({"published": str(to), "snapshot": done.snapshot, "runs": done.runs, "added": done.added, "bytes": done.bytes})
-    say(f"{to}: {done.added} runs added, {done.runs} there (snapshot {done.snapshot}); {done.bytes:,} bytes sent")
+    say(f"{to}: {amount(done.added, 'run')} added, {done.runs} there (snapshot {done.snapshot}); {done.bytes:,} bytes sent")
     return codes.DONE

@@ -169,7 +169,7 @@ def test_a_pilot_of_something_else_is_refused(files: tuple[str, str], capsys: py
 
 def test_cells_that_the_pilot_lacks_are_counted(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["plan", files[0], "--pilot", files[1], "-s", "factors.workload.rate=[1, 2, 3]"]) == 0
-    assert "1 cells of the study are not in the pilot" in capsys.readouterr().out
+    assert "Not in the pilot: 1 cell of the study" in capsys.readouterr().out
 
 
 def test_plan_without_a_pilot_says_how_to_get_one(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:

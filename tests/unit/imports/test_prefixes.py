@@ -20,6 +20,8 @@ PREFIXED = {
     "host": lambda line, _: f"node1: {line}",
     "compose": lambda line, _: f"client-1  | {line}",
     "date": lambda line, at: f"2026-01-01T10:00:{at % 60:02}.250+01:00 {line}",
+    "day": lambda line, at: f"10:00:{at % 60:02}.5 {line}",
+    "epoch": lambda line, at: f"[{1_700_000_000 + at}.25] {line}",
     "log": lambda line, at: f"Jan  1 10:00:{at % 60:02} {line}",
 }
 

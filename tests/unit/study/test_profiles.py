@@ -161,7 +161,7 @@ def test_results_are_in_a_folder_of_the_profile(
     monkeypatch.chdir(tmp_path)
     Path("small.yaml").write_text(SMALL)
     assert main.run(["plan", "small.yaml", "--profile", "quick"]) == 0
-    assert capsys.readouterr().out.startswith("small-quick: 2 cells x 1 replicates = 2 runs")
+    assert capsys.readouterr().out.startswith("small-quick: 2 cells x 1 replicate = 2 runs")
     assert main.run(["run", "small.yaml", "--profile", "quick"]) == 0
     results = tmp_path / "results" / "small-quick"
     assert json.loads((results / "study.json").read_text())["profile"] == "quick"

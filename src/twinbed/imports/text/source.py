@@ -36,14 +36,15 @@ _TERMINAL_BYTES = re.compile(_TERMINAL.pattern.encode())
 _STREAM = re.compile(r"^\[(?:STDOUT|STDERR|stdout|stderr)\] ?", re.MULTILINE)
 """What runners of other programs write before each line of theirs."""
 _STREAM_BYTES = re.compile(_STREAM.pattern.encode(), re.MULTILINE)
-_DATE = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
+_DATE = r"(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?|\d{10}(?:\.\d{1,9})?"
 PREFIXES = {
     "label": re.compile(rb"^\[[A-Za-z][\w.:-]{0,40}\](?: |$)", re.MULTILINE),
     "host": re.compile(rb"^[A-Za-z][\w.-]{0,62}(?:: | +\| ?|:$)", re.MULTILINE),
-    "date": re.compile(rf"^(?:{_DATE}|\[{_DATE}\])(?: |$)".encode(), re.MULTILINE),
+    "date": re.compile(rf"^(?:(?:{_DATE})|\[(?:{_DATE})\])(?: |$)".encode(), re.MULTILINE),
     "log": re.compile(rb"^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?: |$)", re.MULTILINE),
 }
-"""What harnesses write before each line of a program's: its stream or task, a host, a time (ISO 8601, and as ts(1) does)."""
+"""What harnesses write before each line of a program's: its stream or task, a host, a time (ISO 8601, of the day, since 1970,
+or as ts(1) writes it)."""
 _ALIKE = ("label", "host")
 """Those that are the same before all lines."""
 
@@ -88,7 +89,7 @@ class File:
             return b""
 
     def content(self) -> bytes:
-        return self._whole
+        return PREFIXES[self.prefix].sub(b"", self._whole) if self.prefix else self._whole
 
     def text(self) -> str:
         whole = self._whole

@@ -82,7 +82,7 @@ class TraceFormat(Format):
         return self.recognised(head)
 
     def read(self, source: Source, options: Document) -> Sequence[Measurement]:
-        """``options``: ``architecture`` (x86_64, aarch64) of the numbers in traces that do not say."""
+        """``options``: ``architecture`` (x86_64, aarch64, i386) of the numbers in traces that do not say."""
         architecture = str(options.get("architecture", "x86_64"))
         ((programs, summary), below), damaged = read_by_path(
             source, "a trace", lambda path: (_core.system_calls(str(path), architecture=architecture), _lines_below(path))
