@@ -17,7 +17,9 @@ CAPTURES = sorted(file for pattern in ("*.pcap", "*.pcapng", "*.pcap.gz") for fi
 def alone(path: Path) -> tuple[dict[str, Any], Any]:
     """The same by one call for each reader."""
     log, summary = _core.connection_log([path], ignore_checksums=True)
-    flows, _ = _core.flows([path])
+    flows, of_flows = _core.flows([path])
+    # The log itself does not look at the order of times.
+    summary["notes"] |= {note: count for note, count in of_flows["notes"].items() if note.startswith("dated_")}
     directions, sizes, _ = _core.packetisation(path)
     exchanges, _ = _core.requests(path)
     streams, _ = _core.udp_streams(path)
