@@ -29,9 +29,9 @@ _SERVER = re.compile(r"^Server listening on (?:TCP|UDP) port ", re.MULTILINE)
 _ROW = re.compile(
     rf"\[ *(?P<stream>[0-9]+|SUM)(?:-[0-9]+)?\] +(?P<start>{DECIMAL})- *(?P<end>{DECIMAL}) +sec"
     rf" +(?P<size>{DECIMAL}) (?P<of_size>[KMGT]?)Bytes"
-    rf" +(?P<rate>{DECIMAL}) (?P<of_rate>[KMGT]?)bits/sec(?: +{DECIMAL} ms +(?P<lost>[0-9]+)/ *(?P<total>[0-9]+) )?"
+    rf" +(?P<rate>{DECIMAL}) (?P<of_rate>[KMGT]?)bits/sec(?: +{DECIMAL} ms +(?P<lost>[0-9]{{1,15}})/ *(?P<total>[0-9]{{1,15}}) )?"
 )
-_SENT = re.compile(r"\[ *[0-9]+\] Sent ([0-9]+) datagrams")
+_SENT = re.compile(r"\[ *[0-9]+\] Sent ([0-9]{1,15}) datagrams")
 _TABLE = re.compile(
     r"[0-9]{14}(?:\.[0-9]+)?,[0-9a-fA-F.:]+,[0-9]+,[0-9a-fA-F.:]+,[0-9]+,-?[0-9]+,[0-9.]+-[0-9.]+,[0-9]+,[0-9]+(?:,.*)?"
 )
@@ -119,12 +119,15 @@ def _of_table(lines: Sequence[str]) -> _Run:
             raise FormatError(f"has no interval: {cells[6]!r}", number)
         stream = _SUM if cells[5] == "-1" else cells[5]
         connections.update(() if stream == _SUM else [(*cells[1:6],)])
-        lost, total = (int(cell) if cell.isdecimal() else None for cell in (cells[10:12] if len(cells) > 11 else ("", "")))
+        lost, total = (
+            int(cell) if cell.isdecimal() and len(cell) < 16 else None
+            for cell in (cells[10:12] if len(cells) > 11 else ("", ""))
+        )
         run.udp |= len(cells) > 9
         run.rows.append(_Row(stream, seconds[0] or 0.0, seconds[1] or 0.0, float(cells[7]), float(cells[8]), 0.5, lost, total))
     if len(connections) > 1 and not any(row.stream == _SUM for row in run.rows):
         raise FormatError(
-            f"holds {len(connections)} connections and no sum: it does not say whether they were parallel; part the file"
+            f"holds {len(connections)} connections and no sum: it does not say whether they were parallel; split the file"
         )
     return run
 
