@@ -29,7 +29,8 @@ _SERVER = re.compile(r"^Server listening on (?:TCP|UDP) port ", re.MULTILINE)
 _ROW = re.compile(
     rf"\[ *(?P<stream>[0-9]+|SUM)(?:-[0-9]+)?\] +(?P<start>{DECIMAL})- *(?P<end>{DECIMAL}) +sec"
     rf" +(?P<size>{DECIMAL}) (?P<of_size>[KMGT]?)Bytes"
-    rf" +(?P<rate>{DECIMAL}) (?P<of_rate>[KMGT]?)bits/sec(?: +{DECIMAL} ms +(?P<lost>[0-9]{{1,15}})/ *(?P<total>[0-9]{{1,15}}) )?"
+    rf" +(?P<rate>{DECIMAL}) (?P<of_rate>[KMGT]?)bits/sec"
+    rf"(?: +{DECIMAL} ms +(?P<lost>[0-9]{{1,15}})/ *(?P<total>[0-9]{{1,15}}) )?"
 )
 _SENT = re.compile(r"\[ *[0-9]+\] Sent ([0-9]{1,15}) datagrams")
 _TABLE = re.compile(

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from twinbed.metrics.packets import COUNTED, MEASURED
+from twinbed.model.amount import amount
 
 if TYPE_CHECKING:
     from twinbed import _core
@@ -46,6 +47,6 @@ def texts(about: _core.LogSummary, *, tunnels: bool) -> Iterator[str]:
         if note.endswith(TUNNEL):
             kind = note.removesuffix(TUNNEL).replace("_", "-").upper()
             remedy = "they are fragments, which are not entered" if tunnels else "`tunnels: true` counts it"
-            yield f"{number} of {about['packets']} packets are of a tunnel ({kind}), so that their TCP is not counted: {remedy}"
+            yield f"{number} of {about['packets']} packets in a tunnel ({kind}), whose TCP is not counted: {remedy}"
     if back := about["notes"].get(SET_BACK):
-        yield f"{back} packets are dated 1 ms or more before the one ahead in their connection: doubt durations and rates"
+        yield f"{amount(back, 'packet')} dated 1 ms or more before the one ahead in the connection: doubt durations and rates"

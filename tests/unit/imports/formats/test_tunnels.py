@@ -76,7 +76,7 @@ def test_tcp_in_tunnels_is_missing_unless_they_are_entered(outer: Outer, kind: s
     assert {metric for (metric, _), number in closed.items() if number is None} >= set(TCP)
     count = int(plain["captured_packets", ""] or 0)
     (text,) = [str(each) for each in found.diagnostics if "tunnel" in str(each)]
-    assert text.startswith(f"{count} of {count} packets are of a tunnel ({kind})") and "`tunnels: true`" in text
+    assert text.startswith(f"{count} of {count} packets in a tunnel ({kind})") and "`tunnels: true`" in text
     entered = read(file, tunnels=True)
     assert values(entered) == plain
     assert not [each for each in entered.diagnostics if "tunnel" in str(each)]
@@ -116,7 +116,7 @@ def test_a_manifest_says_it_and_runs_keep_it(tmp_path: Path, capsys: pytest.Capt
     in_tunnels(tmp_path / "in" / "overlay" / "1.pcap", vxlan)
     arguments = ["import", str(tmp_path / "in"), "--reference", "plain"]
     assert run([*arguments, "-o", str(tmp_path / "closed"), "--pattern", "{testbed}/{replicate:int}.pcap"]) == 1
-    assert "are of a tunnel (VXLAN)" in capsys.readouterr().out
+    assert "packets in a tunnel (VXLAN)" in capsys.readouterr().out
     manifest = {"files": [{"pattern": "{testbed}/{replicate:int}.pcap", "options": {"tunnels": True}}]}
     (tmp_path / "m.yaml").write_text(json.dumps(manifest))
     assert run([*arguments, "-o", str(tmp_path / "entered"), "--manifest", str(tmp_path / "m.yaml")]) == 0
@@ -144,3 +144,16 @@ def test_the_instrument_has_the_setting(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="snaplen"):
         PacketsParams(tunnels=True)
     assert "tunnels" not in PacketsParams().model_dump(), "runs that there are keep their identity"
+
+
+def test_a_clock_that_is_set_back_is_named(tmp_path: Path) -> None:
+    """The last packet of the capture a second before the others of its connection, by hand."""
+    data = bytearray(PLAIN.read_bytes())
+    at = last = 24
+    while at < len(data):
+        last, at = at, at + 16 + struct.unpack_from("<I", data, at + 8)[0]
+    struct.pack_into("<I", data, last, struct.unpack_from("<I", data, last)[0] - 1)
+    (tmp_path / "back.pcap").write_bytes(data)
+    assert not [each for each in read(PLAIN).diagnostics if "dated" in str(each)]
+    (text,) = [str(each) for each in read(tmp_path / "back.pcap").diagnostics if "dated" in str(each)]
+    assert text.startswith("1 packet dated 1 ms or more before the one ahead")
