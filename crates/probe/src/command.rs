@@ -121,7 +121,7 @@ fn prepare(
     Ok(())
 }
 
-fn cpu_set(cpus: &[usize]) -> Outcome<libc::cpu_set_t> {
+pub fn cpu_set(cpus: &[usize]) -> Outcome<libc::cpu_set_t> {
     // SAFETY: a cpu_set_t is an array of bits; CPU_SET stays within CPU_SETSIZE.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();

@@ -16,6 +16,7 @@ mod files;
 mod fingerprint;
 mod frame;
 mod held;
+mod idle;
 mod inbox;
 mod init;
 mod lab;
@@ -50,7 +51,7 @@ use arguments::Arguments;
 use failure::{complain, Failure, Outcome, Tried};
 
 const USAGE: &str =
-    "usage: twinbed-probe agent|lab|container|lease|init|reach|clock|counters|delay|events|fingerprint|sockets|stations|syscalls|version [arguments]";
+    "usage: twinbed-probe agent|lab|container|lease|init|reach|clock|counters|delay|events|fingerprint|sockets|spin|stations|syscalls|wake-up|version [arguments]";
 
 fn main() -> ExitCode {
     // Rust's runtime takes both, to name an overflow of the stack, and lets one pass that somebody has sent.
@@ -87,8 +88,10 @@ fn run(subcommand: &str, arguments: Arguments) -> Outcome<()> {
         "events" => events::main(arguments),
         "fingerprint" => fingerprint::main(arguments),
         "sockets" => sockets::main(arguments),
+        "spin" => idle::spin_main(arguments),
         "stations" => stations::main(arguments),
         "syscalls" => syscalls::main(arguments),
+        "wake-up" => idle::measure_main(arguments),
         "version" => {
             arguments.finish()?;
             writeln!(std::io::stdout(), "{}", env!("CARGO_PKG_VERSION")).tried(|| "write to standard output")

@@ -39,6 +39,19 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
+class WakeUp:
+    """What waking a program takes on the CPUs of this machine that a run uses, measured before its workload."""
+
+    cpus: tuple[int, ...]
+    kept_awake: bool
+    """Whether threads of the idle class keep all of them from being idle."""
+    apart_s: float
+    """From waking a thread on the server's CPUs until it runs, for one on the client's."""
+    together_s: float
+    """The same of two threads on one CPU: the part that has nothing to do with idle CPUs."""
+
+
+@dataclass(frozen=True, slots=True)
 class Bed:
     """A testbed that is up: its hosts, with MACHINE where it has one; where instruments can be put; what was set and read
     back; and what it is made of (place -> fact -> value)."""
@@ -56,3 +69,5 @@ class Bed:
     May be asked at any time."""
     at_end: Callable[[], Sequence[Caution]] = tuple
     """What can only be told once the workload is over: links that went down, clocks that were stepped."""
+    wake_up: WakeUp | None = None
+    """Of hosts that share this machine's CPUs; None where hosts are elsewhere."""

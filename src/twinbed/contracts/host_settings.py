@@ -24,8 +24,10 @@ the windows in every SYN. The most is a ceiling, not memory taken: all sockets o
 class HostSettings(DriverParams):
     """Drivers add their own fields to these."""
 
-    cpus: Literal["auto", "none"] = Field(
-        "auto", description="auto pins every host to CPUs of its own as far as there are any; none leaves it to the scheduler"
+    cpus: Literal["auto", "shared", "none"] = Field(
+        "auto",
+        description="auto pins every host to CPUs of its own as far as there are any; shared pins each client to its server's; "
+        "none leaves it to the scheduler",
     )
     offload: OnOff | None = Field(
         None, description="sg, tso, gso and gro of the hosts' NICs, together; null leaves what the driver sets"
@@ -114,6 +116,11 @@ class HostSettings(DriverParams):
 class LabHostSettings(HostSettings):
     """Those of drivers that make the hosts' NICs themselves."""
 
+    idle: Literal["auto", "normal", "busy"] = Field(
+        "auto",
+        description="busy keeps the CPUs of hosts awake while a run lasts, by a thread of the idle scheduling class on each; "
+        "normal lets them stop when they are idle; auto is busy where this machine is a virtual one",
+    )
     mac_prefix: str | None = Field(
         None,
         pattern="^[0-9a-f][02468ace](:[0-9a-f]{2}){2}$",

@@ -21,6 +21,8 @@ from twinbed.hosts.agent import parse_cpus
 from twinbed.hosts.error import HostError
 
 CONTROLLERS = ("cpu", "memory", "cpuset", "pids")
+AWAKE = ".awake"
+"""What the name of a lab's group ends in that keeps CPUs from being idle."""
 PERIOD_US = 100_000
 """Over which a CPU quota holds: the kernel's default."""
 _MOUNTS = Path("/proc/self/mounts")
@@ -97,9 +99,16 @@ class LabGroups:
         return cls(name, root / name if root else None, hierarchies())
 
     @property
+    def awake(self) -> Path | None:
+        """The group of threads that keep CPUs from being idle, beside the lab's own: to be idle, a group must not be inside one
+        that is not. None where there can be none."""
+        cpu = self.by_controller.get("cpu")
+        return None if cpu is None else cpu.root / f"{self.name}{AWAKE}"
+
+    @property
     def folders(self) -> tuple[Path, ...]:
         """All groups that exist or may come to exist; they are removed when the lab is gone."""
-        own = [self.unified] if self.unified else []
+        own = [group for group in (self.unified, self.awake) if group]
         return tuple(dict.fromkeys([*own, *(one.root / self.name for one in self.by_controller.values())]))
 
     def host(self, host: str, limits: Limits) -> HostGroups:

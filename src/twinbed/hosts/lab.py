@@ -146,7 +146,7 @@ def leftovers() -> Sequence[tuple[Path, tuple[Path, ...]]]:
     left_behind: dict[Path, tuple[Path, ...]] = dict.fromkeys(scratch.left_behind(), ())
     for root in cgroups.roots():
         for group in root.glob(f"{PREFIX}*"):
-            folder = scratch.root() / group.name
+            folder = scratch.root() / group.name.removesuffix(cgroups.AWAKE)
             if folder in left_behind or not folder.exists():
                 left_behind[folder] = (*left_behind.get(folder, ()), group)
     return list(left_behind.items())

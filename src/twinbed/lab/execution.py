@@ -26,6 +26,7 @@ from twinbed.hosts.stage import Stage, Started, all_at_once, placed, to_its_end
 from twinbed.lab.listening import listening
 from twinbed.lab.own_programs import of_run, real_root
 from twinbed.lab.timed_phases import TimedPhases
+from twinbed.lab.wake_ups import stops, waited
 from twinbed.lab.watch import Watch
 from twinbed.links import checksums
 from twinbed.links.layout import layout
@@ -174,7 +175,9 @@ def execute(
             with phases.timed(Phase.WORKLOAD, max((command.limit_s for command in plan.clients), default=0.0)):
                 for server in servers:
                     server.before = server.program.usage()
+                before = stops(bed)
                 clients = all_at_once(plan.clients, bed, site, servers + instruments)
+                after = stops(bed)
                 outcome.start_skew_s = clients.skew_s
                 outcome.clients = clients.times
                 outcome.cautions += _apart(clients.times)
@@ -199,7 +202,10 @@ def execute(
                     *_used([*clients.started, *servers], Role.WORKLOAD),
                     *_used(instruments, Role.INSTRUMENT),
                 ]
-                outcome.cautions += watch.end(limit_s=_LOG_LIMIT_S)
+                stopped = None if before is None or after is None else after - before
+                facts, cautions = waited(bed, stopped, outcome.programs, outcome.clients)
+                outcome.passport = _with_machine(outcome.passport, facts)
+                outcome.cautions += [*cautions, *watch.end(limit_s=_LOG_LIMIT_S)]
                 outcome.applied += watch.rates.values()
                 for name, host in bed.hosts.items():
                     host.collect(site.place(name))
@@ -229,6 +235,10 @@ def not_in_a_lab(run: Run) -> str:
 def _may_leave_unfinished(driver: AnyDriver, run: Run) -> bool:
     """Whether what joins the hosts may be a userspace datapath: one of the lab's own, or one that twinbed did not make."""
     return not driver.in_process and (not driver.in_lab or run.topology.switch in checksums.USERSPACE)
+
+
+def _with_machine(passport: Mapping[str, Facts], facts: Facts) -> Mapping[str, Facts]:
+    return {**passport, MACHINE: {**passport.get(MACHINE, {}), **facts}} if facts else passport
 
 
 def _used(programs: Sequence[Started], role: Role) -> Iterator[ProgramUsage]:

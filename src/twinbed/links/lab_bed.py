@@ -8,20 +8,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
-from twinbed.contracts.bed import Applied, Bed, Facts
+from twinbed.contracts.bed import Applied, Bed, Facts, WakeUp
 from twinbed.contracts.driver import Driver
-from twinbed.contracts.host_settings import HostSettings, LabHostSettings, share_cpus
+from twinbed.contracts.host_settings import HostSettings, LabHostSettings
 from twinbed.contracts.params import ROLES, DriverParams
 from twinbed.contracts.place import MACHINE, Target
 from twinbed.contracts.site import Site
+from twinbed.hosts import awake
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.lab import Lab, open_lab
 from twinbed.hosts.passport import describe
-from twinbed.hosts.processors import processors
+from twinbed.hosts.processors import is_virtual, processors
 from twinbed.links import checksums, delay_line, network, routes, shaping
 from twinbed.links.fabric import Fabric, open_fabric
 from twinbed.links.layout import DEVICES, Nic, layout
-from twinbed.model.caution import Caution, Kind
+from twinbed.links.pinning import Pins, Wants, is_busy, pins
+from twinbed.model.caution import Caution
 from twinbed.model.topology import BYSTANDER, Link, Topology
 
 P = TypeVar("P", bound=DriverParams, contravariant=True)
@@ -91,9 +93,8 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
     plan = layout(topology)
     roles = {host: _role(host) for host in plan.nics}
     maker_of = {host: makers[role] for host, role in roles.items()}
-    pinned = [host for host in plan.nics if maker_of[host].settings.cpus == "auto"]
-    shares = share_cpus([maker_of[host].cpus_each for host in pinned], site.cpus)
-    cpus = dict(zip(pinned, shares, strict=True))
+    wants = {host: Wants(maker_of[host].settings, maker_of[host].cpus_each) for host in plan.nics}
+    pinned = pins(wants, topology, site.cpus)
     with contextlib.ExitStack() as opened:
         lab = opened.enter_context(open_lab(site.probe, site.place(MACHINE)))
         topology = delay_line.resolved(lab.machine, topology)
@@ -107,7 +108,7 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             maker = maker_of[name]
             nics = _with_prefix(plan.nics[name], maker.settings)
             settings = fabric.host_settings(maker.settings)
-            made = maker.start(ground, name, nics, cpus.get(name))
+            made = maker.start(ground, name, nics, pinned.cpus.get(name))
             every[name] = made
             host, forwards = made.host, name in plan.routers
             link = _without_emulation(topology.link) if forwards else topology.link
@@ -144,6 +145,7 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             and (maker_of[client].settings.own_kernel or maker_of[server].settings.own_kernel)
         ]
         network.on_all(guests, lambda way: network.until_answered(*way))
+        kept, busy = _keep_awake(stack, lab, wants, pinned)
         yield Bed(
             hosts={**fabric.machines, **hosts},
             addresses=plan.addresses,
@@ -155,7 +157,7 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
                     if name not in plan.bystanders
                 ),
             ],
-            applied=fabric.applied() + [item for _, applied, _ in answers for item in applied],
+            applied=[*fabric.applied(), *(item for _, applied, _ in answers for item in applied), *busy],
             passport={
                 **{
                     name: {**describe(machine, None), **processors(machine), **fabric.facts(name)}
@@ -163,14 +165,51 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
                 },
                 **{host.name: facts for host, _, facts in answers},
             },
-            cautions=[*fabric.cautions(), *_cautions(maker_of, cpus, site.cpus)],
+            cautions=[*fabric.cautions(), *_cautions(maker_of), *pinned.cautions(site.cpus)],
             lab=lab.id,
             troubles=lambda: [
                 *fabric.troubles(),
+                *([why] if kept is not None and (why := kept.trouble()) else []),
                 *(trouble for name in plan.nics if (trouble := every[name].trouble()) is not None),
             ],
             at_end=lambda: [*(caution for name in plan.nics for caution in every[name].at_end()), *fabric.at_end()],
+            wake_up=_wake_up(lab.machine, topology, pinned, busy),
         )
+
+
+def _keep_awake(
+    stack: contextlib.ExitStack, lab: Lab, wants: Mapping[str, Wants], pinned: Pins
+) -> tuple[awake.Awake | None, list[Applied]]:
+    """Keep the CPUs of hosts awake that are to be; of each host what was asked and what is so."""
+    virtual, possible = is_virtual(), awake.why_not(lab) is None
+    asked = {
+        host: busy
+        for host, each in wants.items()
+        if (busy := is_busy(each.settings, virtual=virtual, possible=possible)) is not None
+    }
+    wanted = {cpu for host, busy in asked.items() if busy for cpu in pinned.used[host]}
+    kept = stack.enter_context(awake.keep(lab, sorted(wanted))) if wanted else None
+    there = set(kept.cpus()) if kept is not None else set()
+    words = {True: "busy", False: "normal"}
+    return kept, [
+        Applied(host, "idle", words[busy], words[there.issuperset(pinned.used[host])], awake.SOURCE)
+        for host, busy in asked.items()
+    ]
+
+
+def _wake_up(machine: AgentHost, topology: Topology, pinned: Pins, busy: Sequence[Applied]) -> WakeUp | None:
+    """What a wake-up takes between the first client and its server, as the run has it."""
+    client, server = topology.names()[0]
+    if not {item.subject for item in busy} >= {client, server}:
+        return None
+    first, second = pinned.used[client], pinned.used[server]
+    cpus = tuple(sorted({cpu for share in pinned.used.values() for cpu in share}))
+    return WakeUp(
+        cpus,
+        all(item.found == "busy" for item in busy),
+        awake.wake_up_s(machine, first, second),
+        awake.wake_up_s(machine, first[:1], first[:1]),
+    )
 
 
 def _with_prefix(nics: Sequence[Nic], settings: HostSettings) -> Sequence[Nic]:
@@ -209,15 +248,5 @@ def _emulated(router: AgentHost, topology: Topology) -> list[Applied]:
     ]
 
 
-def _cautions(maker_of: Mapping[str, Maker], cpus: Mapping[str, tuple[int, ...]], available: Sequence[int]) -> list[Caution]:
-    cautions: list[Caution] = []
-    for maker in {id(maker): maker for maker in maker_of.values()}.values():
-        cautions += maker.cautions()
-    if any(maker.settings.cpus == "none" for maker in maker_of.values()):
-        cautions.append(Caution(Kind.UNPINNED))
-    wanted = sum(maker_of[host].cpus_each for host in cpus)
-    if wanted > len(available):
-        cautions.append(
-            Caution(Kind.SHARED_CPU, f"{len(cpus)} hosts want {wanted} CPUs of their own, and there are {len(available)}")
-        )
-    return cautions
+def _cautions(maker_of: Mapping[str, Maker]) -> list[Caution]:
+    return [caution for maker in {id(maker): maker for maker in maker_of.values()}.values() for caution in maker.cautions()]

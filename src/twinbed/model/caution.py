@@ -171,6 +171,10 @@ class Kind(Enum):
         "pin them apart, or use more cores",
     )
     UNPINNED = ("hosts were not pinned to CPUs", "the scheduler may be part of the result; set cpus: auto")
+    IDLE_WAKE_UPS = (
+        "programs waited for idle CPUs to be woken",
+        "a pair alone may then be slower than several at once: set idle: busy, which keeps CPUs awake, or cpus: shared",
+    )
     FAILED_RUNS = (
         "some runs of this cell failed and are missing from it",
         "the report lists them with their reasons; failures are rarely random",

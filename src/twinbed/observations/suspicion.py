@@ -30,7 +30,8 @@ _KINDS = (
         12,
         "name",
         "it names a thing, and says nothing of how it works",
-        r"\b(mac|serial|uuid|digest|boot_id|started|made by|command line|address|hostname)\b| seconds$|^image: digest$",
+        r"\b(mac|serial|uuid|digest|boot_id|started|made by|command line|address|hostname|wake-ups?)\b| seconds$"
+        r"|^image: digest$",
     ),
     _kind(
         0,
@@ -73,7 +74,7 @@ _KINDS = (
         9,
         "CPU and memory",
         "how fast hosts are",
-        r"\b(cpus?|vcpus|memory( bytes)?|governor|smt|numa|clock source|cpus by core|machine|product|vendor)\b",
+        r"\b(cpus?|vcpus|cpuset|idle|memory( bytes)?|governor|smt|numa|clock source|cpus by core|machine|product|vendor)\b",
     ),
     _kind(10, "firmware", "seldom, but it has happened", r"\b(firmware|bus|bios)\b"),
 )

@@ -73,6 +73,14 @@ class RemoteSettings(HostSettings):
     )
 
     @model_validator(mode="after")
+    def _own_cpus(self) -> RemoteSettings:
+        if self.cpus == "shared":
+            raise ValueError(
+                "cpus: shared is of hosts on one machine, and hosts over SSH have CPUs of their own: use cpus: auto"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _each_once(self) -> RemoteSettings:
         ways: dict[tuple[object, ...], str] = {}
         for name, host in self.hosts.items():

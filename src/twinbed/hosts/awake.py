@@ -1,0 +1,126 @@
+"""Idle CPUs of the machine that carries a lab: how long waking one takes, and keeping them from being idle.
+
+A CPU without work stops. Waking a program on it takes a few microseconds where the CPU runs, and tens of them where it has
+stopped: through the hypervisor on a virtual machine, out of a sleep state on hardware. ``keep`` runs a thread of the idle
+scheduling class (SCHED_IDLE, nice 19) on each CPU: all else goes before it, and the CPU never stops.
+
+A thread's class counts only among threads of one group of the scheduler. Autogroups (one a session, ``sched(7)``) make every
+host a group, beside which an idle thread is an equal. The threads are therefore in a control group that is idle as a whole
+(``cpu.idle``, Linux 5.15), where there can be one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from twinbed.hosts.agent import PROBE, AgentHost, Running, cpus_allowed
+from twinbed.hosts.error import HostError
+from twinbed.hosts.lab import Lab
+from twinbed.model.json import number
+
+MEASURED_S = 0.05
+"""For which a wake-up is measured: a thousand of them where they are slow."""
+_READY_LIMIT_S = 30.0
+_STOP_LIMIT_S = 30.0
+_SIGTERM = 15
+_AUTOGROUPS = Path("/proc/sys/kernel/sched_autogroup_enabled")
+_STATE, _POLICY = 3, 41
+"""Fields of /proc/PID/stat."""
+_SCHED_IDLE = 5
+_IDLE_FILE = "cpu.idle"
+_SPINNER = "keeps CPU awake"
+"""The name of the threads, which the probe gives them."""
+SOURCE = "/proc/PID/task/TID/stat"
+
+
+def wake_up_s(machine: AgentHost, first: Sequence[int], second: Sequence[int]) -> float:
+    """Return the seconds from waking a thread on the CPUs ``second`` until it runs, as a thread on ``first`` finds it, and the
+    other way round: the median. Raises HostError."""
+    options = [f"--from={_list(first)}", f"--to={_list(second)}", f"--seconds={MEASURED_S:g}"]
+    done = machine.run([PROBE, "wake-up", *(word for option in options for word in option.split("="))])
+    try:
+        return number(json.loads(done.text)["median_s"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise HostError(f"{machine.name}: the wake-up of a CPU cannot be read: {error}: {done.text[:200]!r}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Awake:
+    """The threads that keep CPUs of the machine from being idle."""
+
+    machine: AgentHost
+    program: Running
+
+    def cpus(self) -> tuple[int, ...]:
+        """Read back the CPUs that are kept awake: those on which such a thread alone is pinned, has the idle class and runs."""
+        pid = self.program.started()
+        found: list[int] = []
+        for entry in self.machine.listdir(f"/proc/{pid}/task"):
+            task = f"/proc/{pid}/task/{entry.name}"
+            if self.machine.read(f"{task}/comm").decode(errors="replace").strip() != _SPINNER:
+                continue
+            pinned = cpus_allowed(self.machine.read(f"{task}/status").decode(errors="replace"))
+            if len(pinned) == 1 and runs_when_idle(self.machine.read(f"{task}/stat").decode(errors="replace")):
+                found += pinned
+        return tuple(sorted(found))
+
+    def trouble(self) -> str | None:
+        """Return why the CPUs are no longer kept awake; None while they are."""
+        return "the threads that keep CPUs awake have ended: idle CPUs were woken in this run" if self.program.ended else None
+
+
+def why_not(lab: Lab) -> str | None:
+    """Return why the CPUs of this machine cannot be kept awake; None where they can."""
+    if lab.cgroups.awake is not None or not _autogroups():
+        return None
+    return "needs a control group with the controller cpu, or kernel.sched_autogroup_enabled=0"
+
+
+@contextlib.contextmanager
+def keep(lab: Lab, cpus: Sequence[int]) -> Iterator[Awake]:
+    """Keep CPUs from being idle while the block runs. The threads end with the lab at the latest. Raises HostError."""
+    if why := why_not(lab):
+        raise HostError(f"idle: busy cannot be had on this machine: it {why}; use idle: normal")
+    group = lab.cgroups.awake
+    argv = [PROBE, "spin", *(word for cpu in sorted(set(cpus)) for word in ("--cpu", str(cpu)))]
+    if group is not None:
+        try:
+            group.mkdir()
+            (group / _IDLE_FILE).write_text("1")
+        except OSError as error:
+            raise HostError(f"idle: busy: {error.filename}: {error.strerror}; use idle: normal") from None
+        argv += ["--cgroup", str(group)]
+    program = lab.machine.start(argv)
+    program.says(b"ready", _READY_LIMIT_S)
+    try:
+        yield Awake(lab.machine, program)
+    finally:
+        if group is not None:
+            (group / _IDLE_FILE).write_text("0")  # it is to end soon, whatever else runs
+        program.signal(_SIGTERM)
+        program.wait(_STOP_LIMIT_S)
+
+
+def runs_when_idle(stat: str) -> bool:
+    """Return whether a /proc/PID/task/TID/stat is of a thread that runs, in the idle class (proc_pid_stat(5)).
+
+    >>> runs_when_idle("7 (a b) R " + "0 " * 37 + "5 0")
+    True
+    """
+    fields = stat.rpartition(")")[2].split()
+    return fields[0] == "R" and int(fields[_POLICY - _STATE]) == _SCHED_IDLE
+
+
+def _autogroups() -> bool:
+    try:
+        return _AUTOGROUPS.read_text().strip() != "0"
+    except OSError:
+        return False
+
+
+def _list(cpus: Sequence[int]) -> str:
+    return ",".join(map(str, cpus))

@@ -1,0 +1,85 @@
+"""How long a run's programs waited for idle CPUs to be woken.
+
+A program that waits for a packet gives its CPU away; where nothing else is to run there, the CPU stops, and the packet's
+arrival has to wake it first. The kernel counts how often each CPU stopped (cpuidle's ``usage``). Each of these wake-ups takes
+what was measured before the workload, beyond what a change of programs on one CPU takes.
+
+Limits: only the machine's own CPUs are seen, not those of guests. Without cpuidle every time that a program gave its CPU away
+counts, so that the time is an upper bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+
+from twinbed.contracts.bed import Bed, Facts
+from twinbed.contracts.host import Host
+from twinbed.contracts.place import MACHINE
+from twinbed.hosts.error import HostError, HostLost
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.clients import ClientTimes
+from twinbed.model.usage import ProgramUsage, Role
+
+NOTED_SHARE = 0.1
+"""Of a run's time: the least that is worth a caution."""
+WAKE_UP, CHANGE = "wake-up seconds", "wake-up on one CPU seconds"
+STOPS, WAITED, SHARE = "idle wake-ups", "idle wake-ups seconds", "idle wake-ups share"
+"""Facts of the machine in a run's passport."""
+_STATE = "/sys/devices/system/cpu/cpu{}/cpuidle/state{}"
+_POLL = "POLL"
+"""The state in which a CPU goes on running while it waits."""
+
+
+def stops(bed: Bed) -> int | None:
+    """How often the CPUs of a run have stopped since the machine booted; None where its kernel does not say."""
+    if bed.wake_up is None:
+        return None
+    try:
+        return sum(_of_cpu(bed.hosts[MACHINE], cpu) for cpu in bed.wake_up.cpus)
+    except HostError:
+        return None
+
+
+def _of_cpu(machine: Host, cpu: int) -> int:
+    times: list[int] = []
+    for number in count():
+        state = _STATE.format(cpu, number)
+        try:
+            name = _line(machine, f"{state}/name")
+        except HostLost:
+            raise
+        except HostError:
+            break  # it has no more
+        if name != _POLL:
+            times.append(int(_line(machine, f"{state}/usage")))
+    if not times:
+        raise HostError(f"CPU {cpu} has no state in which it stops")
+    return sum(times)
+
+
+def _line(machine: Host, path: str) -> str:
+    return machine.read(path).decode(errors="replace").strip()
+
+
+def waited(
+    bed: Bed, stopped: int | None, programs: Sequence[ProgramUsage], clients: Sequence[ClientTimes]
+) -> tuple[Facts, list[Caution]]:
+    """Return facts for the machine's passport, and a caution where much of the run was spent so. ``stopped``: how often its
+    CPUs stopped while the workload ran."""
+    if bed.wake_up is None:
+        return {}, []
+    facts: dict[str, float | int | None] = {WAKE_UP: bed.wake_up.apart_s, CHANGE: bed.wake_up.together_s, STOPS: stopped}
+    given_away = sum(each.usage.voluntary_switches for each in programs if each.role is Role.WORKLOAD)
+    wake_ups = 0 if bed.wake_up.kept_awake else given_away if stopped is None else min(given_away, stopped)
+    each_s = max(0.0, bed.wake_up.apart_s - bed.wake_up.together_s)
+    lasted_s = sum(client.end_s - client.start_s for client in clients)
+    if not lasted_s or not programs:
+        return {**facts, WAITED: None, SHARE: None}, []
+    share = min(1.0, wake_ups * each_s / lasted_s)
+    facts |= {WAITED: wake_ups * each_s, SHARE: share}
+    if share < NOTED_SHARE:
+        return facts, []
+    most = "at most " if stopped is None else ""
+    detail = f"{most}{share:.0%} of its time: {wake_ups / lasted_s:,.0f} wake-ups a second, {each_s * 1e6:.0f} us each"
+    return facts, [Caution(Kind.IDLE_WAKE_UPS, detail)]
