@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from twinbed.links.fabric import Fabric, open_fabric
 from twinbed.links.layout import DEVICES, Nic, layout
 from twinbed.links.pinning import Pins, Wants, is_busy, pins
 from twinbed.model.caution import Caution
+from twinbed.model.kernel import KEPT_AWAKE
 from twinbed.model.topology import BYSTANDER, Link, Topology
 
 P = TypeVar("P", bound=DriverParams, contravariant=True)
@@ -190,6 +192,8 @@ def _keep_awake(
     wanted = {cpu for host, busy in asked.items() if busy for cpu in pinned.used[host]}
     kept = stack.enter_context(awake.keep(lab, sorted(wanted))) if wanted else None
     there = set(kept.cpus()) if kept is not None else set()
+    if kept is not None:
+        lab.machine.write(f"{lab.machine.artifacts}/{KEPT_AWAKE}", f"{json.dumps(sorted(there))}\n".encode())
     words = {True: "busy", False: "normal"}
     return kept, [
         Applied(host, "idle", words[busy], words[there.issuperset(pinned.used[host])], awake.SOURCE)

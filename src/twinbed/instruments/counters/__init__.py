@@ -9,6 +9,9 @@ Containers share the machine's kernel. For a host without a kernel of its own, o
 NICs and TCP. Network interfaces are those that the testbed named, or all but ``lo`` where it named none; their counts are
 summed.
 
+With ``idle: busy`` threads of the idle class run whenever a CPU would be idle, as nice as can be: what the machine's kernel
+counts as nice then is idle time, of whatever else is nice too; how long tasks waited for a CPU is missing.
+
 Limits: CPU time is in steps of 1/100 s (USER_HZ). The machine's counters hold all that runs on it, twinbed and strangers too,
 from the time the instruments are ready until they are stopped. The time that tasks waited for a CPU is known on kernels with
 CONFIG_SCHEDSTATS, such as Debian's. KVM's exits are known where KVM is loaded and debugfs can be read. Elsewhere they are

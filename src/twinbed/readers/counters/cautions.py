@@ -66,12 +66,13 @@ def busy_shares(place: Place) -> dict[str, float]:
         if match and difference is not None:
             ticks[match[1], snapshot][match[2]] = difference
             lengths[snapshot] = end_s - start_s
+    idle = _IDLE | {"nice"} if place.kept_awake else _IDLE
     longest = max(lengths.values(), default=0.0)
     shares: dict[str, list[float]] = defaultdict(list)
     for (cpu, snapshot), states in ticks.items():
         whole = sum(states.values())
         if whole and lengths[snapshot] >= SHORT * longest:
-            shares[cpu].append(1 - sum(states.get(state, 0.0) for state in _IDLE) / whole)
+            shares[cpu].append(1 - sum(states.get(state, 0.0) for state in idle) / whole)
     return {cpu: median(of_cpu) for cpu, of_cpu in shares.items()}
 
 

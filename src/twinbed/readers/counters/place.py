@@ -21,6 +21,7 @@ from twinbed.metrics.counters import (
     CounterMetric,
 )
 from twinbed.metrics.metric import Value
+from twinbed.model.kernel import KEPT_AWAKE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +30,9 @@ KERNEL_MARK = "/proc/net/softnet_stat"
 """The source that is asked for only where the kernel is the place's own."""
 OF_A_NAMESPACE = re.compile(r"/proc/net/|ethtool |tc ")
 """Sources that belong to a network namespace."""
+
+OF_WAITING = ("/proc/schedstat", "/proc/pressure/cpu")
+"""Sources in which a thread counts that waits for a CPU, of whatever class."""
 
 _BUSY = r"cpu\.(user|nice|system|irq|softirq)_ticks"
 _IDLE = r"cpu\.(idle|iowait)_ticks"
@@ -53,6 +57,8 @@ class Place:
     """From the first to the last snapshot."""
     facts: Mapping[str, str]
     """What the reader says of the file."""
+    kept_awake: bool = False
+    """Whether threads of the idle class kept CPUs awake: what /proc/stat calls nice is then idle time."""
 
     @property
     def has_kernel(self) -> bool:
@@ -142,9 +148,29 @@ def read_place(file: Path) -> Place:
             deltas.setdefault(source, {})[key] = difference
         elif key is not None and kind == "gauge":
             means[key] = mean
+    kept_awake = (file.parent / KEPT_AWAKE).exists()
     return Place(
-        file.parent.name, differences, log, file, deltas, means, max(times, default=None), _facts(differences) | _facts(log)
+        file.parent.name,
+        differences,
+        log,
+        file,
+        _without_spinners(deltas) if kept_awake else deltas,
+        means,
+        max(times, default=None),
+        _facts(differences) | _facts(log),
+        kept_awake,
     )
+
+
+def _without_spinners(deltas: Mapping[str, Mapping[str, float | None]]) -> Mapping[str, Mapping[str, float | None]]:
+    """Without the threads that keep CPUs awake: their time is idle time, and how long they wait for a CPU is no delay."""
+    kept = {source: dict(keys) for source, keys in deltas.items() if source not in OF_WAITING}
+    times = kept.get("/proc/stat", {})
+    for key, nice in list(times.items()):
+        idle = key.replace(".nice_", ".idle_")
+        if idle != key and nice is not None and (rest := times.get(idle)) is not None:
+            times |= {key: 0.0, idle: rest + nice}
+    return kept
 
 
 def _facts(table: pa.Table) -> dict[str, str]:
