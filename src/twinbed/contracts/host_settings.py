@@ -11,6 +11,8 @@ from twinbed.contracts.params import DriverParams
 from twinbed.model.units import Size
 
 OnOff = Literal["on", "off"]
+Cpus = Literal["auto", "shared", "none"]
+Idle = Literal["auto", "normal", "busy"]
 TOGETHER = ("sg", "tso", "gso", "gro")
 """What ``offload`` sets."""
 OFFLOADS = (*TOGETHER, "rx", "tx")
@@ -24,7 +26,7 @@ the windows in every SYN. The most is a ceiling, not memory taken: all sockets o
 class HostSettings(DriverParams):
     """Drivers add their own fields to these."""
 
-    cpus: Literal["auto", "shared", "none"] = Field(
+    cpus: Cpus = Field(
         "auto",
         description="auto pins every host to CPUs of its own as far as there are any; shared pins each client to its server's; "
         "none leaves it to the scheduler",
@@ -116,7 +118,7 @@ class HostSettings(DriverParams):
 class LabHostSettings(HostSettings):
     """Those of drivers that make the hosts' NICs themselves."""
 
-    idle: Literal["auto", "normal", "busy"] = Field(
+    idle: Idle = Field(
         "auto",
         description="busy keeps the CPUs of hosts awake while a run lasts, by a thread of the idle scheduling class on each; "
         "normal lets them stop when they are idle; auto is busy where this machine is a virtual one",

@@ -13,15 +13,18 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from twinbed.contracts.check import Check
 from twinbed.hosts.agent import PROBE, AgentHost, Running, cpus_allowed
+from twinbed.hosts.cgroups import hierarchies
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab
 from twinbed.model.json import number
 
+_MEND = "run as root, or set idle: normal"
 MEASURED_S = 0.05
 """For which a wake-up is measured: a thousand of them where they are slow."""
 _READY_LIMIT_S = 30.0
@@ -73,18 +76,27 @@ class Awake:
         return "the threads that keep CPUs awake have ended: idle CPUs were woken in this run" if self.program.ended else None
 
 
-def why_not(lab: Lab) -> str | None:
-    """Return why the CPUs of this machine cannot be kept awake; None where they can."""
-    if lab.cgroups.awake is not None or not _autogroups():
+def why_not(controllers: Collection[str]) -> str | None:
+    """Return why the CPUs of this machine cannot be kept awake; None where they can. ``controllers``: those in whose control
+    groups a lab may be."""
+    if "cpu" in controllers or not _autogroups():
         return None
     return "needs a control group with the controller cpu, or kernel.sched_autogroup_enabled=0"
+
+
+def asked(idle: str) -> list[Check]:
+    """Return whether CPUs can be kept awake, where a study asks for it."""
+    if idle != "busy":
+        return []
+    why = why_not(hierarchies())
+    return [Check("idle: busy", why is None, why or "in a control group of its own, or without autogroups", _MEND)]
 
 
 @contextlib.contextmanager
 def keep(lab: Lab, cpus: Sequence[int]) -> Iterator[Awake]:
     """Keep CPUs from being idle while the block runs. The threads end with the lab at the latest. Raises HostError."""
-    if why := why_not(lab):
-        raise HostError(f"idle: busy cannot be had on this machine: it {why}; use idle: normal")
+    if why := why_not(lab.cgroups.by_controller):
+        raise HostError(f"idle: busy {why}\n    {_MEND}")
     group = lab.cgroups.awake
     argv = [PROBE, "spin", *(word for cpu in sorted(set(cpus)) for word in ("--cpu", str(cpu)))]
     if group is not None:

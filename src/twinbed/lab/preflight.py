@@ -25,7 +25,9 @@ from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, leftovers, open_lab
 from twinbed.hosts.own_ids import more_ids
 from twinbed.hosts.packages import PURPOSES, Need
+from twinbed.hosts.processors import own_cpus
 from twinbed.image import find, probe_path
+from twinbed.lab import idle_cpus
 from twinbed.lab.execution import is_in_a_lab, not_in_a_lab
 from twinbed.links import bridge, openvswitch, shaping
 from twinbed.links.abilities import Ability, abilities, needed
@@ -236,6 +238,7 @@ def _lab(captures: bool, system_calls: bool) -> list[Check]:
             _capture(lab, captures),
             _system_calls(lab, system_calls),
             _events(lab),
+            idle_cpus.check(lab, own_cpus()),
         ]
 
 

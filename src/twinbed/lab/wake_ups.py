@@ -20,12 +20,10 @@ from twinbed.hosts.error import HostError, HostLost
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.clients import ClientTimes
 from twinbed.model.usage import ProgramUsage, Role
+from twinbed.model.wake_ups import IDLE_WAKE_UPS, ON_ONE_CPU_S, WAITED_S, WAITED_SHARE, WAKE_UP_S
 
 NOTED_SHARE = 0.1
 """Of a run's time: the least that is worth a caution."""
-WAKE_UP, CHANGE = "wake-up seconds", "wake-up on one CPU seconds"
-STOPS, WAITED, SHARE = "idle wake-ups", "idle wake-ups seconds", "idle wake-ups share"
-"""Facts of the machine in a run's passport."""
 _STATE = "/sys/devices/system/cpu/cpu{}/cpuidle/state{}"
 _POLL = "POLL"
 """The state in which a CPU goes on running while it waits."""
@@ -69,15 +67,16 @@ def waited(
     CPUs stopped while the workload ran."""
     if bed.wake_up is None:
         return {}, []
-    facts: dict[str, float | int | None] = {WAKE_UP: bed.wake_up.apart_s, CHANGE: bed.wake_up.together_s, STOPS: stopped}
+    measured_s, least_s = bed.wake_up.apart_s, bed.wake_up.together_s
+    facts: dict[str, float | int | None] = {WAKE_UP_S: measured_s, ON_ONE_CPU_S: least_s, IDLE_WAKE_UPS: stopped}
     given_away = sum(each.usage.voluntary_switches for each in programs if each.role is Role.WORKLOAD)
     wake_ups = 0 if bed.wake_up.kept_awake else given_away if stopped is None else min(given_away, stopped)
-    each_s = max(0.0, bed.wake_up.apart_s - bed.wake_up.together_s)
+    each_s = max(0.0, measured_s - least_s)
     lasted_s = sum(client.end_s - client.start_s for client in clients)
     if not lasted_s or not programs:
-        return {**facts, WAITED: None, SHARE: None}, []
+        return {**facts, WAITED_S: None, WAITED_SHARE: None}, []
     share = min(1.0, wake_ups * each_s / lasted_s)
-    facts |= {WAITED: wake_ups * each_s, SHARE: share}
+    facts |= {WAITED_S: wake_ups * each_s, WAITED_SHARE: share}
     if share < NOTED_SHARE:
         return facts, []
     most = "at most " if stopped is None else ""

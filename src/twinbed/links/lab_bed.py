@@ -183,7 +183,7 @@ def _keep_awake(
     stack: contextlib.ExitStack, lab: Lab, wants: Mapping[str, Wants], pinned: Pins
 ) -> tuple[awake.Awake | None, list[Applied]]:
     """Keep the CPUs of hosts awake that are to be; of each host what was asked and what is so."""
-    virtual, possible = is_virtual(), awake.why_not(lab) is None
+    virtual, possible = is_virtual(), awake.why_not(lab.cgroups.by_controller) is None
     asked = {
         host: busy
         for host, each in wants.items()

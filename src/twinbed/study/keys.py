@@ -29,6 +29,10 @@ KEYS: Mapping[str, Key] = {
         needed=True,
     ),
     "reference": _of_head("reference", "reference: container"),
+    "machine": Key(
+        "what all testbeds on this machine do with its CPUs: settings of testbeds, given once for all of them",
+        "machine: {idle: busy}",
+    ),
     "topology": Key("the network between hosts", "topology: {pairs: 2, link: {rate: 100mbit, delay: 5ms}}"),
     "workload": Key(
         "what clients ask of servers: a kind and its settings", "workload: {kind: http, payload: 16KiB}", needed=True

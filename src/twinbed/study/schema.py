@@ -62,6 +62,7 @@ def _values(every: Sequence[Subject], names: Sequence[str]) -> Mapping[str, Sche
             "propertyNames": {"pattern": f"^{TESTBED_NAME.pattern}$"},
             "additionalProperties": _chosen("driver", DRIVER, of[DRIVER]),
         },
+        "machine": _or_null(_mapping(models["machine"])),
         "topology": _or_null(_mapping(models["topology"])),
         "workload": _chosen("kind", WORKLOAD, of[WORKLOAD]),
         BACKGROUND: _or_null(_background(of[BACKGROUND])),

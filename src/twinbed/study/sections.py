@@ -13,6 +13,7 @@ from twinbed.model.near import Near, nearest
 from twinbed.model.topology import Topology
 from twinbed.study.catalogue import Catalogue
 from twinbed.study.document import Entries, Items, Node, Scalar, is_absent
+from twinbed.study.machine import read_machine
 from twinbed.study.params import Section, shown
 from twinbed.study.problem import Position, Problem, listed
 
@@ -59,7 +60,7 @@ class SectionReader:
             section = self._choice(f"testbeds.{name}", self._without_only(name, value), "driver", self.catalogue.drivers)
             if section is not None:
                 sections[name] = section
-        return sections
+        return read_machine(self.root, sections, self.catalogue.drivers, self.problems)
 
     def _without_only(self, name: str, node: Node) -> Node:
         """The settings of a testbed's driver."""

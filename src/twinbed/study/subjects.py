@@ -16,6 +16,7 @@ from twinbed.study.declared import Declared, declared
 from twinbed.study.document import parse, plain
 from twinbed.study.factor import settings
 from twinbed.study.keys import KEYS
+from twinbed.study.machine import Machine
 from twinbed.study.pivot import Pivot
 from twinbed.study.study import Head
 
@@ -29,6 +30,7 @@ TITLES: Mapping[str, str] = {
 }
 """The sorts of subjects, in the order of the manual."""
 _OF_KEYS: Mapping[str, type[BaseModel]] = {
+    "machine": Machine,
     "topology": Topology,
     "topology.link": Link,
     "replicates": UntilDecided,

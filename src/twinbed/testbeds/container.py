@@ -19,7 +19,7 @@ from twinbed.contracts.check import Check
 from twinbed.contracts.host_settings import LabHostSettings
 from twinbed.contracts.params import HostNeed
 from twinbed.contracts.site import Installed, Site
-from twinbed.hosts import cgroups, scratch
+from twinbed.hosts import awake, cgroups, scratch
 from twinbed.hosts.agent import PROBE, AgentHost, accept, cpus_allowed, listen, new_key
 from twinbed.hosts.cgroups import Limits
 from twinbed.hosts.error import HostError
@@ -87,6 +87,7 @@ class Container(LabDriver[ContainerSettings]):
                 "overlay file system", overlay, "in the kernel" if overlay else "not in /proc/filesystems", "modprobe overlay"
             ),
             *(cgroups.check(controller) for controller in _limits(params, None, ()).controllers),
+            *awake.asked(params.idle),
             *([_congestion_control(params.congestion_control)] if params.congestion_control else []),
         ]
 
@@ -166,6 +167,8 @@ class ContainerMaker:
             allowed = cpus_allowed(host.read("/proc/self/status").decode(errors="replace"))
             pinned = Applied(name, "cpus", cpus, allowed, "/proc/self/status")
             applied = [pinned, *groups.applied(name, limits), *_boundary(host)]
+            if limits.cpus is None:  # recorded on every container, so that testbeds can be compared in it
+                applied.append(Applied(name, "cpuset", None, allowed, "/proc/self/status"))
             ids = [int(word) for word in host.run(["cat", "/proc/self/uid_map"]).text.split()]
             if first is not None:
                 applied.append(Applied(name, "uid_map", [0, first, IDS], ids, "cat /proc/self/uid_map"))

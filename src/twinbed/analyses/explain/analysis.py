@@ -20,7 +20,7 @@ from statistics import fmean
 from pydantic import BaseModel, ConfigDict, Field
 from scipy.special import stdtr
 
-from twinbed.analyses.explain.causes import BY_NAME, CAUSES, CPU, INITIAL_WINDOW
+from twinbed.analyses.explain.causes import BY_NAME, CAUSES, CPU, INITIAL_WINDOW, OF_ALL_HOSTS
 from twinbed.analyses.explain.result import Candidate, Explanation, Pair, Response
 from twinbed.analyses.explain.signs import ROLES, Signs, signs
 from twinbed.contracts.analysis import Analysis, Row, Section
@@ -166,7 +166,7 @@ def _tested(seen: Mapping[str, Signs], here: CellRuns, there: CellRuns) -> list[
     """Every sign that both testbeds have, of at least two runs each. P-values are not yet corrected."""
     found = []
     for cause in CAUSES:
-        for role in ("",) if cause is CPU else ROLES:
+        for role in ("",) if cause in OF_ALL_HOSTS else ROLES:
             x, y = (
                 [sign for run in group.complete if (sign := seen[run].get((cause.name, role))) is not None]
                 for group in (here, there)

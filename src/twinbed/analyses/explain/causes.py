@@ -54,6 +54,13 @@ CPU = Cause(
     share=False,
     mechanism=False,
 )
+IDLE_CPUS = Cause(
+    "idle_cpus",
+    "waking idle CPUs",
+    "time in which programs waited for CPUs that had stopped, of the run's",
+    "idle: busy on both testbeds, or cpus: shared",
+    Switch("idle", "normal", "busy", "idle"),
+)
 INITIAL_WINDOW = Cause(
     "initial_window",
     "the initial window",
@@ -107,5 +114,7 @@ NAGLE = Cause(
     Switch("nagle", "on", "off", section="workload"),
 )
 
-CAUSES = (CPU, INITIAL_WINDOW, AUTOCORKING, TSO, GRO, COALESCING, DELAYED_ACK, NAGLE)
+CAUSES = (CPU, IDLE_CPUS, INITIAL_WINDOW, AUTOCORKING, TSO, GRO, COALESCING, DELAYED_ACK, NAGLE)
+OF_ALL_HOSTS = (CPU, IDLE_CPUS)
+"""Causes whose sign is of all hosts together, not of a role."""
 BY_NAME = {cause.name: cause for cause in CAUSES}

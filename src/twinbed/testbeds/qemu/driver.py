@@ -10,7 +10,7 @@ from functools import partial
 
 from twinbed.contracts.check import Check
 from twinbed.contracts.site import Installed, Site
-from twinbed.hosts import packages
+from twinbed.hosts import awake, packages
 from twinbed.hosts.error import HostError
 from twinbed.image import Image, find, probe_path, with_kernel
 from twinbed.image.modules import module_name, names
@@ -55,6 +55,7 @@ class Qemu(LabDriver[QemuSettings]):
         checks = [
             Check("QEMU", program is not None, program or packages.absent(needs), packages.mend(needs)),
             _taps(sudo),
+            *awake.asked(params.idle),
         ]
         if program is not None:
             checks += abilities.asked(params)

@@ -1,0 +1,12 @@
+"""Facts of a run's machine about waking CPUs: the lab writes them into the passport, analyses read them."""
+
+WAKE_UP_S = "wake-up seconds"
+"""From waking a program on the server's CPUs until it runs, for one on the client's; measured before the workload."""
+ON_ONE_CPU_S = "wake-up on one CPU seconds"
+"""The same where both are on one CPU."""
+IDLE_WAKE_UPS = "idle wake-ups"
+"""How often the run's CPUs stopped while the workload ran; null where the kernel does not count it."""
+WAITED_S = "idle wake-ups seconds"
+"""Time in which the workload's programs waited for CPUs that had stopped, the sum over pairs."""
+WAITED_SHARE = "idle wake-ups share"
+"""The same as a share of the clients' time, at most 1."""
