@@ -427,3 +427,23 @@ def test_interrupts_are_given_by_line_and_name_over_all_cpus(tmp_path: Path) -> 
         {"host": MACHINE, "line": "LOC", "count": 14.0},
         {"host": MACHINE, "line": "ERR", "count": 0.0},
     ]
+
+
+def test_the_time_of_threads_that_keep_cpus_awake_is_idle_time(tmp_path):
+    """Two CPUs for 1 s: 30 and 10 ticks of work, 60 and 90 of such threads, 10 and 0 idle. Without the mark they are busy."""
+    before = {**NOTHING, "/proc/stat": stat(cpu(), cpu()), "/proc/pressure/cpu": "some avg10=0 avg60=0 avg300=0 total=0\n"}
+    first, second = cpu(user=30, idle=10), cpu(user=10)
+    first[1], second[1] = 60, 90
+    after = {**NOTHING, "/proc/stat": stat(first, second), "/proc/pressure/cpu": "some avg10=0 avg60=0 avg300=0 total=900000\n"}
+    write(tmp_path, MACHINE, before, after)
+    busy = extract(tmp_path)
+    found = numbers(busy, MACHINE)
+    assert (found["cpu_seconds"], found["pressure_cpu_seconds"]) == pytest.approx((1.9, 0.9))
+    assert Kind.CPU_EXHAUSTED in [caution.kind for caution in busy.cautions]
+    (tmp_path / MACHINE / "kept-awake.json").write_text("[0, 1]\n")
+    awake = extract(tmp_path)
+    found = numbers(awake, MACHINE)
+    assert (found["cpu_seconds"], found["cpu_idle_seconds"], found["cpu_user_seconds"]) == pytest.approx((0.4, 1.6, 0.4))
+    assert found["cpu_busy_share"] == pytest.approx(0.2)
+    assert found["pressure_cpu_seconds"] is None, "such a thread waits for a CPU whenever something else runs"
+    assert Kind.CPU_EXHAUSTED not in [caution.kind for caution in awake.cautions]

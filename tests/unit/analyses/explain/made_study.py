@@ -38,10 +38,12 @@ def study(
     values: Mapping[str, Mapping[tuple[str, str, str], float]] | None = None,
     factors: Mapping[str, Sequence[Level]] | None = None,
     rate_of: Mapping[tuple[str, str], float] | None = None,
+    waited: Mapping[str, float] | None = None,
     seed: int = 1,
 ) -> InMemory:
     """``counted``: testbed -> what its servers counted beyond BUSY. ``rates``: requests a second. ``values``: testbed ->
-    (metric, host, direction) -> value. ``rate_of``: testbed and level -> a rate that a cell has instead. Noise is 2 %."""
+    (metric, host, direction) -> value. ``rate_of``: testbed and level -> a rate that a cell has instead. ``waited``: testbed ->
+    the share of time in which programs waited for idle CPUs. Noise is 2 %."""
     noise = random.Random(seed)
     records, counters, metrics, facts, applied = [], [], [], [], []
     for replicate in range(runs):
@@ -66,6 +68,9 @@ def study(
                     facts.append({"run": run, "place": host, "fact": "cpu", "value": (cpus or {}).get(testbed, "EPYC")})
                     for setting, found in (states or {}).get(testbed, {}).items():
                         applied.append({"run": run, "subject": host, "setting": setting, "found": found})
+                if waited is not None:
+                    share = str(waited[testbed] * noise.gauss(1, 0.02))
+                    facts.append({"run": run, "place": "machine", "fact": "idle wake-ups share", "value": share})
                 mean = next(
                     (r for (name, level), r in (rate_of or {}).items() if name == testbed and level in cell.values()), rate
                 )

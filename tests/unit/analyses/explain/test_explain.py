@@ -54,6 +54,17 @@ def test_what_works_on_one_testbed_alone_is_named_with_its_share(name: str, coun
     assert one.p < 0.001
 
 
+def test_waiting_for_idle_cpus_is_a_cause_with_a_switch() -> None:
+    states = {"real": {"idle": "busy"}, "virtual": {"idle": "normal"}}
+    source = study({"real": {}, "virtual": {}}, SLOWER, waited={"real": 0.0, "virtual": 0.4}, states=states)
+    result = explain.run(source)
+    (one,) = result.pairs[0].candidates
+    assert (one.cause.name, one.role, one.alone, one.states) == ("idle_cpus", "", True, ("normal", "busy"))
+    assert (one.here, one.there) == (pytest.approx(0.4, rel=0.05), 0.0)
+    written = load(study_text(result, source, cause_of(result, None)), "proof.yaml", catalogue())
+    assert written.factors["testbed.idle"] == ("normal", "busy")
+
+
 def test_nothing_is_explained_where_nothing_differs() -> None:
     result = explain.run(study({"real": JOINED, "virtual": {}}, SAME))
     assert (result.pairs, result.compared) == ((), 1)
