@@ -145,7 +145,8 @@ def lab_remains() -> set[str]:
     roots = (scratch.root(), scratch.root(large=True))
     folders = [path for root in roots for path in root.glob("twinbed-*") if path.name not in theirs]
     folders = [path for path in folders if _inode(path / "lock") not in locked]
-    groups = [path for root in cgroups.roots() for path in root.glob("twinbed-*") if path.name not in theirs]
+    every = [path for root in cgroups.roots() for path in root.glob("twinbed-*")]
+    groups = [path for path in every if path.name.removesuffix(cgroups.AWAKE) not in theirs]
     remains = {f"folder {path}" for path in folders} | {f"cgroup {path}" for path in groups}
     remains |= {f"device {path.name}" for path in Path("/sys/class/net").iterdir()}
     remains |= {f"mount {line}" for line in Path("/proc/self/mounts").read_text().splitlines()}

@@ -141,4 +141,5 @@ def test_hierarchies_of_both_versions(tmp_path: Path, monkeypatch: pytest.Monkey
     # cpuset could be there, but groups are not given it: that would change the machine for others.
     assert cgroups.hierarchies() == {"cpu": Hierarchy(unified, True), "memory": Hierarchy(memory, False)}
     assert cgroups.roots() == [unified, memory]
-    assert cgroups.LabGroups.of("twinbed-1").folders == (unified / "twinbed-1", memory / "twinbed-1")
+    own = (unified / "twinbed-1", unified / "twinbed-1.awake", memory / "twinbed-1")
+    assert cgroups.LabGroups.of("twinbed-1").folders == own

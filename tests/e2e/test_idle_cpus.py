@@ -1,0 +1,150 @@
+"""CPUs that a run keeps awake: applied, read back, recorded; ended with the lab whatever ends it; a run without them fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from twinbed import design
+from twinbed.contracts.place import MACHINE
+from twinbed.contracts.site import Site
+from twinbed.hosts import awake, cgroups
+from twinbed.hosts.awake import SOURCE, Awake
+from twinbed.hosts.scratch import PREFIX
+from twinbed.lab.execution import Outcome, RunFailed, execute
+from twinbed.model.topology import Topology
+from twinbed.model.wake_ups import IDLE_WAKE_UPS, ON_ONE_CPU_S, WAITED_SHARE, WAKE_UP_S
+from twinbed.registry import PLUGINS, catalogue
+from twinbed.study.loading import load
+from twinbed.study.run import Run
+from twinbed.testbeds.container import ContainerSettings, container
+
+SPINNER = "keeps CPU awake"
+STUDY = """
+study: idle
+testbeds: {bed: {driver: container}}
+machine: {SETTINGS}
+workload: {kind: http, duration: 1s, max_requests: 50}
+instruments: [counters]
+replicates: 1
+"""
+
+pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU has no other one to wake")
+
+
+def one_run(settings: str) -> Run:
+    return design.runs(load(STUDY.replace("SETTINGS", settings), "idle.yaml", catalogue()))[0]
+
+
+def spinners(within: int | None = None) -> set[int]:
+    """Threads of this machine that keep a CPU awake: those below a process, or all."""
+    found = set()
+    for task in Path("/proc").glob("[0-9]*/task/*/comm"):
+        try:
+            name = task.read_text().strip()
+        except OSError:
+            continue
+        if name == SPINNER and (within is None or within in ancestors(int(task.parts[2]))):
+            found.add(int(task.parts[4]))
+    return found
+
+
+def ancestors(pid: int) -> list[int]:
+    found = []
+    while pid > 1:
+        found.append(pid)
+        try:
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            break
+    return found
+
+
+@pytest.mark.parametrize(("settings", "found", "threads"), [("idle: busy", "busy", 2), ("idle: normal", "normal", 0)])
+def test_what_is_asked_is_read_back_and_recorded(
+    settings: str, found: str, threads: int, site: Callable[..., Site], leaves_nothing: None
+) -> None:
+    outcome = Outcome()
+    at = site()
+    execute(one_run(settings), PLUGINS, at, outcome, lambda _phase: None)
+    idle = {item.subject: (item.asked, item.found, item.source) for item in outcome.applied if item.setting == "idle"}
+    assert idle == dict.fromkeys(("client", "server"), (found, found, SOURCE))
+    facts = outcome.passport[MACHINE]
+    assert {WAKE_UP_S, ON_ONE_CPU_S, IDLE_WAKE_UPS, WAITED_SHARE} <= facts.keys()
+    assert 0 < facts[ON_ONE_CPU_S] < 1 and 0 < facts[WAKE_UP_S] < 1  # type: ignore[operator]
+    mark = at.place(MACHINE) / "kept-awake.json"
+    assert (json.loads(mark.read_text()) if mark.exists() else []) == [*at.cpus[:2]][:threads]
+    if threads:
+        assert facts[WAITED_SHARE] == 0
+
+
+def test_a_pair_shares_a_cpu_and_only_that_one_is_kept_awake(site: Callable[..., Site], leaves_nothing: None) -> None:
+    with container.up(ContainerSettings(cpus="shared", idle="busy"), Topology(), site()) as bed:
+        first = site().cpus[:1]
+        pinned = {item.subject: item.found for item in bed.applied if item.setting == "cpus"}
+        assert pinned == {"client": first, "server": first}
+        assert len(spinners(within=os.getpid())) == 1
+        assert bed.wake_up is not None
+        assert (bed.wake_up.cpus, bed.wake_up.kept_awake) == (first, True)
+        assert [item for item in bed.applied if not item.agrees] == []
+    assert spinners(within=os.getpid()) == set()
+
+
+def test_idle_threads_leave_hosts_their_cpus(site: Callable[..., Site], leaves_nothing: None) -> None:
+    """The threads are in a group that is idle as a whole: a container's own session is a group of its own to the scheduler."""
+    with container.up(ContainerSettings(idle="busy"), Topology(), site()) as bed:
+        group = cgroups.hierarchies()["cpu"].root / f"{PREFIX}{bed.lab}{cgroups.AWAKE}"
+        assert (group / "cpu.idle").read_text().strip() == "1"
+        inside = {int(word) for word in (group / "cgroup.procs").read_text().split()}
+        assert inside
+        assert spinners() & {int(task.name) for pid in inside for task in Path(f"/proc/{pid}/task").iterdir()}
+    assert not group.exists()
+
+
+def test_a_run_fails_whose_threads_have_ended(
+    site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch, leaves_nothing: None
+) -> None:
+    read_back = Awake.cpus
+
+    def then_killed(self: Awake) -> tuple[int, ...]:
+        found = read_back(self)
+        self.program.signal(signal.SIGKILL)
+        self.program.until(lambda: self.program.ended, 30.0)
+        return found
+
+    monkeypatch.setattr(Awake, "cpus", then_killed)
+    with pytest.raises(RunFailed, match="the threads that keep CPUs awake have ended"):
+        execute(one_run("idle: busy"), PLUGINS, site(), Outcome(), lambda _phase: None)
+
+
+def test_a_run_fails_whose_cpus_are_not_kept_awake(
+    site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch, leaves_nothing: None
+) -> None:
+    monkeypatch.setattr(awake, "runs_when_idle", lambda _stat: False)
+    with pytest.raises(RunFailed, match="client: idle should be 'busy' but `/proc/PID/task/TID/stat` says 'normal'"):
+        execute(one_run("idle: busy"), PLUGINS, site(), Outcome(), lambda _phase: None)
+
+
+def test_nothing_is_left_after_a_kill(tmp_path: Path, leaves_nothing: None) -> None:
+    study, results = tmp_path / "study.yaml", tmp_path / "results"
+    text = STUDY.replace("SETTINGS", "idle: busy").replace("max_requests: 50", "max_requests: 500000")
+    study.write_text(text.replace("duration: 1s", "duration: 60s"))
+    argv = [sys.executable, "-m", "twinbed.cli.main", "run", str(study), "-o", str(results), "--no-report"]
+    command = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while len(threads := spinners(within=command.pid)) < 2 and command.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert len(threads) == 2
+    command.send_signal(signal.SIGKILL)
+    command.wait()
+    while spinners() & threads and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not spinners() & threads
