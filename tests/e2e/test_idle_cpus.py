@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from twinbed import design
+from twinbed.contracts.host_settings import Cpus
 from twinbed.contracts.place import MACHINE
 from twinbed.contracts.site import Site
 from twinbed.hosts import awake, cgroups
@@ -96,6 +97,14 @@ def test_a_pair_shares_a_cpu_and_only_that_one_is_kept_awake(site: Callable[...,
         assert (bed.wake_up.cpus, bed.wake_up.kept_awake) == (first, True)
         assert [item for item in bed.applied if not item.agrees] == []
     assert spinners(within=os.getpid()) == set()
+
+
+@pytest.mark.parametrize("cpus", ["auto", "shared", "none"])
+def test_pins_are_recorded_whatever_they_are(cpus: Cpus, site: Callable[..., Site], leaves_nothing: None) -> None:
+    """So that a passport can compare a testbed that is pinned with one that is not."""
+    with container.up(ContainerSettings(cpus=cpus), Topology(), site()) as bed:
+        recorded = {(item.subject, item.setting) for item in bed.applied if item.found}
+        assert {(host, name) for host in ("client", "server") for name in ("cpus", "cpuset")} <= recorded
 
 
 def test_idle_threads_leave_hosts_their_cpus(site: Callable[..., Site], leaves_nothing: None) -> None:

@@ -108,10 +108,14 @@ fn pin(set: &libc::cpu_set_t) -> io::Result<()> {
 fn measure(from: &libc::cpu_set_t, to: &libc::cpu_set_t, limit: Duration) -> Outcome<WakeUp> {
     let there = sys::event().tried(|| "make an event")?;
     let back = sys::event().tried(|| "make an event")?;
-    let (mut asked, mut answer) = (there.try_clone().tried(|| "share an event")?, back.try_clone().tried(|| "share an event")?);
+    let (mut asked, mut answer) =
+        (there.try_clone().tried(|| "share an event")?, back.try_clone().tried(|| "share an event")?);
     let to = *to;
     let echo = move || -> io::Result<()> {
-        pin(&to)?;
+        if let Err(error) = pin(&to) {
+            give(&mut answer, END)?;
+            return Err(error);
+        }
         while take(&mut asked)? < END {
             give(&mut answer, 1)?;
         }
@@ -124,7 +128,7 @@ fn measure(from: &libc::cpu_set_t, to: &libc::cpu_set_t, limit: Duration) -> Out
     summary(rounds)
 }
 
-/// What an event holds that ends the thread at its other end; 1 asks it to answer.
+/// What an event holds that ends the thread at its other end; 1 is a wake-up.
 const END: u64 = 2;
 
 /// Nanoseconds of each round there and back.
@@ -135,7 +139,9 @@ fn rounds(set: &libc::cpu_set_t, mut there: File, mut back: File, limit: Duratio
     for round in 0..WARM_UP_ROUNDS + MOST_ROUNDS {
         let start = Instant::now();
         give(&mut there, 1)?;
-        take(&mut back)?;
+        if take(&mut back)? >= END {
+            break;
+        }
         if round >= WARM_UP_ROUNDS {
             taken.push(start.elapsed().as_nanos() as u64);
         }
@@ -187,6 +193,13 @@ mod tests {
         let first = cpu_set(&[0]).unwrap();
         let result = measure(&first, &first, Duration::from_millis(5)).unwrap();
         assert!(result.rounds >= 1 && result.median_s > 0.0 && result.p90_s >= result.median_s);
+    }
+
+    #[test]
+    fn a_cpu_that_there_is_not_is_an_error_and_no_wait_without_end() {
+        let (first, none) = (cpu_set(&[0]).unwrap(), cpu_set(&[1023]).unwrap());
+        assert!(measure(&first, &none, Duration::from_secs(1)).is_err());
+        assert!(measure(&none, &first, Duration::from_secs(1)).is_err());
     }
 
     #[test]

@@ -12,6 +12,7 @@ from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab
 
 WHAT = "idle CPUs"
+_MEASURED_S = 0.1
 _MEND = "idle: normal"
 
 
@@ -21,13 +22,13 @@ def check(lab: Lab, cpus: Sequence[int]) -> Check:
         return _told("there is one CPU for all: no program waits for another one to be woken")
     first, second = cpus[:1], cpus[1:2]
     try:
-        apart_s = awake.wake_up_s(lab.machine, first, second)
-        together_s = awake.wake_up_s(lab.machine, first, first)
+        apart_s = awake.wake_up_s(lab.machine, first, second, _MEASURED_S)
+        together_s = awake.wake_up_s(lab.machine, first, first, _MEASURED_S)
         found = f"waking an idle CPU takes {_us(apart_s)} on this machine ({_us(together_s)} where both programs share a CPU)"
         if why := awake.why_not(lab.cgroups.by_controller):
             return _told(f"{found}; idle: busy {why}", mend="run as root")
         with awake.keep(lab, (*first, *second)) as kept:
-            busy_s, there = awake.wake_up_s(lab.machine, first, second), kept.cpus()
+            busy_s, there = awake.wake_up_s(lab.machine, first, second, _MEASURED_S), kept.cpus()
     except HostError as error:
         return _told(str(error).replace("\n", " "), mend=_MEND)
     if there != tuple(sorted((*first, *second))):
