@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,8 +20,11 @@ from twinbed.contracts.place import MACHINE
 from twinbed.contracts.site import Site
 from twinbed.hosts import awake, cgroups
 from twinbed.hosts.awake import SOURCE, Awake
+from twinbed.hosts.lab import open_lab
+from twinbed.hosts.processors import own_cpus
 from twinbed.hosts.scratch import PREFIX
 from twinbed.lab.execution import Outcome, RunFailed, execute
+from twinbed.lab.idle_cpus import check
 from twinbed.model.topology import Topology
 from twinbed.model.wake_ups import IDLE_WAKE_UPS, ON_ONE_CPU_S, WAITED_SHARE, WAKE_UP_S
 from twinbed.registry import PLUGINS, catalogue
@@ -67,6 +71,18 @@ def ancestors(pid: int) -> list[int]:
         except OSError:
             break
     return found
+
+
+def test_check_says_what_waking_an_idle_cpu_takes(probe: Path, tmp_path: Path, leaves_nothing: None) -> None:
+    with open_lab(probe, tmp_path) as lab:
+        both, alone = check(lab, own_cpus()), check(lab, own_cpus()[:1])
+    time_taken = r"[0-9.e+]+ us"
+    expected = (
+        rf"waking an idle CPU takes {time_taken} on this machine \({time_taken} where both programs share a CPU\); "
+        rf"{time_taken} with idle: busy(; other work runs here .*)?"
+    )
+    assert re.fullmatch(expected, both.found)
+    assert (both.works, both.required, alone.works, alone.found[:24]) == (True, False, True, "there is one CPU for all")
 
 
 @pytest.mark.parametrize(("settings", "found", "threads"), [("idle: busy", "busy", 2), ("idle: normal", "normal", 0)])
