@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +36,7 @@ _AUTOGROUPS = Path("/proc/sys/kernel/sched_autogroup_enabled")
 _STATE, _POLICY = 3, 41
 """Fields of /proc/PID/stat."""
 _SCHED_IDLE = 5
+_IDLE_GROUPS_SINCE = (5, 15)
 _IDLE_FILE = "cpu.idle"
 _SPINNER = "keeps CPU awake"
 """The name of the threads, which the probe gives them."""
@@ -79,9 +82,9 @@ class Awake:
 def why_not(controllers: Collection[str]) -> str | None:
     """Return why the CPUs of this machine cannot be kept awake; None where they can. ``controllers``: those in whose control
     groups a lab may be."""
-    if "cpu" in controllers or not _autogroups():
+    if ("cpu" in controllers and _idle_groups()) or not _autogroups():
         return None
-    return "needs a control group with the controller cpu, or kernel.sched_autogroup_enabled=0"
+    return "needs a control group with the controller cpu on Linux 5.15 or newer, or kernel.sched_autogroup_enabled=0"
 
 
 def asked(idle: str) -> list[Check]:
@@ -97,7 +100,7 @@ def keep(lab: Lab, cpus: Sequence[int]) -> Iterator[Awake]:
     """Keep CPUs from being idle while the block runs. The threads end with the lab at the latest. Raises HostError."""
     if why := why_not(lab.cgroups.by_controller):
         raise HostError(f"idle: busy {why}\n    {_MEND}")
-    group = lab.cgroups.awake
+    group = lab.cgroups.awake if _idle_groups() else None
     argv = [PROBE, "spin", *(word for cpu in sorted(set(cpus)) for word in ("--cpu", str(cpu)))]
     if group is not None:
         try:
@@ -111,10 +114,12 @@ def keep(lab: Lab, cpus: Sequence[int]) -> Iterator[Awake]:
     try:
         yield Awake(lab.machine, program)
     finally:
-        if group is not None:
-            (group / _IDLE_FILE).write_text("0")  # it is to end soon, whatever else runs
-        program.signal(_SIGTERM)
-        program.wait(_STOP_LIMIT_S)
+        # Of a lab that has ended there is neither a group nor a program, and what it was ended by is on its way.
+        with contextlib.suppress(OSError, HostError):
+            if group is not None:
+                (group / _IDLE_FILE).write_text("0")  # it is to end soon, whatever else runs
+            program.signal(_SIGTERM)
+            program.wait(_STOP_LIMIT_S)
 
 
 def runs_when_idle(stat: str) -> bool:
@@ -125,6 +130,11 @@ def runs_when_idle(stat: str) -> bool:
     """
     fields = stat.rpartition(")")[2].split()
     return fields[0] == "R" and int(fields[_POLICY - _STATE]) == _SCHED_IDLE
+
+
+def _idle_groups() -> bool:
+    """Whether this kernel has groups that are idle as a whole."""
+    return tuple(int(word) for word in re.findall(r"\d+", os.uname().release)[:2]) >= _IDLE_GROUPS_SINCE
 
 
 def _autogroups() -> bool:

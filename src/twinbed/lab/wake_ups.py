@@ -16,7 +16,7 @@ from itertools import count
 from twinbed.contracts.bed import Bed, Facts
 from twinbed.contracts.host import Host
 from twinbed.contracts.place import MACHINE
-from twinbed.hosts.error import HostError, HostLost
+from twinbed.hosts.error import HostError
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.clients import ClientTimes
 from twinbed.model.usage import ProgramUsage, Role
@@ -30,34 +30,31 @@ _POLL = "POLL"
 
 
 def stops(bed: Bed) -> int | None:
-    """How often the CPUs of a run have stopped since the machine booted; None where its kernel does not say."""
+    """Return how often the CPUs of a run have stopped since the machine booted; None where its kernel does not say."""
     if bed.wake_up is None:
         return None
-    try:
-        return sum(_of_cpu(bed.hosts[MACHINE], cpu) for cpu in bed.wake_up.cpus)
-    except HostError:
+    machine, cpus = bed.hosts[MACHINE], bed.wake_up.cpus
+    states = _stopping_states(machine, cpus[0])
+    if not states:
         return None
+    try:
+        counts = machine.run(["cat", *(f"{_STATE.format(cpu, state)}/usage" for cpu in cpus for state in states)])
+    except HostError:
+        return None  # its CPUs are not alike
+    return sum(map(int, counts.text.split()))
 
 
-def _of_cpu(machine: Host, cpu: int) -> int:
-    times: list[int] = []
+def _stopping_states(machine: Host, cpu: int) -> list[int]:
+    """The idle states of a CPU in which it stops, by their numbers; none where the kernel does not count them."""
+    states: list[int] = []
     for number in count():
-        state = _STATE.format(cpu, number)
         try:
-            name = _line(machine, f"{state}/name")
-        except HostLost:
-            raise
+            name = machine.read(f"{_STATE.format(cpu, number)}/name").decode(errors="replace").strip()
         except HostError:
             break  # it has no more
         if name != _POLL:
-            times.append(int(_line(machine, f"{state}/usage")))
-    if not times:
-        raise HostError(f"CPU {cpu} has no state in which it stops")
-    return sum(times)
-
-
-def _line(machine: Host, path: str) -> str:
-    return machine.read(path).decode(errors="replace").strip()
+            states.append(number)
+    return states
 
 
 def waited(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -30,6 +31,16 @@ def test_autogroups_need_a_group_of_their_own(
         file.write_text(f"{autogroups}\n")
     monkeypatch.setattr(awake, "_AUTOGROUPS", file)
     assert (awake.why_not(controllers) is None) is works
+
+
+@pytest.mark.parametrize(("release", "works"), [("5.14.21-default", False), ("5.15.0", True), ("6.1.0-18-amd64", True)])
+def test_older_kernels_have_no_groups_that_are_idle(
+    release: str, works: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "autogroups").write_text("1\n")
+    monkeypatch.setattr(awake, "_AUTOGROUPS", tmp_path / "autogroups")
+    monkeypatch.setattr(awake.os, "uname", lambda: SimpleNamespace(release=release))
+    assert (awake.why_not({"cpu"}) is None) is works
 
 
 def test_a_study_that_asks_for_it_is_told_before_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
