@@ -26,6 +26,9 @@ from benchmarks.simulated.losses import WORLDS, named
 from benchmarks.simulated.methods import METHODS, TRUE_RATIO, Method
 from benchmarks.simulated.populations import POPULATIONS, Population
 from benchmarks.simulated.shared import MARGIN, SPREAD, blocks, sessions
+from benchmarks.simulated.stepped import SIZES as STEPPED_SIZES
+from benchmarks.simulated.stepped import STEPPED
+from benchmarks.simulated.stepped import rates as stepped_rates
 from twinbed.analyses.compare.analysis import FEW
 from twinbed.analyses.compare.decision import doubtful_shape
 from twinbed.executor import Executor, opened
@@ -197,6 +200,18 @@ def _little(studies: int, seed: int) -> str:
     return _table(["values", "wrong verdict", *(f"n = {n}" if n == m else f"n = {n}, {m}" for n, m in LITTLE_SIZES)], rows)
 
 
+def _stepped(studies: int, seed: int) -> str:
+    rows = []
+    for of in STEPPED:
+        cells = [of.name]
+        for n in STEPPED_SIZES:
+            edge, one = (stepped_rates(of, n, ratio, studies, seed) for ratio in (1 + MARGIN, 1.0))
+            cells += [f"{_per_cent(edge.equivalent)} (**{_per_cent(edge.alone)}**)", _per_cent(one.equivalent)]
+        rows.append(cells)
+    heads = [f"n = {n}, {where}" for n in STEPPED_SIZES for where in ("at the edge", "at 1")]
+    return _table(["values", *heads], rows)
+
+
 def _losses(studies: int, seed: int) -> str:
     answers = {True: "yes", False: "no"}
     rows = []
@@ -272,6 +287,7 @@ def part(task: tuple[str, tuple[int, ...]]) -> str:
         "blocks": _blocks,
         "sessions": _sessions,
         "little": _little,
+        "stepped": _stepped,
         "losses": _losses,
         "settling": _settling,
         "stalls": _stalls,
@@ -287,6 +303,7 @@ def parts(
     tasks: dict[str, tuple[int, ...]] = {
         "corpora": (corpus,),
         "little": (of_doubts, seed),
+        "stepped": (of_doubts, seed),
         "looks": (2 * studies, seed),
         "doubts": (of_doubts, seed),
         **{f"intervals {number}": (number, studies, bootstrap, seed) for number in range(len(POPULATIONS))},
@@ -395,6 +412,18 @@ program gives the share of runs that may be otherwise unseen (`unseen_share`), w
 `unseen_share` says that: 45 % for 5 runs, 26 % for 10, 14 % for 20. Rarer modes move the mean by less than the margin.
 - A machine whose state lasts from run to run does no harm where the order is random. A testbed that has such a state of its \
 own does: five runs cannot show it, twenty do in most studies.
+
+## Values that come in steps
+
+Whole comparisons of one cell, {of_doubts} studies for each number, margin 10 %: the share called equivalent at a true ratio of \
+1.1 or 1/1.1, in brackets that without any caution, limit 5; and the share at a ratio of 1. The mean lies anywhere in the \
+range named, the coefficient of variation between 0.5 and 5 %. Steps are found from the values alone.
+
+{found["stepped"]}
+- Where no value differs from another, nothing shows the step, and the program's caution says so: 20 and 20 ms may be one \
+tick of 4 ms apart. More replicates do not help; other cells of the study that vary do.
+- A program that cuts digits off beside one that rounds is half a step off however many values there are. Where results were \
+measured elsewhere, an equivalence that would not survive that has a caution.
 
 ## How many fit, by losses
 

@@ -192,10 +192,10 @@ LITTLE: tuple[Little, ...] = (
     Little("rounded to 1, 0.52 against 0.50", _normal(0.52, 0.01, 1.0), _normal(0.50, 0.01, 1.0), DIFFERENT),
     Little("rounded to 1, 10.4 against 9.6", _normal(10.4, 0.2, 1.0), _normal(9.6, 0.2, 1.0), DIFFERENT),
     Little("rounded to 1, 11.6 against 10.4", _normal(11.6, 0.2, 1.0), _normal(10.4, 0.2, 1.0), EQUIVALENT),
-    Little("events, 0.10 against 0.02 a run", _poisson(0.10), _poisson(0.02), EQUIVALENT, unit="1"),
-    Little("events, 1 against 1.1 a run", _poisson(EDGE), _poisson(1.0), EQUIVALENT, unit="1"),
-    Little("events, 1 a run on both", _poisson(1.0), _poisson(1.0), DIFFERENT, unit="1"),
-    Little("events, 10 a run on both", _poisson(10.0), _poisson(10.0), DIFFERENT, unit="1"),
+    Little("events, 0.10 against 0.02 a run", _poisson(0.10), _poisson(0.02), EQUIVALENT, unit="count"),
+    Little("events, 1 against 1.1 a run", _poisson(EDGE), _poisson(1.0), EQUIVALENT, unit="count"),
+    Little("events, 1 a run on both", _poisson(1.0), _poisson(1.0), DIFFERENT, unit="count"),
+    Little("events, 10 a run on both", _poisson(10.0), _poisson(10.0), DIFFERENT, unit="count"),
     *(_slow(share) for share in (0.01, 0.05, 0.10, 0.20)),
     *(
         Little(f"drift of 30 % on both{how}, at the edge", _drifting(1.3, EDGE), _drifting(1.3, 1.0), EQUIVALENT, paired=paired)

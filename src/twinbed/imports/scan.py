@@ -17,6 +17,7 @@ from twinbed.imports.layout.names import shown
 from twinbed.imports.text.also import also_holds, closed, others_in
 from twinbed.imports.text.flaws import one_line_each
 from twinbed.imports.text.source import HEAD_BYTES, PREFIXES, File, prefixes, why_a_bomb
+from twinbed.metrics.counted import COUNT
 from twinbed.model.caution import Kind
 from twinbed.model.json import Document
 
@@ -159,7 +160,7 @@ def _scan(root: str, wanted: ScanRequest, formats: Mapping[str, Format]) -> Scan
                 first = measurements[0]
                 beside = [*also_holds(others), *_without_prefix(file)]
                 measurements = [replace(first, diagnostics=[*beside, *first.diagnostics]), *measurements[1:]]
-                _check(measurements, {**{metric.name: metric.unit for metric in formats[kind].metrics}, **wanted.units})
+                check_units(measurements, {**{metric.name: metric.unit for metric in formats[kind].metrics}, **wanted.units})
             except FormatError as error:
                 return ScannedFile(wanted.path, digest, size, mtime, kind, reason=shown(str(error)), then=then)
             pieces = tuple(_piece(measurement) for measurement in measurements)
@@ -263,12 +264,12 @@ def _others(file: File, kind: str, head_kinds: Sequence[str], formats: Mapping[s
     return others
 
 
-def _check(measurements: Sequence[Measurement], units: Mapping[str, str]) -> None:
-    """Raises FormatError for a metric that nobody declares, or in another unit."""
+def check_units(measurements: Sequence[Measurement], units: Mapping[str, str]) -> None:
+    """Raise FormatError for a metric that nobody declares, or in another unit; a plain number may be declared a count."""
     for value in (value for measurement in measurements for value in measurement.values):
         if value.metric not in units:
             raise FormatError(f"gives {value.metric}, which no 'metrics' of the manifest declares")
-        if value.unit != units[value.metric]:
+        if value.unit != units[value.metric] and (value.unit, units[value.metric]) != ("1", COUNT):
             raise FormatError(f"gives {value.metric} in {value.unit}, where the manifest declares {units[value.metric]}")
 
 

@@ -36,7 +36,7 @@ class OwnMetric(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="in lower case, words joined by underscores")
-    unit: str = Field("1", description="a base unit: s, bytes, bit/s, 1/s, 1")
+    unit: str = Field("1", description="a base unit: s, bytes, bit/s, 1/s, 1; or count, of events")
     layer: Layer = Field(Layer.APPLICATION, description="which layer it describes")
     scale: Scale = Field(Scale.RATIO, description="nominal, ordinal, interval or ratio")
     description: str = Field("", description="what it means")

@@ -203,6 +203,10 @@ class Kind(Enum):
         "some values occur too rarely for the test's approximation",
         "take the verdict as rough; raise replicates",
     )
+    COARSE = (
+        "values come in steps that may hide a difference",
+        "measure with a finer clock, or let the program print more digits; more replicates do not help",
+    )
     DRIFT = (
         "a metric drifted over the study",
         "look at residuals against run order in the report, find what changed (temperature, disk, caches) and run again: a "

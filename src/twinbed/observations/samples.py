@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -15,15 +15,13 @@ from twinbed.metrics.metric import Layer
 from twinbed.model.columns import Coded, PlannedRuns, Records, first_come, planned_testbeds
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables
-from twinbed.statistics.resolution import step
+from twinbed.observations.steps import resolve
 from twinbed.statistics.sample import Sample
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Place = TypeVar("Place")
-COUNTED = ("1", "bytes")
-"""Units of what is counted one by one."""
 _ABOUT = ("unit", "layer", "scale", "headline", "description")
 Key = tuple[str, str, str]
 """(metric, host, direction)"""
@@ -39,8 +37,6 @@ class Declared:
     headline: bool
     description: str
     margin: float | None = None
-    step: float = 0.0
-    """What all its values in the study are whole multiples of, in the unit; 0 where nothing is. See statistics.resolution."""
     events: bool = False
     """Whether its values count events. A share that is 1 throughout is none, so that one value has to be another number."""
 
@@ -60,6 +56,8 @@ class CellRuns:
     values: dict[Key, Sample] = field(default_factory=dict)
     runs: dict[Key, list[str]] = field(default_factory=dict)
     """The runs that ``values`` are of: one list of all metrics that have the same."""
+    steps: dict[Key, float] = field(default_factory=dict)
+    """The step that values come in, in the unit, of those that come in steps (statistics.resolution)."""
     known: set[Key] = field(default_factory=set)
     """What it has rows of, values or null."""
 
@@ -166,7 +164,7 @@ def gather(tables: Tables, sessions: str | None = None) -> Samples:
         group.complete = ids[rows[complete[rows]]].tolist()
         group.failed = ids[rows[~complete[rows]]].tolist()
     metrics = _measured(tables.table("metrics"), ids, of_run)
-    _resolve(metrics, groups)
+    resolve(metrics, groups)
     names = tables.outline.testbeds
     return Samples(cells, groups, metrics, tuple(name for name in names if any(name in of_cell for of_cell in groups.values())))
 
@@ -212,22 +210,6 @@ def _measured(table: pa.Table, runs: NDArray[np.object_], of_run: Coded[CellRuns
             own = runs[at[rows]].tolist()
             group.runs[key] = next((each for each in islice(group.runs.values(), 1) if each == own), own)
     return metrics
-
-
-def _resolve(metrics: dict[str, Declared], groups: Mapping[str, Mapping[str, CellRuns]]) -> None:
-    """The step of each metric, found from all of its values. What is counted is not rounded, nor is what was divided by a
-    count, such as packets per request."""
-    values: dict[str, list[Sample]] = {}
-    for group in (group for of_cell in groups.values() for group in of_cell.values()):
-        for (metric, _, _), of_key in group.values.items():
-            values.setdefault(metric, []).append(of_key)
-    for metric, samples in values.items():
-        about, of_metric = metrics[metric], np.fromiter(chain.from_iterable(samples), np.float64)
-        resolution = step(of_metric)
-        whole = about.unit in COUNTED and resolution >= 1
-        exact = whole or "/" in about.unit.removesuffix("/s")
-        events = whole and about.unit == "1" and bool(np.any(of_metric != 1))
-        metrics[metric] = replace(about, step=0.0 if exact else resolution, events=events)
 
 
 def _order(tables: Tables, levels: Coded[Mapping[str, Level]], replicates: NDArray[np.int64] | None = None) -> NDArray[np.intp]:

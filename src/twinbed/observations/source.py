@@ -16,7 +16,7 @@ from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.near import instead
 from twinbed.observations.frame import Column, Frame, arranged, of_tables
-from twinbed.statistics.resolution import step
+from twinbed.statistics.resolution import printed_step
 
 if TYPE_CHECKING:
     import numpy as np
@@ -103,7 +103,7 @@ def _repeated(frame: Frame) -> Iterator[Caution]:
     """Rows of the same levels and the same response to the last digit, where responses have digits enough to differ."""
     import numpy as np
 
-    if not len(frame) or step(frame.y.tolist()) * MOST_STEPS > float(np.ptp(frame.y)):
+    if not len(frame) or printed_step(frame.y.tolist()) * MOST_STEPS > float(np.ptp(frame.y)):
         return
     rows = zip(frame.y.tolist(), *(column.codes.tolist() for column in frame.columns.values()), strict=True)
     if count := len(frame) - len(set(rows)):

@@ -30,7 +30,7 @@ def unit_scale(unit: str, values: Sequence[float | None]) -> UnitScale:
     whole = unit if unit in _PREFIXED or per == "s" else base
     symbol = _PREFIXED.get(whole)
     if symbol is None:
-        return UnitScale(1.0, {"1": "", "1/s": "/s"}.get(whole, whole))
+        return UnitScale(1.0, {"1": "", "count": "", "1/s": "/s"}.get(whole, whole))
     largest = max((abs(value) for value in values if value is not None), default=0.0)
     if largest == 0:
         return UnitScale(1.0, symbol)

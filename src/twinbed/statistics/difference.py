@@ -38,14 +38,14 @@ def difference_test(
     margin: float | None,
     alpha: float,
     *,
-    step: float = 0.0,
+    steps: tuple[float, float] = (0.0, 0.0),
     paired: bool = False,
 ) -> DifferenceTest:
-    """Compares two samples of at least two values each. ``step`` is what values are rounded to, in their unit: what that can
-    hide is part of the interval, and held against each test (``statistics.resolution``). ``paired`` is whether the values of
+    """Compare two samples of at least two values each. ``steps`` are what values of each are rounded to, in their unit: what
+    that can hide is part of the interval, and of each test (``statistics.resolution``). ``paired`` is whether the values of
     both belong together one by one."""
     difference = Sample.of(values).average - Sample.of(reference).average
-    hidden = bias(values, step) + bias(reference, step)
+    hidden = bias(values, steps[0]) + bias(reference, steps[1])
     error, df = standard_error(values, reference, paired)
     if not error or (not varies(values) and not varies(reference)):
         return DifferenceTest(

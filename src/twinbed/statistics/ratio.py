@@ -69,13 +69,15 @@ def ratio_test(
     margin: float,
     alpha: float,
     *,
-    step: float = 0.0,
+    steps: tuple[float, float] = (0.0, 0.0),
+    cut: bool = False,
     counts: tuple[Tally, Tally] | None = None,
     paired: bool = False,
 ) -> RatioTest | None:
-    """Compares two samples of at least two values each; None where a value is negative, since then no ratio means anything.
-    ``step`` is what values are rounded to, in their unit; ``counts`` the events that they count, or are rates of; ``paired``
-    whether the values of both samples belong together one by one, in the order given."""
+    """Compare two samples of at least two values each; None where a value is negative, since then no ratio means anything.
+    ``steps`` are what values of each are rounded to, in their unit; ``cut`` is whether one side's may have been cut off, not
+    rounded; ``counts`` are the events that values count, or are rates of; ``paired`` is whether the values of both samples
+    belong together one by one, in the order given."""
     if paired and len(values) != len(reference):
         raise ValueError(f"{len(values)} values cannot be paired with {len(reference)}")
     values, reference = Sample.of(values), Sample.of(reference)
@@ -84,7 +86,7 @@ def ratio_test(
         return None
     if not any(values) and not any(reference):
         return RatioTest(None, None, None, p_equivalent=1.0, p_different=1.0, method="unseen")
-    hidden = bias(values, step), bias(reference, step)
+    hidden = bias(values, steps[0]) + cut * max(steps) / 2, bias(reference, steps[1])
     if not varies(values) and not varies(reference):
         test = _exact(values[0], reference[0], hidden, margin, alpha)
     elif least > 0:

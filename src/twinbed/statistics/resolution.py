@@ -1,16 +1,20 @@
-"""What rounding hides: the step that values were printed in, and how far it can move their mean.
+"""What rounding hides: the step that values come in, and how far it can move their mean.
 
 A mean of values that are rounded to whole steps h is off by at most h/2.  Where the values themselves vary, rounding averages
 out: for normal noise with standard deviation sigma, the mean is off by at most (h/pi) sum exp(-2 pi^2 k^2 sigma^2/h^2)/k over
 k = 1, 2, ... (Widrow and Kollar 2008, Quantization Noise, ch. 4 and app. B), which is below (h/pi) ln(1/(1 - q)) with q the
-exponential at k = 1.  Limit: values that a tool cuts off, rather than rounds, are off by up to a whole step; where both
-samples come of the same tool, as here, both are off the same way.
+exponential at k = 1.  A tool that cuts digits off moves every mean by half a step more: twice the same where both samples come
+of one tool, which moves their ratio away from 1, and so makes no false equivalence.
+
+A step is the largest power of ten that all values are whole multiples of, or a lattice: the greatest common step of their
+differences, such as a clock's tick of 4 ms.  Whether they fall on a lattice by chance is told by how many do.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,29 +30,111 @@ SMALLEST = 1e-200
 """Nothing is printed in steps of less."""
 ROUND_FROM = 4
 """As many different values are needed to tell that tens or thousands are a step, rather than chance."""
+BY_CHANCE = 0.01
+"""A lattice is believed if finer values fall on it by chance at most this often."""
+BLURRED = 4
+"""As many places of finer values, around each of a lattice's, are taken for it where its own values were rounded once more."""
 SURE = 0.95
 """That the values vary at least as much as they are taken to."""
 
+Values = Sequence[float] | NDArray[np.float64]
 
-def step(values: Sequence[float] | NDArray[np.float64]) -> float:
-    """The largest power of ten that all values are whole multiples of.
 
-    A step above 1 is believed only of ROUND_FROM different values.  0 where there is none, or all values are 0.
+def step(values: Values) -> float:
+    """Return the step that the values of one group come in: of a clock's ticks, of quarters, of means of three whole numbers.
+
+    A power of ten above 1 is believed only of ROUND_FROM different values.  0 where there is no step, or all values are 0.
 
     >>> step([0.001, 0.25]), step([3.0, 7.0]), step([100.0]), step([1 / 3, 0.5])
     (0.001, 1.0, 1.0, 0.0)
+    >>> step([12.0, 16.0, 12.0, 16.0, 20.0, 12.0]), step([1.25, 1.5, 1.25, 2.0]), round(step([3.0, 10 / 3, 11 / 3, 3.0]), 6)
+    (4.0, 0.25, 0.333333)
     """
-    different = np.unique(np.abs(np.asarray(values, dtype=np.float64)))
-    different = different[different > 0]
-    if not len(different) or different[-1] < SMALLEST:
+    fine = printed_step(values)
+    return max(fine, lattice(distinct(values), evidence([values]), fine))
+
+
+def coarser(values: Values, own: float, fine: float) -> float:
+    """Return ``own``, the step of some values that come in steps of ``fine`` elsewhere (0: in none), if it is larger and finer
+    values would not fall on it by chance; else ``fine``."""
+    finest = fine or _finest(values)
+    return own if own > finest and (finest / own) ** len(set(values)) <= BY_CHANCE else fine
+
+
+def evidence(groups: Sequence[Values]) -> int:
+    """Return how many differences inside groups say something of a lattice: all but one, and none where nothing varies."""
+    return max(0, sum(len(group) - 1 for group in groups if min(group) != max(group)) - 1)
+
+
+def distinct(values: Values) -> list[float]:
+    """Return the different values in ascending order. Those that arithmetic alone may have set apart are one."""
+    ordered: list[float] = np.unique(values).tolist() if len(values) > 100 else sorted(set(values))
+    if not ordered:
+        return ordered
+    apart = NOISE * max(abs(ordered[0]), abs(ordered[-1]))
+    return [ordered[0], *(two for one, two in pairwise(ordered) if two - one > apart)]
+
+
+def lattice(different: Sequence[float], evidence: int, fine: float) -> float:
+    """Return the greatest common step of the differences of ascending values; 0 where it is not more than ``fine``, which the
+    values are whole multiples of (0: of nothing), or where chance would do.
+
+    Where values were rounded once more after they had come in steps (15.625 ms as 16, 31, 47), each may be off by a unit.
+
+    >>> round(lattice([3.0, 3.33, 3.67, 4.0], 6, 0.01), 6)
+    0.333333
+    """
+    finest = fine or _finest(different)
+    if not evidence or len(different) < 2 or finest < SMALLEST:
+        return 0.0
+    least = BY_CHANCE ** (-1 / evidence)
+    units = [(value - different[0]) / finest for value in different]
+    units = [float(round(unit)) for unit in units] if fine else units
+    exact = _common(units, 0.5, least, 0.5)
+    return finest * (exact or (_common(units, 2.0, BLURRED * least, 1.5) if fine else 0.0))
+
+
+def _common(units: Sequence[float], tolerance: float, least: float, off: float) -> float:
+    """Return what all ascending units, the first of which is 0, are multiples of, but for ``off``; 0 where it is below
+    ``least``."""
+    common = 0.0
+    for one, two in pairwise(units):
+        other = two - one
+        while other > tolerance:  # Euclid's algorithm
+            common, other = other, abs(common - other * round(common / other))
+        if 0 < common < least:
+            return 0.0
+    for unit in units:  # the farther a unit, the better it tells the step
+        if common and round(unit / common):
+            common = unit / round(unit / common)
+    if not common or any(abs(unit - common * round(unit / common)) > off for unit in units):
+        return 0.0
+    return common
+
+
+def _finest(values: Values) -> float:
+    return max(map(abs, values), default=0.0) * 10.0**-DIGITS
+
+
+def printed_step(values: Values) -> float:
+    """Return the largest power of ten that all values are whole multiples of; 0 where there is none."""
+    absolute = np.unique(np.abs(values)).tolist() if len(values) > 100 else sorted({abs(value) for value in values})
+    different = absolute[1:] if absolute and not absolute[0] else absolute
+    if not different or different[-1] < SMALLEST:
         return 0.0
     most = math.floor(math.log10(different[-1]))
-    for exponent in range(most if len(different) >= ROUND_FROM else min(most, 0), most - DIGITS, -1):
-        # Negative powers of ten are not exact; dividing by positive ones is.
-        steps = different / 10.0**exponent if exponent >= 0 else different * 10.0**-exponent
-        if np.all(np.abs(steps - np.rint(steps)) <= NOISE * steps):
-            return 10.0**exponent if exponent >= 0 else 1 / 10.0**-exponent
-    return 0.0
+    exponents = range(most if len(different) >= ROUND_FROM else min(most, 0), most - DIGITS, -1)
+    if not exponents or not _multiples(different, exponents[-1]):
+        return 0.0
+    exponent = next(each for each in exponents if _multiples(different, each))
+    return 10.0**exponent if exponent >= 0 else 1 / 10.0**-exponent
+
+
+def _multiples(values: Sequence[float], exponent: int) -> bool:
+    # Negative powers of ten are not exact; dividing by positive ones is.
+    power = 10.0 ** abs(exponent)
+    steps = (value / power if exponent >= 0 else value * power for value in values)
+    return all(abs(each - round(each)) <= NOISE * each for each in steps)
 
 
 def bias(values: Sequence[float], step: float) -> float:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.imports.scan import check_units
 from twinbed.imports.text import source
 from twinbed.imports.text.source import File
 from twinbed.imports.workload import Imported, ImportedParams
@@ -157,3 +158,11 @@ def test_of_two_files_that_differ_by_what_one_rounds_the_finer_is_taken(tmp_path
     assert [value.value for value in found.values] == [3.4], "what one file does not know another may"
     found = imported.parse(params(coarse, other), tmp_path)
     assert [caution.kind for caution in found.cautions] == [Kind.CONTRADICTED]
+
+
+def test_a_column_without_a_unit_may_count() -> None:
+    """A manifest says that a metric counts by its unit; what a file gives as a plain number is then counted."""
+    counted = [Measurement([Value("frames", 12.0, "1")])]
+    check_units(counted, {"frames": "count"})
+    with pytest.raises(FormatError, match="gives frames in 1, where the manifest declares s"):
+        check_units(counted, {"frames": "s"})

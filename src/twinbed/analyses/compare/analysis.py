@@ -36,6 +36,8 @@ from twinbed.executor import Executor, Here
 from twinbed.metrics.metric import Scale
 from twinbed.model.as_of import AsOf
 from twinbed.model.caution import OF_RUNS, Caution, Kind
+from twinbed.model.columns import Records
+from twinbed.model.record import IMPORTED
 from twinbed.model.result import Verdict
 from twinbed.model.run import Level
 from twinbed.model.tables import TESTBED, Tables
@@ -138,7 +140,7 @@ def _case(
     here, there = (sides.of(key, pair.name, name) for name in pair.names)
     one, two = here.estimated.estimate, there.estimated.estimate
     shapes = here.shape, there.shape
-    nature = Nature(about.margin, about.step, counts)
+    nature = Nature(about.margin, (here.estimated.step, there.estimated.step), counts)
     values = Sample.of(one.values), Sample.of(two.values)
     bare = undecided(
         *(here.estimated, there.estimated, pair.names, pair.cell, rules.margin),
@@ -153,10 +155,9 @@ def _case(
 
 def _with(bare: Comparison, judgement: Judgement) -> Comparison:
     """The comparison before Holm's correction; its verdict is not yet final."""
-    decided = judgement.on(bare)
-    if not judgement.few_counts:
-        return decided
-    return replace(decided, cautions=(*bare.cautions, Caution(Kind.FEW_COUNTS, judgement.few_counts, bare.metric)))
+    doubts = ((Kind.FEW_COUNTS, judgement.few_counts), (Kind.COARSE, judgement.coarse))
+    own = (Caution(kind, detail, bare.metric) for kind, detail in doubts if detail)
+    return replace(judgement.on(bare), cautions=(*bare.cautions, *own))
 
 
 def _own_cautions(estimates: tuple[Estimate, Estimate], pair: _Pair, shapes: Sequence[str]) -> Iterable[Caution]:
@@ -214,9 +215,10 @@ def _study_cautions(
             if hit:
                 names = ", ".join(sorted({metric for _cell, metric, *_rest in hit}))
                 yield Caution(kind, f"{len(hit)} headline values: {names}", testbed)
-    few = {each.metric for each in comparisons if each.headline and any(own.kind is Kind.FEW_COUNTS for own in each.cautions)}
-    if few:
-        yield Caution(Kind.FEW_COUNTS, ", ".join(sorted(few)))
+    for kind in (Kind.FEW_COUNTS, Kind.COARSE):
+        few = {each.metric for each in comparisons if each.headline and any(own.kind is kind for own in each.cautions)}
+        if few:
+            yield Caution(kind, ", ".join(sorted(few)))
 
 
 class Compare(Analysis[CompareParams, Comparisons]):
@@ -267,7 +269,8 @@ class Compare(Analysis[CompareParams, Comparisons]):
         confidence = params.confidence if params.confidence is not None else tables.outline.confidence
         interim = tables.outline.interim
         information = tuple(each.information for each in interim.taken) if interim else None
-        rules = Rules(margin, round(1 - confidence, 12), confidence, information)
+        elsewhere = any(each["testbed"].get("kind") == IMPORTED for each in Records.of(tables.records).settings.distinct())
+        rules = Rules(margin, round(1 - confidence, 12), confidence, information, elsewhere)
         if interim and interim.taken:
             tables = AsOf(tables, interim.blocks)
         sessions = params.sessions if params.sessions is not None else tables.outline.data.get("sessions")
@@ -408,7 +411,7 @@ def _estimated(
         estimate=made,
         few=made.n < FEW,
         scale=about.scale,
-        step=about.step,
+        step=group.steps.get(key, 0.0),
         events=about.events,
     )
 

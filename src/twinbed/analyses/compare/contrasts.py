@@ -62,7 +62,7 @@ def _contrast(
     rest = {name: level for name, level in of.cell.items() if name != factor}
     bare = undecided(of, base, (here, there), rest, rules.margin, (*cautions, *skewed), headline=of.headline)
     one, two = (Sample.of(each.values) for each in samples)
-    return bare, Case(of.scale, one, two, Arranged(one, two), Nature(step=of.step), rules, skewed=any(shapes))
+    return bare, Case(of.scale, one, two, Arranged(one, two), Nature(steps=(of.step, base.step)), rules, skewed=any(shapes))
 
 
 def _name(cell: Mapping[str, Level]) -> str:

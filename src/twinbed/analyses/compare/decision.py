@@ -23,7 +23,7 @@ from twinbed.statistics.moments import holds_outlier, variance
 from twinbed.statistics.nominal import SMALLEST_EXPECTED, nominal_test
 from twinbed.statistics.ordinal import ordinal_test
 from twinbed.statistics.quantile import median_ratio_interval
-from twinbed.statistics.ratio import ratio_test, replicates_needed
+from twinbed.statistics.ratio import RatioTest, ratio_test, replicates_needed
 from twinbed.statistics.resolution import bias
 from twinbed.statistics.sample import Sample
 
@@ -37,6 +37,8 @@ class Rules:
     confidence: float
     information: tuple[float, ...] | None = None
     """At each look that was taken, of a study that goes on until it is decided."""
+    elsewhere: bool = False
+    """Whether any run was measured elsewhere, so that both sides may have been printed by different programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,8 @@ class Nature:
 
     margin: float | None = None
     """Its own, in its unit."""
-    step: float = 0.0
-    """What they are rounded to, in its unit."""
+    steps: tuple[float, float] = (0.0, 0.0)
+    """What they are rounded to, in its unit, here and on the reference."""
     counts: tuple[Tally, Tally] | None = None
     """The events that they count, or are rates of; here and on the reference."""
 
@@ -69,7 +71,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the two samples of a case say. Fields are those of a Comparison, but for the last."""
+    """What the two samples of a case say. Fields are those of a Comparison, but for the last two."""
 
     ratio: float | None = None
     ratio_interval: Interval | None = None
@@ -88,13 +90,15 @@ class Judgement:
     effect: Effect | None = None
     few_counts: str = ""
     """What is doubtful about a test that rests on few counts."""
+    coarse: str = ""
+    """What is doubtful about an equivalence of rounded values."""
 
     def on(self, bare: Comparison) -> Comparison:
         """The comparison with it."""
         return replace(bare, **{name: getattr(self, name) for name in _JUDGED})
 
 
-_JUDGED = tuple(each.name for each in fields(Judgement) if each.name != "few_counts")
+_JUDGED = tuple(each.name for each in fields(Judgement) if each.name not in ("few_counts", "coarse"))
 
 
 def judge(case: Case) -> Judgement:
@@ -120,13 +124,14 @@ def _of_single_runs(case: Case) -> Judgement:
 def _ratio(case: Case) -> Judgement:
     arranged, nature, rules = case.arranged, case.nature, case.rules
     one, two, paired = arranged.one, arranged.two, arranged.paired
-    test = ratio_test(one, two, rules.margin, rules.alpha, step=nature.step, counts=nature.counts, paired=paired)
+    test = _tested(case)
     spreads = spread(case.one, case.two, rules.confidence)
     if test is None:
         return Judgement(spread=spreads)
     equivalent = test.p_equivalent <= rules.alpha
     # More runs of the same show no more where it is rounding that hides the difference.
-    coarse = test.method in ("exact", "unseen", "counts") or bias(one, nature.step) + bias(two, nature.step) > 0.01 * max(one)
+    hidden = bias(one, nature.steps[0]) + bias(two, nature.steps[1])
+    coarse = test.method in ("exact", "unseen", "counts") or hidden > 0.01 * max(one)
     needed = None if equivalent or coarse else replicates_needed(one, two, rules.margin, rules.alpha, paired=paired)
     samples = Sample.of(one), Sample.of(two)
     middle = samples[1].median
@@ -145,7 +150,31 @@ def _ratio(case: Case) -> Judgement:
         median_ratio=samples[0].median / middle if middle else None,
         median_ratio_interval=_interval(median_ratio_interval(one, two, rules.confidence)),
         spread=spreads,
+        coarse=_coarse(case, test) if equivalent else "",
     )
+
+
+def _tested(case: Case, *, cut: bool = False) -> RatioTest | None:
+    arranged, nature, rules = case.arranged, case.nature, case.rules
+    return ratio_test(
+        *(arranged.one, arranged.two, rules.margin, rules.alpha),
+        steps=nature.steps,
+        cut=cut,
+        counts=nature.counts,
+        paired=arranged.paired,
+    )
+
+
+def _coarse(case: Case, test: RatioTest) -> str:
+    """Return why rounding may have made an equivalence; empty where it has not."""
+    if not any(case.nature.steps):
+        return ""
+    if test.method == "exact":
+        return "no value differs from another on its side: steps larger than its digits show may hide a difference"
+    cut = _tested(case, cut=True) if case.rules.elsewhere else None
+    if cut is not None and cut.p_equivalent > case.rules.alpha:
+        return "not shown if one side's program cuts digits off where the other's rounds: half a step more may be hidden"
+    return ""
 
 
 def _pair_deviation(one: Sample, two: Sample) -> float:
@@ -155,7 +184,7 @@ def _pair_deviation(one: Sample, two: Sample) -> float:
 def _difference(case: Case) -> Judgement:
     arranged, nature, rules = case.arranged, case.nature, case.rules
     one, two, paired = arranged.one, arranged.two, arranged.paired
-    test = difference_test(one, two, nature.margin, rules.alpha, step=nature.step, paired=paired)
+    test = difference_test(one, two, nature.margin, rules.alpha, steps=nature.steps, paired=paired)
     return Judgement(
         effect=Effect("difference", test.difference, _interval(test.interval), nature.margin),
         wide_interval=_interval(test.wide),

@@ -96,7 +96,7 @@ def undecided(
         reference=names[1],
         estimate=of.estimate,
         reference_estimate=base.estimate,
-        step=of.step,
+        step=max(of.step, base.step),
         events=of.events,
         ratio=None,
         ratio_interval=None,

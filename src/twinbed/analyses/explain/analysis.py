@@ -151,7 +151,8 @@ def _different(
                 arranged = by.arrange(key, (groups[testbed], groups[reference]))
                 if min(len(arranged.one), len(arranged.two)) < 2:
                     continue
-                test = ratio_test(arranged.one, arranged.two, margin, alpha, step=about.step, paired=arranged.paired)
+                steps = groups[testbed].steps.get(key, 0.0), groups[reference].steps.get(key, 0.0)
+                test = ratio_test(arranged.one, arranged.two, margin, alpha, steps=steps, paired=arranged.paired)
                 if test is not None:
                     interval = Interval(*test.wide) if test.wide else None
                     found.append((cell, testbed, Response(*key, test.ratio, interval, test.p_different)))

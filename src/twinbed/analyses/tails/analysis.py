@@ -261,7 +261,7 @@ def _shifts(
         if not all(share in run.quantiles for run in (*one, *two)):
             continue
         x, y = ([run.quantiles[share] for run in runs] for runs in (one, two))
-        test = ratio_test(x, y, margin, alpha, step=step, paired=in_pairs)
+        test = ratio_test(x, y, margin, alpha, steps=(step, step), paired=in_pairs)
         if test is not None:
             yield _shift(about, share, (_mean(x), _mean(y)), test, alpha, in_pairs)
 

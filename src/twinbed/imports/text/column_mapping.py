@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from twinbed.contracts.format import Diagnostic, FormatError, Measurement, RunKey
 from twinbed.imports.text.row_keys import RowKeys
 from twinbed.imports.text.wide import expanded
+from twinbed.metrics.counted import COUNT
 from twinbed.metrics.metric import Value
 from twinbed.model.json import Document
 
@@ -23,6 +24,7 @@ _DECIMAL = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _TIMES = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 UNITS: Mapping[str, tuple[float, str]] = {
     "1": (1.0, "1"),
+    COUNT: (1.0, COUNT),
     "%": (0.01, "1"),
     "ppm": (1.0, "ppm"),
     **{name: (seconds, "s") for name, seconds in _TIMES.items()},

@@ -1,0 +1,37 @@
+"""Which metrics count: whole numbers that no rounding made."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping, Sequence
+
+from twinbed import metrics
+from twinbed.metrics.metric import Metric
+
+COUNT = "count"
+"""The unit by which a manifest declares that a column counts."""
+EVENTS = ("1", COUNT)
+"""The units of what is counted one by one."""
+
+
+@functools.cache
+def counted() -> frozenset[str]:
+    """Return the names of all metrics that this package declares with a unit of counts.
+
+    Whole numbers of others, such as a column of an imported table, may be rounded ones."""
+    modules = [importlib.import_module(f"{metrics.__name__}.{each.name}") for each in pkgutil.iter_modules(metrics.__path__)]
+    found = (metric for module in modules for value in vars(module).values() for metric in _metrics(value))
+    return frozenset(metric.name for metric in found if metric.unit in (*EVENTS, "bytes"))
+
+
+def _metrics(value: object) -> Iterator[Metric]:
+    if isinstance(value, Metric):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _metrics(list(value.values()))
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        for each in value:
+            if isinstance(each, Metric):
+                yield each
