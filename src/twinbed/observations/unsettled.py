@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from twinbed.render.quantities import two_digits
 from twinbed.statistics.steady import Settling
 
 
@@ -10,10 +11,10 @@ def unsettled(found: Settling) -> str | None:
     if found.settles is False:
         return f"the rate {_way(found.over.mean)} in the second half of runs"
     if found.astray is not None:
-        others = f"by {100 * found.astray.others:+.2g} % in the mean of the others"
+        others = f"by {two_digits(100 * found.astray.others, '+')} % in the mean of the others"
         return f"the rate {_way(found.astray.value)} in the second half of one run, {others}"
     return None
 
 
 def _way(change: float) -> str:
-    return f"{'rises' if change > 0 else 'falls'} by {100 * abs(change):.2g} %"
+    return f"{'rises' if change > 0 else 'falls'} by {two_digits(100 * abs(change))} %"

@@ -8,11 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 _PREFIXED = {"bytes": "B", "B": "B", "bit": "bit", "bit/s": "bit/s", "bytes/s": "B/s", "s": "s", "seconds": "s", "Hz": "Hz"}
 NONE = "–"
 _LONG_S = 100.0
+NOTHING = 1e-9
+"""A per cent below it is what is left of a difference of equal numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +148,14 @@ def change(value: float, reference: str) -> str:
 
 
 def two_digits(value: float, sign: str = "") -> str:
-    """``4.1``, ``29``, ``1,234``; with ``sign`` "+" of both signs. No powers of ten."""
-    return f"{value:{sign},.0f}" if abs(value) >= 99.5 else f"{value:{sign}.2g}"
+    """Return ``4.1``, ``29``, ``1,234``; with ``sign`` "+" of both signs. No powers of ten; 0 of what arithmetic left.
+
+    >>> two_digits(-3e-14, "+"), two_digits(0.000123, "+"), two_digits(-0.5)
+    ('0', '+0.00012', '-0.5')
+    """
+    if abs(value) < NOTHING:
+        return "0"
+    return f"{value:{sign},.0f}" if abs(value) >= 99.5 else f"{Decimal(f'{value:.2g}'):{sign}f}"
 
 
 def share(value: float) -> str:

@@ -89,6 +89,8 @@ def _interval(one: Sequence[float], two: Sequence[float], level: float, seed: in
     from scipy.stats import bootstrap
 
     x, y, positive = _on_scale(one, two)
+    if (paired and not varies(np.subtract(x, y).tolist())) or (not positive and not _leaves_ratios(x, y, paired)):
+        return None
     rounds = resamples(one, two)
 
     def statistic(x: Floats, y: Floats, axis: int = -1) -> Floats:
@@ -109,6 +111,15 @@ def _interval(one: Sequence[float], two: Sequence[float], level: float, seed: in
             rng=np.random.default_rng(seed),
         ).confidence_interval
     return _bounds(float(interval.low), float(interval.high), level, positive)
+
+
+def _leaves_ratios(x: Floats, y: Floats, paired: bool) -> bool:
+    """Return whether samples without one value have ratios that differ: the jackknife, which BCa rests on, needs them."""
+    without_x, without_y = ((np.sum(sample) - sample) / (len(sample) - 1) for sample in (x, y))
+    if np.min(without_y) <= 0:
+        return False
+    ratios = without_x / without_y if paired else np.concatenate([without_x / np.mean(y), np.mean(x) / without_y])
+    return bool(np.ptp(ratios) > 1e-12 * np.max(np.abs(ratios)))
 
 
 def _on_scale(one: Sequence[float], two: Sequence[float]) -> tuple[Floats, Floats, bool]:

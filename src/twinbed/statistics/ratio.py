@@ -1,4 +1,4 @@
-"""The ratio of one testbed's mean to the reference's, with intervals, and whether it is within a margin.
+"""The ratio of one testbed's geometric mean to the reference's, with intervals, and whether it is within a margin.
 
 The margin m gives the region from 1/(1+m) to 1+m, which is symmetric on the scale of ratios: the choice of the reference among
 two testbeds changes no verdict. There are three questions about the same two samples, each with its own error rate:

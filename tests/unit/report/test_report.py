@@ -19,6 +19,7 @@ from twinbed.analyses.compare.terminal import verdict_table
 from twinbed.cli.report import command
 from twinbed.model.caution import Caution, Kind
 from twinbed.render import latex_text, plots, quantities
+from twinbed.render.quantities import two_digits
 from twinbed.render.terminal import Terminal
 from twinbed.report.latex import latex
 from twinbed.report.markdown import markdown
@@ -28,6 +29,13 @@ from twinbed.results.extract import extract
 from twinbed.workloads.planted import planted
 
 NASTY = "<script>alert(1)</script>&\"'%$#_{}~^\\|`*"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(-3e-14, "0"), (0.0, "0"), (-0.012, "-0.012"), (0.00001234, "+0.000012"), (1234.5, "+1,234")]
+)
+def test_two_digits_have_no_powers_of_ten(value: float, text: str) -> None:
+    assert two_digits(value, "+") == text
 
 
 @pytest.mark.parametrize(
