@@ -140,13 +140,15 @@ def _doubts(studies: int, seed: int) -> str:
 def _looks(studies: int, seed: int) -> str:
     rows = []
     for least, most in ((5, 30), (5, 10), (4, 8)):
-        for spreads in ((0.02, 0.02), (0.05, 0.05), (0.02, 0.10), (0.002, 0.05)):
+        worlds = [(spreads, 0.0) for spreads in ((0.02, 0.02), (0.05, 0.05), (0.02, 0.10), (0.002, 0.05))]
+        for spreads, correlation in (*worlds, ((0.05, 0.05), 0.5)):
             until = UntilDecided(least=least, most=most)
-            edge, same, far = (ends(until, ratio, spreads, studies, seed) for ratio in (1.1, 1.0, 1.2))
+            edge, same, far = (ends(until, ratio, spreads, studies, seed, correlation) for ratio in (1.1, 1.0, 1.2))
+            like = f", like the run before ({correlation:g})" if correlation else ""
             rows.append(
                 [
                     f"{least} to {most}",
-                    " and ".join(f"{100 * each:g} %" for each in spreads),
+                    " and ".join(f"{100 * each:g} %" for each in spreads) + like,
                     f"**{_per_cent(edge.equivalent)}**",
                     f"**{_per_cent(edge.different)}**",
                     f"{_per_cent(same.equivalent)} after {same.replicates:.1f}",
@@ -382,7 +384,8 @@ One comparison, log-normal values, margin 10 %, at most six looks; a study ends 
 over all looks, limit 5. "After": mean number of replicates.
 
 {found["looks"]}
-Of {2 * studies:,} studies each.
+Of {2 * studies:,} studies each. Where a testbed's run is like its run before, a study ends with whichever state it met first: \
+every comparison of such a study has the caution `looks`, unless it is of sessions.
 
 ## Blocks and sessions
 
@@ -408,6 +411,8 @@ program gives the share of runs that may be otherwise unseen (`unseen_share`), w
 
 {found["little"]}
 - Rounding and rare events give no more wrong verdicts than other values.
+- Times that a time-out cut short are called equivalent by their means only where all runs of both testbeds ended so, or one \
+alone did not; a value that nothing differs from has a caution.
 - A slow mode in a fifth of the runs is seen by none of five runs in a third of the studies, and nothing in them can show it. \
 `unseen_share` says that: 45 % for 5 runs, 26 % for 10, 14 % for 20. Rarer modes move the mean by less than the margin.
 - A machine whose state lasts from run to run does no harm where the order is random. A testbed that has such a state of its \
@@ -415,8 +420,8 @@ own does: five runs cannot show it, twenty do in most studies.
 
 ## Values that come in steps
 
-Whole comparisons of one cell, {of_doubts} studies for each number, margin 10 %: the share called equivalent at a true ratio of \
-1.1 or 1/1.1, in brackets that without any caution, limit 5; and the share at a ratio of 1. The mean lies anywhere in the \
+Whole comparisons of one cell, {of_doubts} studies for each number, margin 10 %: the share called equivalent at a true ratio \
+of 1.1 or 1/1.1, in brackets that without any caution, limit 5; and the share at a ratio of 1. The mean lies anywhere in the \
 range named, the coefficient of variation between 0.5 and 5 %. Steps are found from the values alone.
 
 {found["stepped"]}

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from scipy.special import ndtri
 
 from twinbed.analyses.compare.analysis import CompareParams
 from twinbed.analyses.compare.analysis import analysis as compare
@@ -148,6 +149,16 @@ def _mode(share: float, ratio: float) -> Draw:
     return draw
 
 
+def _limited(share: float, ratio: float) -> Draw:
+    """Times of which a ``share`` would be longer than the time-out, were they as the reference's."""
+    limit = float(ndtri(1 - share))
+
+    def draw(noise: np.random.Generator, n: int) -> Values:
+        return [min(10.0, 10 * ratio * math.exp(0.3 * (each - limit))) for each in noise.standard_normal(n)]
+
+    return draw
+
+
 def _drifting(by: float, ratio: float) -> Draw:
     """Runs that grow by the factor ``by`` from the first to the last."""
 
@@ -183,6 +194,7 @@ def _slow(share: float) -> Little:
 
 
 EDGE = 1 + MARGIN
+LONGER = 1.5
 EQUIVALENT, DIFFERENT = Verdict.EQUIVALENT, Verdict.DIFFERENT
 LITTLE: tuple[Little, ...] = (
     *(
@@ -197,6 +209,10 @@ LITTLE: tuple[Little, ...] = (
     Little("events, 1 a run on both", _poisson(1.0), _poisson(1.0), DIFFERENT, unit="count"),
     Little("events, 10 a run on both", _poisson(10.0), _poisson(10.0), DIFFERENT, unit="count"),
     *(_slow(share) for share in (0.01, 0.05, 0.10, 0.20)),
+    *(
+        Little(f"time-out at 10 s in {share:.0%} of runs, 1.5 times", _limited(share, LONGER), _limited(share, 1.0), EQUIVALENT)
+        for share in (0.3, 0.6, 0.9)
+    ),
     *(
         Little(f"drift of 30 % on both{how}, at the edge", _drifting(1.3, EDGE), _drifting(1.3, 1.0), EQUIVALENT, paired=paired)
         for how, paired in (("", False), (", paired", True))

@@ -24,11 +24,13 @@ class Ends:
     replicates: float
 
 
-def ends(until: UntilDecided, ratio: float, spreads: tuple[float, float], studies: int, seed: int) -> Ends:
-    """Log-normal values; a study ends with its first verdict."""
+def ends(
+    until: UntilDecided, ratio: float, spreads: tuple[float, float], studies: int, seed: int, correlation: float = 0.0
+) -> Ends:
+    """Log-normal values, whose logarithms correlate with the testbed's run before; a study ends with its first verdict."""
     noise = np.random.default_rng([seed, until.least, until.most])
-    x = ratio * noise.lognormal(0, spreads[0], (studies, until.most))
-    y = noise.lognormal(0, spreads[1], (studies, until.most))
+    x = ratio * _values(noise, spreads[0], (studies, until.most), correlation)
+    y = _values(noise, spreads[1], (studies, until.most), correlation)
     looks = interim_blocks(until)
     times = [information(blocks, until.most) for blocks in looks]
     going = np.ones(studies, bool)
@@ -42,6 +44,13 @@ def ends(until: UntilDecided, ratio: float, spreads: tuple[float, float], studie
         made += blocks * int(ended.sum())
         going &= ~ended
     return Ends(equivalent / studies, different / studies, made / studies)
+
+
+def _values(noise: np.random.Generator, spread: float, shape: tuple[int, int], correlation: float) -> np.ndarray:
+    logarithms = noise.normal(0, spread, shape)
+    for run in range(1, shape[1] if correlation else 0):
+        logarithms[:, run] = correlation * logarithms[:, run - 1] + math.sqrt(1 - correlation**2) * logarithms[:, run]
+    return np.exp(logarithms)
 
 
 def error(share: float, of: int) -> float:

@@ -127,7 +127,20 @@ def test_a_small_corpus_is_carried_out_and_counted() -> None:
 
 def test_the_page_is_what_the_command_in_its_head_writes() -> None:
     """All but the tables, which take a quarter of an hour."""
-    names = ("tests", "others", "doubts", "looks", "blocks", "sessions", "little", "losses", "settling", "stalls", "corpora")
+    names = (
+        "tests",
+        "others",
+        "doubts",
+        "looks",
+        "blocks",
+        "sessions",
+        "little",
+        "stepped",
+        "losses",
+        "settling",
+        "stalls",
+        "corpora",
+    )
     page = PAGE.read_text()
     lines = document(10_000, 1_000, 500, 200, 1, dict.fromkeys(names, "")).splitlines()
     assert [line for line in lines if line not in page] == []

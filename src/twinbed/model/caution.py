@@ -207,6 +207,19 @@ class Kind(Enum):
         "values come in steps that may hide a difference",
         "measure with a finer clock, or let the program print more digits; more replicates do not help",
     )
+    CENSORED = (
+        "several runs have the same largest time, as of a time-out",
+        "how much longer they would have taken is not known, and no mean is: raise the limit, or compare medians",
+    )
+    UNLIKE_LENGTHS = (
+        "a quantile is of more requests or probes on one testbed than on the other",
+        "quantiles of few lie lower, the more so the closer to 100 %: compare runs of as many, or a lower quantile",
+    )
+    LOOKS = (
+        "the study ends with its first verdict, which holds for runs that do not depend on each other",
+        "runs of a testbed that are alike for a while end it too soon: where that may be, measure in sessions and compare with "
+        "--sessions, or raise the least number of replicates",
+    )
     DRIFT = (
         "a metric drifted over the study",
         "look at residuals against run order in the report, find what changed (temperature, disk, caches) and run again: a "

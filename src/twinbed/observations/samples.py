@@ -41,6 +41,11 @@ class Declared:
     """Whether its values count events. A share that is 1 throughout is none, so that one value has to be another number."""
 
     @property
+    def timed(self) -> bool:
+        """Whether its values are times, of a run or by the work."""
+        return self.unit.partition("/")[0] == "s"
+
+    @property
     def rank(self) -> int:
         order = [str(layer) for layer in Layer]
         return order.index(self.layer) if self.layer in order else len(order)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from twinbed.analyses.compare import settling
+from twinbed.analyses.compare import lengths, settling
 from twinbed.analyses.compare.cautions import Carried, Residue, carried, of_group, of_study, residue
-from twinbed.analyses.compare.decision import Case, Judgement, Nature, Rules, doubtful_shape
+from twinbed.analyses.compare.decision import DOUBTS, Case, Judgement, Nature, Rules, doubtful_shape
 from twinbed.analyses.compare.estimates import estimate, undecided
 from twinbed.analyses.compare.judging import judged
 from twinbed.analyses.compare.ordering import order_cautions, orderings, session_cautions
@@ -37,6 +37,7 @@ from twinbed.metrics.metric import Scale
 from twinbed.model.as_of import AsOf
 from twinbed.model.caution import OF_RUNS, Caution, Kind
 from twinbed.model.columns import Records
+from twinbed.model.interim import InterimAnalyses
 from twinbed.model.record import IMPORTED
 from twinbed.model.result import Verdict
 from twinbed.model.run import Level
@@ -140,11 +141,11 @@ def _case(
     here, there = (sides.of(key, pair.name, name) for name in pair.names)
     one, two = here.estimated.estimate, there.estimated.estimate
     shapes = here.shape, there.shape
-    nature = Nature(about.margin, (here.estimated.step, there.estimated.step), counts)
+    nature = Nature(about.margin, (here.estimated.step, there.estimated.step), counts, about.timed)
     values = Sample.of(one.values), Sample.of(two.values)
     bare = undecided(
         *(here.estimated, there.estimated, pair.names, pair.cell, rules.margin),
-        (*cautions, *_own_cautions((one, two), pair, shapes)),
+        (*cautions, *_own_cautions((one, two), pair, shapes), *lengths.cautions(key, pair.groups, rules.margin)),
         headline=headline,
         by=by,
         paired=arranged.paired and about.scale in (Scale.RATIO, Scale.INTERVAL),
@@ -155,7 +156,7 @@ def _case(
 
 def _with(bare: Comparison, judgement: Judgement) -> Comparison:
     """The comparison before Holm's correction; its verdict is not yet final."""
-    doubts = ((Kind.FEW_COUNTS, judgement.few_counts), (Kind.COARSE, judgement.coarse))
+    doubts = ((kind, getattr(judgement, name)) for name, kind in DOUBTS.items())
     own = (Caution(kind, detail, bare.metric) for kind, detail in doubts if detail)
     return replace(judgement.on(bare), cautions=(*bare.cautions, *own))
 
@@ -215,7 +216,7 @@ def _study_cautions(
             if hit:
                 names = ", ".join(sorted({metric for _cell, metric, *_rest in hit}))
                 yield Caution(kind, f"{len(hit)} headline values: {names}", testbed)
-    for kind in (Kind.FEW_COUNTS, Kind.COARSE):
+    for kind in (*DOUBTS.values(), Kind.UNLIKE_LENGTHS):
         few = {each.metric for each in comparisons if each.headline and any(own.kind is kind for own in each.cautions)}
         if few:
             yield Caution(kind, ", ".join(sorted(few)))
@@ -286,6 +287,7 @@ class Compare(Analysis[CompareParams, Comparisons]):
             for cell, groups in samples.groups.items()
             for testbed, group in groups.items()
         }
+        of_looks = _of_looks(interim) if not arranged.sessions else ()
         of_settling = settling.of_cells(samples, margin, confidence)
         for (cell, testbed), caution in of_settling.items():
             cell_cautions[cell, testbed] = (*cell_cautions[cell, testbed], caution)
@@ -303,7 +305,8 @@ class Compare(Analysis[CompareParams, Comparisons]):
                     groups = (pair.groups for pair in of_testbed)
                     over_cells += pooled(key, (testbed, str(tables.outline.reference)), groups, arranged, rules.alpha)
             for pair in pairs:
-                kept = [caution for name in pair.names for caution in cell_cautions.get((pair.name, name), ())]
+                kept = [*of_looks]
+                kept += [caution for name in pair.names for caution in cell_cautions.get((pair.name, name), ())]
                 for of_runs in (of_order, of_sessions):
                     kept += dict.fromkeys(caution for name in pair.names for caution in of_runs.get((key, name), ()))
                 measured_there = tables.outline.reference in samples.groups[pair.name]
@@ -322,7 +325,7 @@ class Compare(Analysis[CompareParams, Comparisons]):
             else each
             for each in _decide(comparisons, rules.alpha)
         )
-        of_study = [*_study_cautions(tables, samples, carry, left, decided)]
+        of_study = [*_study_cautions(tables, samples, carry, left, decided), *of_looks]
         for of_runs in (of_order, of_sessions):
             of_study += dict.fromkeys(caution for each in of_runs.values() for caution in each)
         of_study += settling.of_study(of_settling, len(samples.groups))
@@ -349,6 +352,13 @@ class Compare(Analysis[CompareParams, Comparisons]):
         from twinbed.analyses.compare.by_itself import section
 
         return section(result)
+
+
+def _of_looks(interim: InterimAnalyses | None) -> Sequence[Caution]:
+    """Return the caution of a study that may end with any look: runs that are alike for a while end it too soon."""
+    if interim is None or not interim.taken:
+        return ()
+    return (Caution(Kind.LOOKS, f"{len(interim.taken)} interim analyses, the last of {interim.blocks} replicates"),)
 
 
 def _all_runs(each: Comparison) -> AllRuns:

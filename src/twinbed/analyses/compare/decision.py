@@ -13,10 +13,12 @@ from dataclasses import dataclass, fields, replace
 from twinbed.analyses.compare.result import Comparison, Effect, Spread
 from twinbed.analyses.compare.spreads import spread
 from twinbed.metrics.metric import Scale
+from twinbed.model.caution import Kind
 from twinbed.model.result import Interval, Verdict
 from twinbed.observations.units import Arranged
 from twinbed.statistics.bootstrap import far_from_normal, ratio_interval
 from twinbed.statistics.bounds import Bounds
+from twinbed.statistics.censored import limit
 from twinbed.statistics.counts import Tally
 from twinbed.statistics.difference import difference_test
 from twinbed.statistics.moments import holds_outlier, variance
@@ -51,6 +53,8 @@ class Nature:
     """What they are rounded to, in its unit, here and on the reference."""
     counts: tuple[Tally, Tally] | None = None
     """The events that they count, or are rates of; here and on the reference."""
+    timed: bool = False
+    """Whether they are times, which a time-out may have cut short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the two samples of a case say. Fields are those of a Comparison, but for the last two."""
+    """What the two samples of a case say. Fields are those of a Comparison, but for the last three."""
 
     ratio: float | None = None
     ratio_interval: Interval | None = None
@@ -92,13 +96,17 @@ class Judgement:
     """What is doubtful about a test that rests on few counts."""
     coarse: str = ""
     """What is doubtful about an equivalence of rounded values."""
+    censored: str = ""
+    """Why means say little: values end at a limit."""
 
     def on(self, bare: Comparison) -> Comparison:
         """The comparison with it."""
         return replace(bare, **{name: getattr(self, name) for name in _JUDGED})
 
 
-_JUDGED = tuple(each.name for each in fields(Judgement) if each.name not in ("few_counts", "coarse"))
+DOUBTS = {"few_counts": Kind.FEW_COUNTS, "coarse": Kind.COARSE, "censored": Kind.CENSORED}
+"""The caution of what is doubtful about a judgement."""
+_JUDGED = tuple(each.name for each in fields(Judgement) if each.name not in DOUBTS)
 
 
 def judge(case: Case) -> Judgement:
@@ -107,10 +115,21 @@ def judge(case: Case) -> Judgement:
     if min(len(one), len(two), len(arranged.one), len(arranged.two)) < 2:
         return _of_single_runs(case)
     if case.scale == Scale.RATIO:
-        return _ratio(case)
+        return _at_limit(_ratio(case), case)
     if case.scale == Scale.INTERVAL:
-        return _difference(case)
+        return _at_limit(_difference(case), case)
     return _ordinal(case) if case.scale == Scale.ORDINAL else _nominal(case)
+
+
+def _at_limit(judgement: Judgement, case: Case) -> Judgement:
+    """Return the judgement without an equivalence of means where values end at a limit: what lies beyond is not known."""
+    found = limit(case.one, case.two, case.nature.steps) if case.nature.timed else None
+    if found is None:
+        return judgement
+    ends = f"{found.here} of {len(case.one)} runs here and {found.reference} of {len(case.two)} on the reference"
+    undecided = None if judgement.p_equivalent is None else 1.0
+    detail = f"{ends} have the largest value, {found.value:g}"
+    return replace(judgement, verdict=Verdict.INCONCLUSIVE, p_equivalent=undecided, replicates_needed=None, censored=detail)
 
 
 def _of_single_runs(case: Case) -> Judgement:

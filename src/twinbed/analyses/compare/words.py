@@ -33,6 +33,8 @@ def explanation(each: Comparison) -> str:
         return "all runs are of one session, which says nothing of others"
     if each.method == "unlooked":
         return "verdicts wait for the first look"
+    if each.verdict is Verdict.INCONCLUSIVE and any(caution.kind is Kind.CENSORED for caution in each.cautions):
+        return "several runs end at the same largest time: how much longer they would have taken is not known"
     if each.scale != "ratio":
         return _why_of_effect(each)
     if not each.method:
