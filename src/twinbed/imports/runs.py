@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from twinbed.imports.layout.names import level_key, natural
+from twinbed.imports.layout.names import in_order, natural
 from twinbed.imports.layout.run_key import FileKey
 from twinbed.imports.scan import ScannedFile
 from twinbed.model.run import Level
@@ -122,4 +122,4 @@ class Plan:
         for run in self.runs:
             for name, level in run.levels.items():
                 by_name.setdefault(name, {})[json.dumps(level)] = level
-        return {name: tuple(sorted(levels.values(), key=level_key)) for name, levels in by_name.items()}
+        return {name: tuple(in_order(levels.values())) for name, levels in by_name.items()}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import twinbed
 from twinbed.imports.layout.manifest import Described, LinkFacts
-from twinbed.imports.layout.names import level_key, shown
+from twinbed.imports.layout.names import in_order, shown
 from twinbed.imports.runs import Made
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.json import Document, Json
@@ -212,4 +212,4 @@ def study(about: About, records: Sequence[Record], before: Document, files: Docu
 
 
 def _sorted(levels: Iterable[Level]) -> list[Level]:
-    return sorted(levels, key=level_key)
+    return in_order(list(levels))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import lru_cache
@@ -109,12 +109,38 @@ def parse_sample(value: object) -> str:
 
 @lru_cache(4096)
 def magnitude(text: str) -> tuple[str, float] | None:
-    """A text's base unit and how many of it: of sizes, rates and durations, tried in this order, which is for an order by size;
-    None for any other."""
+    """A text's base unit and how many of it: of sizes, rates and durations, tried in this order, which is for an order by size,
+    then of sizes as tools take them (``64k`` = 64 x 2^10); None for any other."""
     for unit, parse in (("bytes", parse_size), ("bit/s", parse_rate), ("s", parse_duration)):
         with contextlib.suppress(QuantityError):
             return unit, parse(text)
-    return None
+    return _short_size(text)
+
+
+def magnitudes(levels: Collection[object]) -> Sequence[tuple[str, float] | None]:
+    """Each level's unit and number, empty of plain numbers; None of other texts.
+
+    Where all levels of a factor are numbers or sizes as tools take them, one of them surely, all are sizes: ``1m`` beside
+    ``64k`` is 2^20 bytes, by itself a minute.
+    """
+    known = [
+        ("", float(level)) if isinstance(level, int | float) and not isinstance(level, bool) else magnitude(str(level))
+        for level in levels
+    ]
+    sizes = [
+        _short_size(str(level)) or (("bytes", each[1]) if each is not None and each[0] in ("", "bytes") else None)
+        for level, each in zip(levels, known, strict=True)
+    ]
+    is_sure = any(_short_size(str(level)) and not str(level).endswith("m") for level in levels)
+    return sizes if is_sure and None not in sizes else known
+
+
+_SHORT_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG])", re.ASCII)
+
+
+def _short_size(text: str) -> tuple[str, float] | None:
+    match = _SHORT_SIZE.fullmatch(text)
+    return match and ("bytes", float(match[1]) * 1024.0 ** ("kmg".index(match[2].lower()) + 1))
 
 
 def format_size(size_bytes: int) -> str:

@@ -49,7 +49,7 @@ class Column:
     @property
     def ordered(self) -> bool:
         """Whether its levels have an order of their own: all are numbers, or all are sizes such as 500B and 1MiB."""
-        return self.numeric or all(_rank(level)[1] == "bytes" for level in self.levels)
+        return self.numeric or all(each is not None and each[0] == "bytes" for each in _sizes(self.levels))
 
     def numbers(self) -> NDArray[np.float64]:
         """Each row's level as a number. Raises TwinbedError where one is none."""
@@ -146,7 +146,8 @@ def arranged(name: str, levels: Sequence[Level], codes: NDArray[np.intp], order:
     wanted = [_key(level) for level in order]
     keys = [_key(level) for level in levels]
     first = sorted((at for at, key in enumerate(keys) if key in wanted), key=lambda at: wanted.index(keys[at]))
-    rest = sorted((at for at, key in enumerate(keys) if key not in wanted), key=lambda at: _rank(levels[at]))
+    ranks = [_rank(level, size) for level, size in zip(levels, _sizes(levels), strict=True)]
+    rest = sorted((at for at, key in enumerate(keys) if key not in wanted), key=lambda at: ranks[at])
     arrangement = [*first, *rest]
     position = np.empty(len(levels), dtype=np.intp)
     position[arrangement] = np.arange(len(levels))
@@ -158,12 +159,16 @@ def _key(level: Level) -> tuple[bool, Level]:
     return isinstance(level, bool), level
 
 
-def _rank(level: Level) -> tuple[int, str, float, str]:
-    from twinbed.model.units import magnitude
+def _sizes(levels: Sequence[Level]) -> Sequence[tuple[str, float] | None]:
+    from twinbed.model.units import magnitudes
 
-    if isinstance(level, int | float) and not isinstance(level, bool):
+    return magnitudes(levels)
+
+
+def _rank(level: Level, size: tuple[str, float] | None) -> tuple[int, str, float, str]:
+    if isinstance(level, int | float) and not isinstance(level, bool) and not (size and size[0]):
         return 0, "", level, ""
-    unit, value = magnitude(str(level)) or ("", 0)
+    unit, value = size or ("", 0)
     return 1 if unit else 2, unit, value, level_text(level)
 
 

@@ -11,7 +11,7 @@ from twinbed.model.near import instead
 from twinbed.model.record import Record, Settings
 from twinbed.model.run import Level, level_text
 from twinbed.model.tables import TESTBED, Outline, Planned, Tables
-from twinbed.model.units import magnitude
+from twinbed.model.units import magnitude, magnitudes
 from twinbed.model.view import View
 from twinbed.observations.numbered import of_pairs
 
@@ -48,8 +48,9 @@ def size(level: Level) -> tuple[str, float] | None:
 
 def is_ordered(levels: Sequence[Level]) -> bool:
     """Whether all are such levels of one kind."""
-    sizes = [size(level) for level in levels]
-    return len({each[0] for each in sizes if each is not None}) == 1 and None not in sizes
+    known = [level for level in levels if level is not None and not isinstance(level, bool)]
+    units = {each and each[0] for each in magnitudes(known)}
+    return len(known) == len(levels) and len(units) == 1 and None not in units
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from statistics import NormalDist
 
 from twinbed.model.near import nearest
 from twinbed.model.run import Level
-from twinbed.model.units import QuantityError, format_duration, format_size, magnitude
+from twinbed.model.units import QuantityError, format_duration, format_size, magnitudes
 from twinbed.study.document import Entries, Items, Node, Scalar
 from twinbed.study.params import shown
 from twinbed.study.problem import Problem, listed
@@ -136,7 +136,7 @@ def _ends(values: Sequence[Level], *, ordered: bool = True) -> tuple[float, floa
         low, high = (float(value) for value in values if isinstance(value, int | float))
         write: Callable[[float], Level] = _rounded
     else:
-        sizes = [magnitude(str(value)) for value in values]
+        sizes = magnitudes([str(value) for value in values])
         units = {size[0] for size in sizes if size is not None}
         if None in sizes or len(units) != 1:
             raise QuantityError("is not a range", "two numbers, sizes, rates or durations")

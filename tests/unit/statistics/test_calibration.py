@@ -15,24 +15,25 @@ from scipy.special import stdtr
 from twinbed.statistics.calibration.area import area, difference_of_areas
 from twinbed.statistics.calibration.calibration import (
     Calibration,
-    _quantiles,
     calibrate,
-    conformal_factor,
-    in_hull,
-    least_groups,
 )
 from twinbed.statistics.calibration.cells import cells
 from twinbed.statistics.calibration.equating import equating, logistic_curve
+from twinbed.statistics.calibration.intervals import conformal_factor, in_hull, least_groups, quantiles
 from twinbed.statistics.calibration.joint_law import JointLaw, joint_law
 from twinbed.statistics.calibration.planning import course
-from twinbed.statistics.calibration.process import Process, Shapes, observed
+from twinbed.statistics.calibration.process import SMOOTHNESS, Points, Process, Shapes, matern, observed
 from twinbed.statistics.nonlinear import NoFitError
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden/calibration/process.json").read_text())
 
 
 def shape(deviation: float, *lengths: float) -> Shapes:
-    return Shapes(np.array([deviation]), np.array([lengths]), np.array([1.0]))
+    return Shapes(np.array([deviation]), np.array([lengths]), np.array([1.0]), np.array([2.5]), np.array([0.0]))
+
+
+def at(inputs: np.ndarray, basis: np.ndarray) -> Points:
+    return Points(inputs, basis, np.zeros(len(inputs)))
 
 
 @functools.cache
@@ -56,8 +57,8 @@ def test_a_process_is_scikit_learns(case: dict[str, object]) -> None:
     basis = np.append(np.zeros(len(points)), 1.0)[:, None]
     errors = np.diag(np.append(GOLDEN["errors"], 1.0))
     of = shape(float(str(case["deviation"])), *map(float, case["lengths"]))  # type: ignore[call-overload]
-    process = observed(inputs, np.append(values, 0.0), basis, errors, of)
-    found = process.at(asked, np.zeros((len(asked), 1)))
+    process = observed(at(inputs, basis), np.append(values, 0.0), errors, of)
+    found = process.at(at(asked, np.zeros((len(asked), 1))))
     assert found.means[0] == pytest.approx(case["mean"], abs=1e-8)
     assert found.covariances[0] == pytest.approx(np.array(case["covariance"]), abs=1e-8)
 
@@ -65,8 +66,8 @@ def test_a_process_is_scikit_learns(case: dict[str, object]) -> None:
 def test_an_unknown_constant_is_that_of_generalised_least_squares() -> None:
     """Of a process of no deviation: the weighted mean, and the variance of it."""
     values, variances = np.array([1.0, 2.0, 4.0]), np.array([1.0, 0.5, 0.25])
-    process = observed(np.array([[0.0], [0.5], [1.0]]), values, np.ones((3, 1)), np.diag(variances), shape(0.0, 1.0))
-    found = process.at(np.array([[0.3]]), np.ones((1, 1)))
+    process = observed(at(np.array([[0.0], [0.5], [1.0]]), np.ones((3, 1))), values, np.diag(variances), shape(0.0, 1.0))
+    found = process.at(at(np.array([[0.3]]), np.ones((1, 1))))
     weights = 1 / variances
     assert found.means[0, 0] == pytest.approx(float(weights @ values / weights.sum()), rel=1e-9)
     assert found.covariances[0, 0, 0] == pytest.approx(1 / float(weights.sum()), rel=1e-9)
@@ -77,13 +78,21 @@ def test_what_is_left_out_is_what_a_process_without_it_says() -> None:
     inputs, values = random.uniform(size=(9, 2)), random.normal(size=9)
     errors = np.diag(random.uniform(0.01, 0.1, 9)) + 0.02
     basis = np.column_stack([np.ones(9), inputs[:, 0]])
-    shapes = Shapes(np.array([0.9, 1.1]), np.array([[0.3, 0.3], [0.35, 0.3]]), np.array([0.3, 0.7]))
+    shapes = Shapes(
+        np.array([0.9, 1.1]),
+        np.array([[0.3, 0.3], [0.35, 0.3]]),
+        np.array([0.3, 0.7]),
+        np.array([2.5, 0.5]),
+        np.array([0.0, 0.4]),
+    )
+    curve = random.normal(size=9)
     group = np.zeros(9, dtype=bool)
     group[[2, 6]] = True
-    normal, weights = observed(inputs, values, basis, errors, shapes).without(group)
+    normal, weights = observed(Points(inputs, basis, curve), values, errors, shapes).without(group)
     rest = ~group
-    alone = observed(inputs[rest], values[rest], basis[rest], errors[np.ix_(rest, rest)], shapes)
-    said = alone.at(inputs[group], basis[group], errors[np.ix_(rest, group)], errors[np.ix_(group, group)])
+    alone = observed(Points(inputs[rest], basis[rest], curve[rest]), values[rest], errors[np.ix_(rest, rest)], shapes)
+    asked = Points(inputs[group], basis[group], curve[group])
+    said = alone.at(asked, errors[np.ix_(rest, group)], errors[np.ix_(group, group)])
     assert weights == pytest.approx(alone.shapes.weights, rel=1e-8)
     assert normal.means == pytest.approx(said.means, rel=1e-8)
     assert normal.covariances == pytest.approx(said.covariances, rel=1e-6)
@@ -185,7 +194,7 @@ def test_quantiles_of_mixtures_have_their_chance_on_each_side(shapes: int, sprea
     random = np.random.default_rng(shapes)
     means, variances = random.normal(size=(shapes, 12)), np.exp(spread * random.normal(size=(shapes, 12)))
     weights, df = random.dirichlet(np.ones(shapes)), 1 + np.exp(random.normal(size=(shapes, 12)))
-    for chance, found in zip((0.025, 0.975), _quantiles(means, variances, weights, df, 0.95), strict=True):
+    for chance, found in zip((0.025, 0.975), quantiles(means, variances, weights, df, 0.95), strict=True):
         assert weights @ stdtr(df, (found - means) / np.sqrt(variances)) == pytest.approx(chance, abs=1e-9)
 
 
@@ -199,7 +208,7 @@ def test_beyond_what_was_measured_nothing_is_said() -> None:
 def test_few_groups_have_no_conformal_interval_and_many_have() -> None:
     found, places = made()
     said = found.predict(places)
-    assert not found.is_conformal and np.all(said.low == said.model_low)
+    assert not found.is_conformal and np.all((said.low <= said.model_low) & (said.high >= said.model_high))
     many, held = made(dear=20, payloads=25)
     said = many.predict(held)
     assert many.is_conformal and not np.all(said.low == said.model_low)
@@ -250,3 +259,70 @@ def test_processes_are_kept_small() -> None:
     found, _ = made()
     assert isinstance(found.delta, Process) and len(found.delta.shapes.weights) < 258
     assert found.delta.shapes.weights.sum() == pytest.approx(1.0)
+
+
+def test_kernels_are_materns_closed_forms() -> None:
+    """Rasmussen and Williams 2006, eq. 4.14 and 4.17, at a distance of 0.6 and a length of 0.4."""
+    lengths, asked = np.full((3, 1), 0.4), np.array([[0.6]])
+    found = matern(np.array([[0.0]]), asked, lengths, np.array(SMOOTHNESS))[:, 0, 0]
+    r = 0.6 / 0.4
+    root3, root5 = math.sqrt(3) * r, math.sqrt(5) * r
+    expected = [math.exp(-r), (1 + root3) * math.exp(-root3), (1 + root5 + 5 * r**2 / 3) * math.exp(-root5)]
+    assert found.tolist() == pytest.approx(expected, rel=1e-12)
+
+
+def one_input(cheap: np.ndarray, dear: np.ndarray, every: int = 2, blocks: int = 3, of_blocks: float = 0.0) -> Calibration:
+    """Curves in logarithms at places from 0 to 1: the cheap one at all, the other one at each ``every``-th; 1 % of noise."""
+    noise = np.random.default_rng(4)
+    places = np.linspace(0.0, 1.0, len(cheap))[:, None]
+    made = []
+    for curve, own in ((cheap, slice(None)), (dear, slice(None, None, every))):
+        at, values = places[own], curve[own]
+        drawn = values + of_blocks * noise.normal(size=(blocks, 1)) + 0.01 * noise.normal(size=(blocks, len(at)))
+        made.append(cells(np.tile(at, (blocks, 1)), drawn.ravel(), np.repeat(np.arange(blocks), len(at)).tolist()))
+    return calibrate(*made, np.arange(len(made[1])))
+
+
+def test_the_slope_of_logarithms_is_estimated() -> None:
+    """ln dear = 0.5 ln cheap + 1: with a slope of 1 half of the cheap testbed's waves stay in every prediction."""
+    at = np.linspace(0.0, 1.0, 25)
+    cheap = np.sin(18 * at)
+    found = one_input(cheap, 0.5 * cheap + 1)
+    assert found.has_cheap and found.slope == pytest.approx(0.5, abs=0.05)
+    said = found.predict(at[1::2, None])
+    assert said.mean == pytest.approx(0.5 * cheap[1::2] + 1, abs=0.05)
+
+
+def test_a_cheap_testbed_that_does_not_help_is_not_used() -> None:
+    at = np.linspace(0.0, 1.0, 25)
+    waves = 0.3 * np.sin(45 * at) * np.cos(17 * at)
+    found = one_input(waves, 2 * at)
+    assert not found.has_cheap and found.slope is None
+    assert found.error is not None and found.other_error is not None and found.error < found.other_error
+    said = found.predict(at[1::2, None])
+    assert said.mean == pytest.approx(2 * at[1::2], abs=0.02)
+
+
+def test_blocks_refuse_no_place_between_others() -> None:
+    """A block moves all cells alike: it makes a mean less sure everywhere, and no place farther from what was measured."""
+    at = np.linspace(0.0, 1.0, 21)
+    found = one_input(np.sin(3 * at), np.sin(3 * at) + at, of_blocks=0.1)
+    assert found.dear.noise.of_blocks > 0.05**2
+    assert not found.predict(at[1:-1, None]).refused.any()
+
+
+def test_a_new_block_is_known_as_badly_as_blocks_are_few() -> None:
+    """Three blocks leave two degrees of freedom: Student's 4.30 deviations in place of 1.96."""
+    at = np.linspace(0.0, 1.0, 21)
+    found = one_input(np.sin(3 * at), np.sin(3 * at) + at, of_blocks=0.1)
+    said = found.predict(np.array([[0.5]]), one_run=True)
+    deviation = math.sqrt(found.dear.noise.of_one_run)
+    assert float(said.high[0] - said.low[0]) / 2 > 4.0 * deviation
+
+
+def test_a_few_levels_say_what_their_coverage_is_worth() -> None:
+    """Six of six groups held: 0.05 ** (1 / 6) = 0.607, as Clopper and Pearson have it."""
+    found, _ = made(dear=8)
+    missed, groups, _ = found.missed
+    assert (missed, groups) == (0, 6)
+    assert found.shown_coverage == pytest.approx(0.05 ** (1 / 6))

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.analyses.calibrate.data import Runs, inputs_of, others, runs_of
 from twinbed.analyses.calibrate.fit import fitted
+from twinbed.analyses.calibrate.limit import limit
 from twinbed.analyses.calibrate.result import Calibrated, Calibrations, tables
 from twinbed.analyses.calibrate.trust import DISQUALIFYING, objections, passport
 from twinbed.contracts.analysis import Analysis, Row, Section
@@ -125,7 +126,8 @@ def _each(source: Tables, frame: Frame, cheap: str, dear: str, params: Calibrate
     for levels in combinations:
         own, there = one.only(levels), two.only(levels)
         by, drawn = _drawn(source, dear, [each.name for each in inputs], params.random, there.levels)
-        made = fitted(frame.response, frame.unit, levels, own, there, by=by, drawn=drawn, level=params.level)
+        most = limit(source, dear, frame.response, there)
+        made = fitted(frame.response, frame.unit, levels, own, there, by=by, drawn=drawn, level=params.level, limit=most)
         yield Calibrated(made, {name: runs.only(levels) for name, runs in further.items()})
 
 

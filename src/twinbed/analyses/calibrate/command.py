@@ -151,7 +151,8 @@ def _text(found: Calibrations) -> Iterator[str]:
 
     first = found.each[0]
     rows = [row for row in rows_of(found)["predictions"] if row["response"] == first.response]
-    yield table_text([{name: value for name, value in row.items() if name != "response"} for row in rows])
+    hidden = {"response", *(["cut_at"] if all(row["cut_at"] is None for row in rows) else [])}
+    yield table_text([{name: value for name, value in row.items() if name not in hidden} for row in rows])
 
 
 def _next(tables: Tables, found: Calibrations, steps: int, until: float, study: Path) -> Iterator[str]:

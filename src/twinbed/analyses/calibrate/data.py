@@ -9,7 +9,7 @@ import numpy as np
 
 from twinbed.model.error import TwinbedError
 from twinbed.model.run import Level, level_text
-from twinbed.model.units import magnitude
+from twinbed.model.units import magnitudes
 from twinbed.observations.frame import Frame
 
 WIDE = 16.0
@@ -51,11 +51,16 @@ class Input:
     low: float
     """Its logarithm, of one taken by it."""
     span: float
+    is_short: bool = False
+    """Whether sizes are written as ``64k`` and ``1m``, so that a plain number is one too."""
 
     def scaled(self, level: Level) -> float:
-        unit, number = _number(self.name, level)
-        if unit != self.unit:
+        known = magnitudes([level, "1k"] if self.is_short else [level])[0]
+        if known is None:
+            raise TwinbedError(f"{self.name} is {level_text(level)}, which is no number")
+        if known[0] != self.unit:
             raise TwinbedError(f"{self.name} is {level_text(level)}", advice=f"give it in {self.unit or 'plain numbers'}")
+        number = known[1]
         if self.is_log:
             number = float(np.log(number)) if number > 0 else -np.inf
         return (number - self.low) / self.span
@@ -100,24 +105,14 @@ def others(cheap: Runs, dear: Runs, inputs: Sequence[Input]) -> Iterator[Mapping
 
 
 def _input(name: str, levels: Sequence[Level]) -> Input | None:
-    try:
-        found = {_number(name, level) for level in levels}
-    except TwinbedError:
-        return None
+    known = magnitudes(levels)
+    found = {each for each in known if each is not None}
     units, numbers = {unit for unit, _ in found}, [number for _, number in found]
-    if len(units) != 1 or len(numbers) < 2:
+    if None in known or len(units) != 1 or len(numbers) < 2:
         return None
     unit, low, high = units.pop(), min(numbers), max(numbers)
     is_log = low > 0 and (bool(unit) or high / low > WIDE)
     if is_log:
         low, high = float(np.log(low)), float(np.log(high))
-    return Input(name, unit, is_log, low, high - low)
-
-
-def _number(name: str, level: Level) -> tuple[str, float]:
-    if isinstance(level, int | float) and not isinstance(level, bool):
-        return "", float(level)
-    found = magnitude(str(level)) if isinstance(level, str) else None
-    if found is None:
-        raise TwinbedError(f"{name} is {level_text(level)}, which is no number")
-    return found
+    is_short = unit == "bytes" and any(isinstance(level, str) and level[-1:] in "kKmMgG" for level in levels)
+    return Input(name, unit, is_log, low, high - low, is_short)

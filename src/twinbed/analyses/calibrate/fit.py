@@ -37,6 +37,8 @@ class Fitted:
     cheap: Runs
     dear: Runs
     calibration: Calibration
+    limit: float | None = None
+    """What the expensive testbed's links can carry, in the unit of the response; None where that is not known."""
 
     def places(self, wanted: Sequence[Mapping[str, Level]]) -> Doubles:
         """(places, inputs), scaled. Raises TwinbedError where a level is missing, or is no such number."""
@@ -74,6 +76,7 @@ def fitted(
     by: str | None,
     drawn: Sequence[Level],
     level: float,
+    limit: float | None = None,
 ) -> Fitted:
     """``by`` None takes the factor with the most levels on the dear testbed. Raises TwinbedError where nothing can be said."""
     inputs = inputs_of(cheap, dear)
@@ -88,7 +91,7 @@ def fitted(
         made = calibrate(one, two, groups, trend=_trend(response, inputs, one), random=random, level=level)
     except (UncalibratedError, ValueError) as error:
         raise TwinbedError(f"{where}: {error}", advice="`twinbed plan` says what more runs cost") from error
-    return Fitted(response, unit, levels, inputs, inputs[group].name, drawn, cheap, dear, made)
+    return Fitted(response, unit, levels, inputs, inputs[group].name, drawn, cheap, dear, made, limit)
 
 
 def _scaled(runs: Runs, inputs: Sequence[Input]) -> Doubles:

@@ -60,7 +60,7 @@ def command(
     Where nothing can be said, it says so, and the exit code is 5.
     """
     from twinbed.analyses.calibrate.saved import read
-    from twinbed.analyses.calibrate.words import belief, place_sentence
+    from twinbed.analyses.calibrate.words import assurance, belief, place_sentence
 
     found, remarks = read(calibration)
     asked = _asked(levels)
@@ -77,9 +77,9 @@ def command(
     rows = [_row(each, place, value) for place, value in zip(places, cheap, strict=True)]
     lines: list[str] = []
     if results is None:
-        lines = [place_sentence(found, each, places[0], one_run=one_run), belief(found, each)]
+        lines = [place_sentence(found, each, places[0], one_run=one_run), belief(found, each), *assurance(found, each)]
     else:
-        lines = [belief(found, each), "", table_text(rows)]
+        lines = [belief(found, each), *assurance(found, each), "", table_text(rows)]
     if found.accepted:
         lines.append(f"made despite {' and '.join(found.accepted)}")
     write_rows({"predictions": rows}, found.cautions, {}, calibration, style, "predictions", iter([*lines, *remarks]), output)
@@ -174,6 +174,7 @@ def _row(each: Calibrated, place: Place, cheap: float | None) -> Row:
         "low": place.low,
         "high": place.high,
         "refused": place.refused,
+        "cut_at": place.cut_at,
     }
 
 

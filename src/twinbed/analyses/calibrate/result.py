@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import fmean, median
 
@@ -38,6 +38,8 @@ class Place:
     cheap: float | None = None
     """The geometric mean of the cheap testbed's runs; None where there are none."""
     dear: float | None = None
+    cut_at: float | None = None
+    """What the link can carry, where the prediction or its interval was above it."""
 
     @property
     def half_width(self) -> float | None:
@@ -108,11 +110,13 @@ class Calibrated:
     def cells(self) -> Sequence[Place]:
         """Everywhere that the cheap testbed was measured."""
         fitted, made = self.fitted, self.fitted.calibration
-        dear = {tuple(each.items()): math.exp(mean) for each, mean in zip(fitted.dear_cells, made.dear.means, strict=True)}
+        # By where they lie: levels may be written in more ways than one.
+        dear, here = (map(tuple, np.round(of.inputs, 9).tolist()) for of in (made.dear, made.cheap))
+        measured = dict(zip(dear, np.exp(made.dear.means).tolist(), strict=True))
         said = self.predict(fitted.cheap_cells)
         return [
-            Place(each.levels, each.value, each.low, each.high, each.refused, math.exp(mean), dear.get(tuple(levels.items())))
-            for each, levels, mean in zip(said, fitted.cheap_cells, made.cheap.means, strict=True)
+            replace(each, cheap=math.exp(mean), dear=measured.get(place))
+            for each, place, mean in zip(said, here, made.cheap.means, strict=True)
         ]
 
     @cached_property
@@ -132,10 +136,22 @@ class Calibrated:
 
     @property
     def half_width(self) -> float | None:
-        """The median over the cells that were not measured on the dear testbed; over all where there are none."""
-        unmeasured = [each.half_width for each in self.cells if each.dear is None and each.half_width is not None]
-        every = unmeasured or [each.half_width for each in self.cells if each.half_width is not None]
+        """The median over the cells that are predicted and were not measured on the dear testbed; None without any."""
+        every = [each.half_width for each in self.unmeasured if each.half_width is not None]
         return median(every) if every else None
+
+    @property
+    def unmeasured(self) -> Sequence[Place]:
+        """The cells that are predicted and were not measured on the dear testbed."""
+        return [each for each in self.cells if each.dear is None and each.refused is None]
+
+    @property
+    def assured(self) -> float | None:
+        """The coverage that an interval has whatever the curve: by n levels drawn at random n / (n + 1), at most the level;
+        None where none was drawn at random."""
+        made = self.fitted.calibration
+        groups = made.drawn_groups
+        return min(groups / (groups + 1), made.level) if groups else None
 
     @property
     def ratios(self) -> tuple[float, float] | None:
@@ -182,7 +198,11 @@ class Calibrated:
         where = {**self.fitted.levels, **levels}
         if why := self._refusal(said, at):
             return Place(where, None, None, None, why)
-        return Place(where, math.exp(said.mean[at]), math.exp(said.low[at]), math.exp(said.high[at]), None)
+        value, low, high = (math.exp(each[at]) for each in (said.mean, said.low, said.high))
+        most = self.fitted.limit
+        if most is None or high <= most:
+            return Place(where, value, low, high, None)
+        return Place(where, min(value, most), min(low, most), most, None, cut_at=most)
 
     def _refusal(self, said: Predicted, at: int) -> str | None:
         if self.fitted.calibration.is_disbelieved:
@@ -249,7 +269,14 @@ def _summary(each: Calibrated) -> Row:
         "dear_cells": len(made.dear),
         "drawn": made.drawn_groups,
         "interval": "conformal" if made.is_conformal else "process",
+        "uses_cheap": made.has_cheap,
+        "slope": made.slope,
+        "error": made.error,
+        "other_error": made.other_error,
+        "assured": each.assured,
+        "shown": made.shown_coverage,
         "half_width": each.half_width,
+        "unmeasured": len(each.unmeasured),
         "ratio_low": ratios[0],
         "ratio_high": ratios[1],
         "left_out": len(inside),
@@ -273,6 +300,7 @@ def _predictions(each: Calibrated) -> Iterator[Row]:
             "low": place.low,
             "high": place.high,
             "refused": place.refused,
+            "cut_at": place.cut_at,
         }
 
 

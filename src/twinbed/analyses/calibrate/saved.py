@@ -21,7 +21,7 @@ from twinbed.model.json import WRONG, Document, document, documents, each, integ
 from twinbed.model.run import Level
 from twinbed.terminal import as_json
 
-FORMAT = 1
+FORMAT = 2
 
 
 def file_name(calibrations: Calibrations) -> str:
@@ -56,7 +56,10 @@ def read(file: Path) -> tuple[Calibrations, Sequence[str]]:
         if not isinstance(data, dict) or data.get("what") != "twinbed calibration":
             raise TwinbedError(f"{file} is no calibration", advice="`twinbed calibrate RESULTS --from A --to B` makes one")
         if data.get("format") != FORMAT:
-            raise TwinbedError(f"{file} has format {data.get('format')!r}, this twinbed reads {FORMAT}")
+            raise TwinbedError(
+                f"{file} has format {data.get('format')!r}, this twinbed reads {FORMAT}",
+                advice="make it again from its results",
+            )
         digest = data.pop("sha256", None)
         if digest != _digest(data):
             raise TwinbedError(f"{file} was changed since it was made", advice="make it again from its results")
@@ -95,6 +98,7 @@ def _response(of: Fitted) -> Document:
         "levels": dict(of.levels),
         "by": of.by,
         "drawn": list(of.drawn),
+        "limit": of.limit,
         "from": _runs(of.cheap),
         "to": _runs(of.dear),
     }
@@ -116,6 +120,7 @@ def _fitted(data: Document, level: float) -> Fitted:
         by=text(data["by"]),
         drawn=_levels(data["drawn"]),
         level=level,
+        limit=None if data["limit"] is None else number(data["limit"]),
     )
 
 

@@ -12,7 +12,7 @@ from twinbed.model.tables import Tables
 from twinbed.render.quantities import duration, share, unit_scale
 from twinbed.render.tabular import joined
 from twinbed.statistics.calibration.area import Area
-from twinbed.statistics.calibration.calibration import least_groups
+from twinbed.statistics.calibration.intervals import least_groups
 
 NAMED = ("", "1", "/s")
 """Units that a metric's name says itself."""
@@ -26,13 +26,23 @@ def sentences(found: Calibrations, each: Calibrated) -> Iterator[str]:
     names = joined([one.name for one in fitted.inputs])
     yield f"  measured: {len(made.cheap)} cells of {names} on {found.cheap}, {len(made.dear)} on {found.dear}"
     ratios, half = each.ratios, each.half_width
-    if ratios is None or half is None:
+    if ratios is None:
         yield f"  nothing is predicted: {each.cells[0].refused}"
     else:
         low, high = (f"{ratio:.3g}" for ratio in ratios)
         span = f"{low} times" if low == high else f"{low} to {high} times"
-        within = f"predicted within ±{share(_short(half))} (median, {share(found.level)})"
-        yield f"  {found.dear} gives {span} what {found.cheap} gives; {within}"
+        yield f"  {found.dear} gives {span} what {found.cheap} gives"
+        if half is None:
+            yield f"  every cell that is predicted was measured on {found.dear} as well"
+        else:
+            number = _counted(len(each.unmeasured), "cell")
+            yield f"  predicted within ±{share(_short(half))} ({share(found.level)}, median of {number} not measured there)"
+    yield f"  {_choice(found, each)}"
+    cut = [one for one in each.cells if one.cut_at is not None]
+    if cut and cut[0].cut_at is not None:
+        scale = unit_scale(each.unit, [cut[0].cut_at])
+        most = f"{cut[0].cut_at / scale.factor:.4g} {scale.unit}"
+        yield f"  {_counted(len(cut), 'prediction')} cut at {most}, the most that the link can carry"
     if each.area is not None:
         yield f"  curves lie {_area(each.area)} apart over ln {fitted.by}, in logarithms"
         for other, area in each.beside.items():
@@ -42,12 +52,30 @@ def sentences(found: Calibrations, each: Calibrated) -> Iterator[str]:
         why = joined(list(dict.fromkeys(one.refused for one in refused if one.refused)))
         yield f"  not predicted: {len(refused)} of {len(each.cells)} cells ({why})"
     yield f"  {belief(found, each)}"
+    yield from (f"  {line}" for line in assurance(found, each))
     inside = [one for one in each.held if not one.is_outside]
     held = sum(one.is_held for one in inside)
     if inside:
         yield f"  left out one {fitted.by} at a time: {held} of {len(inside)} means lie in the intervals that the others give"
     else:
         yield f"  no {fitted.by} lies between others that were measured on {found.dear}: nothing could be held against it"
+
+
+def _choice(found: Calibrations, each: Calibrated) -> str:
+    """Whether the cheap testbed is used, and what that rests on."""
+    made = each.fitted.calibration
+    if made.error is None or made.other_error is None:
+        return f"no {each.fitted.by} lies between others, so nothing shows whether {found.cheap} helps"
+    own, other = share(_short(made.error)), share(_short(made.other_error))
+    if made.has_cheap:
+        return (
+            f"{found.cheap} helps: left out, cells are missed by {own} with it, by {other} from {found.dear} alone (root mean"
+            f" square); log {found.dear} rises by {made.slope:.2g} times log {found.cheap}"
+        )
+    return (
+        f"{found.cheap} does not help and is not used: left out, cells are missed by {own} from {found.dear} alone,"
+        f" by {other} with {found.cheap} (root mean square)"
+    )
 
 
 def belief(found: Calibrations, each: Calibrated) -> str:
@@ -69,6 +97,21 @@ def belief(found: Calibrations, each: Calibrated) -> str:
     return f"{text}; {missed} of {groups} left out miss them" if made.is_doubted else text
 
 
+def assurance(found: Calibrations, each: Calibrated) -> Iterator[str]:
+    """Say how sure the process is of its own coverage: the belief that it rests on, and what holds without it."""
+    made = each.fitted.calibration
+    if made.is_conformal:
+        return
+    missed, groups, _ = made.missed
+    text = f"coverage: {share(found.level)} if no step lies between two levels of {each.fitted.by}"
+    if each.assured is not None:
+        text += f"; {share(_short(each.assured))} whatever the curve"
+    if made.shown_coverage is not None:
+        least = share(_short(made.shown_coverage))
+        text += f"; {groups - missed} of {groups} levels left out are held, which shows {least} or more"
+    yield text
+
+
 def place_sentence(found: Calibrations, each: Calibrated, place: Place, *, one_run: bool) -> str:
     where = ", ".join(f"{name} {level_text(level)}" for name, level in place.levels.items())
     if place.value is None or place.low is None or place.high is None:
@@ -78,6 +121,8 @@ def place_sentence(found: Calibrations, each: Calibrated, place: Place, *, one_r
     unit = f" {scale.unit}" if scale.unit not in NAMED else ""
     what = "one run" if one_run else "the mean"
     interval = f"{low} to {high} ({share(found.level)}, of {what})"
+    if place.cut_at is not None:
+        interval += f", cut at {place.cut_at / scale.factor:.4g}{unit}, the most that the link can carry"
     return f"{where}: {each.title} of {found.dear} {value}{unit}, {interval}"
 
 
@@ -94,6 +139,10 @@ def next_sentences(tables: Tables, found: Calibrations, chosen: Next, study: Pat
     option = f" --profile {profile}" if profile else ""
     yield f"they last {duration(chosen.seconds)}; not being random, they count for the process, not for the conformal interval"
     yield f"{study}; next: twinbed run {study}{option} -o {found.source}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _area(area: Area) -> str:

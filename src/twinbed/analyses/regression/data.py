@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from twinbed.model.error import TwinbedError
 from twinbed.model.run import Level, level_text
-from twinbed.model.units import QuantityError, parse_size
+from twinbed.model.units import magnitudes
 from twinbed.observations.frame import Column, Frame
 from twinbed.statistics.regression import evaluation
 from twinbed.statistics.regression.evaluation import Categorical, Numeric
@@ -46,7 +46,5 @@ def _column(column: Column) -> evaluation.Column:
 
 def _sizes(levels: Sequence[Level]) -> tuple[float, ...] | None:
     """Sizes such as 1MiB are bytes where a formula wants a number."""
-    try:
-        return tuple(float(parse_size(str(level))) for level in levels)
-    except QuantityError:
-        return None
+    known = magnitudes([str(level) for level in levels])
+    return tuple(each[1] for each in known if each) if all(each and each[0] == "bytes" for each in known) else None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TypeAlias
 
 from twinbed.model.run import Level
-from twinbed.model.units import magnitude
+from twinbed.model.units import magnitudes
 
 NaturalKey: TypeAlias = tuple[tuple[int, int, str], ...]
 LevelKey: TypeAlias = tuple[int, str, float, NaturalKey]
@@ -51,9 +51,19 @@ def natural(text: str) -> NaturalKey:
 def level_key(level: Level) -> LevelKey:
     """A key that puts numbers first, then sizes, rates and durations, each by size, then texts by nature; one that is missing
     last."""
-    if isinstance(level, int | float):
+    return _level_key(level, None if level is None else magnitudes([level])[0])
+
+
+def in_order(levels: Collection[Level]) -> list[Level]:
+    """The levels of a factor by ``level_key``, each as the size that it is beside the others (``1m`` beside ``64k``)."""
+    known = zip(levels, magnitudes(levels), strict=True)
+    return [level for level, _ in sorted(known, key=lambda each: _level_key(*each))]
+
+
+def _level_key(level: Level, known: tuple[str, float] | None) -> LevelKey:
+    if isinstance(level, int | float) and not (known and known[0]):
         return (0, "", level, ())
     if level is None:
         return (3, "", 0, ())
-    unit, value = magnitude(level) or ("", 0)
-    return (1 if unit else 2, unit, value, natural(level))
+    unit, value = known or ("", 0)
+    return (1 if unit else 2, unit, value, natural(str(level)))

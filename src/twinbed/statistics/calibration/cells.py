@@ -24,6 +24,8 @@ class Noise:
     runs_df: int
     of_blocks: float
     blocks_df: int
+    of_runs_in_blocks: float = 0.0
+    """The part of ``of_runs`` that what was seen of blocks holds as well."""
 
     @property
     def of_one_run(self) -> float:
@@ -84,5 +86,6 @@ def _noise(left: Doubles, counts: Doubles, block: NDArray[np.intp]) -> Noise:
     of_runs = max(total - between, 0.0) / (df - rank)
     if of_runs == 0.0:
         return Noise(total / df, df, 0.0, 0)
-    of_blocks = max(0.0, (between - rank * of_runs) / float(np.trace(adjusted)))
-    return Noise(of_runs, df - rank, of_blocks, rank)
+    runs_of_block = float(np.trace(adjusted)) / rank
+    of_blocks = max(0.0, (between / rank - of_runs) / runs_of_block)
+    return Noise(of_runs, df - rank, of_blocks, rank, of_runs / runs_of_block)

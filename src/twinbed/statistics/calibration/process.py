@@ -1,25 +1,27 @@
-"""Gaussian processes with Matern's kernel of smoothness 5/2 (Rasmussen and Williams 2006, Gaussian Processes for Machine
-Learning, eq. 4.17), a length for each input, about a trend in unknown amounts, whose prior is flat (section 2.7).
+"""Gaussian processes with Matern's kernels of smoothness 1/2, 3/2 and 5/2 (Rasmussen and Williams 2006, Gaussian Processes for
+Machine Learning, eq. 4.17), a length for each input, about a trend in unknown amounts, whose prior is flat (section 2.7).
 
-Nothing that is not known is taken as known: what a process is asked for is averaged over its deviation and lengths, by their
-posterior at the points of a scrambled Sobol sequence (importance sampling from the prior; deterministic).  What a group of
-points left out would have been is exact for each of these points, by the inverse of the covariance (section 5.4.2), and their
-weights without the group follow from the group's density.
+Nothing that is not known is taken as known: what a process is asked for is averaged over its deviation, lengths, smoothness and
+slope, by their posterior at the points of a scrambled Sobol sequence (importance sampling from the prior; deterministic).  What
+a group of points left out would have been is exact for each of these points, by the inverse of the covariance (section 5.4.2),
+and their weights without the group follow from the group's density.
 
 Priors: as likely as not there is no process beside the trend (Mitchell and Beauchamp 1988, J. Am. Stat. Assoc. 83:1023); else
-lengths are log-normal about half the range of an input, and the deviation is half-Cauchy, as Gelman (2006, Bayesian Analysis
-1:515) proposes for variances of which little is known.
+lengths are log-normal about half the range of an input, the deviation is half-Cauchy, as Gelman (2006, Bayesian Analysis 1:515)
+proposes for variances of which little is known, and each smoothness is as likely: few points cannot tell a step from a slope.
+A process may rise with a known curve besides, by a normal slope about 0 whose deviation is 0 as likely as not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 Doubles = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 POINTS = 256
 LENGTH, SPREAD = 0.5, 1.0
@@ -28,29 +30,38 @@ DEVIATION = 0.15
 """The half-Cauchy prior's scale, in logarithms of the response: half of testbeds differ by less than 15 % of it."""
 CONSTANT = 0.5
 """The prior probability that there is nothing beside the trend."""
+SMOOTHNESS = (0.5, 1.5, 2.5)
+HEARD = 0.5
+"""The power of a smoothness' likelihood: a step between two points leaves no trace at them, so that values speak for smooth
+curves more than they know (a fractional likelihood; O'Hagan 1995, J. R. Stat. Soc. B 57:99)."""
+SLOPE = 0.5
+"""The half-Cauchy prior's scale of a slope's deviation, and its deviation where there is nothing else beside the trend."""
 MOST = 20.0
 """Times its scale, a deviation at most."""
 MOST_NUMBERS = 400_000
 """Of covariances that are made at a time: what a processor's cache holds."""
+LEAST = 1e-6
+"""Of the largest weight: shapes that weigh less are left out."""
 NOTHING = 1e-12
 """Added to variances, so that a covariance can be inverted where points are as good as equal."""
 
 
-def matern(one: Doubles, two: Doubles, lengths: Doubles) -> Doubles:
-    """Correlations of points (n, inputs) with points (m, inputs); ``lengths`` (..., inputs) gives (..., n, m)."""
+def matern(one: Doubles, two: Doubles, lengths: Doubles, smoothness: Doubles) -> Doubles:
+    """Correlations of points (n, inputs) with points (m, inputs); ``lengths`` (shapes, inputs) and ``smoothness`` (shapes,),
+    each of SMOOTHNESS, give (shapes, n, m)."""
     apart = (one[:, None, :] - two[None, :, :]) ** 2
-    square = 5.0 * np.tensordot(1.0 / lengths**2, apart, axes=([-1], [2]))
+    square = np.tensordot(1.0 / lengths**2, apart, axes=([-1], [2])) * (2.0 * smoothness[:, None, None])
     distance = np.sqrt(square)
-    square /= 3.0
-    square += distance
-    square += 1.0
-    square *= np.exp(-distance, out=distance)
-    return square
+    found: Doubles = np.exp(-distance)
+    for order, polynomial in ((1.5, 1.0 + distance), (2.5, 1.0 + distance + square / 3.0)):
+        own = smoothness == order
+        found[own] *= polynomial[own]
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Possible deviations and lengths, each with its weight."""
+    """Possible deviations, lengths, smoothnesses and slopes, each with its weight."""
 
     deviations: Doubles
     """(shapes,)."""
@@ -58,28 +69,54 @@ class Shapes:
     """(shapes, inputs), in ranges of the input."""
     weights: Doubles
     """(shapes,), of sum 1."""
+    smoothness: Doubles
+    """(shapes,), each of SMOOTHNESS."""
+    slopes: Doubles
+    """(shapes,): the deviation of the slope by the known curve."""
 
-    def likely(self, least: float = 1e-6) -> Shapes:
-        """Without those that weigh as good as nothing."""
-        kept = self.weights > least * self.weights.max()
-        weights = self.weights[kept]
-        return Shapes(self.deviations[kept], self.lengths[kept], weights / weights.sum())
+    def covariance(self, one: Points, two: Points) -> Doubles:
+        """Of the process at points (n) and points (m): (shapes, n, m)."""
+        square = self.deviations[:, None, None] ** 2
+        found = square * matern(one.inputs, two.inputs, self.lengths, self.smoothness)
+        if self.slopes.any():
+            found += self.slopes[:, None, None] ** 2 * (one.curve[:, None] * two.curve[None, :])
+        return found
+
+    def part(self, of: slice[int, int, None] | Flags) -> Shapes:
+        return Shapes(self.deviations[of], self.lengths[of], self.weights[of], self.smoothness[of], self.slopes[of])
 
 
-def prior(inputs: int, deviation: float = DEVIATION) -> Shapes:
+@dataclass(frozen=True, slots=True)
+class Points:
+    inputs: Doubles
+    """(points, inputs)."""
+    basis: Doubles
+    """(points, amounts), of the trend."""
+    curve: Doubles
+    """(points,): the known curve that the process may rise with."""
+
+
+def prior(inputs: int, deviation: float = DEVIATION, *, has_slope: bool = False) -> Shapes:
     """Draws from the prior, spread evenly by a scrambled Sobol sequence whose seed is fixed."""
     from scipy.special import ndtri
     from scipy.stats import qmc
 
     with np.errstate(all="ignore"):
-        draws = qmc.Sobol(inputs + 1, scramble=True, seed=20260101).random(POINTS)
+        draws = qmc.Sobol(inputs + 3, scramble=True, seed=20260101).random(POINTS)
     draws = np.clip(draws, 1e-9, 1 - 1e-9)
     deviations = np.minimum(deviation * np.tan(np.pi / 2 * draws[:, 0]), MOST * deviation)
-    lengths = LENGTH * np.exp(SPREAD * ndtri(draws[:, 1:]))
+    smoothness = np.array(SMOOTHNESS)[(draws[:, 1] * len(SMOOTHNESS)).astype(int)]
+    slopes = np.minimum(SLOPE * np.tan(np.pi / 2 * np.maximum(2 * draws[:, 2] - 1, 0.0)), MOST * SLOPE) * has_slope
+    lengths = LENGTH * np.exp(SPREAD * ndtri(draws[:, 3:]))
+    # Nothing beside the trend, with and without a slope, is as likely of each smoothness.
+    still = np.repeat(SMOOTHNESS, 2 if has_slope else 1)
+    own = len(still)
     return Shapes(
-        np.append(0.0, deviations),
-        np.vstack([np.full((1, inputs), LENGTH), lengths]),
-        np.append(CONSTANT, np.full(POINTS, (1.0 - CONSTANT) / POINTS)),
+        np.append(np.zeros(own), deviations),
+        np.vstack([np.full((own, inputs), LENGTH), lengths]),
+        np.append(np.full(own, CONSTANT / own), np.full(POINTS, (1.0 - CONSTANT) / POINTS)),
+        np.append(still, smoothness),
+        np.append(np.tile([0.0, SLOPE], own // 2) if has_slope else np.zeros(own), slopes),
     )
 
 
@@ -101,11 +138,11 @@ class Normal:
 class Process:
     """A process about a trend's unknown amounts, observed at points with a known covariance of errors."""
 
-    inputs: Doubles
+    points: Points
     values: Doubles
-    basis: Doubles
-    """(points, amounts)."""
     shapes: Shapes
+    logs: Doubles
+    """(shapes,): of prior and likelihood."""
     inverse: Doubles
     """(shapes, points, points): of the covariance of values."""
     amounts: Doubles
@@ -113,59 +150,68 @@ class Process:
     unsure: Doubles
     """(shapes, amounts, amounts): their covariance."""
 
-    def at(self, inputs: Doubles, basis: Doubles, shared: Doubles | None = None, own: Doubles | None = None) -> Normal:
-        """The process and its trend at points (m, inputs), where the basis is (m, amounts). ``shared`` (points, m) is the
-        covariance of the values' errors with what is asked for beside the process, ``own`` (m, m) that of the latter."""
-        square = self.shapes.deviations[:, None, None] ** 2
-        across = square * matern(self.inputs, inputs, self.shapes.lengths)
-        alone = square * matern(inputs, inputs, self.shapes.lengths)
+    def at(self, asked: Points, shared: Doubles | None = None, own: Doubles | None = None) -> Normal:
+        """The process and its trend at points (m). ``shared`` (points, m) is the covariance of the values' errors with what is
+        asked for beside the process, ``own`` (m, m) that of the latter."""
+        basis = asked.basis
+        across = self.shapes.covariance(self.points, asked)
+        alone = self.shapes.covariance(asked, asked)
         across = across if shared is None else across + shared
         alone = alone if own is None else alone + own
         amounts = self.amounts @ self.values
         gain = self.inverse @ across
-        means = amounts @ basis.T + np.einsum("spm,sp->sm", gain, self.values - amounts @ self.basis.T)
-        unknown = basis - gain.swapaxes(1, 2) @ self.basis
+        means = amounts @ basis.T + np.einsum("spm,sp->sm", gain, self.values - amounts @ self.points.basis.T)
+        unknown = basis - gain.swapaxes(1, 2) @ self.points.basis
         covariances = alone - across.swapaxes(1, 2) @ gain + unknown @ self.unsure @ unknown.swapaxes(1, 2)
         return Normal(means, covariances)
 
+    @property
+    def slope(self) -> float:
+        """The expected slope by the known curve, over all shapes."""
+        left = self.values - self.amounts @ self.values @ self.points.basis.T
+        of_curve = np.einsum("p,spq,sq->s", self.points.curve, self.inverse, left)
+        return float(self.shapes.weights @ (self.shapes.slopes**2 * of_curve))
+
     def without(self, group: NDArray[np.bool_]) -> tuple[Normal, Doubles]:
         """What the values of ``group``, errors and all, would be by all others, and the shapes' weights then."""
-        contrasts = self.inverse[:, group] - (self.inverse[:, group] @ self.basis) @ self.amounts
+        contrasts = self.inverse[:, group] - (self.inverse[:, group] @ self.points.basis) @ self.amounts
         inside = contrasts[:, :, group]
         covariances = np.asarray(np.linalg.inv(inside), dtype=np.float64)
         off = np.einsum("sgh,sh->sg", covariances, contrasts @ self.values)
         _, logdet = np.linalg.slogdet(inside)
         density = 0.5 * logdet - 0.5 * np.einsum("sg,sgh,sh->s", off, inside, off)
-        return Normal(self.values[group] - off, covariances), _shares(np.log(self.shapes.weights) - density)
+        return Normal(self.values[group] - off, covariances), _posterior(self.logs - density, self.shapes.smoothness)
 
 
-def observed(inputs: Doubles, values: Doubles, basis: Doubles, errors: Doubles, shapes: Shapes) -> Process:
-    """The process given ``values`` (points,) at ``inputs`` (points, inputs), whose errors have the covariance ``errors``, about
-    a trend of ``basis`` (points, amounts): the shapes weighed by their restricted likelihood, those kept that matter."""
-    logs = [_likelihood(inputs, values, basis, errors, part) for part in _parts(shapes, len(values))]
-    weights = _shares(np.log(shapes.weights) + np.concatenate(logs))
-    likely = Shapes(shapes.deviations, shapes.lengths, weights).likely()
-    inverse = np.asarray(np.linalg.inv(_covariances(inputs, errors, likely)), dtype=np.float64)
+def observed(points: Points, values: Doubles, errors: Doubles, shapes: Shapes) -> Process:
+    """The process given ``values`` (points,), whose errors have the covariance ``errors``: the shapes weighed by their
+    restricted likelihood, those kept that matter."""
+    basis = points.basis
+    logs = [_likelihood(points, values, errors, part) for part in _parts(shapes, len(values))]
+    both = np.log(shapes.weights) + np.concatenate(logs)
+    weights = _posterior(both, shapes.smoothness)
+    kept = weights > LEAST * weights.max()
+    likely = replace(shapes.part(kept), weights=weights[kept] / weights[kept].sum())
+    inverse = np.asarray(np.linalg.inv(_covariances(points, errors, likely)), dtype=np.float64)
     by_basis = inverse @ basis
     unsure = np.asarray(np.linalg.inv(basis.T @ by_basis), dtype=np.float64)
-    return Process(inputs, values, basis, likely, inverse, unsure @ by_basis.swapaxes(1, 2), unsure)
+    return Process(points, values, likely, both[kept], inverse, unsure @ by_basis.swapaxes(1, 2), unsure)
 
 
 def _parts(shapes: Shapes, points: int) -> Iterator[Shapes]:
     """Few enough at a time that their covariances fit."""
     size = max(1, MOST_NUMBERS // points**2)
     for start in range(0, len(shapes.weights), size):
-        part = slice(start, start + size)
-        yield Shapes(shapes.deviations[part], shapes.lengths[part], shapes.weights[part])
+        yield shapes.part(slice(start, start + size))
 
 
-def _likelihood(inputs: Doubles, values: Doubles, basis: Doubles, errors: Doubles, shapes: Shapes) -> Doubles:
+def _likelihood(points: Points, values: Doubles, errors: Doubles, shapes: Shapes) -> Doubles:
     """The logarithm of the restricted likelihood (Rasmussen and Williams, eq. 2.45), without its constant."""
     from scipy.linalg import cholesky, solve_triangular
 
-    sides = np.column_stack([values, basis])
+    sides = np.column_stack([values, points.basis])
     logs = np.empty(len(shapes.weights))
-    for number, covariance in enumerate(_covariances(inputs, errors, shapes)):
+    for number, covariance in enumerate(_covariances(points, errors, shapes)):
         factor = cholesky(covariance, lower=True, overwrite_a=True, check_finite=False)
         whitened = solve_triangular(factor, sides, lower=True, check_finite=False)
         of_values, of_basis = whitened[:, 0], whitened[:, 1:]
@@ -176,13 +222,19 @@ def _likelihood(inputs: Doubles, values: Doubles, basis: Doubles, errors: Double
     return logs
 
 
-def _covariances(inputs: Doubles, errors: Doubles, shapes: Shapes) -> Doubles:
-    square = shapes.deviations[:, None, None] ** 2
-    found: Doubles = square * matern(inputs, inputs, shapes.lengths) + errors + NOTHING * np.eye(len(inputs))
+def _covariances(points: Points, errors: Doubles, shapes: Shapes) -> Doubles:
+    found: Doubles = shapes.covariance(points, points) + errors + NOTHING * np.eye(len(points.inputs))
     return found
 
 
-def _shares(logs: Doubles) -> Doubles:
-    weights = np.exp(logs - logs.max())
-    found: Doubles = weights / weights.sum()
+def _posterior(logs: Doubles, smoothness: Doubles) -> Doubles:
+    """The weights of shapes by the logarithms of prior and likelihood: what values say between smoothnesses counts by HEARD."""
+    found: Doubles = np.empty_like(logs)
+    kinds = [smoothness == each for each in np.unique(smoothness)]
+    best = np.array([logs[kind].max() for kind in kinds])
+    own = [np.exp(logs[kind] - most) for kind, most in zip(kinds, best, strict=True)]
+    evidence = HEARD * (best + np.log([each.sum() for each in own]))
+    shares = np.exp(evidence - evidence.max())
+    for kind, each, share in zip(kinds, own, shares / shares.sum(), strict=True):
+        found[kind] = each / each.sum() * share
     return found
