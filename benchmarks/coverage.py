@@ -17,6 +17,8 @@ import numpy as np
 
 from benchmarks.simulated.arrays import LEVEL, brown_forsythe, equal_deviations, mann_whitney, ratio_p_values
 from benchmarks.simulated.corpus import CORPORA, count
+from benchmarks.simulated.few_levels import CURVES, EXPENSIVE
+from benchmarks.simulated.few_levels import held as predicted
 from benchmarks.simulated.inside import PAUSES, error_of_means, settled, stalled
 from benchmarks.simulated.little import LITTLE, rates
 from benchmarks.simulated.little import SIZES as LITTLE_SIZES
@@ -24,6 +26,8 @@ from benchmarks.simulated.looks import ends
 from benchmarks.simulated.losses import SIZES as LOSS_SIZES
 from benchmarks.simulated.losses import WORLDS, named
 from benchmarks.simulated.methods import METHODS, TRUE_RATIO, Method
+from benchmarks.simulated.multifidelity import CURVES as RELATIONS
+from benchmarks.simulated.multifidelity import curved
 from benchmarks.simulated.populations import POPULATIONS, Population
 from benchmarks.simulated.shared import MARGIN, SPREAD, blocks, sessions
 from benchmarks.simulated.stepped import SIZES as STEPPED_SIZES
@@ -255,6 +259,29 @@ def _stalls(studies: int, seed: int) -> str:
     return _table(["pauses", *heads], rows)
 
 
+def _calibrated(studies: int, seed: int) -> str:
+    rows = []
+    for number, name in enumerate(CURVES):
+        found = [predicted(name, np.random.default_rng([seed, number, study])) for study in range(studies)]
+        given = [each for each in found if not math.isnan(each.mean)]
+        means = [np.mean([each.mean for each in given]), np.mean([each.one_run for each in given])]
+        errors = [np.sqrt(np.mean([getattr(each, of) ** 2 for each in given])) for of in ("error", "interpolated")]
+        rest = [np.mean([each.refused for each in found]), np.mean([each.has_cheap for each in found])]
+        half = float(np.median([each.half for each in given]))
+        rows.append([name, *(_per_cent(float(each)) for each in (*means, half, *errors, *rest))])
+    heads = ("means held", "single runs held", "half-width", "error", "error of straight lines", "refused", "cheap one used")
+    return _table(["world", *heads], rows)
+
+
+def _relations(studies: int, seed: int) -> str:
+    rows = []
+    for name in RELATIONS:
+        found = [curved(name, n, studies, seed) for n in (5, 10, 20)]
+        rows.append([name, *(_per_cent(share) for each in found for share in (each.coverage, each.alone, each.mixed))])
+    heads = [f"{n} draws: {what}" for n in (5, 10, 20) for what in ("held", "held alone", "mixed in")]
+    return _table(["relation", *heads], rows)
+
+
 def _corpora(studies: int) -> str:
     rows = []
     for corpus in CORPORA:
@@ -294,6 +321,8 @@ def part(task: tuple[str, tuple[int, ...]]) -> str:
         "settling": _settling,
         "stalls": _stalls,
         "corpora": _corpora,
+        "calibrated": _calibrated,
+        "relations": _relations,
     }
     return parts[name](*numbers)
 
@@ -304,6 +333,8 @@ def parts(
     """The tables by their names. Longest first, so that none is waited for alone."""
     tasks: dict[str, tuple[int, ...]] = {
         "corpora": (corpus,),
+        "calibrated": (max(corpus // 4, 2), seed),
+        "relations": (of_doubts, seed),
         "little": (of_doubts, seed),
         "stepped": (of_doubts, seed),
         "looks": (2 * studies, seed),
@@ -451,6 +482,23 @@ Per cent of {studies // 10:,} runs of random pauses that are said to stall; none
 {found["stalls"]}
 Pauses whose tail is that of a power law have no pace of their own, and are called stalls where they are long.
 
+## What another testbed would give
+
+`calibrate` with {EXPENSIVE} levels drawn at random on the expensive testbed, which are too few for a conformal interval: \
+{max(corpus // 4, 2)} studies of each kind, intervals of 95 % at the places inside the range that were not measured. \
+Half-widths and errors (root mean square) are in per cent of the value; *straight lines* join the expensive testbed's own \
+logarithms. The standard error of a share is about 2.
+
+{found["calibrated"]}
+A step or a sawtooth between two measured levels leaves no trace at them. There the intervals hold less than 95 %, and every \
+output says so: 95 % if no step lies between two levels, {EXPENSIVE / (EXPENSIVE + 1):.0%} whatever the curve, and what the \
+levels left out show. Nineteen levels drawn at random rest on no such belief ([calibration.md](calibration.md)).
+
+`analyse multifidelity`, 95 %, {of_doubts} studies for each number: draws of the expensive testbed, of ten times as many of \
+the cheap one. A relation that bends is refused, and the expensive draws stand alone; five draws cannot show a bend, and \
+carry a caution.
+
+{found["relations"]}
 ## Whole studies of the fake testbed
 
 These studies are run, extracted and compared like any study: {corpus} of each kind. Testbeds of A/A studies do not differ, \

@@ -39,7 +39,7 @@ def write(
     text: str = STUDY,
     *,
     noise: float = 0.05,
-    power: float = 0.9,
+    power: float = 1.0,
     seconds: Mapping[str, float] = SECONDS,
 ) -> Path:
     """Every run of a study; the virtual testbed answers with a power of the rate. The results folder."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.simulated.calibrated import HIGH, LOW, LogRate, World, calibrated, law, measured
+from benchmarks.simulated.calibrated import HIGH, LOW, LogRate, Runs, World, calibrated, law, measured
 
 THREADS = (1.0, 4.0)
 PAYLOADS, EXPENSIVE = 24, 8
@@ -63,7 +63,7 @@ def _no_help(noise: np.random.Generator) -> Pair:
     return lambda p, t: dear(p, t) + 0.3 * np.sin(waves * p + phase), lambda p, t: dear(p, t)
 
 
-WORLDS: Mapping[str, tuple[Callable[[np.random.Generator], Pair], float]] = {
+CURVES: Mapping[str, tuple[Callable[[np.random.Generator], Pair], float]] = {
     "smooth curves": (_of, 0.0),
     "smooth curves, blocks of 5 %": (_of, 0.05),
     "a step of 25 %": (_step(0.25), 0.0),
@@ -86,12 +86,14 @@ class Held:
     half: float
     error: float
     """Root mean square, in logarithms."""
+    interpolated: float
+    """The same of straight lines between the expensive testbed's own logarithms."""
     refused: float
     has_cheap: bool
 
 
 def held(name: str, noise: np.random.Generator, expensive: int = EXPENSIVE, runs: int = EXPENSIVE_RUNS) -> Held:
-    make, blocks = WORLDS[name]
+    make, blocks = CURVES[name]
     cheap, dear = make(noise)
     drawn = LOW + (HIGH - LOW) * (np.arange(PAYLOADS) + noise.uniform(size=PAYLOADS)) / PAYLOADS
     noise.shuffle(drawn)
@@ -106,15 +108,27 @@ def held(name: str, noise: np.random.Generator, expensive: int = EXPENSIVE, runs
     said, single = (found.calibration.predict(found.scaled(places), one_run=each) for each in (False, True))
     kept = ~said.refused
     if not kept.any() or found.calibration.is_disbelieved:
-        return Held(np.nan, np.nan, np.nan, np.nan, 1.0, True)
+        return Held(np.nan, np.nan, np.nan, np.nan, np.nan, 1.0, has_cheap=found.calibration.has_cheap)
     return Held(
         float(((said.low <= truth) & (truth <= said.high))[kept].mean()),
         float(((single.low <= new) & (new <= single.high))[kept].mean()),
         float(np.median((said.high - said.low)[kept]) / 2),
         float(np.sqrt(np.mean((said.mean - truth)[kept] ** 2))),
+        float(np.sqrt(np.mean((_between(two, places) - truth)[kept] ** 2))),
         float(np.mean(~kept)),
-        getattr(found.calibration, "has_cheap", True),
+        found.calibration.has_cheap,
     )
+
+
+def _between(runs: Runs, places: np.ndarray) -> np.ndarray:
+    """Straight lines between means of logarithms over ln payload, for each number of threads."""
+    found = np.empty(len(places))
+    for threads in THREADS:
+        own, asked = runs.inputs[:, 1] == threads, places[:, 1] == threads
+        at = np.unique(runs.inputs[own, 0])
+        means = [runs.values[own & (runs.inputs[:, 0] == each)].mean() for each in at]
+        found[asked] = np.interp(places[asked, 0], at, means)
+    return found
 
 
 def _grid(payloads: np.ndarray) -> np.ndarray:

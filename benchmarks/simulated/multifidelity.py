@@ -66,6 +66,46 @@ WORLDS = (
     World("two, one through the other (MLBLUE), rho 0.9", (((0, 1), 1), ((1, 2), 4), ((2,), 15)), 0.9, least=10),
     World("two, each with half the draws (MLBLUE), rho 0.9", (((0, 1), 0.5), ((0, 2), 0.5), ((1, 2), 4)), 0.9, least=20),
 )
+CURVES: Mapping[str, tuple[Callable[[Values], Values], Callable[[Values], Values], float]] = {
+    "a line": (lambda z: z, lambda z: 2 * z, 0.0),
+    "the dear testbed saturates": (
+        lambda z: np.minimum(z, 0.3),
+        lambda z: z,
+        float(0.3 * stats.norm.sf(0.3) - stats.norm.pdf(0.3)),
+    ),
+    "the dear one's square": (lambda z: z + z**2 / 2, lambda z: z, 0.5),
+    "the cheap one's exponential": (lambda z: z, np.exp, 0.0),
+    "rates that a line limits": (lambda z: 1 / (1 + np.exp(z)), lambda z: np.exp(-z), 0.5),
+}
+"""What the dear and the cheap testbed give of a standard normal input, and the mean of the dear one's."""
+
+
+@dataclass(frozen=True)
+class Curved:
+    coverage: float
+    """With the decision."""
+    alone: float
+    """Of the dear testbed's draws alone."""
+    mixed: float
+    """Share of studies in which the cheap testbed is mixed in."""
+
+
+def curved(name: str, n: int, studies: int, seed: int) -> Curved:
+    """``n`` draws of the dear testbed of ten times as many, with noise of 0.1 on each."""
+    dear, cheap, truth = CURVES[name]
+    noise = np.random.default_rng([seed, n, [*CURVES].index(name)])
+    held, alone, mixes = [], [], []
+    for _ in range(studies):
+        z = noise.standard_normal(10 * n)
+        values = np.column_stack([dear(z), cheap(z)]) + 0.1 * noise.standard_normal((10 * n, 2))
+        values[n:, 0] = np.nan
+        made = decide(values, LEVEL, NAMES)
+        held.append(abs(made.estimate.value - truth) <= made.estimate.half_width)
+        alone.append(abs(made.plain.value - truth) <= made.plain.half_width)
+        mixes.append(bool(made.estimate.models))
+    return Curved(float(np.mean(held)), float(np.mean(alone)), float(np.mean(mixes)))
+
+
 SIZES = (5, 10, 20)
 
 

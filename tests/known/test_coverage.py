@@ -140,6 +140,8 @@ def test_the_page_is_what_the_command_in_its_head_writes() -> None:
         "settling",
         "stalls",
         "corpora",
+        "calibrated",
+        "relations",
     )
     page = PAGE.read_text()
     lines = document(10_000, 1_000, 500, 200, 1, dict.fromkeys(names, "")).splitlines()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, ValidationError
 
 from twinbed.model import units
-from twinbed.model.units import Duration, QuantityError, Rate, Share, Size
+from twinbed.model.units import Duration, QuantityError, Rate, Share, Size, magnitudes
 
 
 @pytest.mark.parametrize(
@@ -160,3 +160,27 @@ def test_models_hold_limits_on_quantities() -> None:
     with pytest.raises(ValidationError) as caught:
         Settings.model_validate({"size": "1", "rate": None, "duration": "0s", "share": 3})
     assert [error["loc"] for error in caught.value.errors()] == [("duration",), ("share",)]
+
+
+@pytest.mark.parametrize(
+    ("levels", "units", "numbers"),
+    [
+        (["64k", "1m", "256K"], {"bytes"}, [65536, 1048576, 262144]),
+        ([512, "1k", "64k"], {"bytes"}, [512, 1024, 65536]),
+        (["1m", "5m"], {"s"}, [60, 300]),
+        (["1M", "16M"], {"bytes"}, [1048576, 16777216]),
+        (["1.5g", "2G"], {"bytes"}, [1.5 * 2**30, 2**31]),
+        (["64KiB", "1MiB"], {"bytes"}, [65536, 1048576]),
+        ([1, 10], {""}, [1, 10]),
+    ],
+)
+def test_levels_of_a_factor_are_read_together(levels: list[object], units: set[str], numbers: list[float]) -> None:
+    """As iperf3, fio and netperf have them: k is 2^10 (their manuals)."""
+    found = magnitudes(levels)
+    assert {each[0] for each in found if each} == units
+    assert [each[1] for each in found if each] == numbers
+
+
+def test_one_text_leaves_the_others_as_they_are() -> None:
+    assert magnitudes(["64k", "wifi"])[1] is None
+    assert magnitudes([True, "64k"])[0] is None

@@ -5,6 +5,9 @@ Of two models it pays where the correlation is above 2 sqrt(w) / (1 + w), w how 
 that is expected of the mean over that of the dear model's draws alone is (1 - R^2) (n - 2) / (n - K - 2) + R^2 n / N with the
 adjusted R^2 of n draws by K cheap models, which have N.  Deciding by R^2, not by which interval came out narrower, keeps the
 interval honest: with 10 pairs it covers 93.8 % at the worst correlation, 94.5 % with 20.
+
+The interval is that of a straight line.  Where a square beside the line explains more than chance does, the relation bends: the
+mean of the mix is then off, and its interval too short, so that the dear model's draws stand alone.
 """
 
 from __future__ import annotations
@@ -40,6 +43,41 @@ def correlation(values: Matrix, model: int) -> float | None:
     return float(np.corrcoef(both[:, 0], both[:, model])[0, 1])
 
 
+ROUNDING = 1e-20
+"""Squares that are less than this share of all are left over by arithmetic alone."""
+BENT = 0.1
+"""The chance of as much curvature, below which a relation is no line: what a needless fallback costs is a wider interval."""
+
+
+def line_chance(values: Matrix, model: int) -> float | None:
+    """Return the p-value of a square beside the line, by F over the draws that the dear model and a cheap one share.
+
+    Each is explained by the other, since a bend may show in one of the two alone.  None of too few draws, or where either has
+    two values or fewer.
+    """
+    both = values[~np.isnan(values[:, 0]) & ~np.isnan(values[:, model])][:, [0, model]]
+    if len(both) < LEAST_SHARED or min(len(np.unique(column)) for column in both.T) < 3:
+        return None
+    return min(1.0, 2 * min(_square_chance(both[:, 1], both[:, 0]), _square_chance(both[:, 0], both[:, 1])))
+
+
+def _is_bent(values: Matrix, model: int) -> bool:
+    chance = line_chance(values, model)
+    return chance is not None and chance < BENT
+
+
+def _square_chance(x: Matrix, y: Matrix) -> float:
+    from scipy.special import fdtrc
+
+    scaled = (x - x.mean()) / x.std()
+    line, square = (np.column_stack([scaled**power for power in range(most + 1)]) for most in (1, 2))
+    left = [float(np.sum((y - of @ np.linalg.lstsq(of, y, rcond=None)[0]) ** 2)) for of in (line, square)]
+    df = len(y) - 3
+    if left[1] <= ROUNDING * float(np.sum((y - y.mean()) ** 2)):
+        return 1.0 if left[0] <= 2 * left[1] else 0.0
+    return float(fdtrc(1, df, (left[0] - left[1]) / left[1] * df))
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The estimate to go by."""
@@ -53,9 +91,10 @@ class Decision:
     """Why nothing is mixed in; empty where something is."""
 
 
-def decide(values: Matrix, level: float, names: Sequence[str]) -> Decision:
-    """The mix whose expected variance is least, or the dear model alone. ``values`` as in ``correlation``, ``names`` of models.
-    Raises ValueError for fewer than 2 draws of the dear model."""
+def decide(values: Matrix, level: float, names: Sequence[str], line: Matrix | None = None) -> Decision:
+    """Return the mix whose expected variance is least, or the dear model alone. ``values`` as in ``correlation``, ``names`` of
+    models; ``line`` are values whose relation has to be a straight line, where ``values`` were made of others.  Raises
+    ValueError for fewer than 2 draws of the dear model."""
     alone = plain(values, level)
     if alone.standard_error == 0:
         return Decision(alone, alone, None, _why_not(values, names, alone))
@@ -78,6 +117,8 @@ def decide(values: Matrix, level: float, names: Sequence[str]) -> Decision:
     best = min(expected, key=lambda models: expected[models])
     if expected[best] >= 1:
         return Decision(alone, alone, expected[best], _weak(values, best, names))
+    if bent := [names[model] for model in best if _is_bent(values if line is None else line, model)]:
+        return Decision(alone, alone, expected[best], f"{names[0]} is no straight line over {' and '.join(bent)}: it bends")
     further = helpers(values, best)
     if best in apart and not further:
         return Decision(apart[best], alone, expected[best], "")

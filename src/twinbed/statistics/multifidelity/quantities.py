@@ -69,7 +69,7 @@ def variance(values: Matrix, level: float, names: Sequence[str]) -> Quantity:
     # The sum of squares around any centre is more than that around the sample's own.
     n = int((~np.isnan(values[:, 0])).sum())
     squares[:, 0] = (values[:, 0] - centre.value) ** 2
-    decision = decide(squares, level, names)
+    decision = decide(squares, level, names, line=values)
     unbiased = centre.standard_error**2 if centre.models else float(np.nanmean(squares[:, 0])) / (n - 1)
     value = decision.estimate.value + unbiased
     if value <= 0:

@@ -123,3 +123,28 @@ def test_the_report_has_a_section(tmp_path, capfdbinary):
     (tmp_path / "other" / "study.json").write_text(json.dumps({**document, "uncertain": None}))
     assert run(["report", str(tmp_path / "other"), "-o", str(tmp_path / "other.html")]) == 0
     assert "Over uncertain inputs" not in (tmp_path / "other.html").read_text()
+
+
+def test_a_relation_that_bends_is_not_mixed(tmp_path, capfdbinary):
+    """A cheap testbed that answers with the square of the rate: its line through ten draws misses the mean."""
+    text = STUDY.replace("samples: 30", "samples: {physical+virtio: 10, virtio: 100}").replace("seed: 6", "seed: 7")
+    write(tmp_path / "r", text, power=2.0)
+    mean = of(analysed(capfdbinary, tmp_path / "r"), "mean")
+    assert mean["mixed_in"] is None or mean["mixed_in"] == ""
+    assert (mean["low"], mean["high"]) == (mean["alone_low"], mean["alone_high"])
+    run(["analyse", "multifidelity", str(tmp_path / "r")])
+    assert "physical is no straight line over virtio: it bends" in capfdbinary.readouterr().out.decode()
+
+
+def test_the_chance_of_a_line_is_that_of_fishers_test() -> None:
+    """By sums of squares of numpy's polynomials; the smaller of both directions counts double."""
+    from twinbed.statistics.multifidelity.decision import line_chance
+
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal(12)
+    y = x + 0.2 * x**2 + 0.3 * rng.standard_normal(12)
+    chances = []
+    for one, other in ((x, y), (y, x)):
+        line, square = (np.sum((other - np.polyval(np.polyfit(one, other, most), one)) ** 2) for most in (1, 2))
+        chances.append(float(stats.f.sf((line - square) / (square / 9), 1, 9)))
+    assert line_chance(np.column_stack([y, x]), 1) == pytest.approx(2 * min(chances), rel=1e-6)
