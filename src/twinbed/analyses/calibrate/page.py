@@ -36,7 +36,7 @@ def section(found: Calibrations) -> Section:
         "Calibration",
         lambda: Markup().join((*(_response(found, each) for each in found.each), _tied(found))),
         parts,
-        lede=f"{heading(said[2])}.",
+        lede=f"{heading(said[2])}. {heading(said[3])}.",
         kicker=f"from {found.cheap} to {found.dear}",
     )
 

@@ -27,7 +27,7 @@ CARRIED = 40e9 * 1448 / 1538
 
 
 def calibrated(folder: Path, capfd: pytest.CaptureFixture[str], *, helps: bool) -> tuple[dict[str, Any], str]:
-    """Containers at eight sizes, metal at every second and the last; ``helps`` or whether sizes make a container go at random."""
+    """Containers at eight sizes, metal at every second and the last; without ``helps`` containers go up and down."""
     noise = np.random.default_rng(6)
     lines = ["bed,size,rep,rate"]
     for at, size in enumerate(SIZES):
