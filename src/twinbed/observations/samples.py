@@ -178,13 +178,13 @@ def _measured(table: pa.Table, runs: NDArray[np.object_], of_run: Coded[CellRuns
     """Lays the values of the table beside the runs, in their order; what it says of each metric. Columns are worked on as a
     whole, since there may be millions of rows."""
     metrics: dict[str, Declared] = {}
-    if not table.num_rows or not len(runs):
-        return metrics
     import pyarrow as pa
     import pyarrow.compute as pc
 
     table = table.append_column("at", pc.index_in(table["run"], pa.array(runs, pa.string())))
     table = table.filter(pc.is_valid(table["at"]))
+    if not table.num_rows:
+        return metrics
     at = table["at"].to_numpy()
     order = np.argsort(at, kind="stable")
     at = at[order]
