@@ -59,7 +59,7 @@ def _panel(drift: Drift, shown: list[Residual], scale: UnitScale, x: Spec) -> Sp
             "encoding": {"x": {**x, "field": "order"}, "y": {**y, "field": "value"}, "description": {"field": "said"}},
         },
     ]
-    if drift.trend:
+    if drift.trend and not drift.inside_cells:
         layers.append(
             {
                 "data": {"values": line},

@@ -149,10 +149,13 @@ def _drift(testbed: str, cells: Cells, residuals: Residuals, relative: bool) -> 
     own = residuals.of(testbed)
     numbers = np.repeat(np.arange(len(of_testbed)), [len(cell.order) for cell in of_testbed])
     neighbouring = dependence(own.value, numbers[np.argsort(np.concatenate([cell.order for cell in of_testbed]))])
+    # Slopes are those inside cells: where cells were measured one after the other, nothing is known of the study as a whole.
+    span, reach = int(np.ptp(own.order)), max(int(np.ptp(cell.order)) for cell in of_testbed)
     yield Drift(
         testbed=testbed,
         runs=len(own),
-        change=_change(drifting.slope * int(own.order[-1] - own.order[0]), relative),
+        inside_cells=2 * reach < span,
+        change=_change(drifting.slope * (reach if 2 * reach < span else span), relative),
         p_trend=drifting.p_value,
         trend=False,
         correlation=neighbouring.correlation if neighbouring else None,
@@ -191,7 +194,8 @@ def order_cautions(ordered: Sequence[Ordering], testbeds: Sequence[str], margin:
             if drift.trend and _matters(drift.change, each, margin):
                 way = "rises" if drift.change > 0 else "falls"
                 by = _size(abs(drift.change), each)
-                text = f"{each.metric} {way} by {by} from the first to the last of {drift.runs} runs, p {_p(drift.p_trend)}"
+                over = "run of a cell" if drift.inside_cells else f"of {drift.runs} runs"
+                text = f"{each.metric} {way} by {by} from the first to the last {over}, p {_p(drift.p_trend)}"
                 carried[key, drift.testbed].append(Caution(Kind.DRIFT, text + chance, drift.testbed))
             # A trend makes neighbours alike by itself.
             if (

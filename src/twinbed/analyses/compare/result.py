@@ -270,6 +270,8 @@ class Drift:
 
     testbed: str
     runs: int
+    inside_cells: bool
+    """Whether ``change`` is from the first to the last run of a cell, as cells were measured one after the other."""
     change: float
     """From the first run to the last: a share (-0.08 is 8 % less) where residuals are relative, else in the unit."""
     p_trend: float

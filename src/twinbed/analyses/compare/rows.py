@@ -141,6 +141,7 @@ def order_rows(orderings: Sequence[Ordering]) -> list[dict[str, Json]]:
             "testbed": drift.testbed,
             "runs": drift.runs,
             "drift": drift.change,
+            "drift_inside_cells": drift.inside_cells,
             "p_drift": drift.p_trend,
             "drifts": drift.trend,
             "serial_correlation": drift.correlation,

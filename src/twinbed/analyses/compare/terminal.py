@@ -301,12 +301,11 @@ def _cautions(console: Terminal, result: Comparisons, shown: Sequence[Comparison
 
 
 def weight(kind: Kind, result: Comparisons, shown: Sequence[Comparison]) -> int:
-    """How many of the comparisons a caution is about: those that carry it, or whose testbed or metric it names; all of them,
-    where it names nothing."""
+    """Return the number of comparisons that a kind of caution is about: those that carry it. Where none does, as of cautions about
+    the whole study, those whose testbed, metric or cell it names; all of them where it names nothing."""
+    if carrying := sum(any(caution.kind is kind for caution in each.cautions) for each in shown):
+        return carrying
     subjects = {caution.subject for caution in result.cautions if caution.kind is kind}
-
-    def is_subject(each: Comparison) -> bool:
-        named = {"", each.testbed, each.reference, each.metric, cell_title(each.cell)}
-        return not named.isdisjoint(subjects) or any(caution.kind is kind for caution in each.cautions)
-
-    return sum(map(is_subject, shown))
+    return sum(
+        not subjects.isdisjoint({"", each.testbed, each.reference, each.metric, cell_title(each.cell)}) for each in shown
+    )

@@ -214,10 +214,14 @@ def _order_row(each: Ordering, drift: Drift) -> list[_Cell]:
         _Cell(metric_title(each.metric, each.host, each.direction)),
         _Cell(drift.testbed),
         _Cell(str(drift.runs), number=True),
-        _Cell(_change(each, drift), number=True, strong=drift.trend, note=_p(drift.p_trend)),
+        _Cell(_change(each, drift), number=True, strong=drift.trend, note=_p(drift.p_trend) + _where(drift)),
         _Cell(serial, number=True, strong=drift.serial, note=_p(drift.p_serial)),
         _Cell(blocks, number=True, strong=each.blocks_differ, note=_p(each.p_blocks)),
     ]
+
+
+def _where(drift: Drift) -> str:
+    return ", inside cells" if drift.inside_cells else ""
 
 
 def _p(value: float | None) -> str:
