@@ -1,8 +1,9 @@
 """After a study with a cause switched on and off: what it explains of each difference.
 
 With ln r the logarithm of the ratio of means with the cause as it was found on each testbed, and ln s the same with the cause
-alike on both, the share of the difference that is gone is 1 - ln s / ln r.  That nothing is gone (ln r = ln s) is tested by
-Welch's t, with Satterthwaite's degrees of freedom of the means that the two ratios are made of.
+alike on both, the share of the difference that is gone is 1 - ln s / ln r, with Fieller's interval (``statistics.change``).
+A cause is proved where that interval lies between MOST and 2 - MOST, at 1 - alpha over the number of proofs: at least half of
+the difference is gone, and no more than half of it is there the other way round. That nothing is gone is tested by Welch's t.
 """
 
 from __future__ import annotations
@@ -10,9 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from statistics import fmean
-
-from scipy.special import stdtr, stdtrit
 
 from twinbed.analyses.explain.analysis import states_of
 from twinbed.analyses.explain.causes import CAUSES, Cause, Switch
@@ -22,28 +20,34 @@ from twinbed.model.result import Interval
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables
 from twinbed.observations.samples import Samples, gather
-from twinbed.statistics.moments import variance
+from twinbed.statistics.change import LogRatio
 from twinbed.statistics.multiplicity import holm
+from twinbed.statistics.ratio import fieller_interval
 
 MOST = 0.5
-"""What explains less than this of a difference explains it in part."""
+"""What is not shown to explain so much of a difference explains it in part; what overshoots by more than this is no proof."""
+
+
+Logs = tuple[LogRatio, LogRatio]
+"""The ratio with the cause as it was found, and with it alike on both."""
 
 
 def proved(result: Explanation, source: Tables, proofs: Sequence[Tables]) -> Explanation:
     """The explanation with what studies of its causes say. Raises TwinbedError for one that switches no cause, or has neither
     testbeds nor cells in common with it."""
     states = states_of(source)
-    found = [each for study in proofs for each in _of_study(result, states, study, 1 - source.outline.confidence)]
-    adjusted = holm([each.p for each in found])
     alpha = 1 - source.outline.confidence
+    found = [each for study in proofs for each in _of_study(result, states, study, alpha)]
+    adjusted = holm([one.p for one, _ in found])
+    known = [replace(one, closed_interval=_closed(*logs, alpha / len(found))) for one, logs in found]
     return replace(
-        result, proofs=tuple(replace(each, p=p, says=_says(each, p, alpha)) for each, p in zip(found, adjusted, strict=True))
+        result, proofs=tuple(replace(each, p=p, says=_says(each, p, alpha)) for each, p in zip(known, adjusted, strict=True))
     )
 
 
 def _of_study(
     result: Explanation, states: Mapping[tuple[str, str], str | None], study: Tables, alpha: float
-) -> Iterator[Proof]:
+) -> Iterator[tuple[Proof, Logs]]:
     factors = study.outline.data.get("factors") or {}
     switched = [(cause, factor) for cause in CAUSES for factor in factors if cause.switch and _is(factor, cause.switch)]
     if not switched:
@@ -76,7 +80,7 @@ def _proof(
     samples: Samples,
     states: Mapping[tuple[str, str], str | None],
     alpha: float,
-) -> Proof | None:
+) -> tuple[Proof, Logs] | None:
     assert cause.switch is not None
     key = response.metric, response.host, response.direction
     levels: set[Level] = {level for cell in samples.cells.values() if (level := cell.get(factor)) is not None}
@@ -94,19 +98,32 @@ def _proof(
     equal = [values(name, alike) for name in names]
     if alike is None or any(len(each) < 2 or min(each) <= 0 for each in (*as_found, *equal)):
         return None
-    first, second = _log_ratio(as_found), _log_ratio(equal)
-    return Proof(
+    first, second = (LogRatio.of((here, there)) for here, there in (as_found, equal))
+    proof = Proof(
         pair.cell,
         *names,
         cause,
         response,
-        as_is=_interval(first, alpha),
-        alike=_interval(second, alpha),
+        as_is=Interval(*first.interval(1 - alpha)),
+        alike=Interval(*second.interval(1 - alpha)),
         level=alike,
-        closed=1 - second[0] / first[0] if first[0] else 0.0,
-        p=_p(first, second),
+        closed=1 - second.value / first.value if first.value else 0.0,
+        closed_interval=None,
+        p=first.less(second).p_zero,
         says=Proved.NOT_PROVED,
     )
+    return proof, (first, second)
+
+
+def _closed(first: LogRatio, second: LogRatio, alpha: float) -> Interval | None:
+    """The interval of the share that is gone, by Fieller; None where the difference may be 0."""
+    if not first.error and not second.error:
+        known = 1 - second.value / first.value if first.value else None
+        return None if known is None else Interval(known, known, 1 - alpha)
+    sign = math.copysign(1.0, first.value)
+    squares = second.error**2, first.error**2
+    left = fieller_interval(sign * second.value, sign * first.value, *squares, first.less(second).df, alpha / 2)
+    return None if left is None else Interval(1 - left.high, 1 - left.low, 1 - alpha)
 
 
 def _alike(cause: Cause, found: Sequence[Level]) -> list[Level]:
@@ -125,42 +142,17 @@ def _text(cell: Mapping[str, Level | None]) -> str:
     return repr(sorted((name, str(level)) for name, level in cell.items()))
 
 
-Log = tuple[float, list[tuple[float, int]]]
-"""The logarithm of a ratio of geometric means; of each mean its squared standard error and the number of values."""
-
-
-def _log_ratio(pair: Sequence[Sequence[float]]) -> Log:
-    here, there = ([math.log(value) for value in values] for values in pair)
-    return fmean(here) - fmean(there), [(variance(each) / len(each), len(each)) for each in (here, there)]
-
-
-def _df(parts: Sequence[tuple[float, int]]) -> float:
-    """Satterthwaite (1946, Biometrics Bull. 2:110)."""
-    total = sum(part for part, _ in parts)
-    return total**2 / sum(part**2 / (count - 1) for part, count in parts) if total else math.inf
-
-
-def _interval(log: Log, alpha: float) -> Interval:
-    centre, parts = log
-    total = sum(part for part, _ in parts)
-    half = float(stdtrit(_df(parts), 1 - alpha / 2)) * math.sqrt(total) if total else 0.0
-    return Interval(math.exp(centre - half), math.exp(centre + half), 1 - alpha)
-
-
-def _p(first: Log, second: Log) -> float:
-    parts = [*first[1], *second[1]]
-    difference, error = abs(first[0] - second[0]), math.sqrt(sum(part for part, _ in parts))
-    if not error:
-        return 0.0 if difference else 1.0
-    return 2 * float(stdtr(_df(parts), -difference / error))
-
-
 def _says(each: Proof, p: float, alpha: float) -> Proved:
     if each.as_is.low <= 1 <= each.as_is.high:
         return Proved.GONE
     if p > alpha or each.closed <= 0:
         return Proved.NOT_PROVED
-    return Proved.PROVED if each.closed >= MOST else Proved.IN_PART
+    if each.closed > 2 - MOST:
+        return Proved.OVERSHOT
+    known = each.closed_interval
+    if known is not None and known.low >= MOST and known.high <= 2 - MOST:
+        return Proved.PROVED
+    return Proved.IN_PART
 
 
 def switchable(result: Explanation) -> list[Cause]:

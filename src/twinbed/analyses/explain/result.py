@@ -71,6 +71,8 @@ class Proved(StrEnum):
 
     PROVED = "proved"
     IN_PART = "in part"
+    OVERSHOT = "overshot"
+    """The difference is there the other way round: something else changed too."""
     NOT_PROVED = "not proved"
     GONE = "no difference to explain"
 
@@ -91,7 +93,9 @@ class Proof:
     level: Level
     """What it was then set to."""
     closed: float
-    """The share of the difference of logarithms that is gone then."""
+    """The share of the difference of logarithms that is gone then; above 1 where the ratio goes beyond 1."""
+    closed_interval: Interval | None
+    """At 1 - alpha, corrected for the number of proofs; None where the difference may be 0."""
     p: float
     """Of nothing being gone: Welch's test, after Holm's correction over all proofs."""
     says: Proved

@@ -78,6 +78,8 @@ def proof_rows(result: Explanation) -> list[Row]:
             "alike_ratio_high": each.alike.high,
             "alike": each.level,
             "closed": each.closed,
+            "closed_low": each.closed_interval.low if each.closed_interval else None,
+            "closed_high": each.closed_interval.high if each.closed_interval else None,
             "p": each.p,
             "says": str(each.says),
         }
@@ -131,7 +133,7 @@ def proof_table(result: Explanation) -> Tabular:
             str(each.says),
             f"{number(each.as_is.low)} to {number(each.as_is.high)}",
             f"{number(each.alike.low)} to {number(each.alike.high)}",
-            NONE if each.says is Proved.GONE else f"{100 * each.closed:.0f} %",
+            NONE if each.says is Proved.GONE else _gone(each),
             NONE if each.says is Proved.GONE else p_text(each.p),
         )
         for each in result.proofs
@@ -187,6 +189,13 @@ def _told(result: Explanation) -> list[Proof]:
     return list(first.values())
 
 
+def _gone(each: Proof) -> str:
+    """``62 % [48, 79]``: the share of the difference that is gone, with its interval."""
+    known = each.closed_interval
+    bounds = f" [{100 * known.low:.0f}, {100 * known.high:.0f}]" if known else ""
+    return f"{100 * each.closed:.0f} %{bounds}"
+
+
 def _proof(each: Proof) -> str:
     what = f"{cell_title(each.cell)}: " if each.cell else ""
     before, after = (f"{number(bounds.low)} to {number(bounds.high)}" for bounds in (each.as_is, each.alike))
@@ -199,7 +208,8 @@ def _proof(each: Proof) -> str:
         )
     share = {
         Proved.PROVED: f"proved: {100 * each.closed:.0f} % of the difference in {metric} are gone",
-        Proved.IN_PART: f"proved in part: {100 * each.closed:.0f} % of the difference in {metric} are gone",
+        Proved.IN_PART: f"proved in part: {_gone(each)} of the difference in {metric} are gone",
+        Proved.OVERSHOT: f"no proof: something else changed too. The difference in {metric} is there the other way round",
         Proved.NOT_PROVED: f"not proved: the difference in {metric} stays",
     }[each.says]
     return heading(f"{what}{title}: {share} with {state} on both (ratio {before} before, {after} then).")
