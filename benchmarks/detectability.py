@@ -13,12 +13,17 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.simulated.detected import areas_of_rules, best, outcome, outcome_of_windows
+from benchmarks.simulated.detected import areas_of_rules, best, outcome, outcome_of_windows, told_of_states
 
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 PAGE = Path(__file__).parents[1] / "docs" / "detectability.md"
 EQUAL = (*((runs, features, False) for runs in (5, 10) for features in (1, 10)), (10, 10, True), (20, 10, False))
 SHIFTED = tuple((runs, shift) for runs in (10, 20) for shift in (0.5, 1.0, 2.0, 3.0))
+STATES = tuple(
+    (runs, correlation, made)
+    for runs, correlation in ((10, 0.5), (10, 0.9), (20, 0.9))
+    for made in (("in turn", None), ("one after the other", 0.0), ("months apart", 2e7))
+)
 RULES = ((10, 1, 1.0), (10, 10, 1.0), (10, 10, 3.0))
 
 
@@ -33,6 +38,11 @@ def figures(studies: int, tell: Callable[[str], None]) -> str:
     of = outcome_of_windows(8, studies)
     equal.append(("8", "6, blocks of packets", "freely", f"{of.area:.3f}", _percent(of.holds), _percent(of.shown)))
     tell("equal, blocks of packets")
+    lasting = [("runs each", "correlation of a run with the next", "made", "told apart", "without a caution on times")]
+    for runs, correlation, (how, apart_s) in STATES:
+        told, alone = told_of_states(runs, 10, correlation, studies // 2, apart_s=apart_s)
+        lasting.append((str(runs), f"{correlation:g}", how, _percent(told), _percent(alone)))
+        tell(f"states that last, {runs} runs, {how}")
     shifted = [("runs each", "d", "Φ(d/√2)", "mean AUC", "its deviation", "interval holds Φ", "shown to differ")]
     for runs, shift in SHIFTED:
         of = outcome(runs, 1, shift, studies)
@@ -51,6 +61,12 @@ with a Monte Carlo standard error of {error:.1f} near 5 and 95 %.
 Equal testbeds:
 
 {_table(equal)}
+
+Equal testbeds, each with a state of its own that lasts from run to run (10 features, labels dealt freely, \
+{studies // 2} studies). What is \
+told then is the state:
+
+{_table(lasting)}
 
 One feature, shifted by d standard deviations:
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ from benchmarks.simulated.little import InMemory, record
 from benchmarks.simulated.observed import Made, observed
 from twinbed.analyses.detectability.analysis import analysis as detectability
 from twinbed.analyses.detectability.result import Told
+from twinbed.model.caution import Kind
 from twinbed.model.result import Pairing
 from twinbed.model.tables import Outline, StudyDocument
 from twinbed.statistics.logistic import logistic
@@ -57,6 +58,37 @@ def fake_study(runs: int, features: int, shift: float, seed: int, *, paired: boo
             rows += [{**about, "feature": f"planted_{at}", "value": value} for at, value in enumerate(values, 1)]
     data = StudyDocument(comparison=Pairing.PAIRED if paired else Pairing.INDEPENDENT)
     return InMemory({"fingerprints": pa.Table.from_pylist(rows)}, Outline("fake", tuple(beds), "real", data=data), records)
+
+
+def slow_states(runs: int, features: int, correlation: float, seed: int, *, apart_s: float | None = None) -> InMemory:
+    """Two equal testbeds, each with a state of its own that lasts from run to run: an autoregression of the first order. Runs
+    take turns, or those of the second come ``apart_s`` after the first's."""
+    noise = np.random.default_rng([seed, runs, features])
+    records, rows = [], []
+    for number, name in enumerate(("real", "other")):
+        state = noise.normal(size=features)
+        for replicate in range(runs):
+            position = 2 * replicate + number if apart_s is None else number * runs + replicate
+            one = record(name, replicate, position, {"testbed": name})
+            records.append(replace(one, started_s=one.started_s + number * (apart_s or 0.0)))
+            about = {"run": one.id, "observer": "passive", "host": "client", "text": None, "seen": 1}
+            rows += [{**about, "feature": f"planted_{at}", "value": float(value)} for at, value in enumerate(state, 1)]
+            state = correlation * state + math.sqrt(1 - correlation**2) * noise.normal(size=features)
+    data = StudyDocument(comparison=Pairing.INDEPENDENT)
+    return InMemory(
+        {"fingerprints": pa.Table.from_pylist(rows)}, Outline("fake", ("real", "other"), "real", data=data), records
+    )
+
+
+def told_of_states(
+    runs: int, features: int, correlation: float, studies: int, *, apart_s: float | None = None
+) -> tuple[float, float]:
+    """Shares of studies in which equal testbeds are told apart, and in which no caution on times goes with that."""
+    about = {Kind.APART, Kind.SUCCESSION, Kind.ONE_SESSION}
+    found = [detectability.run(slow_states(runs, features, correlation, seed, apart_s=apart_s)) for seed in range(studies)]
+    told = [each for each in found if each.detections[0].as_is.p <= ALPHA]
+    alone = [each for each in told if not any(caution.kind in about for caution in each.cautions)]
+    return len(told) / studies, len(alone) / studies
 
 
 def _outcome(told: Sequence[Told], shift: float) -> Outcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.simulated.detected import best, outcome
+from benchmarks.simulated.detected import best, outcome, told_of_states
 
 
 @pytest.mark.parametrize(("runs", "features", "paired"), [(5, 3, False), (6, 3, True)])
@@ -20,3 +20,10 @@ def test_equal_testbeds_have_an_interval_that_holds_one_half(runs: int, features
 def test_a_planted_shift_gives_its_area(shift: float) -> None:
     """Phi(d / sqrt 2) within 0.03, as the mean over studies."""
     assert outcome(12, 1, shift, 40).area == pytest.approx(best(shift), abs=0.03)
+
+
+@pytest.mark.parametrize("apart_s", [None, 0.0, 1e7])
+def test_a_state_that_lasts_is_told_with_a_caution(apart_s: float | None) -> None:
+    """Equal testbeds, of which each has a slow state: told in most of ten studies, never without a caution."""
+    told, alone = told_of_states(10, 5, 0.95, 10, apart_s=apart_s)
+    assert told >= 0.5 and alone == 0

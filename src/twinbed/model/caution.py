@@ -255,6 +255,21 @@ class Kind(Enum):
         "their means are those of no steady state, and hang on how long runs are: let the workload warm up, or last longer "
         "(`twinbed analyse steady`)",
     )
+    APART = (
+        "testbeds and times are one: no session has runs of both",
+        "what changed in between cannot be told from the testbed, so that there is no verdict: measure both in turn, several "
+        "sessions of each (`--sessions time`), or state that sessions do not matter (`--sessions none`)",
+    )
+    SUCCESSION = (
+        "testbeds were measured one after the other",
+        "what drifted meanwhile looks like a difference between them, or hides one: measure them in turn "
+        "(`order: randomized-blocks`)",
+    )
+    ONE_SESSION = (
+        "all runs are of one session",
+        "a state that a testbed keeps from run to run is told as surely as the testbed: measure it again in another session, "
+        "or after a boot, and see whether it can be told from itself",
+    )
     SESSIONS = (
         "runs of one session are alike and unlike those of others",
         "they are worth less than they count for: compare with --sessions, which takes the session for the unit; more sessions "
@@ -322,6 +337,8 @@ def counted(carrying: int, of: int, details: Iterable[str]) -> str:
     return f"{carrying} of {of} runs{such}"
 
 
+NO_VERDICT = (Kind.MISNAMED, Kind.APART)
+"""A comparison with one of these has no verdict, whatever its numbers are."""
 OF_RUNS = tuple(
     kind.name.lower()
     for kind in (

@@ -37,6 +37,8 @@ FEWEST_MACHINES = 3
 """Two leave one degree of freedom to say how machines differ: blocks are the pairs then, and verdicts hold for those two."""
 TIME = "time"
 """The name of the sessions that starting times show."""
+NONE = "none"
+"""What a user says who knows that sessions do not matter: runs are independent of when they were made."""
 PAUSE = 10.0
 """Times the median time from start to start: a longer one begins a session."""
 SHORTEST_PAUSE_S = 60.0

@@ -40,6 +40,7 @@ from twinbed.model.record import Record
 from twinbed.model.result import Interval, Pairing
 from twinbed.model.run import Level, Status
 from twinbed.model.tables import Tables
+from twinbed.observations.apart import Times
 from twinbed.render.words import cell_title
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.pairs_out import PairsOut
@@ -101,12 +102,14 @@ class DetectabilityAnalysis(Analysis[DetectabilityParams, Detectability]):
                 f"{source.shown} has nothing that {'an' if params.observer is None else f'the {params.observer}'} observer saw",
                 advice=f"instruments: [packets, {INSTRUMENT}] record it; docs/detectability.md says which observer needs which",
             )
-        every = list(_comparisons(source, seen, reference))
+        times = Times(source.records, outline.data.get("order"))
+        every = list(_comparisons(source, seen, reference, times))
         able = [each for each in every if each.least_p() <= alpha]
         cautions = [*_too_few(every, alpha), *_carried(able, reference), *_unseen(able)]
         if not able:
             raise _refusal(every, alpha, source)
         detections = _holm([_detection(each, reference, alpha) for each in able])
+        cautions += _of_times(able, detections, times, alpha)
         metric, of_costs = costs(source, detections)
         refused = len(every) - len(able)
         left_out = {f"runs without anything that the {name} observer sees": _without(source, of) for name, of in seen.items()}
@@ -154,7 +157,8 @@ def _without(source: Tables, seen: Mapping[str, Seen]) -> int:
     return sum(record.id not in seen for record in _complete(source))
 
 
-def _comparisons(source: Tables, seen: Mapping[str, Mapping[str, Seen]], reference: str) -> Iterator[_Comparison]:
+def _comparisons(source: Tables, seen: Mapping[str, Mapping[str, Seen]], reference: str, times: Times) -> Iterator[_Comparison]:
+    """Labels are dealt within the design's blocks where the study compares so, within sessions that both have, or freely."""
     groups: dict[str, dict[str, list[Record]]] = {}
     for record in _complete(source):
         cell = json.dumps({name: level for name, level in record.levels.items() if name != "testbed"}, sort_keys=True)
@@ -169,7 +173,11 @@ def _comparisons(source: Tables, seen: Mapping[str, Mapping[str, Seen]], referen
                     continue
                 runs = [*here, *there]
                 alike = sorted(record.block for record in here) == sorted(record.block for record in there)
-                blocks = [record.block for record in runs] if paired and alike else None
+                blocks: Sequence[Hashable] | None = [record.block for record in runs] if paired and alike else None
+                if blocks is None:
+                    here_in, there_in = (times.sessions(record.id for record in of_side) for of_side in (here, there))
+                    if len(set(here_in)) > 1 and set(here_in) == set(there_in):
+                        blocks = [*here_in, *there_in]
                 yield _Comparison(loads(cell), testbed, observer, (here, there), [of[run.id] for run in runs], blocks)
 
 
@@ -298,6 +306,20 @@ def _carried(able: Sequence[_Comparison], reference: str) -> Iterator[Caution]:
             for kind in dict.fromkeys(caution.kind for record in records for caution in record.cautions):
                 count = sum(any(caution.kind is kind for caution in record.cautions) for record in records)
                 yield Caution(kind, f"{count} of {len(records)} runs", testbed)
+
+
+def _of_times(able: Sequence[_Comparison], detections: Sequence[Detection], times: Times, alpha: float) -> Iterator[Caution]:
+    """What is told may be of the time at which runs were made, not of the testbed."""
+    for each, found in zip(able, detections, strict=True):
+        if found.as_is.p > alpha:
+            continue
+        here, there = ([record.id for record in records] for records in each.records)
+        if one := times.caution((each.testbed, here), (found.reference, there)):
+            yield one
+        if len(set(times.sessions([*here, *there]))) == 1:
+            yield Caution(
+                Kind.ONE_SESSION, f"{len(here)} runs of {each.testbed}, {len(there)} of {found.reference}", each.testbed
+            )
 
 
 def _unseen(able: Sequence[_Comparison]) -> Iterator[Caution]:

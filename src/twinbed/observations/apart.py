@@ -1,0 +1,51 @@
+"""Testbeds and times that are one: both sides of a comparison were measured one after the other.
+
+What changed meanwhile (a reboot, an update, the temperature, another tenant) then looks like a difference between testbeds, and
+no number of runs tells the two apart. Where no session (``units.by_time``: runs without a long pause between them) has runs of
+both sides, there is no verdict. Where one session has both, but all runs of one side come before all of the other, a caution
+says so, unless a random order of the whole study made it so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.columns import Records
+from twinbed.model.record import Record
+from twinbed.observations.units import by_time
+
+RANDOM = "random"
+"""The order of a study whose runs are all in one random order: that few runs of both sides do not mix is chance."""
+
+Side = tuple[str, Sequence[str]]
+"""A name, and the ids of its runs."""
+
+
+class Times:
+    """When runs of a study were made. ``stated``: the user says that sessions do not matter; they then give but a caution."""
+
+    def __init__(self, runs: Sequence[Record], order: str | None, *, stated: bool = False) -> None:
+        records = Records.of(runs)
+        self._started: Mapping[str, float] = dict(zip(records.ids, records.started_s.tolist(), strict=True))
+        self._session = by_time(runs)
+        self._random, self._stated = order == RANDOM, stated
+
+    def sessions(self, runs: Iterable[str]) -> list[int | str]:
+        """Return the session of each run."""
+        return [self._session[run] for run in runs]
+
+    def caution(self, one: Side, other: Side) -> Caution | None:
+        """Return the caution of comparing these runs; None where they are mixed in time, or a side has fewer than two."""
+        (name, own), (reference, theirs) = one, other
+        if min(len(own), len(theirs)) < 2:
+            return None
+        sessions = [{self._session[run] for run in runs} for runs in (own, theirs)]
+        if sessions[0].isdisjoint(sessions[1]):
+            kind = Kind.SUCCESSION if self._stated else Kind.APART
+            return Caution(kind, f"no session has runs of both {name} and {reference}", name)
+        begun = [[self._started[run] for run in runs] for runs in (own, theirs)]
+        if self._random or not (max(begun[0]) < min(begun[1]) or max(begun[1]) < min(begun[0])):
+            return None
+        first, second = (name, reference) if max(begun[0]) < min(begun[1]) else (reference, name)
+        return Caution(Kind.SUCCESSION, f"all runs of {first} come before those of {second}", name)
