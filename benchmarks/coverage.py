@@ -28,11 +28,13 @@ from benchmarks.simulated.losses import WORLDS, named
 from benchmarks.simulated.methods import METHODS, TRUE_RATIO, Method
 from benchmarks.simulated.multifidelity import CURVES as RELATIONS
 from benchmarks.simulated.multifidelity import curved
+from benchmarks.simulated.needed import DEVIATIONS, RATIOS, chance
 from benchmarks.simulated.populations import POPULATIONS, Population
 from benchmarks.simulated.shared import MARGIN, SPREAD, blocks, sessions
 from benchmarks.simulated.stepped import SIZES as STEPPED_SIZES
 from benchmarks.simulated.stepped import STEPPED
 from benchmarks.simulated.stepped import rates as stepped_rates
+from benchmarks.simulated.worlds import IN_SUCCESSION, picked, varies_more
 from twinbed.analyses.compare.analysis import FEW
 from twinbed.analyses.compare.decision import doubtful_shape
 from twinbed.executor import Executor, opened
@@ -218,6 +220,47 @@ def _stepped(studies: int, seed: int) -> str:
     return _table(["values", *heads], rows)
 
 
+def _succession(studies: int, seed: int) -> str:
+    rows = []
+    for world in IN_SUCCESSION:
+        found = [world.rate(n, studies, seed) for n in (5, 10)]
+        texts = [f"{_per_cent(each.any)} ({_per_cent(each.alone)})" if each.any else "0" for each in found]
+        rows.append([world.name, str(world.verdict), *texts])
+    return _table(["runs", "wrong verdict", "n = 5", "n = 10"], rows)
+
+
+def _slow_runs(studies: int, seed: int) -> str:
+    rows = []
+    for share, scale in ((0.0, 1.0), (0.05, 1.0), (0.1, 1.0), (0.2, 1.0), (0.3, 1.0), (0.0, 2.0), (0.0, 5.0)):
+        cells = [f"{share:.0%}" if share else "none", f"{scale:g}"]
+        for metrics in (1, 40):
+            for n in (5, 10, 20):
+                found = varies_more(share, n, metrics, studies if metrics == 1 else studies // 5, seed, scale)
+                text = _per_cent(found.any)
+                cells.append(f"**{text}**" if scale == 1 else text)
+        rows.append(cells)
+    heads = [f"{'one metric' if metrics == 1 else f'any of {metrics}'}, n = {n}" for metrics in (1, 40) for n in (5, 10, 20)]
+    return _table(["runs 10 times as slow", "ratio of spreads", *heads], rows)
+
+
+def _picked(studies: int, seed: int) -> str:
+    rows = []
+    for metrics in (1, 10, 40):
+        alone, named = picked(5, metrics, 1 + MARGIN, studies, seed)
+        rows.append([str(metrics), _per_cent(alone), f"**{_per_cent(named)}**"])
+    return _table(["metrics, all at the margin", "any is equivalent", "any is named"], rows)
+
+
+def _needed(studies: int, seed: int) -> str:
+    rows = []
+    for n in (3, 5, 10):
+        for deviation in DEVIATIONS:
+            found = [chance(n, deviation, ratio, studies, seed) for ratio in RATIOS]
+            texts = [f"{_per_cent(each.shown)} ({each.named})" if each.named else "–" for each in found]
+            rows.append([str(n), f"{deviation:.0%}", *texts])
+    return _table(["n", "spread", *(f"ratio {ratio:g}" for ratio in RATIOS)], rows)
+
+
 def _losses(studies: int, seed: int) -> str:
     answers = {True: "yes", False: "no"}
     rows = []
@@ -317,6 +360,10 @@ def part(task: tuple[str, tuple[int, ...]]) -> str:
         "sessions": _sessions,
         "little": _little,
         "stepped": _stepped,
+        "succession": _succession,
+        "slow": _slow_runs,
+        "picked": _picked,
+        "needed": _needed,
         "losses": _losses,
         "settling": _settling,
         "stalls": _stalls,
@@ -337,6 +384,10 @@ def parts(
         "relations": (of_doubts, seed),
         "little": (of_doubts, seed),
         "stepped": (of_doubts, seed),
+        "succession": (of_doubts // 2, seed),
+        "slow": (of_doubts, seed),
+        "picked": (of_doubts, seed),
+        "needed": (of_doubts // 5, seed),
         "looks": (2 * studies, seed),
         "doubts": (of_doubts, seed),
         **{f"intervals {number}": (number, studies, bootstrap, seed) for number in range(len(POPULATIONS))},
@@ -445,7 +496,9 @@ program gives the share of runs that may be otherwise unseen (`unseen_share`), w
 - Times that a time-out cut short are called equivalent by their means only where all runs of both testbeds ended so, or one \
 alone did not; a value that nothing differs from has a caution.
 - A slow mode in a fifth of the runs is seen by none of five runs in a third of the studies, and nothing in them can show it. \
-`unseen_share` says that: 45 % for 5 runs, 26 % for 10, 14 % for 20. Rarer modes move the mean by less than the margin.
+`unseen_share` says that: 45 % for 5 runs, 26 % for 10, 14 % for 20. A rarer mode matters where it is slow: stalls of 14 times \
+a latency in 5 % of the runs make the geometric mean 14 % larger and the arithmetic one 65 %, and three of four studies of \
+five runs meet none.
 - A machine whose state lasts from run to run does no harm where the order is random. A testbed that has such a state of its \
 own does: five runs cannot show it, twenty do in most studies.
 
@@ -460,6 +513,39 @@ range named, the coefficient of variation between 0.5 and 5 %. Steps are found f
 tick of 4 ms apart. More replicates do not help; other cells of the study that vary do.
 - A program that cuts digits off beside one that rounds is half a step off however many values there are. Where results were \
 measured elsewhere, an equivalence that would not survive that has a caution.
+
+## Testbeds measured one after the other
+
+Whole comparisons of one cell, {of_doubts // 2} studies for each number, margin 10 %, run-to-run spread 2 %: share of wrong \
+verdicts, and in brackets of those without any caution.
+
+{found["succession"]}
+Where no session has runs of both testbeds there is no verdict, unless `--sessions none` states that sessions do not matter; \
+the caution stays then. In one session without a long pause a caution says that one testbed came after the other.
+
+## Spreads of runs of which a few are slow
+
+Per cent of {of_doubts} studies of one metric, and of {of_doubts // 5} studies of 40, in which a spread is said to differ. \
+Bold: wrong, as both testbeds are alike; limit 5.
+
+{found["slow"]}
+Bonett's test alone takes a single slow run for a spread. So Brown and Forsythe's, about a value instead of the median, has to \
+reject too; five values then show no spread to differ among many metrics.
+
+## What sentences pick out
+
+Five runs each of two testbeds, every metric 10 % apart at a margin of 10 %: per cent of {of_doubts} studies in which any is \
+equivalent by itself, and in which a sentence names any as one that the testbed can stand in for. Bold: limit 5.
+
+{found["picked"]}
+## Replicates that are named
+
+Per cent of new studies of as many replicates as "N new replicates would show it to be within" names that do show it, after \
+{of_doubts // 5} inconclusive studies of n replicates each; in brackets how many of these named a number. 80 are promised.
+
+{found["needed"]}
+Near the edge of the margin, with a large spread and few replicates, it is less than that: one study in ten names a number \
+there.
 
 ## How many fit, by losses
 

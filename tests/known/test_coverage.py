@@ -142,6 +142,10 @@ def test_the_page_is_what_the_command_in_its_head_writes() -> None:
         "corpora",
         "calibrated",
         "relations",
+        "succession",
+        "slow",
+        "picked",
+        "needed",
     )
     page = PAGE.read_text()
     lines = document(10_000, 1_000, 500, 200, 1, dict.fromkeys(names, "")).splitlines()

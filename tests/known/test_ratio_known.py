@@ -13,7 +13,7 @@ from twinbed.analyses.compare.result import Estimate
 from twinbed.model.result import Interval
 from twinbed.statistics.moments import holds_outlier, variance, welch_df
 from twinbed.statistics.multiplicity import holm
-from twinbed.statistics.ratio import fieller_interval, ratio_test, replicates_needed
+from twinbed.statistics.ratio import fieller_interval, ratio_test
 
 # Student's sleep data (1908), as R ships them: datasets::sleep.
 SLEEP_1 = (0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0)
@@ -130,19 +130,6 @@ def test_rules_on_printed_means(
     means differ by no more than 10 %; intervals overlap. The answers are by hand."""
     assert within_rule(printed(*virtual), printed(*physical), 0.10) is within
     assert intervals_overlap(printed(*virtual), printed(*physical)) is overlap
-
-
-def test_replicates_needed_makes_the_expected_interval_fit() -> None:
-    """By scipy: the half width of the 90 % interval at n is at most the room that the margin leaves, at n - 1 it is not."""
-    one, two = [1.05, 1.20, 0.98, 1.11, 1.02], [1.0, 1.1, 0.95, 1.05, 1.0]
-    n = replicates_needed(one, two, 0.10, 0.05)
-    assert n is not None and n > 5
-    x, y = np.log(one), np.log(two)
-    room = math.log(1.1) - abs(x.mean() - y.mean())
-    for count, fits in ((n, True), (n - 1, False)):
-        error = math.sqrt((x.var(ddof=1) + y.var(ddof=1)) / count)
-        df = welch_df(x.var(ddof=1) / count, count, y.var(ddof=1) / count, count)
-        assert bool(stats.t.ppf(0.95, df) * error <= room) is fits
 
 
 def test_spreads_near_rounding_error_have_degrees_of_freedom():

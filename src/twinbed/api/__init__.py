@@ -166,8 +166,8 @@ class Results:
     ) -> Result:
         """A row a metric, cell and testbed against the reference: means, ratio, intervals, verdict, and why
         (docs/statistics.md). ``by`` is a factor whose levels are compared in place of testbeds, ``reference`` a testbed or such
-        a level; ``margin`` is a share; ``sessions`` the factor that says in which session a run was made, or ``time``; what is
-        not given is the study's. Raises TwinbedError for a testbed, a factor or a level that there is not."""
+        a level; ``margin`` is a share; ``sessions`` the factor that says in which session a run was made, ``time``, or
+        ``none``; what is not given is the study's. Raises TwinbedError for a testbed, a factor or a level that there is not."""
         from twinbed import registry
 
         analysis = registry.analysis("compare")

@@ -18,15 +18,25 @@ Units: differences, deviations and edges are of natural logarithms.  Limits: val
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincinv, ndtr, stdtrit
+from scipy.special import gammaincinv, ndtr, stdtr, stdtrit
+
+from twinbed.statistics.moments import standard_error, welch_df
+from twinbed.statistics.sample import Sample
 
 Floats = NDArray[np.float64]
 
+POWER = 0.80
+"""The chance that the replicates that ``replicates_needed`` gives show equivalence."""
+KNOWN = 0.60
+"""Confidence of the upper limit of the standard deviation there. Of 3 to 10 values the chance is then above 80 % but for ratios
+near the edge of the region with large spreads, of which few name a number at all (docs/coverage.md)."""
+MOST_REPLICATES = 1000
+"""More than this is not worth proposing: the ratio lies too near the edge of the region."""
 FEWEST = 3
 """The least number of replicates a testbed to propose: with two, Welch's approximation oversteps its level."""
 _NODES = 48
@@ -72,6 +82,35 @@ def replicates(power: Callable[[int], float], target: float, most: int) -> int |
         else:
             high = middle
     return high
+
+
+def replicates_needed(
+    values: Sequence[float], reference: Sequence[float], margin: float, alpha: float, *, paired: bool = False
+) -> int | None:
+    """Return the replicates a testbed, or pairs, of which so many new ones show equivalence with a chance of POWER.
+
+    The chance is that of a new study, given the values: its ratio has their error beside its own, and its standard deviations
+    are their upper limits at KNOWN. None where values are not all positive, or MOST_REPLICATES do not give that chance: the
+    ratio is outside the region, near its edge, or too badly known.
+    """
+    samples = Sample.of(values), Sample.of(reference)
+    if min(each.least for each in samples) <= 0:
+        return None
+    x, y = (each.logarithms for each in samples)
+    edge, difference = math.log1p(margin), x.average - y.average
+    error, df = standard_error(x, y, paired)
+    if not error:
+        return FEWEST if abs(difference) < edge else None
+    scale = upper_deviation(1.0, max(2, round(df) + 1), KNOWN)
+    squares = (len(x) * error**2, 0.0) if paired else (x.variance, y.variance)
+
+    def chance(n: int) -> float:
+        a, b = (scale**2 * square / n for square in squares)
+        room = edge - float(stdtrit(n - 1 if paired else welch_df(a, n, b, n), 1 - alpha)) * math.sqrt(a + b)
+        spread = math.sqrt(error**2 + a + b)
+        return float(stdtr(df, (room - difference) / spread) - stdtr(df, (-room - difference) / spread)) if room > 0 else 0.0
+
+    return replicates(chance, POWER, MOST_REPLICATES)
 
 
 def upper_deviation(deviation: float, n: int, confidence: float = 0.80) -> float:

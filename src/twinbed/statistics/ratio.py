@@ -42,9 +42,6 @@ from twinbed.statistics.region import p_values
 from twinbed.statistics.resolution import bias
 from twinbed.statistics.sample import Sample
 
-MOST_REPLICATES = 1000
-"""More than this is not worth proposing: the ratio lies too near the edge of the region."""
-
 
 @dataclass(frozen=True, slots=True)
 class RatioTest:
@@ -221,29 +218,3 @@ def fieller_interval(x: float, y: float, a: float, b: float, df: float, tail: fl
     middle = x * y - t2 * c
     root = math.sqrt(max(0.0, middle**2 - square * (x**2 - t2 * a)))
     return Bounds((middle - root) / square, (middle + root) / square, 1 - 2 * tail)
-
-
-def replicates_needed(
-    values: Sequence[float], reference: Sequence[float], margin: float, alpha: float, *, paired: bool = False
-) -> int | None:
-    """Replicates a testbed, or pairs, that would make the interval at 1 - 2 alpha fit the region, if ratio and spread stay.
-
-    None where values are not all positive, the ratio is outside the region, or more than MOST_REPLICATES would be needed.
-    It makes the expected interval fit, which an actual one then does about half of the time: a least number, not a promise.
-    """
-    one, two = Sample.of(values), Sample.of(reference)
-    if min(one.least, two.least) <= 0:
-        return None
-    x, y = one.logarithms, two.logarithms
-    room = math.log1p(margin) - abs(x.average - y.average)
-    if room <= 0:
-        return None
-    a, b = x.variance, y.variance
-    spread2 = variance([one - two for one, two in zip(x, y, strict=True)]) if paired else a + b
-    n = max(2, math.ceil(spread2 * float(stdtrit(1e6, 1 - alpha)) ** 2 / room**2))
-    while n <= MOST_REPLICATES:
-        df = welch_df(a / n, n, b / n, n) if spread2 and not paired else n - 1
-        if float(stdtrit(df, 1 - alpha)) ** 2 * spread2 / n <= room**2:
-            return n
-        n += 1
-    return None

@@ -34,7 +34,26 @@ def brown_forsythe(values: Sequence[float], reference: Sequence[float]) -> float
     """Two-sided p-value that both samples spread alike; None for fewer than LEAST_TEST values, or where neither varies."""
     if min(len(values), len(reference)) < LEAST_TEST or not (varies(values) or varies(reference)):
         return None
-    groups = [Sample.of(group).about_median for group in (values, reference)]
+    return _levene([Sample.of(group).about_median for group in (values, reference)])
+
+
+def brown_forsythe_at_values(values: Sequence[float], reference: Sequence[float]) -> float | None:
+    """Return the larger of the p-values of Brown and Forsythe's test about either middle value; None as for that test.
+
+    Where half of an even number of runs is slow, the median lies between both halves, and all are as far from it: a large
+    spread without any doubt. About a value that there is, half of the deviations are small, as of any other share of slow runs.
+    """
+    if min(len(values), len(reference)) < LEAST_TEST or not (varies(values) or varies(reference)):
+        return None
+    ways = [
+        [Sample([abs(value - middle) for value in group]) for middle in {group[(len(group) - 1) // 2], group[len(group) // 2]}]
+        for group in (Sample.of(each).ordered for each in (values, reference))
+    ]
+    return max(_levene([one, two]) for one in ways[0] for two in ways[1])
+
+
+def _levene(groups: Sequence[Sample]) -> float:
+    """The p-value of equal means of deviations, by the analysis of variance."""
     total = sum(map(len, groups))
     grand = math.fsum(chain.from_iterable(groups)) / total
     between = sum(len(group) * (group.average - grand) ** 2 for group in groups)

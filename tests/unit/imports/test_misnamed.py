@@ -56,12 +56,18 @@ def test_what_the_files_contradict_is_named_and_goes_with_its_cells(tmp_path: Pa
     page = tmp_path / "page.html"
     assert run(["report", str(results), "-o", str(page)]) == 0
     text = page.read_text()
-    assert TEXT in text and "so that nothing is said of host in their place" in text
-    assert "host can stand in for docker for the mean of goodput in other cells" in text
+    assert (
+        TEXT in text and "goodput: no verdict in 1 of 2 headline comparisons, as files contradict what their paths say" in text
+    )
+    assert "host can stand in for docker for the mean of goodput where it is listed as equivalent" in text
+    [summary] = found["summary"]
+    assert (summary["verdict"], summary["equivalent"], summary["inconclusive"]) == ("inconclusive", 1, 1)
+    [named] = [row for row in found["comparisons"] if row["headline"] and row["verdict"] == "inconclusive"]
+    assert named["factor:direction"] == "recv" and named["because"] == "files contradict what their paths say of this cell"
 
 
 def test_files_that_say_what_their_paths_say_are_not_doubted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = imported(tmp_path, forgotten=False)
     assert run(["report", str(results), "-o", str(tmp_path / "page.html")]) == 0
     text = (tmp_path / "page.html").read_text()
-    assert "varies in paths" not in capsys.readouterr().out + text and "in their place" not in text
+    assert "varies in paths" not in capsys.readouterr().out + text and "no verdict" not in text

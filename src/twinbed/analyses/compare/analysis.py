@@ -35,7 +35,7 @@ from twinbed.contracts.analysis import Analysis, Row, Section
 from twinbed.executor import Executor, Here
 from twinbed.metrics.metric import Scale
 from twinbed.model.as_of import AsOf
-from twinbed.model.caution import OF_RUNS, Caution, Kind
+from twinbed.model.caution import NO_VERDICT, OF_RUNS, Caution, Kind
 from twinbed.model.columns import Records
 from twinbed.model.interim import InterimAnalyses
 from twinbed.model.record import IMPORTED
@@ -43,11 +43,12 @@ from twinbed.model.result import Verdict
 from twinbed.model.run import Level
 from twinbed.model.tables import TESTBED, Tables
 from twinbed.model.without import Without
+from twinbed.observations.apart import Times
 from twinbed.observations.excluded import excluded
 from twinbed.observations.levels import compared_by, held_against
 from twinbed.observations.predictable import predictable
 from twinbed.observations.samples import CellRuns, Declared, Key, Samples, gather
-from twinbed.observations.units import TIME, Units, units
+from twinbed.observations.units import NONE, TIME, Units, units
 from twinbed.statistics.counts import Tally
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.sample import Sample
@@ -71,7 +72,9 @@ class CompareParams(BaseModel):
         default=None, gt=0.5, lt=1, description="1 - alpha: 0.95 keeps each kind of wrong verdict at 5 %"
     )
     sessions: str | None = Field(
-        default=None, description=f"the factor that says in which session a run was made; {TIME}: by pauses between runs"
+        default=None,
+        description=f"the factor that says in which session a run was made; {TIME}: by pauses between runs; "
+        f"{NONE}: sessions do not matter",
     )
 
     exclude: tuple[str, ...] = Field(default=(), description="cautions that leave a run out: instead of the study's own")
@@ -158,7 +161,10 @@ def _with(bare: Comparison, judgement: Judgement) -> Comparison:
     """The comparison before Holm's correction; its verdict is not yet final."""
     doubts = ((kind, getattr(judgement, name)) for name, kind in DOUBTS.items())
     own = (Caution(kind, detail, bare.metric) for kind, detail in doubts if detail)
-    return replace(judgement.on(bare), cautions=(*bare.cautions, *own))
+    decided = replace(judgement.on(bare), cautions=(*bare.cautions, *own))
+    if any(caution.kind in NO_VERDICT for caution in bare.cautions):
+        return replace(decided, verdict=Verdict.INCONCLUSIVE, p_equivalent=None, p_different=None, replicates_needed=None)
+    return decided
 
 
 def _own_cautions(estimates: tuple[Estimate, Estimate], pair: _Pair, shapes: Sequence[str]) -> Iterable[Caution]:
@@ -274,7 +280,8 @@ class Compare(Analysis[CompareParams, Comparisons]):
         rules = Rules(margin, round(1 - confidence, 12), confidence, information, elsewhere)
         if interim and interim.taken:
             tables = AsOf(tables, interim.blocks)
-        sessions = params.sessions if params.sessions is not None else tables.outline.data.get("sessions")
+        asked = params.sessions if params.sessions is not None else tables.outline.data.get("sessions")
+        sessions = None if asked == NONE else asked
         samples, arranged = gather(tables, sessions), units(tables, sessions)
         if without:
             _keep_places(samples, gather(source, sessions))
@@ -291,6 +298,7 @@ class Compare(Analysis[CompareParams, Comparisons]):
         of_settling = settling.of_cells(samples, margin, confidence)
         for (cell, testbed), caution in of_settling.items():
             cell_cautions[cell, testbed] = (*cell_cautions[cell, testbed], caution)
+        of_times = {} if arranged.sessions else _apart(tables, samples, stated=asked == NONE)
         bare: list[Comparison] = []
         cases: list[Case] = []
         over_cells: list[Pooled] = []
@@ -307,6 +315,7 @@ class Compare(Analysis[CompareParams, Comparisons]):
             for pair in pairs:
                 kept = [*of_looks]
                 kept += [caution for name in pair.names for caution in cell_cautions.get((pair.name, name), ())]
+                kept += of_times.get((pair.name, pair.names[0]), ())
                 for of_runs in (of_order, of_sessions):
                     kept += dict.fromkeys(caution for name in pair.names for caution in of_runs.get((key, name), ()))
                 measured_there = tables.outline.reference in samples.groups[pair.name]
@@ -329,8 +338,10 @@ class Compare(Analysis[CompareParams, Comparisons]):
         for of_runs in (of_order, of_sessions):
             of_study += dict.fromkeys(caution for each in of_runs.values() for caution in each)
         of_study += settling.of_study(of_settling, len(samples.groups))
+        of_study += dict.fromkeys(caution for cautions in of_times.values() for caution in cautions)
         return Comparisons(
             comparisons=decided,
+            alpha=rules.alpha,
             cautions=tuple(of_study),
             pooled=tuple(over_cells),
             orderings=ordered,
@@ -359,6 +370,18 @@ def _of_looks(interim: InterimAnalyses | None) -> Sequence[Caution]:
     if interim is None or not interim.taken:
         return ()
     return (Caution(Kind.LOOKS, f"{len(interim.taken)} interim analyses, the last of {interim.blocks} replicates"),)
+
+
+def _apart(tables: Tables, samples: Samples, *, stated: bool) -> Mapping[tuple[str, str], Sequence[Caution]]:
+    """(cell, testbed) -> the caution of having been measured apart from the reference."""
+    times = Times(tables.records, tables.outline.data.get("order"), stated=stated)
+    reference, found = str(tables.outline.reference), {}
+    for cell, groups in samples.groups.items():
+        theirs = groups.get(reference, CellRuns()).complete
+        for testbed, group in groups.items():
+            if testbed != reference and (one := times.caution((testbed, group.complete), (reference, theirs))):
+                found[cell, testbed] = (one,)
+    return found
 
 
 def _all_runs(each: Comparison) -> AllRuns:

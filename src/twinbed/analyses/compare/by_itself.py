@@ -11,7 +11,8 @@ from twinbed.analyses.compare.grid import grid
 from twinbed.analyses.compare.measured import measured_tables
 from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.analyses.compare.section import headline_metric, lede, verdicts
-from twinbed.analyses.compare.words import SYMBOLS, emulated, held, nothing_compared, summaries
+from twinbed.analyses.compare.summary import summaries
+from twinbed.analyses.compare.words import SYMBOLS, emulated, held, nothing_compared
 from twinbed.contracts.analysis import Part, Section
 from twinbed.render.quantities import share
 from twinbed.render.tabular import Tabular

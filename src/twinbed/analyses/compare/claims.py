@@ -8,7 +8,8 @@ such as "equivalent from 64 KiB on", is wrong no more often: an intersection-uni
 whose p-value is the largest of its cells'.  It needs every cell, and costs no correction of its own.
 
 Nothing is concluded from fewer than FEW values on a side, whatever they are: such comparisons are not tested, which is a
-matter of the design, so that it changes no error rate. Nor is it from files that contradict what their paths say of them.
+matter of the design, so that it changes no error rate. Nor is it from files that contradict what their paths say of them, or
+where no session has runs of both sides.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from twinbed.analyses.compare.analysis import FEW
 from twinbed.analyses.compare.result import Comparison
-from twinbed.model.caution import Kind
+from twinbed.model.caution import NO_VERDICT
 from twinbed.model.result import Verdict
 from twinbed.statistics.multiplicity import holm
 
@@ -41,7 +42,7 @@ def values(comparison: Comparison) -> int:
 
 
 def testable(comparison: Comparison) -> bool:
-    return values(comparison) >= FEW and not any(each.kind is Kind.MISNAMED for each in comparison.cautions)
+    return values(comparison) >= FEW and not any(each.kind in NO_VERDICT for each in comparison.cautions)
 
 
 def decided(comparisons: Sequence[Comparison], alpha: float) -> Decided:

@@ -45,7 +45,8 @@ _A_LINE = 10_000
 @click.option(
     "--sessions",
     metavar="FACTOR",
-    help="Compare sessions, not runs: FACTOR says which (day, boot) a run is of; time: by pauses; machine: of a fleet.",
+    help="Compare sessions, not runs: FACTOR says which (day, boot) a run is of; time: by pauses; machine: of a fleet; none: "
+    "when runs were made does not matter.",
 )
 @click.option(
     "--exclude",
@@ -151,19 +152,19 @@ def _print_text(result: Comparisons, shown: list[Comparison], asked: bool, quiet
         whole.width = _A_LINE  # one for each testbed, which a program reads
         verdict_lines(result, whole)
     else:
-        verdict_table(result, Terminal(), shown if asked else None, two.lines() if two else ())
+        verdict_table(result, Terminal(), shown if asked else None, two.lines(result) if two else ())
 
 
 def _print_json(result: Comparisons, shown: list[Comparison], two: Two | None) -> None:
     from dataclasses import asdict
 
     from twinbed.analyses.compare.rows import order_rows, rows
-    from twinbed.analyses.compare.words import summaries
+    from twinbed.analyses.compare.summary import summaries
     from twinbed.model.tables import TESTBED
 
     data = {
         **({} if result.by == TESTBED else {"by": result.by}),
-        **(two.document() if two else {}),
+        **(two.document(result) if two else {}),
         "summary": [
             {
                 "testbed": each.testbed,

@@ -24,8 +24,9 @@ from twinbed.statistics.difference import difference_test
 from twinbed.statistics.moments import holds_outlier, variance
 from twinbed.statistics.nominal import SMALLEST_EXPECTED, nominal_test
 from twinbed.statistics.ordinal import ordinal_test
+from twinbed.statistics.power import replicates_needed
 from twinbed.statistics.quantile import median_ratio_interval
-from twinbed.statistics.ratio import RatioTest, ratio_test, replicates_needed
+from twinbed.statistics.ratio import RatioTest, ratio_test
 from twinbed.statistics.resolution import bias
 from twinbed.statistics.sample import Sample
 

@@ -59,14 +59,18 @@ def _effect(narrow: Effect | None, level: float, fixed: Effect | None, informati
 def _spread(wide: Spread | None, level: float, information: tuple[float, ...]) -> Spread | None:
     if wide is None:
         return None
-    p_values = (None if each is None else overall_level(each, information) for each in (wide.p_value, wide.p_brown_forsythe))
-    bonett, brown_forsythe = p_values
+    p_values = (
+        None if each is None else overall_level(each, information)
+        for each in (wide.p_value, wide.p_brown_forsythe, wide.p_at_values)
+    )
+    bonett, brown_forsythe, at_values = p_values
     return replace(
         wide,
         interval=_at(wide.interval, level),
         deviation_interval=_at(wide.deviation_interval, level),
         p_value=bonett,
         p_brown_forsythe=brown_forsythe,
+        p_at_values=at_values,
     )
 
 

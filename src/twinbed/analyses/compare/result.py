@@ -84,9 +84,11 @@ class Spread:
     """The p-value of equal spreads (Bonett), after Holm's correction over the family."""
     p_brown_forsythe: float | None
     """The p-value of equal spreads by Brown and Forsythe's test, after Holm's correction over its family."""
+    p_at_values: float | None = None
+    """The same about a value in place of the median, the larger p-value of the two middle ones."""
     family: int = 1
     differs: bool = False
-    """Whether the spreads are shown to differ at alpha, by ``p_value``."""
+    """Whether the spreads are shown to differ at alpha, by ``p_value`` and ``p_at_values``: not by one slow run, or a few."""
     reason: str = ""
     """Why something above is None."""
 
@@ -346,6 +348,8 @@ class Comparisons:
     """The factor whose levels are compared."""
     about: str = ""
     """A sentence on what is compared, where it is something else than testbeds."""
+    alpha: float = 0.05
+    """The error of each kind of wrong verdict."""
     cautions: tuple[Caution, ...] = ()
     interim: InterimAnalysis | None = None
     """The look that verdicts are of, of a study that goes on until it is decided."""

@@ -123,6 +123,7 @@ def _spread(spread: Spread | None) -> dict[str, Json]:
         "variation_ratio": spread.variation_ratio if spread else None,
         "p_spread_holm": spread.p_value if spread else None,
         "p_brown_forsythe_holm": spread.p_brown_forsythe if spread else None,
+        "p_at_values_holm": spread.p_at_values if spread else None,
         "spread_family": spread.family if spread and spread.p_value is not None else None,
         "spread_differs": spread.differs if spread else None,
         "spread_because": (spread.reason or None) if spread else None,

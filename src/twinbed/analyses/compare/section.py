@@ -12,17 +12,16 @@ from twinbed.analyses.compare.grid import grid, spread
 from twinbed.analyses.compare.measured import measured
 from twinbed.analyses.compare.plots import cells_left_out, distribution, forest, ratios, values
 from twinbed.analyses.compare.result import Comparison, Comparisons, Estimate, Pooled
+from twinbed.analyses.compare.summary import Summary, summaries
 from twinbed.analyses.compare.variation import other_estimates
 from twinbed.analyses.compare.words import (
     SYMBOLS,
-    Summary,
     disagreement,
     emulated,
     explanation,
     finding,
     held,
     pooled_text,
-    summaries,
     varies_finding,
 )
 from twinbed.model.caution import Kind

@@ -11,7 +11,13 @@ from twinbed.model.result import Interval
 from twinbed.statistics.moments import logarithms, variance, varies
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.sample import Sample
-from twinbed.statistics.spread import LEAST, brown_forsythe, deviation_ratio_interval, equal_deviations
+from twinbed.statistics.spread import (
+    LEAST,
+    brown_forsythe,
+    brown_forsythe_at_values,
+    deviation_ratio_interval,
+    equal_deviations,
+)
 
 Values = Sequence[float]
 
@@ -31,6 +37,7 @@ def spread(one: Values, two: Values, confidence: float, *, relative: bool = True
         variation_ratio=_variation_ratio(one, two),
         p_value=equal_deviations(x, y),
         p_brown_forsythe=brown_forsythe(x, y),
+        p_at_values=brown_forsythe_at_values(x, y),
         reason=_reason(x, y),
     )
 
@@ -65,14 +72,24 @@ def _reason(one: Values, two: Values) -> str:
 
 
 def decided(comparisons: Sequence[Comparison], alpha: float) -> list[Comparison]:
-    """The tests of one family, each kind with Holm's correction of its own."""
+    """The tests of one family, each kind with Holm's correction of its own. Spreads differ where Bonett's rejects, and so does
+    Brown and Forsythe's about values: the first does for a spread that one slow run makes, or a few, the second does not."""
     spreads = [each.spread for each in comparisons]
     of_ratio = _adjusted([spread.p_value if spread else None for spread in spreads])
     of_levene = _adjusted([spread.p_brown_forsythe if spread else None for spread in spreads])
+    of_values = _adjusted([spread.p_at_values if spread else None for spread in spreads])
     family = max(1, sum(p_value is not None for p_value in of_ratio))
     corrected = [
-        spread and replace(spread, p_value=one, p_brown_forsythe=two, family=family, differs=one is not None and one <= alpha)
-        for spread, one, two in zip(spreads, of_ratio, of_levene, strict=True)
+        spread
+        and replace(
+            spread,
+            p_value=one,
+            p_brown_forsythe=two,
+            p_at_values=three,
+            family=family,
+            differs=one is not None and three is not None and max(one, three) <= alpha,
+        )
+        for spread, one, two, three in zip(spreads, of_ratio, of_levene, of_values, strict=True)
     ]
     return [replace(each, spread=spread) for each, spread in zip(comparisons, corrected, strict=True)]
 

@@ -14,6 +14,7 @@ from twinbed.analyses.compare.forest import STYLES, forest
 from twinbed.analyses.compare.grid import mean
 from twinbed.analyses.compare.measured import measured
 from twinbed.analyses.compare.result import OTHER_SETTINGS, Comparison, Comparisons, Estimate, Pooled
+from twinbed.analyses.compare.summary import summaries, unseen
 from twinbed.analyses.compare.words import (
     RULE,
     SYMBOLS,
@@ -26,7 +27,6 @@ from twinbed.analyses.compare.words import (
     held,
     nothing_compared,
     pooled_text,
-    summaries,
 )
 from twinbed.model.caution import Kind
 from twinbed.model.result import Verdict
@@ -74,6 +74,8 @@ def verdict_table(
         console.words(banner, "bold yellow")
         console.say("")
     verdict_lines(result, console)
+    if text := unseen(each for each in result.comparisons if each.headline and each.verdict is Verdict.EQUIVALENT):
+        console.words(text)
     for row in beside:
         console.say(row)
     for text in exclusion.lines(result):
@@ -135,7 +137,8 @@ def _legend(shown: Sequence[Comparison]) -> str:
     return (
         f"{effects}Ratios are to {first.reference}. Means are geometric where all values are positive, with their "
         f"{share(round(level, 4))} interval. "
-        f"Verdicts hold at {share(round(1 - level, 4))} error. "
+        f"Each = by itself is wrong in at most {share(round(1 - level, 4))} of studies: of many, some are. Any ≠ among the "
+        f"headlines is wrong in at most {share(round(1 - level, 4))}, and as many among all other metrics. "
         f"in {share(first.margin)} is the rule of {RULE}: means differ by no more than that; "
         f"* their stronger one: the {share(round(level, 4))} intervals of the means overlap. No verdict: it ignores noise."
     )
@@ -301,8 +304,8 @@ def _cautions(console: Terminal, result: Comparisons, shown: Sequence[Comparison
 
 
 def weight(kind: Kind, result: Comparisons, shown: Sequence[Comparison]) -> int:
-    """Return the number of comparisons that a kind of caution is about: those that carry it. Where none does, as of cautions about
-    the whole study, those whose testbed, metric or cell it names; all of them where it names nothing."""
+    """Return the number of comparisons that a kind of caution is about: those that carry it. Where none does, as of cautions
+    about the whole study, those whose testbed, metric or cell it names; all of them where it names nothing."""
     if carrying := sum(any(caution.kind is kind for caution in each.cautions) for each in shown):
         return carrying
     subjects = {caution.subject for caution in result.cautions if caution.kind is kind}

@@ -1,4 +1,5 @@
-"""Two results over time: the later ones against the earlier, and what differs between their passports."""
+"""Two results over time: the later ones against the earlier, by themselves and relative to a reference that both have, and what
+differs between their passports."""
 
 from __future__ import annotations
 
@@ -8,7 +9,9 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from twinbed.analyses.compare import relative
 from twinbed.analyses.compare.analysis import CompareParams, analysis
+from twinbed.analyses.compare.relative import Change, changes
 from twinbed.analyses.compare.result import Comparisons
 from twinbed.contracts.analysis import TwoResults
 from twinbed.executor import Executor
@@ -39,8 +42,13 @@ class Two:
         one, other = (Side(tables, name, own) for name, own in zip(tables.outline.testbeds, self.both.names, strict=True))
         return between(one, other)
 
-    def lines(self) -> Iterator[str]:
-        """For a terminal: what differs, most suspicious first, and what is not compared."""
+    def changes(self, result: Comparisons) -> Sequence[Change]:
+        """Return how each testbed changed against the reference that both results have."""
+        return changes(result, self.both.tables.outline.reference)
+
+    def lines(self, result: Comparisons) -> Iterator[str]:
+        """For a terminal: changes against a common reference, what differs, most suspicious first, and what is not compared."""
+        yield from relative.lines(self.changes(result))
         if self.both.left_out:
             yield "\nNot compared, or not alike"
             yield from (f"  {text}" for text in self.both.left_out)
@@ -50,7 +58,11 @@ class Two:
         if rest > 0:
             yield f"and {rest} more: twinbed passport {shlex.join(str(side) for side in self.sides)}"
 
-    def document(self) -> Mapping[str, Json]:
+    def document(self, result: Comparisons) -> Mapping[str, Json]:
         """For JSON."""
         differences = [asdict(each) for each in self.passports.differences]
-        return {"not_compared": list(self.both.left_out), "passports": {**self.passports.summary, "differences": differences}}
+        return {
+            "not_compared": list(self.both.left_out),
+            "changes": [each.row() for each in self.changes(result)],
+            "passports": {**self.passports.summary, "differences": differences},
+        }

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-
 from twinbed.analyses.compare.result import Comparison, Comparisons, Estimate, Pooled, Spread
 from twinbed.metrics.metric import Scale
-from twinbed.model.caution import Kind
+from twinbed.model.caution import NO_VERDICT, Kind
 from twinbed.model.result import Verdict
 from twinbed.model.run import level_text
 from twinbed.model.tables import TESTBED
 from twinbed.render.quantities import NONE, UnitScale, change, ratio, ratio_with_interval, share, unit_scale
-from twinbed.render.words import _bounds, cell_title, heading, metric_name, metric_title, times
+from twinbed.render.words import _bounds, cell_title, heading, metric_title, times
 from twinbed.statistics.counts import most_unseen
+from twinbed.statistics.power import POWER
 
+CHANCE = share(POWER)
+"""That as many replicates as a sentence names reach what it says."""
 RULE = "Crussell et al. 2019"
 """The source of the rule of thumb: means differ by no more than the margin; the stronger one, that 95 % intervals overlap."""
 
 
+WITHOUT = {
+    Kind.MISNAMED: "files contradict what their paths say of this cell",
+    Kind.APART: "no session has runs of both, so that testbed and time are one",
+}
+"""Why there is no verdict, whatever the numbers are."""
 SYMBOLS = {Verdict.EQUIVALENT: "=", Verdict.DIFFERENT: "≠", Verdict.INCONCLUSIVE: "?"}
 
 
@@ -29,6 +34,8 @@ def explanation(each: Comparison) -> str:
         return f"no values on {each.testbed if each.estimate.n == 0 else each.reference}"
     if each.estimate.n < 2 or each.reference_estimate.n < 2:
         return "one replicate has no spread, so nothing can be concluded"
+    if doubted := doubt(each):
+        return WITHOUT[doubted]
     if each.sessions and min(each.sessions) < 2:
         return "all runs are of one session, which says nothing of others"
     if each.method == "unlooked":
@@ -47,12 +54,19 @@ def explanation(each: Comparison) -> str:
         shown = f"shown to differ by more than {margin}"
         shown = (f"{each.reference} is 0 throughout, this is not" if each.ratio is None else shown) + _tentative(each)
         return (
-            shown if each.predictable is None else f"{shown}, but predictable: ±{_within(each.predictable)} after calibration"
+            shown
+            if each.predictable is None
+            else f"{shown}, but predictable: ±{plus_minus(each.predictable)} after calibration"
         )
     return _why_open(each, margin)
 
 
-def _within(half_width: float) -> str:
+def doubt(each: Comparison) -> Kind | None:
+    """Return the kind of caution that leaves it without a verdict; None where none does."""
+    return next((caution.kind for caution in each.cautions if caution.kind in NO_VERDICT), None)
+
+
+def plus_minus(half_width: float) -> str:
     return share(float(f"{half_width:.2g}"))
 
 
@@ -171,15 +185,16 @@ def _why_open(each: Comparison, margin: str) -> str:
         return f"outside {margin} taken alone, but not after correction for {each.family} comparisons"
     if interval.high < low or interval.low > high:
         return f"probably outside {margin}, not shown"
-    more = f"; about {each.replicates_needed} replicates would show it to be within" if each.replicates_needed else ""
+    more = ""
+    if each.replicates_needed:
+        more = f"; {each.replicates_needed} new {replicates(each)} would show it to be within, with a chance of {CHANCE}"
     if wide.low > 1 or wide.high < 1:
         return f"differs, but maybe by less than {margin}{more}"
     return f"too spread to say{more}"
 
 
-def _is_beyond(each: Comparison) -> bool:
-    """Whether the ratio itself lies outside the margin: then no number of runs shows it to be within."""
-    return each.ratio is not None and not 1 / (1 + each.margin) <= each.ratio <= 1 + each.margin
+def replicates(each: Comparison) -> str:
+    return "sessions" if each.sessions else "replicates"
 
 
 def finding(each: Comparison) -> str:
@@ -202,137 +217,6 @@ def pooled_text(each: Pooled) -> str:
 def disagreement(each: Pooled) -> str:
     """``cells differ: 0.420 to 0.970``, so that the ratio over all says little of any; empty where that is not shown."""
     return "" if each.agree else f"cells differ: {ratio(each.least)} to {ratio(each.most)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """One testbed's headline verdicts."""
-
-    testbed: str
-    reference: str
-    margin: float
-    equivalent: tuple[Comparison, ...]
-    different: tuple[Comparison, ...]
-    inconclusive: tuple[Comparison, ...]
-    spread: tuple[Comparison, ...]
-    """Those whose spread is shown to differ."""
-
-    @property
-    def total(self) -> int:
-        return len(self.equivalent) + len(self.different) + len(self.inconclusive)
-
-    @property
-    def verdict(self) -> Verdict:
-        if self.different:
-            return Verdict.DIFFERENT
-        return Verdict.INCONCLUSIVE if self.inconclusive or not self.total else Verdict.EQUIVALENT
-
-    @property
-    def sentence(self) -> str:
-        """``virtio differs from container in 5 of 6 headline comparisons; equivalent within 10 % in 1.``"""
-        if not self.total:
-            return f"{self.testbed} has no headline metric in a cell that {self.reference} has too."
-        within = f"within {share(self.margin)}"
-        if self.verdict is Verdict.EQUIVALENT:
-            return f"{self.testbed} is equivalent to {self.reference} {within} in {_all_of(self.total)}."
-        counted = [
-            (f"differs from {self.reference}", self.different),
-            (f"is equivalent {within}", self.equivalent),
-            ("is undecided", self.inconclusive),
-        ]
-        parts = [f"{what} in {len(comparisons)}" for what, comparisons in counted if comparisons]
-        plural = "s" if self.total > 1 else ""
-        rest = f"; it {' and '.join(parts[1:])}" if len(parts) > 1 else ""
-        return f"{self.testbed} {parts[0]} of {self.total} headline comparison{plural}{rest}."
-
-    @property
-    def spread_sentence(self) -> str:
-        """``virtio varies more than container in 3 of 6 headline comparisons.``; empty where no spread is shown to differ."""
-        counts = {way: sum(_way(each) == way for each in self.spread) for way in ("more", "less")}
-        parts = [f"{way} than {self.reference} in {count}" for way, count in counts.items() if count]
-        if not parts:
-            return ""
-        return (
-            f"{self.testbed} varies {' and '.join(parts)} of {self.total} headline comparison{'s' if self.total > 1 else ''}."
-        )
-
-    @property
-    def advice(self) -> tuple[str, ...]:
-        """What a person can do with this."""
-        sentences = []
-        if self.different:
-            worst = max(self.different, key=_distance)
-            sentences.append(
-                f"Do not read {_names(self.different)} of {self.testbed} as {self.reference}'s: "
-                f"the largest difference is {finding(worst)}."
-            )
-            if found := [each for each in self.different if each.predictable is not None]:
-                widths = sorted(each.predictable or 0.0 for each in found)
-                sentences.append(
-                    f"Different, but predictable: {_names(found)} of {self.reference} follow from {self.testbed}'s within "
-                    f"±{_within(widths[len(widths) // 2])} after calibration (median of {len(found)} of {len(self.different)})."
-                )
-        if self.equivalent:
-            where = "" if not (self.different or self.inconclusive) else " where it is listed as equivalent"
-            if wrong := [each for each in self.equivalent if _misnamed(each)]:
-                sentences.append(
-                    f"{_names(wrong)}: files contradict what their paths say of them in {len(wrong)} of the cells that look "
-                    f"equivalent, so that nothing is said of {self.testbed} in their place."
-                )
-                where = f" in other cells{where}"
-            named = [each for each in self.equivalent if each not in wrong]
-            apart = [each for each in named if each in self.spread]
-            if like := [each for each in named if each not in apart]:
-                unseen = share(round(max(each.unseen_share or 0.0 for each in like), 2))
-                sentences.append(
-                    f"{self.testbed} can stand in for {self.reference} for the mean of {_names(like)}{where}. What happens in "
-                    f"fewer than {unseen} of runs, such as a stall, so few would not have shown."
-                )
-            if apart:
-                sentences.append(
-                    f"Means of {_names(apart)} are those of {self.reference}{where}, but their spread is not: do not take a "
-                    "single run, or a tail, for its."
-                )
-        if self.inconclusive:
-            needed = [each.replicates_needed for each in self.inconclusive if each.replicates_needed]
-            if needed:
-                what = (
-                    "what is open"
-                    if len(needed) == len(self.inconclusive)
-                    else f"{len(needed)} of {len(self.inconclusive)} open ones"
-                )
-                sentences.append(f"About {max(needed)} replicates would decide {what}.")
-            if len(needed) < len(self.inconclusive):
-                rest = [each for each in self.inconclusive if not each.replicates_needed]
-                if beyond := [each for each in rest if _is_beyond(each)]:
-                    sentences.append(
-                        f"{_names(beyond)}: {explanation(beyond[0])}; more replicates or fewer comparisons may show the "
-                        "difference, and `twinbed plan --pilot` says how many."
-                    )
-                if near := [each for each in rest if each not in beyond]:
-                    sentences.append(f"{_names(near)}: {explanation(near[0])}; a wider margin or steadier runs may decide.")
-        return tuple(sentences)
-
-
-def _way(each: Comparison) -> str:
-    """Whether a spread that differs is ``more`` or ``less``."""
-    return "less" if each.spread and each.spread.ratio is not None and each.spread.ratio < 1 else "more"
-
-
-def summaries(result: Comparisons) -> tuple[Summary, ...]:
-    """One Summary for each testbed but the reference, of headline metrics."""
-    testbeds = dict.fromkeys(each.testbed for each in result.comparisons)
-    return tuple(_summary([each for each in result.comparisons if each.testbed == testbed]) for testbed in testbeds)
-
-
-def _summary(comparisons: Sequence[Comparison]) -> Summary:
-    first = comparisons[0]
-    by = {verdict: tuple(each for each in comparisons if each.headline and each.verdict is verdict) for verdict in Verdict}
-    return Summary(
-        *(first.testbed, first.reference, first.margin),
-        *(by[Verdict.EQUIVALENT], by[Verdict.DIFFERENT], by[Verdict.INCONCLUSIVE]),
-        tuple(each for each in comparisons if each.headline and each.spread and each.spread.differs),
-    )
 
 
 def emulated(result: Comparisons) -> str:
@@ -375,23 +259,3 @@ def overall(result: Comparisons) -> Verdict | None:
         if verdict in verdicts:
             return verdict
     return None
-
-
-def _distance(each: Comparison) -> float:
-    if not each.ratio:
-        return float("inf")
-    return max(each.ratio, 1 / each.ratio)
-
-
-def _misnamed(each: Comparison) -> bool:
-    """Whether it may be of something else than its cell is called."""
-    return any(caution.kind is Kind.MISNAMED for caution in each.cautions)
-
-
-def _names(comparisons: Iterable[Comparison]) -> str:
-    names = list(dict.fromkeys(metric_name(each.metric) for each in comparisons))
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _all_of(total: int) -> str:
-    return "its one headline comparison" if total == 1 else f"all {total} headline comparisons"

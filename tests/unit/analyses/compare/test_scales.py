@@ -20,7 +20,9 @@ from twinbed.analyses.compare.analysis import analysis as compare
 from twinbed.analyses.compare.command import command
 from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.analyses.compare.rows import rows
-from twinbed.analyses.compare.words import explanation, held, summaries, varies
+from twinbed.analyses.compare.summary import summaries
+from twinbed.analyses.compare.terminal import weight
+from twinbed.analyses.compare.words import explanation, held, varies
 from twinbed.cli.inputs import ResultsFolders
 from twinbed.model.caution import Kind
 from twinbed.model.result import Verdict
@@ -268,6 +270,20 @@ def test_numbers_of_replicates_are_no_blocks_where_cells_were_measured_one_after
     assert [each.p_blocks for each in result.orderings] == [None]
 
 
+def test_a_drift_inside_cells_is_not_that_of_the_study(tmp_path: Path) -> None:
+    """Each of four cells falls by 10 % over its ten runs and begins anew; taken for one slope it would be by 34 % over all."""
+    spread_study(tmp_path, {"a": 0.002, "b": 0.002}, 10, lambda replicate: 0.9 ** (replicate / 9))
+    for file in tmp_path.glob("runs/*/run.json"):
+        record = json.loads(file.read_text())
+        cell = 2 * (record["levels"]["testbed"] == "b") + (record["levels"]["payload"] == "1MB")
+        file.write_text(json.dumps(record | {"started_s": 1e9 + 100 * cell + 10 * record["replicate"]}))
+    result = compare.run(extract(tmp_path, {"planted": planted}, {}))
+    [ordering] = result.orderings
+    assert [(each.inside_cells, round(each.change, 2)) for each in ordering.drifts] == [(True, -0.1), (True, -0.1)]
+    details = [each.detail for each in result.cautions if each.kind is Kind.DRIFT]
+    assert len(details) == 2 and all("from the first to the last run of a cell" in each for each in details)
+
+
 def test_a_drift_of_one_metric_is_not_lost_among_many(tmp_path: Path) -> None:
     """Every cell of five rises each time: by Kendall's exact test p = 2 / 120 a cell, less for two; no correction hides it."""
     result = spread_study(tmp_path, {"a": 0.002, "b": 0.002}, 5, lambda replicate: 1.16**replicate)
@@ -292,6 +308,7 @@ def test_a_setting_that_only_some_runs_have_is_residue_of_its_cell(tmp_path: Pat
     assert (caution.subject, caution.detail) == ("b", "setting workload.features is 2, not there")
     hit = [each.cell["payload"] for each in of(result) if Kind.RESIDUE in {own.kind for own in each.cautions}]
     assert hit == ["1kB"]
+    assert weight(Kind.RESIDUE, result, of(result)) == 1, "one of both comparisons carries it, though it names their testbed"
 
 
 def test_the_command_shows_spread_order_and_the_rule_by_name(tmp_path: Path) -> None:

@@ -96,6 +96,25 @@ def test_each_testbed_is_held_against_itself(tmp_path: Path) -> None:
     assert not any("driver" in each["fact"] for each in said["passports"]["differences"])
 
 
+def test_what_moved_the_common_reference_too_drops_out(tmp_path: Path) -> None:
+    """Everything is 30 % slower in June, e1000 half as fast besides: the change against physical is 0.5, that of virtio 1."""
+    may = results(tmp_path / "may", {"physical": 1000.0, "e1000": 400.0, "virtio": 800.0})
+    june = results(tmp_path / "june", {"physical": 700.0, "e1000": 140.0, "virtio": 560.0})
+    said = json.loads(compared(may, june, "--format", "json").output)
+    rates = [row for row in said["changes"] if row["metric"] == "requests_per_second" and row["cell"] == {"payload": "20kB"}]
+    assert [(row["testbed"], row["reference"], row["verdict"]) for row in rates] == [
+        ("e1000", "physical", "different"),
+        ("virtio", "physical", "equivalent"),
+    ]
+    assert [row["ratio"] for row in rates] == pytest.approx([0.5, 1.0], rel=0.05)
+    assert all(row["ratio_low"] < row["ratio"] < row["ratio_high"] for row in rates)
+    text = " ".join(compared(may, june).output.split())
+    assert "Change against physical, which both results have" in text
+    assert "= virtio, requests per second at payload 20kB" in text
+    one = results(tmp_path / "one", {"e1000": 1000.0}), results(tmp_path / "two", {"e1000": 1000.0})
+    assert json.loads(compared(*one, "--format", "json").output)["changes"] == []
+
+
 def test_the_differences_stand_beside_the_verdict(tmp_path: Path) -> None:
     may = results(tmp_path / "may", {"e1000": 1000.0}, kernel="6.1.0")
     june = results(tmp_path / "june", {"e1000": 1010.0}, kernel="6.12.0")

@@ -17,7 +17,8 @@ from twinbed.analyses.compare.analysis import CompareParams
 from twinbed.analyses.compare.analysis import analysis as compare
 from twinbed.analyses.compare.command import command
 from twinbed.analyses.compare.result import Comparison, Comparisons
-from twinbed.analyses.compare.words import explanation, overall, summaries
+from twinbed.analyses.compare.summary import summaries
+from twinbed.analyses.compare.words import explanation, overall
 from twinbed.cli.inputs import ResultsFolders
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.result import Verdict

@@ -1,0 +1,128 @@
+"""Two results with a common reference: how the ratio of each testbed to that reference changed from one to the other.
+
+The difference of two differences (of logarithms): what changed for the testbed and its reference alike, such as the kernel of
+their machine, drops out. What changed for one of them alone stays in. Headlines of positive values on a ratio scale, at least
+two of each; equivalence by two one-sided tests, difference with Holm's correction over all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from twinbed.analyses.compare.result import Comparison, Comparisons
+from twinbed.metrics.metric import Scale
+from twinbed.model.json import Json
+from twinbed.model.result import Interval, Verdict
+from twinbed.model.run import Level, level_text
+from twinbed.observations.levels import ON
+from twinbed.render.quantities import ratio_with_interval, share
+from twinbed.render.words import cell_title, metric_title
+from twinbed.statistics.change import LogRatio
+from twinbed.statistics.multiplicity import holm
+
+_SYMBOLS = {Verdict.EQUIVALENT: "=", Verdict.DIFFERENT: "≠", Verdict.INCONCLUSIVE: "?"}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One headline of one cell: the ratio testbed / reference in the later results over that in the earlier ones."""
+
+    metric: str
+    host: str
+    direction: str
+    cell: Mapping[str, Level]
+    testbed: str
+    reference: str
+    ratio: float
+    interval: Interval
+    """At 1 - 2 alpha."""
+    margin: float
+    p_equivalent: float
+    p_different: float
+    """After Holm's correction over ``family``."""
+    family: int
+    verdict: Verdict
+
+    def row(self) -> dict[str, Json]:
+        return {
+            "metric": self.metric,
+            "host": self.host or None,
+            "direction": self.direction or None,
+            "cell": {name: level_text(level) for name, level in self.cell.items()},
+            "testbed": self.testbed,
+            "reference": self.reference,
+            "ratio": self.ratio,
+            "ratio_low": self.interval.low,
+            "ratio_high": self.interval.high,
+            "margin": self.margin,
+            "p_equivalent": self.p_equivalent,
+            "p_different_holm": self.p_different,
+            "family": self.family,
+            "verdict": str(self.verdict),
+        }
+
+
+def changes(result: Comparisons, reference: str | None) -> tuple[Change, ...]:
+    """Of what ``compare`` finds of two results; empty without a common reference and another testbed."""
+    each_place: dict[tuple[str, str], dict[str, Comparison]] = {}
+    for each in result.comparisons:
+        if each.headline and each.scale == Scale.RATIO and ON in each.cell:
+            rest = {name: level for name, level in each.cell.items() if name != ON}
+            each_place.setdefault((each.place, repr(sorted(rest.items(), key=str))), {})[str(each.cell[ON])] = each
+    found = [
+        (own, change)
+        for of in each_place.values()
+        if reference in of
+        for testbed, own in of.items()
+        if testbed != reference and (change := _change(own, of[reference])) is not None
+    ]
+    adjusted = holm([change.p_different(own.margin) for own, change in found])
+    return tuple(
+        _of(one, str(reference), change, p, len(found), result.alpha) for (one, change), p in zip(found, adjusted, strict=True)
+    )
+
+
+def _change(one: Comparison, base: Comparison) -> LogRatio | None:
+    samples = [(each.estimate.values, each.reference_estimate.values) for each in (one, base)]
+    if any(len(values) < 2 or min(values) <= 0 for pair in samples for values in pair):
+        return None
+    return LogRatio.of(samples[0]).less(LogRatio.of(samples[1]))
+
+
+def _of(one: Comparison, reference: str, change: LogRatio, p_different: float, family: int, alpha: float) -> Change:
+    bounds, p_equivalent = change.interval(1 - 2 * alpha), change.p_equivalent(one.margin)
+    verdict = Verdict.EQUIVALENT if p_equivalent <= alpha else Verdict.INCONCLUSIVE
+    return Change(
+        metric=one.metric,
+        host=one.host,
+        direction=one.direction,
+        cell={name: level for name, level in one.cell.items() if name != ON},
+        testbed=str(one.cell[ON]),
+        reference=reference,
+        ratio=math.exp(change.value),
+        interval=Interval(*bounds),
+        margin=one.margin,
+        p_equivalent=p_equivalent,
+        p_different=p_different,
+        family=family,
+        verdict=Verdict.DIFFERENT if p_different <= alpha else verdict,
+    )
+
+
+def lines(found: Sequence[Change]) -> Iterator[str]:
+    """For a terminal; nothing without any."""
+    if not found:
+        return
+    yield f"\nChange against {found[0].reference}, which both results have: what moved both alike drops out"
+    for each in found:
+        where = f" at {cell_title(each.cell)}" if each.cell else ""
+        value = ratio_with_interval(each.ratio, each.interval.low, each.interval.high)
+        title = metric_title(each.metric, each.host, each.direction)
+        says = {
+            Verdict.EQUIVALENT: f"shown to be within {share(each.margin)}",
+            Verdict.DIFFERENT: f"shown to differ by more than {share(each.margin)}",
+            Verdict.INCONCLUSIVE: "cannot tell",
+        }[each.verdict]
+        yield f"  {_SYMBOLS[each.verdict]} {each.testbed}, {title}{where}: {value}, {says}"
