@@ -15,6 +15,7 @@ from twinbed.analyses.compare.analysis import analysis as compare
 from twinbed.analyses.compare.result import Comparison
 from twinbed.analyses.compare.summary import summaries
 from twinbed.analyses.compare.words import explanation
+from twinbed.design.replicates import Levels, found_needs
 from twinbed.model.caution import Kind
 from twinbed.model.result import Verdict
 from twinbed.statistics.power import POWER, replicates_needed
@@ -38,6 +39,8 @@ def test_testbeds_that_no_session_has_together_get_no_verdict(ratio: float) -> N
     assert (found.p_equivalent, found.p_different, found.replicates_needed) == (None, None, None)
     assert explanation(found) == "no session has runs of both, so that testbed and time are one"
     assert found.ratio == pytest.approx(ratio, rel=0.05)
+    [need] = found_needs([found], 0.1, Levels(0.05, 0.05))
+    assert need.as_found[0] is None and need.reason.startswith("testbeds and times are one"), "more runs do not settle it"
 
 
 def test_who_knows_that_sessions_do_not_matter_gets_the_verdict_and_a_caution() -> None:

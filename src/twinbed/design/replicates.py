@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from twinbed.model.caution import NO_VERDICT
 from twinbed.model.result import Verdict
 from twinbed.statistics.power import power_different, power_equivalent, replicates, upper_deviation
 
@@ -97,6 +98,8 @@ def found_needs(pilot: Iterable[Comparison], margin: float, levels: Levels) -> t
 
 def _plan(pilot: Comparison, margin: float, levels: Levels) -> _Plan | Need:
     """A Need with the reason where nothing can be planned."""
+    if doubts := [caution.kind for caution in pilot.cautions if caution.kind in NO_VERDICT]:
+        return Need(pilot, reason=doubts[0].meaning)
     samples = (pilot.estimate.values, pilot.reference_estimate.values)
     if min(len(values) for values in samples) < 2:
         return Need(pilot, reason="fewer than two values, which have no spread")

@@ -221,7 +221,7 @@ class Kind(Enum):
         "--sessions, or raise the least number of replicates",
     )
     DRIFT = (
-        "a metric drifted over the study",
+        "a metric drifted while it was measured",
         "look at residuals against run order in the report, find what changed (temperature, disk, caches) and run again: a "
         "mean over a drift is that of no steady state",
     )
