@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from benchmarks.simulated.worlds import IN_SUCCESSION, MONTHS_S, drawn, varies_more
+from benchmarks.simulated.worlds import IN_SUCCESSION, MONTHS_S, drawn, study, varies_more
 from scipy import stats
 
 from twinbed.analyses.compare.analysis import CompareParams
@@ -73,6 +73,17 @@ def test_a_few_slow_runs_are_no_spread() -> None:
         bonett = equal_deviations(*logs.tolist())
         about = brown_forsythe_at_values(*logs.tolist())
         assert bonett is not None and about is not None and bonett < 0.05 and about > 0.05 / 3
+
+
+def test_a_spread_of_few_runs_says_why_it_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    from twinbed.analyses.compare.terminal import verdict_table
+    from twinbed.render.terminal import Terminal
+
+    values = np.exp(np.random.default_rng(5).normal(0, 0.02, (2, 1, 8)))
+    values[1, 0, 0] *= 10
+    result = compare.run(study(dict(zip(("real", "virtual"), values, strict=True)), apart_s=None))
+    verdict_table(result, Terminal(), result.comparisons)
+    assert "a few runs may make this difference, not shown" in " ".join(capsys.readouterr().out.split())
 
 
 def test_spreads_about_the_middle_value_are_scipys() -> None:

@@ -26,6 +26,7 @@ from twinbed.analyses.compare.words import (
     hardly_varies,
     held,
     nothing_compared,
+    of_few_runs,
     pooled_text,
 )
 from twinbed.model.caution import Kind
@@ -220,7 +221,7 @@ def _spread_lines(console: Terminal, width: int, testbed: int, rows: Sequence[Co
         if spread is None:
             continue
         bounds = f" [{times(spread.interval.low)}, {times(spread.interval.high)}]" if spread.interval else ""
-        reason = spread.reason or hardly_varies(each)
+        reason = spread.reason or hardly_varies(each) or of_few_runs(spread)
         of = f"{times(spread.ratio)}{bounds}" if spread.ratio and not hardly_varies(each) else "–"
         shown = ("less" if spread.ratio is not None and spread.ratio < 1 else "more") if spread.differs else ""
         own, reference = deviation(each, each.estimate), deviation(each, each.reference_estimate)

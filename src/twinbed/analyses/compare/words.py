@@ -156,6 +156,13 @@ def hardly_varies(each: Comparison) -> str:
     return "this hardly varies" if each.scale == Scale.RATIO and _constant(each, each.estimate) else ""
 
 
+def of_few_runs(spread: Spread) -> str:
+    """Why a spread that Bonett's test calls different is not shown to be; empty where nothing is to be explained."""
+    if spread.differs or spread.p_value is None or spread.interval is None or spread.p_value > 1 - spread.interval.level:
+        return ""
+    return "a few runs may make this difference, not shown"
+
+
 def varies_finding(each: Comparison) -> str:
     """``requests per second at payload 500B: varies 3.2 times as much [1.4, 7.0] as container``."""
     where = f" at {cell_title(each.cell)}" if each.cell else ""
