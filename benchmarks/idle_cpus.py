@@ -3,7 +3,7 @@
 python -m benchmarks.idle_cpus                          ten runs of each, in random order within blocks, six minutes
 python -m benchmarks.idle_cpus --replicates 2 --duration 1s
 
-`normal` is what every run had before `idle` was a setting; `busy` is what `auto` takes on a virtual machine. Runs of all three
+Runs of all three
 are in the same blocks, so that what the machine does meanwhile meets them alike. Run it on a quiet machine: CPUs that have
 other work are not idle. The share of time is what the runs' own passports say (docs/testbeds.md).
 """

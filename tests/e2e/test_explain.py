@@ -16,7 +16,6 @@ testbeds:
   same: {driver: container, quickack: on}
   planted: {driver: container}
 reference: one
-machine: {idle: normal}
 workload: {kind: http, duration: 1s, max_requests: 1000, payload: 500B, keep_alive: on, nagle: on}
 instruments: [packets, counters]
 replicates: 5

@@ -12,7 +12,7 @@ from twinbed.model.units import Size
 
 OnOff = Literal["on", "off"]
 Cpus = Literal["auto", "shared", "none"]
-Idle = Literal["auto", "normal", "busy"]
+Idle = Literal["normal", "busy"]
 TOGETHER = ("sg", "tso", "gso", "gro")
 """What ``offload`` sets."""
 OFFLOADS = (*TOGETHER, "rx", "tx")
@@ -119,9 +119,9 @@ class LabHostSettings(HostSettings):
     """Those of drivers that make the hosts' NICs themselves."""
 
     idle: Idle = Field(
-        "auto",
+        "normal",
         description="busy keeps the CPUs of hosts awake while a run lasts, by a thread of the idle scheduling class on each; "
-        "normal lets them stop when they are idle; auto is busy where this machine is a virtual one",
+        "normal lets them stop when they are idle",
     )
     mac_prefix: str | None = Field(
         None,

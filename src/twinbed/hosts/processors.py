@@ -30,15 +30,6 @@ def own_cpus() -> tuple[int, ...]:
     return cores_first(cpus, siblings)
 
 
-def is_virtual() -> bool:
-    """Return whether this machine is itself a virtual one: its CPUs say that there is a hypervisor."""
-    return _names_hypervisor(Path("/proc/cpuinfo").read_text(errors="replace"))
-
-
-def _names_hypervisor(cpuinfo: str) -> bool:
-    return " hypervisor " in f"{' '.join(cpuinfo.split())} "
-
-
 def cores_first(cpus: Sequence[int], siblings: Mapping[int, Sequence[int]]) -> tuple[int, ...]:
     """One CPU of each core, then the second of each, and so on: hosts share a core only when there are too few.
 
@@ -61,7 +52,7 @@ def processors(machine: AgentHost) -> dict[str, Fact]:
     return {
         "SMT": line(machine, _SMT),
         "CPUs by core": " ".join(cores) or None,
-        "virtual": _names_hypervisor(info) if info else None,
+        "virtual": " hypervisor " in f"{info} " if info else None,
         "hypervisor": line(machine, _HYPERVISOR),
         "made by": ", ".join(makers) or None,
         "KVM nested": next((nested for path in _NESTED if (nested := line(machine, path))), None),

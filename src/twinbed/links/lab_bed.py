@@ -19,11 +19,11 @@ from twinbed.hosts import awake
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.lab import Lab, open_lab
 from twinbed.hosts.passport import describe
-from twinbed.hosts.processors import is_virtual, processors
+from twinbed.hosts.processors import processors
 from twinbed.links import checksums, delay_line, network, routes, shaping
 from twinbed.links.fabric import Fabric, open_fabric
 from twinbed.links.layout import DEVICES, Nic, layout
-from twinbed.links.pinning import Pins, Wants, is_busy, pins
+from twinbed.links.pinning import Pins, Wants, pins
 from twinbed.model.caution import Caution
 from twinbed.model.kernel import KEPT_AWAKE
 from twinbed.model.topology import BYSTANDER, Link, Topology
@@ -183,21 +183,15 @@ def _keep_awake(
     stack: contextlib.ExitStack, lab: Lab, wants: Mapping[str, Wants], pinned: Pins
 ) -> tuple[awake.Awake | None, list[Applied]]:
     """Keep the CPUs of hosts awake that are to be; of each host what was asked and what is so."""
-    virtual, possible = is_virtual(), awake.why_not(lab.cgroups.by_controller) is None
-    asked = {
-        host: busy
-        for host, each in wants.items()
-        if (busy := is_busy(each.settings, virtual=virtual, possible=possible)) is not None
-    }
-    wanted = {cpu for host, busy in asked.items() if busy for cpu in pinned.used[host]}
+    asked = {host: each.settings.idle for host, each in wants.items() if isinstance(each.settings, LabHostSettings)}
+    wanted = {cpu for host, idle in asked.items() if idle == "busy" for cpu in pinned.used[host]}
     kept = stack.enter_context(awake.keep(lab, sorted(wanted))) if wanted else None
     there = set(kept.cpus()) if kept is not None else set()
     if kept is not None:
         lab.machine.write(f"{lab.machine.artifacts}/{KEPT_AWAKE}", f"{json.dumps(sorted(there))}\n".encode())
-    words = {True: "busy", False: "normal"}
     return kept, [
-        Applied(host, "idle", words[busy], words[there.issuperset(pinned.used[host])], awake.SOURCE)
-        for host, busy in asked.items()
+        Applied(host, "idle", idle, "busy" if there.issuperset(pinned.used[host]) else "normal", awake.SOURCE)
+        for host, idle in asked.items()
     ]
 
 

@@ -1,11 +1,11 @@
-"""Which CPUs of the machine each host of a lab is given, and which of them are kept awake."""
+"""Which CPUs of the machine each host of a lab is given."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from twinbed.contracts.host_settings import HostSettings, LabHostSettings, share_cpus
+from twinbed.contracts.host_settings import HostSettings, share_cpus
 from twinbed.hosts.error import HostError
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.topology import Topology
@@ -53,12 +53,3 @@ def pins(hosts: Mapping[str, Wants], topology: Topology, available: Sequence[int
     shares = share_cpus(wanted, available)
     cpus = {host: share for group, share in zip(together.values(), shares, strict=True) for host in group}
     return Pins(cpus, {host: cpus.get(host, tuple(sorted(available))) for host in hosts}, sum(wanted))
-
-
-def is_busy(settings: HostSettings, *, virtual: bool, possible: bool) -> bool | None:
-    """Return whether a host's CPUs are to be kept awake; None for hosts that take none of this machine's.
-
-    ``virtual``: whether the machine is a virtual one; ``possible``: whether it can keep CPUs awake."""
-    if not isinstance(settings, LabHostSettings):
-        return None
-    return settings.idle == "busy" or (settings.idle == "auto" and virtual and possible)

@@ -10,6 +10,7 @@ Limit: samples of fewer than LEAST values get no interval, since resampling cann
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -86,7 +87,7 @@ def _shape(ordered: Sequence[float]) -> float:
 
 
 def _interval(one: Sequence[float], two: Sequence[float], level: float, seed: int, paired: bool) -> Bounds | None:
-    from scipy.stats import bootstrap
+    from scipy.stats import DegenerateDataWarning, bootstrap
 
     x, y, positive = _on_scale(one, two)
     if (paired and not varies(np.subtract(x, y).tolist())) or (not positive and not _leaves_ratios(x, y, paired)):
@@ -98,7 +99,9 @@ def _interval(one: Sequence[float], two: Sequence[float], level: float, seed: in
         estimate: Floats = np.subtract(one, two) if positive else np.divide(one, two)
         return estimate
 
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
+        # Resamples of zeros alone have no ratio: the bounds are then NaN, which ``_bounds`` takes for none.
+        warnings.simplefilter("ignore", DegenerateDataWarning)
         interval = bootstrap(
             (x, y),
             statistic,

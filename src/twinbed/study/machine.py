@@ -26,7 +26,7 @@ class Machine(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    idle: Idle = Field("auto", description=_OF_TESTBEDS["idle"].description)
+    idle: Idle = Field("normal", description=_OF_TESTBEDS["idle"].description)
     cpus: Cpus = Field("auto", description=_OF_TESTBEDS["cpus"].description)
 
 

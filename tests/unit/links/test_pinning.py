@@ -1,12 +1,12 @@
-"""Which CPUs hosts are given, and whether their CPUs are kept awake."""
+"""Which CPUs hosts are given."""
 
 from __future__ import annotations
 
 import pytest
 
-from twinbed.contracts.host_settings import Cpus, HostSettings, Idle, LabHostSettings
+from twinbed.contracts.host_settings import Cpus, LabHostSettings
 from twinbed.hosts.error import HostError
-from twinbed.links.pinning import Pins, Wants, is_busy, pins
+from twinbed.links.pinning import Pins, Wants, pins
 from twinbed.model.caution import Kind
 from twinbed.model.topology import Topology
 
@@ -41,21 +41,3 @@ def test_a_pair_shares_as_a_whole_or_not_at_all() -> None:
     hosts = {"client": Wants(LabHostSettings(cpus="shared"), 1), "server": Wants(LabHostSettings(), 1)}
     with pytest.raises(HostError, match="client and server: cpus: shared is of both hosts of a pair, or of neither"):
         pins(hosts, Topology(), (0, 1))
-
-
-@pytest.mark.parametrize(
-    ("idle", "virtual", "possible", "busy"),
-    [
-        ("busy", False, True, True),
-        ("normal", True, True, False),
-        ("auto", True, True, True),
-        ("auto", False, True, False),
-        ("auto", True, False, False),
-    ],
-)
-def test_auto_keeps_the_cpus_of_a_virtual_machine_awake(idle: Idle, virtual: bool, possible: bool, busy: bool) -> None:
-    assert is_busy(LabHostSettings(idle=idle), virtual=virtual, possible=possible) is busy
-
-
-def test_hosts_elsewhere_use_none_of_this_machines_cpus() -> None:
-    assert is_busy(HostSettings(), virtual=True, possible=True) is None

@@ -1,4 +1,4 @@
-"""No warning of scipy's reaches a user: what it would warn of is not asked."""
+"""No warning of scipy's reaches a user."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from twinbed.statistics.bootstrap import ratio_interval
 
 NOISE = [math.exp(math.sin(7 * each)) for each in range(12)]
+FEW = [0.0] * 10 + [1.0, 2.0]
 RARE, ZEROS, HALF = [0.0] * 11 + [1.0], [0.0] * 12, [0.0] * 6 + [1.0] * 6
 
 
@@ -24,6 +25,7 @@ RARE, ZEROS, HALF = [0.0] * 11 + [1.0], [0.0] * 12, [0.0] * 6 + [1.0] * 6
         (ZEROS, NOISE),
         (NOISE, ZEROS),
         (HALF, HALF),
+        (FEW, FEW),
         ([3.0] * 12, NOISE),
         (NOISE, NOISE),
     ],

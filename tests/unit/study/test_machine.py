@@ -29,7 +29,7 @@ def test_it_is_as_if_each_testbed_had_it() -> None:
     assert (of(once, "idle"), of(once, "cpus")) == ({"a": "busy", "b": "busy"}, {"a": "shared", "b": "shared"})
     assert [cell.testbed for cell in once.cells] == [cell.testbed for cell in each.cells]
     assert of(read(LOCAL, "machine.idle=normal"), "idle") == {"a": "normal", "b": "normal"}
-    assert of(read(LOCAL), "idle") == {"a": "auto", "b": "auto"}
+    assert of(read(LOCAL), "idle") == {"a": "normal", "b": "normal"}
 
 
 def test_hosts_elsewhere_are_left_as_they_are() -> None:
@@ -47,7 +47,7 @@ def test_hosts_of_a_mixed_testbed_have_it_each() -> None:
     ("text", "where", "told"),
     [
         ("testbeds: {a: {driver: container, idle: normal}}\nmachine: {idle: busy}\n", "testbeds.a.idle", "is given twice"),
-        (f"{LOCAL}machine: {{idle: often}}\n", "machine.idle", "auto, normal or busy"),
+        (f"{LOCAL}machine: {{idle: often}}\n", "machine.idle", "normal or busy"),
         (f"{LOCAL}machine: {{idel: busy}}\n", "machine.idel", "idle"),
         (f"{LOCAL}machine: busy\n", "machine", "is not a mapping"),
         ("testbeds: {f: {driver: model}}\nmachine: {idle: busy}\n", "machine", "no testbed has any"),
