@@ -178,6 +178,8 @@ def _measured(table: pa.Table, runs: NDArray[np.object_], of_run: Coded[CellRuns
     """Lays the values of the table beside the runs, in their order; what it says of each metric. Columns are worked on as a
     whole, since there may be millions of rows."""
     metrics: dict[str, Declared] = {}
+    if not table.num_rows:
+        return metrics  # it may have no columns
     import pyarrow as pa
     import pyarrow.compute as pc
 
