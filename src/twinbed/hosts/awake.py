@@ -12,7 +12,6 @@ host a group, beside which an idle thread is an equal. The threads are therefore
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -24,7 +23,7 @@ from twinbed.hosts.agent import PROBE, AgentHost, Running, cpus_allowed
 from twinbed.hosts.cgroups import hierarchies
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab
-from twinbed.model.json import number
+from twinbed.model.json import loads, number
 
 _MEND = "run as root, or set idle: normal"
 MEASURED_S = 0.02
@@ -49,7 +48,7 @@ def wake_up_s(machine: AgentHost, first: Sequence[int], second: Sequence[int], m
     options = [f"--from={_list(first)}", f"--to={_list(second)}", f"--seconds={measured_s:g}"]
     done = machine.run([PROBE, "wake-up", *(word for option in options for word in option.split("="))])
     try:
-        return number(json.loads(done.text)["median_s"])
+        return number(loads(done.text)["median_s"])
     except (ValueError, KeyError, TypeError) as error:
         raise HostError(f"{machine.name}: the wake-up of a CPU cannot be read: {error}: {done.text[:200]!r}") from None
 
