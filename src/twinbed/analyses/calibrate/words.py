@@ -7,6 +7,7 @@ from pathlib import Path
 
 from twinbed.analyses.calibrate.next_runs import Next
 from twinbed.analyses.calibrate.result import Calibrated, Calibrations, Place
+from twinbed.model.amount import amount
 from twinbed.model.run import level_text
 from twinbed.model.tables import Tables
 from twinbed.render.quantities import duration, share, unit_scale
@@ -35,14 +36,14 @@ def sentences(found: Calibrations, each: Calibrated) -> Iterator[str]:
         if half is None:
             yield f"  every cell that is predicted was measured on {found.dear} as well"
         else:
-            number = _counted(len(each.unmeasured), "cell")
+            number = amount(len(each.unmeasured), "cell")
             yield f"  predicted within ±{share(_short(half))} ({share(found.level)}, median of {number} not measured there)"
     yield f"  {_choice(found, each)}"
     cut = [one for one in each.cells if one.cut_at is not None]
     if cut and cut[0].cut_at is not None:
         scale = unit_scale(each.unit, [cut[0].cut_at])
         most = f"{cut[0].cut_at / scale.factor:.4g} {scale.unit}"
-        yield f"  {_counted(len(cut), 'prediction')} cut at {most}, the most that the link can carry"
+        yield f"  {amount(len(cut), 'prediction')} cut at {most}, the most that the link can carry"
     if each.area is not None:
         yield f"  curves lie {_area(each.area)} apart over ln {fitted.by}, in logarithms"
         for other, area in each.beside.items():
@@ -139,10 +140,6 @@ def next_sentences(tables: Tables, found: Calibrations, chosen: Next, study: Pat
     option = f" --profile {profile}" if profile else ""
     yield f"they last {duration(chosen.seconds)}; not being random, they count for the process, not for the conformal interval"
     yield f"{study}; next: twinbed run {study}{option} -o {found.source}"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _area(area: Area) -> str:
