@@ -175,6 +175,17 @@ fn a_bad_checksum_is_only_in_the_history() {
     }
 }
 
+/// A segment of 20 bytes whose header says that it has 24: no checksum of it says anything.
+#[test]
+fn a_malformed_packet_is_in_one_count() {
+    let mut frame = tcp(C, "S", 1, 0, 0).frame();
+    frame[14 + 20 + 12] = 6 << 4;
+    let Capture { rows, summary } = read(&paced([frame]));
+    assert_eq!(rows.len(), 0);
+    assert_eq!(summary.skipped.get("tcp_header_beyond_ip_length"), Some(&1));
+    assert_eq!((summary.checksums.tcp.bad, summary.checksums.tcp.not_checked, summary.ignored_packets), (0, 1, 0));
+}
+
 const C: bool = true;
 const S: bool = false;
 

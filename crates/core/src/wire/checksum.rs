@@ -80,11 +80,12 @@ pub fn ip(packet: &Packet, data: &[u8]) -> Option<Verdict> {
     })
 }
 
-/// The verdict on TCP, UDP, ICMP or ICMPv6; `NotChecked` for what is none of them. `data` is the frame's.
+/// Return the verdict on TCP, UDP, ICMP or ICMPv6; `NotChecked` for what is none of them or has no header that can be read.
+/// `data` is the frame's.
 #[inline]
 pub fn transport(packet: &Packet, data: &[u8]) -> Verdict {
     let whole = packet.transport_captured == packet.transport_bytes && packet.fragment_id.is_none();
-    if !whole || packet.transport == Transport::Fragment {
+    if !whole || matches!(packet.transport, Transport::Fragment | Transport::Unusable { .. }) {
         return Verdict::NotChecked;
     }
     let bytes = packet.transport_data(data);

@@ -152,9 +152,7 @@ impl Log {
             self.summary.ignored_packets += 1;
             return;
         }
-        // What has no transport header that can be read is skipped, whatever its checksum: it is in one count.
-        let is_unusable = matches!(packet.transport, Transport::Unusable { .. });
-        let is_bad = discredits(verdict) && !self.options.ignore_checksums && !is_unusable;
+        let is_bad = discredits(verdict) && !self.options.ignore_checksums;
         self.summary.ignored_packets += u64::from(is_bad);
         let packet = Taken { frame, packet, is_tunnelled, is_bad };
         if !matches!(packet.packet.transport, Transport::Tcp(_)) {
