@@ -86,35 +86,33 @@ class Tree:
 
     def create(self, name: str, mode: int = 0o666) -> BinaryIO:
         """Open a new file for writing, in place of a file or link of that name. Raises NotPlain where a folder has the name."""
-        with self._at(name) as (folder, leaf):
-            self._unlink(folder, leaf, name)
-            with _named(self.path / name):
-                return os.fdopen(os.open(leaf, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN, mode, dir_fd=folder), "wb")
+        with self._at(name) as (folder, leaf), _named(self.path / name):
+            return self._created(folder, leaf, name, mode)
 
     def write(self, name: str, content: bytes | str, *, mode: int = 0o666, sync: bool = False) -> None:
         """Write a file at once or not at all, in place of a file or link of that name.
 
         Raises NotPlain where a folder has the name, and FileExistsError where another process writes the file meanwhile."""
-        above, _, leaf = name.rpartition("/")
-        partial = f"{above}/.{leaf}.partial" if above else f".{leaf}.partial"
-        if self.kind(name) == "folder":
-            raise self._not(name, "folder", "file")
-        with self.create(partial, mode) as file:
-            try:
-                file.write(content.encode() if isinstance(content, str) else content)
-                file.flush()
-                if sync:
-                    os.fsync(file.fileno())
-                there = self.about(partial)
-                if there is None or not os.path.samestat(there, os.fstat(file.fileno())):
-                    raise FileExistsError(errno.EEXIST, "another process writes it", str(self.path / name))
-                self.rename(partial, name)
-            except FileExistsError:
-                raise
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    self.remove(partial)
-                raise
+        with self._at(name) as (folder, leaf), _named(self.path / name):
+            if _kind_there(folder, leaf) == "folder":
+                raise self._not(name, "folder", "file")
+            partial = f".{leaf}.partial"
+            with self._created(folder, partial, f"{name.removesuffix(leaf)}{partial}", mode) as file:
+                try:
+                    file.write(content.encode() if isinstance(content, str) else content)
+                    file.flush()
+                    if sync:
+                        os.fsync(file.fileno())
+                    there = _about(folder, partial)
+                    if there is None or not os.path.samestat(there, os.fstat(file.fileno())):
+                        raise FileExistsError(errno.EEXIST, "another process writes it")
+                    os.rename(partial, leaf, src_dir_fd=folder, dst_dir_fd=folder)
+                except FileExistsError:
+                    raise
+                except BaseException:
+                    with contextlib.suppress(OSError):
+                        remove_whole(folder, partial)
+                    raise
 
     def append(self, name: str) -> BinaryIO:
         """Open a plain file for appending; make it where it is not there.
@@ -134,7 +132,7 @@ class Tree:
                 return os.fstat(folder)
         try:
             with self._at(name) as (folder, leaf), _named(self.path / name):
-                return os.stat(leaf, dir_fd=folder, follow_symlinks=False)
+                return _about(folder, leaf)
         except FileNotFoundError:
             return None
 
@@ -171,13 +169,12 @@ class Tree:
 
     def make(self, name: str, mode: int = 0o777) -> None:
         """Make a folder and those above it, below the root; one that is there stays as it is."""
-        made = ""
-        for part in _parts(self.path, name):
-            made = f"{made}/{part}" if made else part
-            with self._at(made) as (folder, leaf), _named(self.path / made), contextlib.suppress(FileExistsError):
-                os.mkdir(leaf, mode, dir_fd=folder)
-        with self._folder(name):
-            pass
+        with contextlib.ExitStack() as held:
+            made = held.enter_context(self.inside(""))
+            for part in _parts(self.path, name):
+                with _named(made.path / part), contextlib.suppress(FileExistsError):
+                    os.mkdir(part, mode, dir_fd=made.held)
+                made = held.enter_context(made.inside(part))
 
     def open_as(self, name: str, like: str) -> None:
         """Let those into a folder whom the mode of another folder lets in."""
@@ -302,11 +299,15 @@ class Tree:
             )
         return file
 
-    def _unlink(self, folder: int, leaf: str, name: str) -> None:
-        if _kind_there(folder, leaf) == "folder":
+    def _created(self, folder: int, leaf: str, name: str, mode: int) -> BinaryIO:
+        """A new file, in place of a file or link of that name."""
+        found = _about(folder, leaf)
+        if found is not None and stat.S_ISDIR(found.st_mode):
             raise self._not(name, "folder", "file")
-        with contextlib.suppress(FileNotFoundError), _named(self.path / name):
-            os.unlink(leaf, dir_fd=folder)
+        if found is not None:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(leaf, dir_fd=folder)
+        return os.fdopen(os.open(leaf, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN, mode, dir_fd=folder), "wb")
 
     def _must_be_plain(self, mode: int, name: str) -> None:
         if not stat.S_ISREG(mode):
@@ -390,6 +391,13 @@ def _content(file: int, size: int, most: int) -> bytes:
     while len(content) <= most and (more := os.read(file, min(most + 1 - len(content), 2**20))):
         content += more
     return content
+
+
+def _about(folder: int, leaf: str) -> os.stat_result | None:
+    try:
+        return os.stat(leaf, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
 
 
 def _kind_there(folder: int, leaf: str) -> Kind | None:

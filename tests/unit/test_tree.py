@@ -221,17 +221,16 @@ def test_what_is_held_open_stays_the_same_folder(tree: Tree, outside: Path) -> N
 
 
 def test_two_that_write_the_same_never_mix(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    about = Tree.about
+    fsync = os.fsync
 
-    def overtaken(self: Tree, name: str) -> os.stat_result | None:
-        if name == ".name.partial":
-            with self.create(name) as file:
-                file.write(b"half of anoth")
-        return about(self, name)
+    def overtaken(descriptor: int) -> None:
+        fsync(descriptor)
+        with tree.create(".name.partial") as file:
+            file.write(b"half of anoth")
 
-    monkeypatch.setattr(Tree, "about", overtaken)
+    monkeypatch.setattr(os, "fsync", overtaken)
     with pytest.raises(FileExistsError, match="another process writes it"):
-        tree.write("name", b"whole")
+        tree.write("name", b"whole", sync=True)
     assert tree.kind("name") is None
 
 

@@ -8,9 +8,11 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from twinbed.executor import Executor, Here
+from twinbed.executor.local import Processes
 from twinbed.imports.layout.names import shown
 from twinbed.imports.layout.run_key import ImportRefused
 from twinbed.imports.runs import Made
@@ -23,6 +25,9 @@ from twinbed.tree import Tree
 
 BATCH = 1000
 """Runs that are written before the disk is told to keep them."""
+ALONE_RUNS = 100
+"""Up to so many runs are written faster by this process than others are started."""
+CHUNK = 16
 _BLOCK = 2**27
 _INTERRUPTED = {".lock", "runs", ".study.json.partial"}
 """What an import that was ended before it wrote its study has left."""
@@ -87,8 +92,10 @@ def build(
         _same_factors([*runs], there)
         places = order(fresh, there)
         made: list[Record] = []
+        executor: Executor = Processes(len(os.sched_getaffinity(0))) if len(fresh) > ALONE_RUNS else Here()
         for start in range(0, len(fresh), BATCH):
-            made += _batch(folder, target, fresh[start : start + BATCH], about, places, link)
+            some = fresh[start : start + BATCH]
+            made += _batch(_Task(folder, results, some, about, {run.id: places[run.id] for run in some}, link), executor)
             on_progress(len(made), len(fresh))
         text = json.dumps(study(about, [*there, *made], known, files), indent=1) + "\n"
         if fresh or target.tree.kind("study.json") is None:
@@ -122,29 +129,46 @@ def _changed(run: Made, there: Record) -> str:
     return f"{names}: run {there.id} was imported from other files or contents and stays as it was"
 
 
-def _batch(
-    folder: Path,
-    target: Folder,
-    runs: Sequence[Made],
-    about: About,
-    places: Mapping[str, tuple[int, int]],
-    link: bool,
-) -> list[Record]:
-    """Some runs, kept by the disk before any of them has its name."""
-    unfinished: list[Path] = []
-    made: list[Record] = []
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Runs that one process writes."""
+
+    folder: Path
+    results: Path
+    runs: Sequence[Made]
+    about: About
+    places: Mapping[str, tuple[int, int]]
+    link: bool
+
+    def __repr__(self) -> str:
+        return ", ".join(run.id for run in self.runs)
+
+
+def _batch(whole: _Task, executor: Executor) -> list[Record]:
+    """Write some runs, kept by the disk before any of them has its name."""
+    target = Folder(whole.results)
+    tasks = [replace(whole, runs=whole.runs[at : at + CHUNK]) for at in range(0, len(whole.runs), CHUNK)]
     try:
         with failed_writes_are_clear(target.path):
-            for run in runs:
-                unfinished.append(target.begin(run.id))
-                made.append(_run(folder, unfinished[-1], run, about, places[run.id], link))
+            made = [one for some in executor.map(_written, tasks) for one in some]
             os.sync()
-            for below, record_of in zip(unfinished, made, strict=True):
-                target.put(below, record_of.id)
+            for each in made:
+                target.put(target.unfinished(each.id), each.id)
     except BaseException:
-        for below in unfinished:
-            target.discard(below)
+        for run in whole.runs:
+            target.discard(target.unfinished(run.id))
         raise
+    return made
+
+
+def _written(task: _Task) -> list[Record]:
+    """Write runs under the names that unfinished ones have, in place of what a process that died has left of them."""
+    target = Folder(task.results)
+    made: list[Record] = []
+    with failed_writes_are_clear(target.path):
+        for run in task.runs:
+            target.discard(target.unfinished(run.id))
+            made.append(_run(task.folder, target.begin(run.id), run, task.about, task.places[run.id], task.link))
     return made
 
 
@@ -156,8 +180,9 @@ def _run(folder: Path, below: Path, run: Made, about: About, place: tuple[int, i
                 put[file.path] = artifact(each.file_key.host, file.path, put.values())
                 _place(folder, file, below / put[file.path], link)
     made = record(run, about, put, *place)
-    for name, content in (("applied.json", []), ("passport.json", passport(run, about)), ("run.json", made.to_json())):
-        Tree(below).write(name, json.dumps(content, indent=1, sort_keys=True) + "\n")
+    with Tree(below).inside("") as tree:
+        for name, content in (("applied.json", []), ("passport.json", passport(run, about)), ("run.json", made.to_json())):
+            tree.write(name, json.dumps(content, indent=1, sort_keys=True) + "\n")
     return made
 
 

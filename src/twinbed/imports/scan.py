@@ -238,6 +238,8 @@ def _kind(file: File, wanted: ScanRequest, formats: Mapping[str, Format]) -> tup
 
 def _without_prefix(file: File) -> Iterator[Diagnostic]:
     """Say what was taken off each line."""
+    if not file.prefix:
+        return
     taken, file.prefix = file.prefix, ""
     begins = dict(prefixes(file.head())).get(taken)
     file.prefix = taken

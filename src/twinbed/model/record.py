@@ -7,7 +7,7 @@ A results folder holds ``study.yaml`` (the file as given), ``study.json`` (resol
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import NotRequired, TypedDict, cast
 
 from pydantic import ValidationError
@@ -150,7 +150,7 @@ class Record:
     """The member of a fleet that made it; empty where there was none."""
 
     def to_json(self) -> Document:
-        data = asdict(self)
+        data: dict[str, Json] = {name: getattr(self, name) for name in self.__dataclass_fields__}
         data["cautions"] = [caution.to_json() for caution in self.cautions]
         data["clients"] = [client.to_json() for client in self.clients]
         data["drawn"] = {name: drawn.to_json() for name, drawn in self.drawn.items()}

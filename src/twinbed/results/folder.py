@@ -169,10 +169,14 @@ class Folder:
         names = [name for name, kind in there if kind == "folder" and not name.startswith(".")]
         return sum(self.tree.kind(f"{self.runs.name}/{name}/run.json") is not None for name in names)
 
+    def unfinished(self, run: str) -> Path:
+        """Return where a run is while it is not whole."""
+        return self.runs / f"{_UNFINISHED}{run}"
+
     def begin(self, run: str) -> Path:
         """A fresh temporary folder for a run. Nobody else may enter it: what is in it is the programs' of the run until it is
         finished, with whatever modes they give their files."""
-        folder = self.runs / f"{_UNFINISHED}{run}"
+        folder = self.unfinished(run)
         with failed_writes_are_clear(self.path):
             self.tree.make(self._name(folder), 0o700)
             self.tree.make(self._name(folder / "artifacts"))

@@ -80,6 +80,18 @@ def test_files_are_copied_hashed_and_read(folder: Path, tmp_path: Path) -> None:
     assert passport == {"imported": {"kernel": "6.1"}, "described": {"nic": {"driver": "mlx5"}}}
 
 
+def test_several_processes_write_what_one_does(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    imported(folder, tmp_path / "alone")
+    monkeypatch.setattr("twinbed.imports.build.ALONE_RUNS", 2)
+    monkeypatch.setattr("twinbed.imports.build.CHUNK", 1)
+    imported(folder, tmp_path / "together")
+    alone, together = (
+        {path.relative_to(results): path.read_bytes() for path in results.rglob("*") if path.is_file()}
+        for results in (tmp_path / "alone", tmp_path / "together")
+    )
+    assert alone == together
+
+
 def test_the_same_again_does_nothing_and_new_files_are_added(folder: Path, tmp_path: Path) -> None:
     results = tmp_path / "out"
     imported(folder, results)

@@ -128,7 +128,7 @@ def test_a_full_disk(number: int, folder: Folder, run: Run, monkeypatch: pytest.
         def full(*_: object, **__: object) -> int:
             raise OSError(number, os.strerror(number))
 
-        monkeypatch.setattr(Tree, "create", full)
+        monkeypatch.setattr(Tree, "write", full)
         with pytest.raises(DiskFull, match="complete runs are safe") as error:
             folder.finish(unfinished, record(run), [], {})
     assert error.value.exit_code == 3

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from twinbed.contracts.format import Diagnostic, FormatError
-from twinbed.imports.text.figures import of_json, real
+from twinbed.imports.text.figures import real
 from twinbed.metrics.metric import Value
 
 MOST = 1e18
@@ -25,9 +25,11 @@ Report = TypeVar("Report")
 
 
 def number(value: object) -> float | None:
-    """A number of zero or more, of JSON or as text; None where it is none, or more than a load generator counts to."""
-    read = real(value.strip()) if isinstance(value, str) else of_json(value)
-    return read if read is not None and 0 <= read <= MOST else None
+    """Return a number of zero or more, of JSON or as text; None where it is none, or more than a load generator counts to."""
+    read = real(value.strip()) if type(value) is str else value
+    if type(read) is float or type(read) is int:  # true and false are none; it is asked a thousand times a file
+        return float(read) if 0 <= read <= MOST else None
+    return None
 
 
 def plain(real_number: float) -> int | float:

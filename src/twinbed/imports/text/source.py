@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,7 +54,7 @@ def prefixes(head: bytes) -> Iterator[tuple[str, str]]:
     """Yield the kinds of ``PREFIXES`` that each line of a file's first bytes has, of two at least, with the first line's."""
     lines = [line for line in (head.rpartition(b"\n")[0] if len(head) >= HEAD_BYTES else head).split(b"\n") if line.strip()]
     for kind, pattern in PREFIXES.items():
-        found = [match[0].strip() for line in lines if (match := pattern.match(line))]
+        found = [match[0].strip() for match in takewhile(bool, map(pattern.match, lines)) if match]
         if len(found) == len(lines) > 1 and (kind not in _ALIKE or len(set(found)) == 1):
             yield kind, found[0].decode(errors="replace")
 
