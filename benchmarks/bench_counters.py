@@ -3,6 +3,8 @@
 The value is the median over pairs of runs (``instrument_cost``), in percent lost; the range its 95 % interval from order
 statistics.
 
+What its times of wake-ups lose is measured in the same way, over counters without them (``wake_ups: false``).
+
 The processor time of its snapshots is measured too, on this machine with all that it reads there: what it takes of one CPU
 once a second at the machine and at two hosts.  That can still be told where the machine is busy with something else.
 """
@@ -33,13 +35,18 @@ factors: {instruments: [none, counters]}
 replicates: 1
 order: sequential
 """
+WAKE_UPS = STUDY.replace("instruments: [none, counters]", "instruments.counters.wake_ups: [false, true]").replace(
+    "replicates: 1", "instruments: [counters]\nreplicates: 1"
+)
 
 
 def run() -> list[Figure]:
     alone, lost = side_by_side(STUDY, PAIRS)
+    _, to_wake_ups = side_by_side(WAKE_UPS, PAIRS)
     return [
         Figure("ab 500 B in containers, no instrument", statistics.median(alone), (alone[0], alone[-1]), "requests/s"),
         Figure("  lost to counters", statistics.median(lost), interval(lost), "%", LIMIT_PERCENT),
+        Figure("  lost to its times of wake-ups", statistics.median(to_wake_ups), interval(to_wake_ups), "%", LIMIT_PERCENT),
         _processor(),
     ]
 

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,9 @@ from twinbed.study.run import Run
 from twinbed.testbeds.container import ContainerSettings, container
 
 SPINNER = "keeps CPU awake"
+GUEST = "driver: mixed, client: {driver: container}, server: {driver: qemu}"
+REQUESTS, FEW = 2000, 10
+"""Fewer wake-ups of idle CPUs in a run of so many requests say that the machine did something else."""
 STUDY = """
 study: idle
 testbeds: {bed: {driver: container}}
@@ -45,8 +49,9 @@ replicates: 1
 pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU has no other one to wake")
 
 
-def one_run(settings: str) -> Run:
-    return design.runs(load(STUDY.replace("SETTINGS", settings), "idle.yaml", catalogue()))[0]
+def one_run(settings: str, requests: int = 50) -> Run:
+    text = STUDY.replace("SETTINGS", settings).replace("max_requests: 50", f"max_requests: {requests}")
+    return design.runs(load(text, "idle.yaml", catalogue()))[0]
 
 
 def spinners(within: int | None = None) -> set[int]:
@@ -101,6 +106,41 @@ def test_what_is_asked_is_read_back_and_recorded(
     assert (json.loads(mark.read_text()) if mark.exists() else []) == [*at.cpus[:2]][:threads]
     if threads:
         assert facts[WAITED_SHARE] == 0
+
+
+def counted(run: Run, at: Site, host: str = MACHINE) -> dict[str, Any]:
+    """Carry out a run, and return what a host's kernel counted meanwhile."""
+    execute(run, PLUGINS, at, Outcome(), lambda _phase: None)
+    found = PLUGINS.instruments["counters"].extract(run.instruments["counters"].params, at.artifacts)
+    return {value.metric: value.value for value in found.values if value.host == host}
+
+
+def test_wake_ups_of_idle_cpus_are_timed_and_few_are_left_with_cpus_kept_awake(
+    site: Callable[..., Site], leaves_nothing: None
+) -> None:
+    normal, busy = (counted(one_run(f"idle: {idle}", REQUESTS), site(idle)) for idle in ("normal", "busy"))
+    cpus = os.cpu_count() or 1
+    for found in (normal, busy):
+        # A CPU that is woken had stopped, by the kernel's own count of its idle states. It may have been idle at the start.
+        wake_ups, entries = found["idle_wake_ups"], found["idle_state_entries"]
+        assert wake_ups is not None
+        assert entries is None or wake_ups <= entries + cpus
+        latency_s, total_s = found["idle_wake_up_latency"], found["idle_wake_up_seconds"]
+        assert latency_s == (pytest.approx(total_s / wake_ups) if wake_ups else None)
+    if normal["idle_wake_ups"] < FEW:
+        pytest.skip("other work kept all CPUs busy: none was woken")
+    lasted_s = normal["context_switches"] / normal["context_switch_rate"]
+    assert 0 < normal["idle_wake_up_seconds"] < cpus * lasted_s
+    assert busy["idle_wake_ups"] < normal["idle_wake_ups"] / 2
+
+
+def test_a_guest_s_kernel_times_its_own_wake_ups(site: Callable[..., Site], leaves_nothing: None) -> None:
+    """A server's only CPU is idle whenever the server waits for the client, whatever else the machine does."""
+    text = STUDY.replace("machine: {SETTINGS}\n", "").replace("driver: container", GUEST)
+    server = counted(design.runs(load(text, "idle.yaml", catalogue()))[0], site(), "server")
+    lasted_s = server["context_switches"] / server["context_switch_rate"]
+    assert server["idle_wake_ups"] > FEW
+    assert 0 < server["idle_wake_up_latency"] < server["idle_wake_up_seconds"] < lasted_s
 
 
 def test_a_pair_shares_a_cpu_and_only_that_one_is_kept_awake(site: Callable[..., Site], leaves_nothing: None) -> None:

@@ -155,11 +155,59 @@ fn schedstat_of_a_version_that_is_known() {
     assert!(wrong.expect_err("too few numbers").to_string().contains("a CPU and nine numbers"));
 }
 
+/// Each is a file with one number (Documentation/virt/kvm and virt/kvm/kvm_main.c of Linux).
 #[test]
-fn kvm_exits() {
-    let sources = |exits| [("/sys/kernel/debug/kvm/exits", Some(exits))];
-    let counters = Counters::parse(&file(&[&sources("800\n"), &sources("845\n")])).expect("counters");
-    assert_eq!(difference(&counters, "kvm:exits").difference, Some(45.0));
+fn exits_of_guests() {
+    for name in ["exits", "halt_exits", "halt_wakeup"] {
+        let path = format!("/sys/kernel/debug/kvm/{name}");
+        let of = |count| file(&[&[(path.as_str(), Some("800\n"))], &[(path.as_str(), Some(count))]]);
+        let bytes = of("845\n");
+        let counters = Counters::parse(&bytes).expect("counters");
+        assert_eq!(difference(&counters, &format!("kvm:{name}")).difference, Some(45.0));
+        assert!(Counters::parse(&of("many\n")).is_err());
+    }
+}
+
+#[test]
+fn wake_ups_of_idle_cpus_and_why_there_are_none() {
+    let of = |text| [("wake-ups", Some(text))];
+    let bytes = file(&[&of("cpu0 5 1000\ncpu1 0 0\nmissed 0\n"), &of("cpu0 9 41000\ncpu1 0 0\nmissed 2\n")]);
+    let counters = Counters::parse(&bytes).expect("counters");
+    for (key, expected) in [
+        ("wake_ups:cpu0.count", 4.0),
+        ("wake_ups:cpu0.latency_ns", 40_000.0),
+        ("wake_ups:cpu1.count", 0.0),
+        ("wake_ups:missed", 2.0),
+    ] {
+        assert_eq!(difference(&counters, key).difference, Some(expected), "{key}");
+    }
+    let bytes = file(&[&of("refused load a BPF program: Operation not permitted\n")]);
+    let counters = Counters::parse(&bytes).expect("counters");
+    let row = difference(&counters, "wake_ups:refused");
+    let reason = Value::Text("load a BPF program: Operation not permitted".to_owned());
+    assert_eq!((row.kind, row.first), (Kind::Setting, Some(&reason)));
+    assert!(Counters::parse(&file(&[&of("cpu0 5\n")])).is_err());
+}
+
+/// Documentation/admin-guide/pm/cpuidle.rst: usage is a number of times, time is in microseconds.
+#[test]
+fn idle_states() {
+    let of = |text| [("idle-states", Some(text))];
+    let states = "cpu0 state0 1 3 POLL\ncpu0 state1 10 700 haltpoll idle\n";
+    let bytes = file(&[
+        &of("governor haltpoll\nguest_halt_poll_ns 0\ncpu0 state0 1 3 POLL\ncpu0 state1 8 500 haltpoll idle\n"),
+        &of(states),
+    ]);
+    let counters = Counters::parse(&bytes).expect("counters");
+    for (key, expected) in [
+        ("cpuidle:cpu0.state0(POLL).usage", 0.0),
+        ("cpuidle:cpu0.state1(haltpoll idle).usage", 2.0),
+        ("cpuidle:cpu0.state1(haltpoll idle).time_us", 200.0),
+    ] {
+        assert_eq!(difference(&counters, key).difference, Some(expected), "{key}");
+    }
+    assert_eq!(difference(&counters, "cpuidle:governor").first, Some(&Value::Text("haltpoll".to_owned())));
+    assert!(Counters::parse(&file(&[&of("cpu0 state0 1\n")])).is_err());
 }
 
 #[test]

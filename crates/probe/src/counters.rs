@@ -1,7 +1,8 @@
 //! `counters`: snapshots of the host's counters on a fixed grid, raw and in one file.
 //!
 //! A snapshot begins with a line `@ index monotonic_s realtime_s`. Each source follows as a line `# source bytes`, that many
-//! bytes as the kernel gave them, and a newline. A source that could not be read is a line `# source -`.
+//! bytes as the kernel gave them, and a newline. A source that could not be read is a line `# source -`. With `--wake-ups` each
+//! snapshot has a source `wake-ups` (see `wake_ups`); where the kernel refuses to count them, its one line is `refused REASON`.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -10,8 +11,10 @@ use std::process::{Command, Stdio};
 
 use crate::arguments::{number, Arguments};
 use crate::failure::{Failure, Outcome, Tried};
+use crate::idle_states;
 use crate::stop::Stop;
 use crate::sys::{self, NS_PER_S};
+use crate::wake_ups::WakeUps;
 
 const ALWAYS: [&str; 9] = [
     "/proc/stat",
@@ -28,8 +31,15 @@ const NET: [&str; 3] = ["/proc/net/dev", "/proc/net/snmp", "/proc/net/netstat"];
 const SOFTNET: &str = "/proc/net/softnet_stat";
 /// Counters of a kernel's scheduler and of its guests. They are long on machines with many CPUs, so they are read once a
 /// kernel.
-const OF_A_KERNEL: [&str; 2] = ["/proc/schedstat", "/sys/kernel/debug/kvm/exits"];
+const OF_A_KERNEL: [&str; 4] = [
+    "/proc/schedstat",
+    "/sys/kernel/debug/kvm/exits",
+    "/sys/kernel/debug/kvm/halt_exits",
+    "/sys/kernel/debug/kvm/halt_wakeup",
+];
 const KMSG: &str = "/dev/kmsg";
+const WAKE_UPS: &str = "wake-ups";
+const IDLE_STATES: &str = "idle-states";
 
 pub fn main(mut arguments: Arguments) -> Outcome<()> {
     let out = arguments.required("--out")?;
@@ -38,6 +48,7 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
     let with_net = arguments.flag("--net");
     let with_kernel = arguments.flag("--kernel");
     let with_softnet = arguments.flag("--softnet");
+    let with_wake_ups = arguments.flag("--wake-ups");
     let devices = arguments.values("--ethtool")?;
     arguments.finish()?;
     if !(0.001..=86_400.0).contains(&interval_s) {
@@ -57,12 +68,13 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
         sources: sources.into_iter().map(Source::open).collect(),
         snapshot: Vec::with_capacity(64 * 1024),
         content: vec![0; 64 * 1024],
+        wake_ups: with_wake_ups.then(WakeUps::attach),
         index: 0,
     };
     let mut kmsg = with_kmsg.then(Kmsg::open);
 
     recorder.begin();
-    recorder.add_programs(&devices, with_net);
+    recorder.add_at_the_ends(&devices, with_net, with_kernel);
     recorder.write()?;
     let mut stdout = io::stdout();
     let written = stdout.write_all(b"ready\n").and_then(|()| stdout.flush());
@@ -77,7 +89,7 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
         next += interval_ns * (1 + late.max(0) / interval_ns);
     }
     recorder.begin();
-    recorder.add_programs(&devices, with_net);
+    recorder.add_at_the_ends(&devices, with_net, with_kernel);
     if let Some(kmsg) = &mut kmsg {
         recorder.add(KMSG, kmsg.as_mut().ok().map(Kmsg::drain).as_deref());
     }
@@ -101,6 +113,7 @@ struct Recorder {
     sources: Vec<Source>,
     snapshot: Vec<u8>,
     content: Vec<u8>,
+    wake_ups: Option<Outcome<WakeUps>>,
     index: u64,
 }
 
@@ -118,14 +131,23 @@ impl Recorder {
             let content = length.map(|length| &self.content[..length]);
             append(&mut self.snapshot, source.path, content);
         }
+        if let Some(wake_ups) = &self.wake_ups {
+            let text = wake_ups.as_ref().map_err(Failure::clone).and_then(WakeUps::text);
+            let text = text.unwrap_or_else(|failure| format!("refused {}\n", failure.message.replace('\n', " ")));
+            append(&mut self.snapshot, WAKE_UPS, Some(text.as_bytes()));
+        }
     }
 
     fn add(&mut self, name: &str, content: Option<&[u8]>) {
         append(&mut self.snapshot, name, content);
     }
 
-    /// Adds what the kernel gives by netlink alone, as the programs that ask for it print it.
-    fn add_programs(&mut self, devices: &[String], with_net: bool) {
+    /// Adds what is in the first and the last snapshot alone: idle states, of which a machine may have a thousand files, and what
+    /// the kernel gives by netlink, as the programs that ask for it print it.
+    fn add_at_the_ends(&mut self, devices: &[String], with_net: bool, with_kernel: bool) {
+        if with_kernel {
+            self.add(IDLE_STATES, idle_states::text().as_deref().map(str::as_bytes));
+        }
         for device in devices {
             for option in ["-S", "-k"] {
                 self.add_program(&["ethtool", option, device]);

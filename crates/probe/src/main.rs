@@ -17,6 +17,7 @@ mod fingerprint;
 mod frame;
 mod held;
 mod idle;
+mod idle_states;
 mod inbox;
 mod init;
 mod lab;
@@ -43,6 +44,7 @@ mod undo;
 mod usage;
 mod user_namespace;
 mod waiting;
+mod wake_ups;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -71,7 +71,8 @@ fn record(arguments: &[&str], signal: i32, meanwhile: impl FnOnce()) -> Vec<Snap
 
 #[test]
 fn snapshots_are_on_a_grid_and_whole() {
-    let arguments = ["--interval", "0.2", "--net", "--kernel", "--softnet", "--ethtool", "lo", "--ethtool", "no"];
+    let arguments =
+        ["--interval", "0.2", "--net", "--kernel", "--softnet", "--wake-ups", "--ethtool", "lo", "--ethtool", "no"];
     let all = record(&arguments, libc::SIGTERM, || std::thread::sleep(Duration::from_millis(2100)));
     let on_grid = &all[1..all.len() - 1];
     let lasted_s = on_grid.last().unwrap().monotonic_s - on_grid[0].monotonic_s;
@@ -88,14 +89,20 @@ fn snapshots_are_on_a_grid_and_whole() {
             let content = snapshot.sources[&format!("/proc/{name}")].as_ref().unwrap();
             assert!(!content.is_empty(), "{name}");
         }
-        for name in ["/proc/schedstat", "/sys/kernel/debug/kvm/exits"] {
+        let of_kvm = ["exits", "halt_exits", "halt_wakeup"].map(|name| format!("/sys/kernel/debug/kvm/{name}"));
+        for name in of_kvm.iter().map(String::as_str).chain(["/proc/schedstat"]) {
             assert_eq!(snapshot.sources[name].is_some(), fs::read(name).is_ok(), "{name}");
         }
+        let wake_ups = String::from_utf8_lossy(snapshot.sources["wake-ups"].as_ref().unwrap());
+        assert!(wake_ups.starts_with("cpu0 ") || wake_ups.starts_with("refused "), "{wake_ups}");
         let at_an_end = n == 0 || n == all.len() - 1;
+        assert_eq!(snapshot.sources.contains_key("idle-states"), at_an_end);
         assert_eq!(snapshot.sources.contains_key("ethtool -k lo"), at_an_end);
         if at_an_end {
             assert!(snapshot.sources["ethtool -k lo"].is_some());
             assert!(snapshot.sources["ethtool -S no"].is_none());
+            let counts_states = fs::exists("/sys/devices/system/cpu/cpu0/cpuidle/state0/usage").unwrap();
+            assert_eq!(snapshot.sources["idle-states"].is_some(), counts_states);
         }
     }
     let stat = |n: usize| all[n].sources["/proc/stat"].clone().unwrap();

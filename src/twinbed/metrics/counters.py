@@ -67,6 +67,30 @@ def _tcp(name: str, description: str, key: str, source: str = "snmp") -> Counter
     return _count(name, Layer.NETWORK, description, rf"{source}:{group}\.{key}", source=f"/proc/net/{source}")
 
 
+def _kvm(name: str, description: str, file: str) -> CounterMetric:
+    return _count(name, Layer.HOST, description, f"kvm:{file}", source=f"/sys/kernel/debug/kvm/{file}")
+
+
+_STOPPED = r"cpuidle:cpu\d+\.state\d+\((?!POLL\)).*\)"
+"""In POLL a CPU goes on running while it waits."""
+
+WAKE_UPS = _count(
+    "idle_wake_ups",
+    Layer.HOST,
+    "times that a task was woken and ran on an idle CPU",
+    r"wake_ups:cpu\d+\.count",
+    source="wake-ups",
+)
+WAKE_UP_TIME = _count(
+    "idle_wake_up_seconds",
+    Layer.HOST,
+    "time from waking a task until it ran on an idle CPU, the sum over these wake-ups",
+    r"wake_ups:cpu\d+\.latency_ns",
+    source="wake-ups",
+    unit="s",
+    factor=NANOSECOND_S,
+)
+
 KERNEL = (
     _cpu("cpu_seconds", "CPU time spent on anything", "user|nice|system|irq|softirq", headline=True),
     _cpu("cpu_user_seconds", "CPU time in user mode, guests' included", "user|nice"),
@@ -111,13 +135,31 @@ KERNEL = (
         unit="s",
         factor=NANOSECOND_S,
     ),
+    WAKE_UPS,
+    WAKE_UP_TIME,
     _count(
-        "kvm_exits",
+        "idle_state_entries",
         Layer.HOST,
-        "times that guests left hardware virtualisation for the kernel",
-        "kvm:exits",
-        source="/sys/kernel/debug/kvm/exits",
+        "times that CPUs stopped: entries into idle states other than POLL",
+        rf"{_STOPPED}\.usage",
+        source="idle-states",
     ),
+    _count(
+        "idle_state_seconds",
+        Layer.HOST,
+        "time for which CPUs were stopped: in idle states other than POLL, the sum over CPUs",
+        rf"{_STOPPED}\.time_us",
+        source="idle-states",
+        unit="s",
+        factor=MICROSECOND_S,
+    ),
+    _kvm("kvm_exits", "times that guests left hardware virtualisation for the kernel", "exits"),
+    _kvm(
+        "kvm_halt_exits",
+        "times that virtual CPUs left hardware virtualisation as they had nothing to run (HLT)",
+        "halt_exits",
+    ),
+    _kvm("kvm_halt_wakeups", "times that a virtual CPU that had nothing to run was woken", "halt_wakeup"),
     _pressure("cpu"),
     _pressure("io"),
     _pressure("memory"),
@@ -160,6 +202,9 @@ RATES = {
     "context_switches": Metric("context_switch_rate", "1/s", Layer.OS, "context switches a second"),
 }
 """Of what is counted, by time: what the machine alone tells of its load, whatever the work done."""
+WAKE_UP_LATENCY = Metric(
+    "idle_wake_up_latency", "s", Layer.HOST, "time from waking a task until it ran on an idle CPU, mean over these wake-ups"
+)
 MEMORY_AVAILABLE = Metric("memory_available_bytes", "bytes", Layer.HOST, "memory available without swapping, mean of snapshots")
 
 LOST = Metric("lost_packets", "1", Layer.NETWORK, "UDP packets that were sent and not read by the receiving program")
@@ -171,6 +216,7 @@ METRICS = (
     CPU_IDLE,
     CPU_STEAL,
     *RATES.values(),
+    WAKE_UP_LATENCY,
     MEMORY_AVAILABLE,
     *(counter.metric for counter in NETWORK),
     *NIC_METRICS.values(),

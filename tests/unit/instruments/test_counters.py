@@ -18,6 +18,7 @@ from twinbed.model.caution import Kind
 GOLDEN = Path(__file__).parents[2] / "golden" / "counters"
 SOFTNET = "/proc/net/softnet_stat"
 NOTHING: dict[str, str | None] = {SOFTNET: None}
+IDLE_SETTINGS = "driver haltpoll\ngovernor haltpoll\nguest_halt_poll_ns 200000\n"
 
 
 def cpu(user: int = 0, system: int = 0, idle: int = 0, softirq: int = 0, steal: int = 0) -> list[int]:
@@ -97,8 +98,9 @@ def test_the_machine_and_guests_show_their_kernel():
     base = ("twinbed-probe", "counters", "--out", "{artifacts}/counters.snap", "--interval", "1")
     base += ("--net", "--kernel", "--softnet", "--kmsg")
     machine = Target(MACHINE, {"lab-s": "server", "lab-c": "client"})
-    assert argv(machine) == (*base, "--ethtool", "lab-c", "--ethtool", "lab-s")
-    assert argv(Target("client", {"eth0": "client"}, own_kernel=True)) == (*base, "--ethtool", "eth0")
+    assert argv(machine) == (*base, "--wake-ups", "--ethtool", "lab-c", "--ethtool", "lab-s")
+    assert argv(Target("client", {"eth0": "client"}, own_kernel=True)) == (*base, "--wake-ups", "--ethtool", "eth0")
+    assert argv(Target("client", {"eth0": "client"}, own_kernel=True), wake_ups=False) == (*base, "--ethtool", "eth0")
 
 
 def test_a_container_shows_its_network_only_since_the_rest_is_the_machines():
@@ -126,6 +128,10 @@ def test_values_are_differences_never_since_boot(tmp_path):
         "/proc/softirqs": softirqs(100),
         "/proc/schedstat": schedstat(10**18, 5),
         "/sys/kernel/debug/kvm/exits": "800\n",
+        "/sys/kernel/debug/kvm/halt_exits": "300\n",
+        "/sys/kernel/debug/kvm/halt_wakeup": "200\n",
+        "wake-ups": "cpu0 100 1000000\ncpu1 7 9000\nmissed 0\n",
+        "idle-states": IDLE_SETTINGS + "cpu0 state0 5 50 POLL\ncpu0 state1 100 7000 haltpoll idle\n",
         "/proc/vmstat": "pgpgin 100\npgpgout 40\npgfault 7000\npgmajfault 5\n",
         "/proc/meminfo": "MemTotal: 2000 kB\nMemAvailable: 1000 kB\n",
         SOFTNET: "00000010 00000001 00000002 0 0 0 0 0 0 0 0 0 00000000\n",
@@ -139,6 +145,10 @@ def test_values_are_differences_never_since_boot(tmp_path):
         "/proc/softirqs": softirqs(130),
         "/proc/schedstat": schedstat(10**18 + 250_000_000, 1_000_000_005),
         "/sys/kernel/debug/kvm/exits": "845\n",
+        "/sys/kernel/debug/kvm/halt_exits": "330\n",
+        "/sys/kernel/debug/kvm/halt_wakeup": "220\n",
+        "wake-ups": "cpu0 140 2500000\ncpu1 17 509000\nmissed 0\n",
+        "idle-states": IDLE_SETTINGS + "cpu0 state0 9 90 POLL\ncpu0 state1 160 1007000 haltpoll idle\n",
         "/proc/vmstat": "pgpgin 108\npgpgout 40\npgfault 7090\npgmajfault 5\n",
         "/proc/meminfo": "MemTotal: 2000 kB\nMemAvailable: 500 kB\n",
         SOFTNET: "00000020 00000004 00000002 0 0 0 0 0 0 0 0 0 00000000\n",
@@ -160,6 +170,13 @@ def test_values_are_differences_never_since_boot(tmp_path):
         "cpu_steal_share": 0.0,
         "run_queue_delay_seconds": 1.25,
         "kvm_exits": 45,
+        "kvm_halt_exits": 30,
+        "kvm_halt_wakeups": 20,
+        "idle_wake_ups": 40 + 10,
+        "idle_wake_up_seconds": 0.0015 + 0.0005,
+        "idle_wake_up_latency": 0.002 / 50,
+        "idle_state_entries": 60,
+        "idle_state_seconds": 1.0,
         "softirqs": 240,
         "softirq_rate": 240 / 4,
         "interrupt_rate": 500 / 4,
@@ -242,6 +259,23 @@ def test_what_a_place_does_not_have_is_missing_not_zero(tmp_path):
     assert found["run_queue_delay_seconds"] is None and found["kvm_exits"] is None
     assert found["page_faults"] is None and found["backlog_drops"] is None and found["tcp_timeouts"] is None
     assert found["nic_rx_packets"] == 0
+
+
+def test_wake_ups_that_the_kernel_refuses_are_missing_and_the_reason_is_kept(tmp_path):
+    sources = {"wake-ups": "refused load a BPF program: Operation not permitted\n", "idle-states": None, **NOTHING}
+    write(tmp_path, MACHINE, sources, sources)
+    found = extract(tmp_path)
+    names = ("idle_wake_ups", "idle_wake_up_seconds", "idle_wake_up_latency", "idle_state_entries", "idle_state_seconds")
+    assert {name: numbers(found, MACHINE)[name] for name in names} == dict.fromkeys(names)
+    reasons = [row for row in found.tables["counters"].to_pylist() if row["key"] == "wake_ups:refused"]
+    assert [row["first_text"] for row in reasons] == ["load a BPF program: Operation not permitted"]
+
+
+def test_a_latency_of_no_wake_ups_is_missing_and_their_number_is_0(tmp_path):
+    sources = {"wake-ups": "cpu0 8 9000\nmissed 0\n", **NOTHING}
+    write(tmp_path, MACHINE, sources, sources)
+    found = numbers(extract(tmp_path), MACHINE)
+    assert (found["idle_wake_ups"], found["idle_wake_up_seconds"], found["idle_wake_up_latency"]) == (0, 0, None)
 
 
 def test_a_host_without_a_kernel_of_its_own_gives_its_network_only(tmp_path):

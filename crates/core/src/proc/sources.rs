@@ -15,7 +15,11 @@ pub(super) fn read(name: &str, content: &[u8], first_line: usize, sink: &mut Sin
     match name {
         "/proc/stat" => stat(&text("/proc/stat"), sink)?,
         "/proc/schedstat" => schedstat(&text("/proc/schedstat"), sink)?,
-        "/sys/kernel/debug/kvm/exits" => kvm_exits(&text("/sys/kernel/debug/kvm/exits"), sink)?,
+        "/sys/kernel/debug/kvm/exits" => of_kvm(&text("/sys/kernel/debug/kvm/exits"), "exits", sink)?,
+        "/sys/kernel/debug/kvm/halt_exits" => of_kvm(&text("/sys/kernel/debug/kvm/halt_exits"), "halt_exits", sink)?,
+        "/sys/kernel/debug/kvm/halt_wakeup" => of_kvm(&text("/sys/kernel/debug/kvm/halt_wakeup"), "halt_wakeup", sink)?,
+        "wake-ups" => wake_ups(&text("wake-ups"), sink)?,
+        "idle-states" => idle_states(&text("idle-states"), sink)?,
         "/proc/interrupts" => per_cpu(&text("/proc/interrupts"), true, sink)?,
         "/proc/softirqs" => per_cpu(&text("/proc/softirqs"), false, sink)?,
         "/proc/vmstat" => vmstat(&text("/proc/vmstat"), sink)?,
@@ -81,9 +85,44 @@ fn schedstat(text: &Text, sink: &mut Sink) -> Result<()> {
 }
 
 /// `kvm:exits`, of all guests that there are.
-fn kvm_exits(text: &Text, sink: &mut Sink) -> Result<()> {
+fn of_kvm(text: &Text, name: &str, sink: &mut Sink) -> Result<()> {
     for line in text.lines() {
-        sink("kvm:exits", Kind::Counter, line.integer(line.text.trim())?);
+        sink(&format!("kvm:{name}"), Kind::Counter, line.integer(line.text.trim())?);
+    }
+    Ok(())
+}
+
+/// `wake_ups:cpu0.count` and `wake_ups:cpu0.latency_ns`, of tasks that were woken on an idle CPU; or why they are not counted.
+fn wake_ups(text: &Text, sink: &mut Sink) -> Result<()> {
+    for line in text.lines() {
+        let (name, rest) = line.text.split_once(' ').ok_or_else(|| line.wrong("a CPU and two numbers"))?;
+        match (name, rest.split_once(' ')) {
+            ("refused", _) => sink("wake_ups:refused", Kind::Setting, Value::Text(rest.to_owned())),
+            ("missed", _) => sink("wake_ups:missed", Kind::Counter, line.integer(rest)?),
+            (cpu, Some((count, sum_ns))) => {
+                sink(&format!("wake_ups:{cpu}.count"), Kind::Counter, line.integer(count)?);
+                sink(&format!("wake_ups:{cpu}.latency_ns"), Kind::Counter, line.integer(sum_ns)?);
+            }
+            _ => return Err(line.wrong("a CPU and two numbers")),
+        }
+    }
+    Ok(())
+}
+
+/// `cpuidle:cpu0.state1(haltpoll idle).usage`, how often the CPU entered the state, and `.time_us`; settings such as
+/// `cpuidle:governor`.
+fn idle_states(text: &Text, sink: &mut Sink) -> Result<()> {
+    for line in text.lines() {
+        let words: Vec<&str> = line.text.splitn(5, ' ').collect();
+        match words[..] {
+            [cpu, state, usage, time_us, name] => {
+                let key = format!("cpuidle:{cpu}.{state}({name})");
+                sink(&format!("{key}.usage"), Kind::Counter, line.integer(usage)?);
+                sink(&format!("{key}.time_us"), Kind::Counter, line.integer(time_us)?);
+            }
+            [name, value] => sink(&format!("cpuidle:{name}"), Kind::Setting, Value::Text(value.to_owned())),
+            _ => return Err(line.wrong("a CPU, a state, two numbers and a name")),
+        }
     }
     Ok(())
 }

@@ -152,6 +152,10 @@ impl Map {
         self.fd.as_raw_fd()
     }
 
+    pub fn value_bytes(&self) -> usize {
+        self.value_bytes
+    }
+
     pub fn is_array(&self) -> bool {
         self.kind == MapKind::Array
     }

@@ -1,9 +1,10 @@
 """Instrument ``counters``: the kernel's counters of the machine and of every host, before, after and once a second.
 
 Runs ``twinbed-probe counters`` everywhere. Gives differences from the first to the last snapshot, never values since boot:
-CPU time by state, interrupts, softirqs, context switches, the time that tasks waited for a CPU, page faults, pressure, KVM's
-exits, TCP's and the NICs' counters; rates that show a machine's load; and the tables ``counters`` (every counter that moved,
-every gauge and setting), ``interrupts`` (each line's count), ``kernel_log``, and ``losses`` (where datagrams were lost).
+CPU time by state, interrupts, softirqs, context switches, the time that tasks waited for a CPU, how long wake-ups of idle CPUs
+took, idle states, page faults, pressure, KVM's exits, TCP's and the NICs' counters; rates that show a machine's load; and the
+tables ``counters`` (every counter that moved, every gauge and setting), ``interrupts`` (each line's count), ``kernel_log``, and
+``losses`` (where datagrams were lost).
 
 Containers share the machine's kernel. For a host without a kernel of its own, only what its network namespace owns counts:
 NICs and TCP. Network interfaces are those that the testbed named, or all but ``lo`` where it named none; their counts are
@@ -11,6 +12,10 @@ summed.
 
 With ``idle: busy`` threads of the idle class run whenever a CPU would be idle, as nice as can be: what the machine's kernel
 counts as nice then is idle time, of whatever else is nice too; how long tasks waited for a CPU is missing.
+
+Wake-ups of idle CPUs are timed by two eBPF programs, unless ``wake_ups`` is false: from the moment at which a task is woken
+until it runs on a CPU that had nothing to run. Where the kernel refuses the programs, as without root, values are missing, and
+the table ``counters`` has the reason (``wake_ups:refused``). Idle states are missing where the kernel has no cpuidle.
 
 Limits: CPU time is in steps of 1/100 s (USER_HZ). The machine's counters hold all that runs on it, twinbed and strangers too,
 from the time the instruments are ready until they are stopped. The time that tasks waited for a CPU is known on kernels with
@@ -45,6 +50,7 @@ class CountersParams(InstrumentParams):
     """How often counters are read."""
 
     interval: Duration = Field(1.0, ge=0.01, le=3600, description="time between snapshots, such as 1s")
+    wake_ups: bool = Field(True, description="whether wake-ups of idle CPUs are timed in the kernel (eBPF)")
 
     def estimate_seconds(self) -> float:
         return 0.2
@@ -66,7 +72,8 @@ class Counters(Instrument[CountersParams]):
 
     def plan(self, params: CountersParams, target: Target) -> Sequence[Command]:
         # What belongs to a kernel, not to a network namespace, is read once for each kernel.
-        of_its_kernel = ("--kernel", "--softnet", "--kmsg") if target.own_kernel or target.name == MACHINE else ()
+        kernel = ("--kernel", "--softnet", "--kmsg", *(("--wake-ups",) if params.wake_ups else ()))
+        of_its_kernel = kernel if target.own_kernel or target.name == MACHINE else ()
         argv = (
             "twinbed-probe",
             "counters",

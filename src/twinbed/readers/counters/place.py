@@ -18,6 +18,9 @@ from twinbed.metrics.counters import (
     NETWORK,
     NIC_METRICS,
     RATES,
+    WAKE_UP_LATENCY,
+    WAKE_UP_TIME,
+    WAKE_UPS,
     CounterMetric,
 )
 from twinbed.metrics.metric import Value
@@ -82,12 +85,18 @@ class Place:
         part, whole = self.total("/proc/stat", pattern), self.total("/proc/stat", _ALL)
         return part / whole if part is not None and whole else None
 
+    def wake_up_s(self) -> float | None:
+        """Return the mean time from waking a task until it ran on an idle CPU; None where none was counted."""
+        count, total_s = self._total(WAKE_UPS), self._total(WAKE_UP_TIME)
+        return total_s / count if count and total_s is not None else None
+
     def values(self) -> Iterator[Value]:
         if self.has_kernel:
             yield from (self._value(counter) for counter in KERNEL)
             for share, states in ((CPU_BUSY, _BUSY), (CPU_IDLE, _IDLE), (CPU_STEAL, _STEAL)):
                 yield Value(share.name, self.cpu_share(states), share.unit, self.name)
             yield from (self._rate(counter) for counter in KERNEL if counter.metric.name in RATES)
+            yield Value(WAKE_UP_LATENCY.name, self.wake_up_s(), WAKE_UP_LATENCY.unit, self.name)
             memory = self.means.get("meminfo:MemAvailable_bytes")
             yield Value(MEMORY_AVAILABLE.name, memory, MEMORY_AVAILABLE.unit, self.name)
         yield from (self._value(counter) for counter in NETWORK)
@@ -97,9 +106,11 @@ class Place:
             yield Value(name, total, metric.unit, self.name)
 
     def _value(self, counter: CounterMetric) -> Value:
+        return Value(counter.metric.name, self._total(counter), counter.metric.unit, self.name)
+
+    def _total(self, counter: CounterMetric) -> float | None:
         total = self.total(counter.source, counter.pattern)
-        value = total * counter.factor if total is not None else None
-        return Value(counter.metric.name, value, counter.metric.unit, self.name)
+        return total * counter.factor if total is not None else None
 
     def _rate(self, counter: CounterMetric) -> Value:
         rate, total = RATES[counter.metric.name], self.total(counter.source, counter.pattern)
