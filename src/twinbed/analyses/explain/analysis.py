@@ -20,9 +20,10 @@ from statistics import fmean
 from pydantic import BaseModel, ConfigDict, Field
 from scipy.special import stdtr
 
-from twinbed.analyses.explain.causes import BY_NAME, CAUSES, CPU, INITIAL_WINDOW, OF_ALL_HOSTS
+from twinbed.analyses.explain.causes import BY_NAME, CAUSES, CPU, IDLE_CPUS, INITIAL_WINDOW, OF_ALL_HOSTS
 from twinbed.analyses.explain.result import Candidate, Explanation, Pair, Response
 from twinbed.analyses.explain.signs import ROLES, Signs, signs
+from twinbed.analyses.explain.waits import Waits, mean, waits
 from twinbed.contracts.analysis import Analysis, Row, Section
 from twinbed.metrics.metric import Scale
 from twinbed.model.error import TwinbedError
@@ -82,7 +83,7 @@ class ExplainAnalysis(Analysis[ExplainParams, Explanation]):
         differ = _different(source, samples, outline.reference, margin, alpha)
         complete = [record for record in source.records if record.status is Status.COMPLETE]
         seen = signs(source, complete)
-        hardware, states = _hardware(source), states_of(source)
+        hardware, states, timed = _hardware(source), states_of(source), waits(source, complete)
         tested = {
             (cell, testbed): _tested(seen, samples.groups[cell][testbed], samples.groups[cell][outline.reference])
             for cell, testbed in differ
@@ -93,8 +94,9 @@ class ExplainAnalysis(Analysis[ExplainParams, Explanation]):
             names = testbed, outline.reference
             found = [replace(candidate, p=next(adjusted)) for candidate in tested[cell, testbed]]
             apart = hardware.get(testbed) != hardware.get(outline.reference)
+            groups = samples.groups[cell][testbed], samples.groups[cell][outline.reference]
             kept = [
-                replace(each, states=_states(each, names, states))
+                replace(each, states=_states(each, names, states), waits=_waits(each, groups, timed))
                 for each in found
                 if each.p <= alpha and _matters(each) and (apart or each.cause is not CPU)
             ]
@@ -259,6 +261,14 @@ def _states(
     if each.cause.switch is None:
         return None, None
     here, there = (states.get((name, each.cause.switch.factor)) for name in names)
+    return here, there
+
+
+def _waits(each: Candidate, groups: Sequence[CellRuns], timed: Mapping[str, Waits]) -> tuple[Waits | None, Waits | None]:
+    """What wake-ups of idle CPUs took on the testbed and on the reference."""
+    if each.cause is not IDLE_CPUS:
+        return None, None
+    here, there = (mean([timed[run] for run in group.complete if run in timed]) for group in groups)
     return here, there
 
 

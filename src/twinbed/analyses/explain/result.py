@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from twinbed.analyses.explain.causes import Cause
+from twinbed.analyses.explain.waits import Waits
 from twinbed.model.caution import Caution
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
@@ -42,6 +43,8 @@ class Candidate:
     """Whether it works on one of the two alone."""
     states: tuple[str | None, str | None] = (None, None)
     """What its switch was set to on each, as read back; None where that is not known or hosts differ."""
+    waits: tuple[Waits | None, Waits | None] = (None, None)
+    """Of the cause idle_cpus: what wake-ups took on each, where the kernel timed any."""
 
     @property
     def set_apart(self) -> bool:

@@ -24,11 +24,11 @@ from twinbed.analyses.explain.causes import (
     NAGLE,
     TSO,
 )
+from twinbed.analyses.explain.waits import shares
 from twinbed.contracts.place import MACHINE
 from twinbed.model.json import document, integer
 from twinbed.model.record import Record
 from twinbed.model.tables import Tables
-from twinbed.model.wake_ups import WAITED_SHARE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,7 +74,7 @@ def signs(source: Tables, records: Sequence[Record]) -> dict[str, Signs]:
     _metrics(source.table("metrics"), roles)
     windows = _windows(source.table("flows"), roles)
     waits = _waits(source.table("packetisation"), roles)
-    waited = _waited_for_cpus(source.table("facts"))
+    waited = shares(source, records)
     found: dict[str, Signs] = {}
     for record in records:
         mtu = integer(document(record.settings["topology"].get("link") or {}).get("mtu", 1500))
@@ -161,18 +161,6 @@ def _waits(table: pa.Table, roles: Mapping[str, object]) -> dict[tuple[str, str]
             if row["run"] in roles and row["duration_s_sum"]:
                 found[row["run"], role] = row["nagle_wait_s_sum"] / row["duration_s_sum"]
     return found
-
-
-def _waited_for_cpus(facts: pa.Table) -> dict[str, float]:
-    """Run -> the share of its time in which programs waited for idle CPUs."""
-    if not facts.num_rows:
-        return {}
-    columns = (facts[name].to_pylist() for name in ("run", "place", "fact", "value"))
-    return {
-        run: float(value)
-        for run, place, fact, value in zip(*columns, strict=True)
-        if (place, fact) == (MACHINE, WAITED_SHARE) and value not in (None, "null")
-    }
 
 
 def _autocorking(role: _Role) -> float | None:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from twinbed.analyses.explain.causes import BY_NAME, Cause
 from twinbed.analyses.explain.result import Candidate, Explanation, Pair, Proof, Proved, Response, candidates_of
+from twinbed.analyses.explain.waits import Waits
 from twinbed.contracts.analysis import Row
-from twinbed.render.quantities import NONE, number, unit_scale
+from twinbed.render.quantities import NONE, number, quantity, unit_scale
 from twinbed.render.tabular import Tabular
 from twinbed.render.words import cell_title, heading, metric_title, p_text
 
@@ -35,9 +36,17 @@ def candidate_rows(result: Explanation) -> list[Row]:
             "setting": each.cause.switch.setting if each.cause.switch else None,
             "state": each.states[0],
             "reference_state": each.states[1],
+            **_wait_fields("", each.waits[0]),
+            **_wait_fields("reference_", each.waits[1]),
         }
         for pair, each in candidates_of(result)
     ]
+
+
+def _wait_fields(prefix: str, waits: Waits | None) -> Row:
+    """Wake-ups of idle CPUs by the work done, what each took, and how long a client took for the work."""
+    wake_ups, each_s, work_s = (waits.wake_ups, waits.each_s, waits.work_s) if waits else (None, None, None)
+    return {f"{prefix}wake_ups_per_work": wake_ups, f"{prefix}wake_up_s": each_s, f"{prefix}work_s": work_s}
 
 
 def response_rows(result: Explanation) -> list[Row]:
@@ -174,7 +183,18 @@ def _of_pair(pair: Pair, advised: set[str]) -> Iterator[str]:
         yield f"First candidate: {one.cause.title}, {here} against {there}."
         return
     advised.add(one.cause.name)
-    yield f"First candidate: {one.cause.title}, {here} against {there} ({one.cause.sign}). What to try: {one.cause.advice}."
+    yield f"First candidate: {one.cause.title}, {here} against {there} ({one.cause.sign})."
+    yield from _waits(pair, one)
+    yield f"What to try: {one.cause.advice}."
+
+
+def _waits(pair: Pair, one: Candidate) -> Iterator[str]:
+    """Say what the waits make of the time that a request takes."""
+    for name, waits in zip((pair.testbed, pair.reference), one.waits, strict=True):
+        if waits is not None:
+            took, each, waited = (quantity(seconds, "s") for seconds in (waits.work_s, waits.each_s, waits.waited_s))
+            wake_ups = f"{number(waits.wake_ups)} wake-ups of {each} each"
+            yield f"{name}: a {waits.work} takes {took}, {waited} of it are {wake_ups}."
 
 
 def _metric(response: Response) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from benchmarks.simulated.little import InMemory, record
 
+from twinbed.model.clients import ClientTimes
 from twinbed.model.run import Level
 from twinbed.model.tables import Outline
 
@@ -25,6 +26,7 @@ BUSY: Mapping[str, float] = {
     "net/dev:eth0.tx_bytes": 60.0 * PACKETS,
 }
 """Of a host that receives full packets one by one, in ten seconds."""
+CLIENT = ClientTimes("client1", 0.0, 10.0)
 
 
 def study(
@@ -58,7 +60,7 @@ def study(
                     "topology": {"kind": "pairs", "pairs": 1, "link": {"mtu": MTU_BYTES, "rate": None}},
                     "instruments": {"counters": {"kind": "counters", "interval": 1.0}},
                 }
-                records.append(replace(one, id=f"{testbed}-{at}", settings=settings))
+                records.append(replace(one, id=f"{testbed}-{at}", settings=settings, clients=(CLIENT,)))
                 run = records[-1].id
                 for host in ("client1", "server1"):
                     own = counted[testbed] if host == "server1" else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from twinbed.analyses.explain.proof import proved
 from twinbed.analyses.explain.result import Explanation, Proved
 from twinbed.analyses.explain.section import section
 from twinbed.analyses.explain.study import cause_of, study_text
-from twinbed.analyses.explain.tables import sentences
+from twinbed.analyses.explain.tables import candidate_rows, sentences
 from twinbed.contracts import exit_codes as codes
+from twinbed.contracts.place import MACHINE
 from twinbed.design.order import runs
 from twinbed.model.error import TwinbedError
 from twinbed.registry import catalogue
@@ -63,6 +65,47 @@ def test_waiting_for_idle_cpus_is_a_cause_with_a_switch() -> None:
     assert (one.here, one.there) == (pytest.approx(0.4, rel=0.05), 0.0)
     written = load(study_text(result, source, cause_of(result, None)), "proof.yaml", catalogue())
     assert written.factors["testbed.idle"] == ("normal", "busy")
+
+
+def timed(seconds: float, of_guest: float = 0.0) -> dict[tuple[str, str, str], float]:
+    """20,000 wake-ups in 10 s, four in each request, on a machine; and a fourth as many in a guest's kernel."""
+    metrics = {("idle_wake_ups", MACHINE, ""): 20_000.0, ("idle_wake_ups_per_request", MACHINE, ""): 4.0}
+    metrics |= {("idle_wake_up_seconds", MACHINE, ""): seconds}
+    if of_guest:
+        metrics |= {("idle_wake_ups", "server1", ""): 5_000.0, ("idle_wake_ups_per_request", "server1", ""): 1.0}
+        metrics |= {("idle_wake_up_seconds", "server1", ""): of_guest}
+    return metrics
+
+
+def test_wake_ups_that_were_timed_go_before_what_was_estimated() -> None:
+    """Of 10 s of a client and 5,000 requests, 2 ms each: 20,000 wake-ups of 30 us are 0.6 s, 5,000 of 40 us another 0.2 s."""
+    values = {"real": timed(0.002), "virtual": timed(0.6, of_guest=0.2)}
+    result = explain.run(study({"real": {}, "virtual": {}}, SLOWER, waited={"real": 0.5, "virtual": 0.5}, values=values))
+    (one,) = result.pairs[0].candidates
+    assert (one.cause.name, one.alone) == ("idle_cpus", True)
+    assert (one.here, one.there) == pytest.approx((0.08, 0.0002), rel=0.05)
+    here, there = one.waits
+    assert here is not None and there is not None
+    assert (here.work, here.wake_ups, here.each_s, here.work_s) == (
+        "request",
+        *(pytest.approx(x, rel=0.05) for x in (5, 32e-6, 2e-3)),
+    )
+    assert (there.wake_ups, there.waited_s) == (pytest.approx(4, rel=0.05), pytest.approx(4e-7, rel=0.05))
+    (row,) = candidate_rows(result)
+    assert (row["wake_ups_per_work"], row["reference_wake_up_s"]) == (here.wake_ups, there.each_s)
+    sentence = r"virtual: a request takes (\S+) ms, (\S+) µs of it are (\S+) wake-ups of (\S+) µs each\."
+    match = re.search(sentence, next(sentences(result)))
+    assert match is not None
+    assert [float(word) for word in match.groups()] == pytest.approx([2, 160, 5, 32], rel=0.06)
+
+
+def test_a_kernel_that_times_no_wake_ups_leaves_the_estimate() -> None:
+    """A guest's alone do not say what the machine's CPUs took."""
+    guest = {key: value for key, value in timed(0.6, of_guest=0.2).items() if key[1] != MACHINE}
+    values = {"real": guest, "virtual": guest}
+    result = explain.run(study({"real": {}, "virtual": {}}, SLOWER, waited={"real": 0.0, "virtual": 0.4}, values=values))
+    (one,) = result.pairs[0].candidates
+    assert (one.here, one.waits) == (pytest.approx(0.4, rel=0.05), (None, None))
 
 
 def test_nothing_is_explained_where_nothing_differs() -> None:

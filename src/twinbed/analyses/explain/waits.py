@@ -1,0 +1,124 @@
+"""How long each run's programs waited for idle CPUs to be woken.
+
+The instrument ``counters`` times every wake-up of an idle CPU in the machine's kernel and in those of guests. Runs without such
+times have the lab's estimate, if any: the number of wake-ups times what one took before the workload.
+
+Limits: wake-ups of programs other than the workload's count too. Guests with several CPUs wake them through the machine, so
+that both kernels may count the same wait.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from twinbed.contracts.place import MACHINE
+from twinbed.model.record import Record
+from twinbed.model.tables import Tables
+from twinbed.model.wake_ups import WAITED_SHARE
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_COUNT, _SECONDS = "idle_wake_ups", "idle_wake_up_seconds"
+_BY_WORK = re.compile(rf"{_COUNT}_per_(\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """What wake-ups of idle CPUs took of each unit of work, mean over runs."""
+
+    work: str
+    """Its unit, such as ``request``."""
+    wake_ups: float
+    each_s: float
+    work_s: float
+    """How long a client took for it."""
+
+    @property
+    def waited_s(self) -> float:
+        return self.wake_ups * self.each_s
+
+
+@dataclass(slots=True)
+class _Run:
+    """Sums over the kernels of a run."""
+
+    wake_ups: float = 0.0
+    seconds: float = 0.0
+    by_work: dict[str, float] | None = None
+
+
+def shares(source: Tables, records: Sequence[Record]) -> dict[str, float]:
+    """Run -> the share of its clients' time in which programs waited for idle CPUs: as timed, else as the lab estimated it."""
+    timed = _timed(source.table("metrics"))
+    found = _estimated(source.table("facts"))
+    for record in records:
+        lasted_s = _lasted_s(record)
+        if record.id in timed and lasted_s:
+            found[record.id] = min(1.0, timed[record.id].seconds / lasted_s)
+    return found
+
+
+def waits(source: Tables, records: Sequence[Record]) -> dict[str, Waits]:
+    """Run -> its wake-ups by the work done, of runs whose kernels timed any."""
+    timed, found = _timed(source.table("metrics")), {}
+    for record in records:
+        one, lasted_s = timed.get(record.id), _lasted_s(record)
+        if one is None or not one.wake_ups or not one.by_work or not lasted_s:
+            continue
+        ((work, by_work),) = one.by_work.items()
+        each_s = one.seconds / one.wake_ups
+        found[record.id] = Waits(work, by_work, each_s, lasted_s * by_work / one.wake_ups)
+    return found
+
+
+def mean(of_runs: Sequence[Waits]) -> Waits | None:
+    """Return the mean over runs of the wake-ups, of the time that they took, and of the time for the work."""
+    if not of_runs:
+        return None
+    wake_ups, waited_s = fmean(one.wake_ups for one in of_runs), fmean(one.waited_s for one in of_runs)
+    return Waits(of_runs[0].work, wake_ups, waited_s / wake_ups, fmean(one.work_s for one in of_runs))
+
+
+def _timed(table: pa.Table) -> dict[str, _Run]:
+    """Run -> the wake-ups of its kernels; only of runs whose machine timed them."""
+    if not table.num_rows:
+        return {}
+    import pyarrow.compute as pc
+
+    wanted = rf"^{_SECONDS}$|^{_COUNT}(_per_\w+)?$"
+    kept = table.filter(pc.and_(pc.is_valid(table["value"]), pc.match_substring_regex(table["metric"], wanted)))
+    found: dict[str, _Run] = defaultdict(_Run)
+    machines = set()
+    columns = [kept[name].to_pylist() for name in ("run", "host", "metric", "value")]
+    for run, host, metric, value in zip(*columns, strict=True):
+        one = found[run]
+        if metric == _SECONDS:
+            one.seconds += value
+            machines |= {run} if host == MACHINE else set()
+        elif metric == _COUNT:
+            one.wake_ups += value
+        elif by_work := _BY_WORK.fullmatch(metric):
+            one.by_work = one.by_work or {by_work[1]: 0.0}
+            one.by_work[by_work[1]] += value
+    return {run: one for run, one in found.items() if run in machines}
+
+
+def _estimated(facts: pa.Table) -> dict[str, float]:
+    if not facts.num_rows:
+        return {}
+    columns = (facts[name].to_pylist() for name in ("run", "place", "fact", "value"))
+    return {
+        run: float(value)
+        for run, place, fact, value in zip(*columns, strict=True)
+        if (place, fact) == (MACHINE, WAITED_SHARE) and value not in (None, "null")
+    }
+
+
+def _lasted_s(record: Record) -> float:
+    return sum(client.end_s - client.start_s for client in record.clients)
