@@ -249,5 +249,5 @@ WIDE = 1.959963984540054
 
 
 def _dear_covariance(calibration: Calibration, places: np.ndarray) -> np.ndarray:
-    _, covariances = calibration.dear_at(places)
-    return np.asarray(np.tensordot(calibration.delta.shapes.weights, covariances, 1))
+    mixed = calibration.dear_at(places)
+    return np.asarray(np.tensordot(mixed.weights, mixed.normal.covariances, 1))

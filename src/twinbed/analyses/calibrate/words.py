@@ -17,6 +17,8 @@ from twinbed.statistics.calibration.intervals import least_groups
 
 NAMED = ("", "1", "/s")
 """Units that a metric's name says itself."""
+CLEAR = 0.5
+"""The share from which on the cheap testbed counts for more than the expensive runs alone."""
 
 
 def sentences(found: Calibrations, each: Calibrated) -> Iterator[str]:
@@ -65,17 +67,20 @@ def sentences(found: Calibrations, each: Calibrated) -> Iterator[str]:
 def _choice(found: Calibrations, each: Calibrated) -> str:
     """Whether the cheap testbed is used, and what that rests on."""
     made = each.fitted.calibration
-    if made.error is None or made.other_error is None:
+    mixed, alone = made.with_cheap.error, made.alone.error
+    if mixed is None or alone is None:
         return f"no {each.fitted.by} lies between others, so nothing shows whether {found.cheap} helps"
-    own, other = share(_short(made.error)), share(_short(made.other_error))
-    if made.has_cheap:
+    one, other = share(_short(mixed)), share(_short(alone))
+    if not made.has_cheap:
         return (
-            f"{found.cheap} helps: left out, cells are missed by {own} with it, by {other} from {found.dear} alone (root mean"
-            f" square); log {found.dear} rises by {made.slope:.2g} times log {found.cheap}"
+            f"{found.cheap} does not help and is not used: left out, cells are missed by {other} from {found.dear} alone,"
+            f" by {one} with {found.cheap} (root mean square)"
         )
+    verdict = "helps" if made.share >= CLEAR else "is not shown to help"
     return (
-        f"{found.cheap} does not help and is not used: left out, cells are missed by {own} from {found.dear} alone,"
-        f" by {other} with {found.cheap} (root mean square)"
+        f"{found.cheap} {verdict} and counts for {share(_short(made.share))}: left out, cells are missed by {one} with it, by"
+        f" {other} from {found.dear} alone (root mean square); log {found.dear} rises by {made.slope:.2g} times"
+        f" log {found.cheap}"
     )
 
 

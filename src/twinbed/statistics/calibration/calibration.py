@@ -5,7 +5,7 @@
 (Kennedy and O'Hagan 2001, J. R. Stat. Soc. B 63:425): the cheap testbed's mean is a Gaussian process about a trend, delta a
 second one about an unknown constant, rho a slope that the prior holds near 1.  What is not known of the cheap mean is carried
 into delta and out of it again.  ``x`` are numbers, scaled to the range that was measured.  Beside it stands a process of the
-expensive runs alone; the one whose errors are less where groups are left out is used.
+expensive runs alone, and both are mixed by their errors where groups are left out (``candidates``).
 
 Intervals are those of the process, and conformal ones by group (Vovk, Gammerman and Shafer 2005, Algorithmic Learning in a
 Random World; for groups Dunn, Wasserman and Ramdas 2023, J. Am. Stat. Assoc. 118:2491): what each group that was drawn at
@@ -17,16 +17,26 @@ that has n / (n + 1) whatever the process believes, where groups were drawn at r
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from twinbed.statistics.calibration.candidates import (
+    Candidate,
+    Cheap,
+    Mixture,
+    beside,
+    between,
+    each_group,
+    inside,
+    share_of_cheap,
+)
 from twinbed.statistics.calibration.cells import Cells
 from twinbed.statistics.calibration.intervals import CLOSE, Flags, conformal_factor, in_hull, least_groups, quantiles
-from twinbed.statistics.calibration.process import Normal, Points, Process, observed, prior
+from twinbed.statistics.calibration.process import Normal, Points, observed, prior
 from twinbed.statistics.calibration.trend import Constant, Trend
 
 Doubles = NDArray[np.float64]
@@ -101,28 +111,22 @@ class Calibration:
 
     cheap: Cells
     dear: Cells
-    trend: Trend
-    """Of the cheap testbed."""
-    of_cheap: Process
-    delta: Process
+    of_cheap: Cheap
+    with_cheap: Candidate
+    alone: Candidate
     groups: NDArray[np.intp]
     """Of each cell of the dear testbed."""
     random: Flags
     """Of each cell of the dear testbed, whether its group was drawn at random."""
     level: float
-    has_cheap: bool = True
-    """Whether the cheap testbed is used; else ``delta`` is the expensive testbed itself."""
-    other_error: float | None = None
-    """The ``error`` of what was not chosen: the expensive runs alone, or with the cheap testbed."""
 
     def predict(self, inputs: Doubles, *, one_run: bool = False) -> Predicted:
         """At ``inputs`` (places, inputs), of the mean, or of one new run in a new block."""
-        mean, covariance = self.dear_at(inputs)
-        variance = np.diagonal(covariance, axis1=1, axis2=2)
+        found = self._mixed(lambda of: of.at(inputs))
         extra = self.dear.noise.of_one_run if one_run else 0.0
-        df = self._df(variance + extra, one_run=one_run)
-        low, high = quantiles(mean, variance + extra, self.delta.shapes.weights, df, self.level)
-        middle, whole = Normal(mean, covariance).mixed(self.delta.shapes.weights)
+        df = self._df(found.variances + extra, one_run=one_run)
+        low, high = quantiles(found.normal.means, found.variances + extra, found.weights, df, self.level)
+        middle, whole = found.mixed()
         known = np.diagonal(whole)
         half = self._held(inputs, np.sqrt(known + extra), (high - low) / 2, one_run=one_run)
         outside = ~in_hull(self.dear.inputs, inputs)
@@ -133,41 +137,57 @@ class Calibration:
             low,
             high,
             np.sqrt(known + extra),
-            *self._difference(inputs, mean, variance),
+            *self._difference(inputs),
             outside,
             ~outside & (known - self._of_blocks > WIDER * self.most_unknown),
         )
 
     @cached_property
+    def share(self) -> float:
+        """How much the cheap testbed counts; what the expensive runs alone say has the rest."""
+        return share_of_cheap(self.with_cheap.squares, self.alone.squares)
+
+    @property
+    def has_cheap(self) -> bool:
+        """Whether the cheap testbed is used."""
+        return self.share > 0.0
+
+    @property
+    def used(self) -> Candidate:
+        """What predictions and their intervals begin with."""
+        return self.with_cheap if self.has_cheap else self.alone
+
+    @cached_property
     def left_out(self) -> Sequence[LeftOut]:
-        """Every cell of the dear testbed, predicted without its group: exact, by the process' shapes without it too."""
+        """Every cell of the dear testbed, predicted without its group: exact, by shapes and shares without it too."""
         found = []
-        predicted, _ = self._base(self.dear.inputs)
-        for group in np.unique(self.groups):
-            members = self.groups == group
-            if np.all(members):
-                return ()
-            normal, weights = self.delta.without(members)
-            mean, covariance = normal.mixed(weights)
-            variance = np.diagonal(normal.covariances, axis1=1, axis2=2)
+        both = zip(each_group(self.groups), self.with_cheap.without, self.alone.without, strict=False)
+        within = inside(self.dear, self.groups)
+        for group, (members, with_cheap, alone) in enumerate(both):
+            mixed = between(with_cheap, alone, self._share_without(group)) if self.has_cheap else alone
+            mean, covariance = mixed.mixed()
             # What blocks move all cells by moves those that are left out as well.
-            low, high = quantiles(normal.means, variance, weights, np.full_like(variance, self._runs_df), self.level)
-            outside = ~in_hull(self.dear.inputs[~members], self.dear.inputs[members])
+            df = np.full_like(mixed.variances, self._runs_df)
+            low, high = quantiles(mixed.normal.means, mixed.variances, mixed.weights, df, self.level)
             for place, cell in enumerate(np.flatnonzero(members)):
-                base = predicted[cell]
                 found.append(
                     LeftOut(
                         int(cell),
-                        int(group),
+                        int(self.groups[cell]),
                         float(self.dear.means[cell]),
-                        float(base + mean[place]),
+                        float(mean[place]),
                         math.sqrt(covariance[place, place]),
-                        float(base + low[place]),
-                        float(base + high[place]),
-                        bool(outside[place]),
+                        float(low[place]),
+                        float(high[place]),
+                        not within[group][place],
                     )
                 )
         return found
+
+    def _share_without(self, group: int) -> float:
+        """The cheap testbed's share by all other groups; by all where no other one lies inside the range."""
+        one, other = ([*of.squares[:group], *of.squares[group + 1 :]] for of in (self.with_cheap, self.alone))
+        return share_of_cheap(one, other) if any(len(each) for each in one) else self.share
 
     @cached_property
     def most_unknown(self) -> float:
@@ -199,7 +219,7 @@ class Calibration:
     @property
     def slope(self) -> float | None:
         """rho, as expected by the runs; None where the cheap testbed is not used."""
-        return 1.0 + self.delta.slope if self.has_cheap else None
+        return 1.0 + self.with_cheap.process.slope if self.has_cheap else None
 
     @property
     def shown_coverage(self) -> float | None:
@@ -296,35 +316,30 @@ class Calibration:
                 found[row, int(np.argmin(np.abs(kinds - own[each.cell]).sum(axis=1)))] = each.score
         return found, kinds
 
-    def dear_at(self, inputs: Doubles) -> tuple[Doubles, Doubles]:
-        """Means (shapes, places) and covariances (shapes, places, places) of the dear testbed."""
-        own = len(self.dear)
-        mean, covariance = self._base(np.vstack([self.dear.inputs, inputs]))
-        asked = _beside(inputs, mean[own:], self._centre)
-        found = self.delta.at(asked, covariance[:own, own:], covariance[own:, own:])
-        return found.means + mean[own:], found.covariances
+    def dear_at(self, inputs: Doubles) -> Mixture:
+        """Return the dear testbed's mean at places (places, inputs), by the candidate that intervals are of."""
+        return self.used.at(inputs)
 
-    def _difference(self, inputs: Doubles, mean: Doubles, variance: Doubles) -> tuple[Doubles, Doubles, Doubles]:
-        """The expensive testbed less the cheap one, with its interval; ``mean`` and ``variance`` are the expensive one's."""
-        cheap, covariance = _at(self.of_cheap, self.trend, inputs)
-        weights = self.delta.shapes.weights
-        if self.has_cheap:
-            of_delta = self.delta.at(_beside(inputs, cheap, self._centre))
-            means, apart = of_delta.means, np.diagonal(of_delta.covariances, axis1=1, axis2=2)
-        else:
-            means, apart = mean - cheap, variance + np.diagonal(covariance)
-        low, high = quantiles(means, apart, weights, self._df(apart, self.cheap, self.dear), self.level)
-        return weights @ means, low, high
+    def _difference(self, inputs: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+        """The expensive testbed less the cheap one, with its interval."""
+        cheap, covariance = self.of_cheap.at(inputs)
 
-    def _base(self, inputs: Doubles) -> tuple[Doubles, Doubles]:
-        """What delta is about: the cheap testbed's mean, and its covariance."""
-        if not self.has_cheap:
-            return np.zeros(len(inputs)), np.zeros((len(inputs), len(inputs)))
-        return _at(self.of_cheap, self.trend, inputs)
+        def apart(of: Candidate) -> Mixture:
+            weights = of.process.shapes.weights
+            if of.cheap is not None:
+                centre = float(of.base(self.dear.inputs)[0].mean())
+                return Mixture(of.process.at(beside(inputs, cheap, centre)), weights)
+            found = of.at(inputs).normal
+            return Mixture(Normal(found.means - cheap, found.covariances + covariance), weights)
 
-    @cached_property
-    def _centre(self) -> float:
-        return float(self._base(self.dear.inputs)[0].mean())
+        found = self._mixed(apart)
+        df = self._df(found.variances, self.cheap, self.dear)
+        low, high = quantiles(found.normal.means, found.variances, found.weights, df, self.level)
+        return found.mixed()[0], low, high
+
+    def _mixed(self, each: Callable[[Candidate], Mixture]) -> Mixture:
+        alone = each(self.alone)
+        return between(each(self.with_cheap), alone, self.share) if self.has_cheap else alone
 
     @cached_property
     def _of_blocks(self) -> float:
@@ -356,40 +371,25 @@ def calibrate(
     level: float = 0.95,
 ) -> Calibration:
     """``groups`` (cells of the dear testbed,) are what is predicted anew each time, such as the payload; ``random`` (cells,)
-    says which of them were drawn at random from what will be asked for: without it none.  With the cheap testbed, or from the
-    expensive runs alone where these miss less of what is left out.  Raises UncalibratedError."""
+    says which of them were drawn at random from what will be asked for: without it none.  Raises UncalibratedError."""
     if len(cheap) < 2 or len(dear) < 2:
         raise UncalibratedError("each testbed needs two cells or more")
     about = Constant() if trend is None else trend
     base, basis = about.at(cheap.inputs)
     there = Points(cheap.inputs, basis, np.zeros(len(cheap)))
-    of_cheap = observed(there, cheap.means - base, cheap.covariance, prior(cheap.inputs.shape[1], _ALONE))
-    mean, covariance = _at(of_cheap, about, dear.inputs)
-    shapes = prior(dear.inputs.shape[1], has_slope=True)
-    delta = observed(_beside(dear.inputs, mean, float(mean.mean())), dear.means - mean, dear.covariance + covariance, shapes)
-    alone = observed(
-        _beside(dear.inputs, np.zeros(len(dear)), 0.0), dear.means, dear.covariance, prior(dear.inputs.shape[1], _ALONE)
+    of_cheap = Cheap(about, observed(there, cheap.means - base, cheap.covariance, prior(cheap.inputs.shape[1], _ALONE)))
+    mean, covariance = of_cheap.at(dear.inputs)
+    inputs = dear.inputs.shape[1]
+    delta = observed(
+        beside(dear.inputs, mean, float(mean.mean())),
+        dear.means - mean,
+        dear.covariance + covariance,
+        prior(inputs, has_slope=True),
     )
+    own = observed(beside(dear.inputs, np.zeros(len(dear)), 0.0), dear.means, dear.covariance, prior(inputs, _ALONE))
     drawn = np.zeros(len(dear), dtype=bool) if random is None else random
-    mixed, single = (
-        Calibration(cheap, dear, about, of_cheap, process, groups, drawn, level, has_cheap)
-        for process, has_cheap in ((delta, True), (alone, False))
-    )
-    if mixed.error is None or single.error is None or mixed.error <= single.error:
-        return replace(mixed, other_error=single.error)
-    return replace(single, other_error=mixed.error)
-
-
-def _beside(inputs: Doubles, cheap: Doubles, centre: float) -> Points:
-    """Where delta is about a constant, and rises with what the cheap testbed has beyond ``centre``."""
-    return Points(inputs, np.ones((len(inputs), 1)), cheap - centre)
-
-
-def _at(process: Process, trend: Trend, inputs: Doubles) -> tuple[Doubles, Doubles]:
-    """The mean and covariance over all shapes, with the trend."""
-    base, basis = trend.at(inputs)
-    mean, covariance = process.at(Points(inputs, basis, np.zeros(len(inputs)))).mixed(process.shapes.weights)
-    return mean + base, covariance
+    mixed, alone = (Candidate(dear, groups, process, of) for process, of in ((delta, of_cheap), (own, None)))
+    return Calibration(cheap, dear, of_cheap, mixed, alone, groups, drawn, level)
 
 
 _SHOWN = 0.05

@@ -84,6 +84,6 @@ def _half_width(covariance: Doubles, own: int, wide: float) -> float:
 
 def _covariance(calibration: Calibration, places: Doubles) -> Doubles:
     """Of the dear testbed's mean at places, over all shapes; without what the shapes' means differ by, which runs tell."""
-    _, covariances = calibration.dear_at(places)
-    found: Doubles = np.einsum("s,smn->mn", calibration.delta.shapes.weights, covariances)
+    mixed = calibration.dear_at(places)
+    found: Doubles = np.einsum("s,smn->mn", mixed.weights, mixed.normal.covariances)
     return found

@@ -72,5 +72,6 @@ def test_a_cheap_testbed_that_does_not_help_is_named(tmp_path: Path, capfd: pyte
     found, text = calibrated(tmp_path / "in", capfd, helps=False)
     (summary,) = found["calibrations"]
     assert summary["uses_cheap"] is False and summary["slope"] is None
-    assert summary["error"] < summary["other_error"]
+    assert summary["error"] == summary["error_alone"] < summary["error_with_cheap"]
+    assert summary["cheap_share"] == 0
     assert "container does not help and is not used" in text
