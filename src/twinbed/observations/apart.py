@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.columns import Records
 from twinbed.model.record import Record
+from twinbed.model.tables import Tables
 from twinbed.observations.units import by_time
 
 RANDOM = "random"
@@ -49,3 +50,15 @@ class Times:
             return None
         first, second = (name, reference) if max(begun[0]) < min(begun[1]) else (reference, name)
         return Caution(Kind.SUCCESSION, f"all runs of {first} come before those of {second}", name)
+
+
+def in_succession(tables: Tables, runs: Mapping[str, Sequence[str]]) -> tuple[Caution, ...]:
+    """Return a caution for each testbed whose runs came before or after the reference's, for analyses that show numbers of both
+    all the same. ``runs`` are ids by testbed; without a reference the first one takes its place."""
+    outline = tables.outline
+    reference = next((name for name in runs if name == outline.reference), next(iter(runs), None))
+    if reference is None:
+        return ()
+    times = Times(tables.records, outline.data.get("order"), stated=True)
+    found = (times.caution((name, own), (reference, runs[reference])) for name, own in runs.items() if name != reference)
+    return tuple(each for each in found if each is not None)

@@ -227,9 +227,16 @@ def of_tables(
 
 
 def _cautions(tables: Tables, testbeds: Mapping[str, str]) -> Iterator[Caution]:
-    """Those of the folder, of what failed, and of the runs that are here; ``testbeds`` says of which each run is."""
+    """Yield the cautions of the folder, of what failed, of testbeds measured apart in time, and of the runs that are here;
+    ``testbeds`` are those of the runs."""
+    from twinbed.observations.apart import in_succession
+
     yield from tables.cautions
     yield from _failed(tables.records)
+    runs_of: dict[str, list[str]] = {}
+    for run, testbed in testbeds.items():
+        runs_of.setdefault(testbed, []).append(run)
+    yield from in_succession(tables, runs_of)
     table = tables.table("cautions")
     if not table.num_rows:
         return

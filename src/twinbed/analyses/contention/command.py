@@ -60,6 +60,7 @@ def command(
 
 def _text(contention: Contention, rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     from twinbed.analyses.contention.sentences import sentences
+    from twinbed.render.words import caution_sentences
 
     yield "Where the slope turns, in the order of N"
     yield table_text(rows["inflections"]) or "  nowhere"
@@ -69,3 +70,4 @@ def _text(contention: Contention, rows: Mapping[str, Sequence[Row]]) -> Iterator
         yield ""
         yield "How early it alarms: test runs at each N, and the share of the rate lost there"
         yield table_text(rows["alarms"])
+    yield from (f"! {each}" for each in caution_sentences(contention.cautions))

@@ -31,6 +31,7 @@ from twinbed.model.record import Record
 from twinbed.model.result import Interval, Pairing, Verdict
 from twinbed.model.run import Level, Status
 from twinbed.model.tables import Tables
+from twinbed.observations.apart import in_succession
 from twinbed.statistics.harrell_davis import harrell_davis
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.ratio import RatioTest, ratio_test
@@ -99,6 +100,7 @@ class TailsAnalysis(Analysis[TailsParams, Tails]):
         paired = outline.data.get("comparison") == Pairing.PAIRED
         tails, shifts, cautions = list[Tail](), list[Shift](), list[Caution]()
         for cell, of_cell in groups.items():
+            cautions += in_succession(source, {testbed: [run.record.id for run in runs] for testbed, runs in of_cell.items()})
             for testbed in (each for each in outline.testbeds if each in of_cell):
                 tails.append(_tail(cells[cell], testbed, of_cell[testbed]))
                 cautions += _few(cells[cell], testbed, of_cell[testbed])

@@ -70,7 +70,9 @@ def command(
 def _text(result: Tails, everything: bool) -> Iterator[str]:
     from twinbed.analyses.tails.tables import caption, shift_table
     from twinbed.analyses.tails.words import sentence
+    from twinbed.render.words import caution_sentences
 
     yield shift_table(result, result.shifts if everything else result.verdicts).as_text()
     yield caption(result)
     yield sentence(result)
+    yield from (f"! {each}" for each in caution_sentences(result.cautions))

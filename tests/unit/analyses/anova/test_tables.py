@@ -8,12 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.simulated.worlds import drawn
 from scipy.special import ndtri
 
 from twinbed.analyses.anova.analysis import AnovaParams
 from twinbed.analyses.anova.analysis import analysis as anova
 from twinbed.analyses.anova.page import whole
 from twinbed.analyses.anova.result import Anova
+from twinbed.model.caution import Kind
 from twinbed.observations import diagnostics
 from twinbed.observations.diagnostics import Bar, Point
 from twinbed.observations.residual import Residual
@@ -111,3 +113,11 @@ def test_a_table_in_latex_has_minus_signs_and_keeps_hyphens_of_names():
     table = Tabular("T", "", ("name", "value"), (("virtio-net-pci", "[-1.5, -0.2]"), ("x-1", "-3")))
     text = table.as_latex("tab")
     assert "virtio-net-pci & [$-$1.5, $-$0.2] \\\\" in text and "x-1 & $-$3 \\\\" in text
+
+
+def test_testbeds_one_after_the_other_get_a_caution():
+    def kinds(apart_s: float | None) -> list[Kind]:
+        return [each.kind for each in anova.run(drawn(np.random.default_rng(1), 5, apart_s=apart_s)).cautions]
+
+    assert kinds(None) == [], "runs that take turns"
+    assert kinds(0.0) == kinds(1e7) == [Kind.SUCCESSION]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from twinbed import registry
 from twinbed.analyses.contention.page import drawn as metrics_drawn
 from twinbed.analyses.contention.page import section
 from twinbed.contracts import exit_codes as codes
+from twinbed.model.caution import Kind
 from twinbed.model.error import TwinbedError
 from twinbed.render.pages import page
 from twinbed.render.words import metric_name
@@ -65,6 +67,15 @@ def test_a_rate_that_does_not_bend_has_no_turns(shown, tmp_path, rate):
     data = json.loads(out)
     assert data["inflections"] == []
     assert {(row["curvature"], row["bent"]) for row in data["curves"]} == {(0.0, 0.0), (None, 0.0)}
+
+
+def test_testbeds_one_after_the_other_get_a_caution(opened, monkeypatch):
+    contention = registry.analysis("contention")
+    asked = contention.params(response="requests_per_second", bends=False)
+    assert Kind.SUCCESSION not in {each.kind for each in contention.run(opened, asked).cautions}
+    later = [replace(one, started_s=one.started_s + 1e7 * (one.levels["testbed"] == "slow")) for one in opened.records]
+    monkeypatch.setattr(WithMachine, "records", later, raising=False)
+    assert Kind.SUCCESSION in {each.kind for each in contention.run(opened, asked).cautions}
 
 
 def test_a_run_that_the_machine_was_not_measured_in_costs_itself_only(opened):

@@ -81,6 +81,15 @@ def test_a_tail_is_found_where_the_middle_is_the_same() -> None:
     assert "virtual: 1 of 3 quantiles differ by more than 10 %, most of all the P99 at payload 500B, 4.2" in sentence(result)
 
 
+def test_testbeds_one_after_the_other_get_a_caution() -> None:
+    in_turn = study({"real": usual, "virtual": usual})
+    assert not [each for each in tails.run(in_turn).cautions if each.kind is Kind.SUCCESSION]
+    later = [replace(one, started_s=one.started_s + 1e7 * (one.cell == "virtual")) for one in in_turn.records]
+    [caution] = tails.run(replace(in_turn, records=later)).cautions
+    assert (caution.kind, caution.subject) == (Kind.SUCCESSION, "virtual")
+    assert caution.detail == "no session has runs of both virtual and real"
+
+
 def test_the_same_testbed_twice_is_equivalent_throughout() -> None:
     result = tails.run(study({"real": usual, "virtual": usual}))
     assert set(verdicts(result).values()) == {Verdict.EQUIVALENT}
