@@ -19,7 +19,7 @@ use crate::program::Program;
 use crate::request::{self, Clocks, Hello, Nothing};
 use crate::session::{in_thread, Channel, Ending, Session};
 use crate::sys::Forked;
-use crate::{listening, loopback, port, sys, usage};
+use crate::{listening, loopback, port, resumed, sys, usage};
 
 const WRITE_INBOX_BYTES: usize = 8 << 20;
 
@@ -219,6 +219,14 @@ fn open(session: &Arc<Session>, frame: Frame) -> Outcome<()> {
             session.begin(channel, Channel::Other, move |session| {
                 let used = usage::answer(session.children.is_living(request.pid), request.pid);
                 session.finish(channel, used.map(|body| (Kind::End, body)))
+            })
+        }
+        // Anywhere else the clock and the random numbers are the machine's.
+        Kind::Resumed if session.is_of_guest() => {
+            let request: request::Resumed = request::parse("RESUMED", &payload)?;
+            session.begin(channel, Channel::Other, move |session| {
+                let settled = resumed::settle(&request);
+                session.finish(channel, settled.map(|body| (Kind::End, body)))
             })
         }
         _ => Err(Failure::new(format!("{kind:?} is not a request"))),

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::agent;
 use crate::failure::{Failure, Outcome, Tried};
 use crate::session::Ending;
-use crate::{mounts, port, sys, system_folders};
+use crate::{fw_cfg, mounts, port, sys, system_folders};
 
 /// The program that goes on instead of the agent, where there is one.
 const START: &str = "/start";
@@ -44,11 +44,17 @@ fn boot() -> Outcome<std::convert::Infallible> {
     load_modules(parameter(&line, "twinbed.modules"))?;
     wait_for_disk()?;
     enter_root()?;
-    let host = parameter(&line, "twinbed.host").unwrap_or("guest");
-    sys::set_hostname(host).tried(|| format!("set the hostname {host}"))?;
     sys::bring_up_loopback().tried(|| "bring up lo")?;
-    let key = parameter(&line, "twinbed.key").map(String::from);
-    agent::serve_both(port::open(port_name)?, Ending::PowerOff, key)
+    // A guest is saved while it waits here: what follows is read after it was resumed.
+    let port = port::open(port_name)?;
+    let told = match parameter(&line, "twinbed.told") {
+        Some(text) => fw_cfg::read(text)?,
+        None => line.clone(),
+    };
+    let host = parameter(&told, "twinbed.host").unwrap_or("guest");
+    sys::set_hostname(host).tried(|| format!("set the hostname {host}"))?;
+    let key = parameter(&told, "twinbed.key").map(String::from);
+    agent::serve_both(port, Ending::PowerOff, key)
 }
 
 /// A guest whose initramfs is its root file system, and that somebody else's client starts programs in.

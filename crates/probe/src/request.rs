@@ -146,6 +146,22 @@ pub struct Clocks {
     pub realtime_s: f64,
 }
 
+/// To a guest that was resumed from a snapshot, before anything else.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Resumed {
+    pub realtime_s: f64,
+    /// 32 random bytes that no other guest is given, in hexadecimal digits.
+    pub entropy: String,
+}
+
+/// What no two guests have in common: the new boot id, and random numbers that nothing else has used.
+#[derive(Serialize)]
+pub struct Settled {
+    pub boot_id: String,
+    pub random: String,
+}
+
 #[derive(Serialize)]
 pub struct Nothing {}
 

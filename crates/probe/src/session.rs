@@ -53,6 +53,10 @@ impl Session {
         }
     }
 
+    pub fn is_of_guest(&self) -> bool {
+        self.ending == Ending::PowerOff
+    }
+
     pub fn send(&self, channel: u32, kind: Kind, body: &impl Serialize) {
         if self.output.send_json(channel, kind, body).is_err() {
             self.end(1);

@@ -74,6 +74,12 @@ pub fn realtime_s() -> f64 {
     clock_s(libc::CLOCK_REALTIME)
 }
 
+pub fn set_realtime(seconds: f64) -> io::Result<()> {
+    let time = libc::timespec { tv_sec: seconds as libc::time_t, tv_nsec: (seconds.fract() * 1e9) as libc::c_long };
+    // SAFETY: the time outlives the call.
+    check(unsafe { libc::clock_settime(libc::CLOCK_REALTIME, &time) }).map(drop)
+}
+
 pub fn unshare(flags: c_int) -> io::Result<()> {
     // SAFETY: no memory is involved.
     check(unsafe { libc::unshare(flags) }).map(drop)

@@ -35,6 +35,7 @@ MOST_OUTPUT_BYTES = 64 * 2**20
 MOST_KEPT_BYTES = 2 * MOST_OUTPUT_BYTES
 """What all programs of all hosts may have printed that have not been waited for: each may be a part of one flood."""
 _INTO_A_FILE = "let it write to a file among the artifacts"
+_ENTROPY_BYTES = 32
 _ACCEPT_STEP_S = 0.05
 """How often to check whether a starting host has ended instead."""
 
@@ -342,6 +343,13 @@ class AgentHost:
         channel.send(wire.PING, {})
         clocks = channel.understood(_clocks, limit_s)
         return {**clocks, "sent_s": before, "received_s": time.time()}
+
+    def resumed(self, limit_s: float = 30.0) -> str:
+        """Give a guest that was resumed the time of day and random numbers of its own; returns what it drew of them. To be
+        called before anything is run on it."""
+        channel = Channel(self.connection, "setting its clock and its random numbers")
+        channel.send(wire.RESUMED, {"realtime_s": time.time(), "entropy": secrets.token_hex(_ENTROPY_BYTES)})
+        return channel.understood(lambda answer: text(answer["boot_id"]) + text(answer["random"]), limit_s)
 
     def monotonic_ahead_s(self) -> float:
         """How far the host's monotonic clock is ahead of this machine's, known to half of what a ping takes."""
