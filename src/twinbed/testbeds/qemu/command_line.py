@@ -7,7 +7,7 @@ its console goes to a file, and its NICs are joined to taps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +38,11 @@ were wrong by factors of up to 250 on a busy machine, in 5 boots of 112; so they
 by 1 %."""
 
 
+_TOLD = "opt/twinbed/told"
+"""What a resumed guest reads its name and key from: QEMU's own text, which is no part of what was saved."""
+_MEMORY = "memory0"
+
+
 @dataclass(frozen=True, slots=True)
 class Sockets:
     """Paths of one guest's sockets and console on this machine."""
@@ -45,6 +50,15 @@ class Sockets:
     agent: Path
     monitor: Path
     console: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The file that is a guest's memory. A guest that is to be saved writes into it. A guest that ``resumes`` maps it as its
+    own copy: what it writes is its own alone, and pages that it leaves as they are belong to all."""
+
+    memory: Path
+    resumes: bool
 
 
 def command_line(
@@ -59,34 +73,56 @@ def command_line(
     tsc_khz: int,
     key: str,
     user: int | None = None,
+    kept: Kept | None = None,
 ) -> tuple[str, ...]:
     """``tsc_khz``: how often this machine's time stamp counter counts in a millisecond. ``key``: what the guest's agent says.
-    ``user``: the id of who QEMU becomes once it has opened what it needs, as root alone can.
+    ``user``: the id of who QEMU becomes once it has opened what it needs, as root alone can. ``kept``: where the guest is
+    saved or resumed.
+
+    The agent's port of a guest that is to be saved has nobody on the other side: the guest waits for somebody to come.
 
     A guest may be without NICs, as for a proof that it boots. They are eth0, eth1 in the order given: on PCI slots from 16 on,
     above all others and in turn."""
     hardware, elevated = accelerator == "kvm", "deny" if user is None else "allow"
     arguments = KERNEL_ARGUMENTS if hardware else f"{KERNEL_ARGUMENTS} {EMULATED_ARGUMENTS.format(tsc_khz=tsc_khz)}"
-    told = {"port": AGENT_PORT, "host": name, "key": key, "modules": ",".join(_modules(settings) if nics else ())}
+    own = {"host": name, "key": key}
+    told = {"port": AGENT_PORT, **(own if kept is None else {"told": _TOLD})}
+    told["modules"] = ",".join(_modules(settings) if nics else ())
+    boots = kept is None or not kept.resumes
+    saved = kept is not None and not kept.resumes
     return (
         *(PROGRAM, "-name", name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         # As libvirt runs it: who breaks out of a guest starts nothing and wins no privilege.
         *("-sandbox", f"on,obsolete=deny,elevateprivileges={elevated},spawn=deny,resourcecontrol=deny"),
         *(() if user is None else ("-runas", f"{user}:{user}")),
         # q35 boots quicker than pc: its interrupts need no ACPI links. Nehalem spares TCG what it emulates slowly.
-        *("-machine", settings.machine, "-accel", "kvm" if hardware else "tcg,thread=multi"),
+        *("-machine", f"{settings.machine}{'' if kept is None else f',memory-backend={_MEMORY}'}"),
+        *("-accel", "kvm" if hardware else "tcg,thread=multi"),
         *("-cpu", settings.cpu or ("host" if hardware else EMULATED_CPU)),
         *("-smp", str(settings.vcpus), "-m", f"{settings.megabytes()}M"),
-        *("-kernel", str(image.kernel), "-initrd", str(image.initramfs)),
-        *("-append", f"{arguments} {' '.join(f'twinbed.{what}={value}' for what, value in told.items())}"),
+        *(() if kept is None else _kept(kept, settings, own)),
+        *(("-kernel", str(image.kernel), "-initrd", str(image.initramfs)) if boots else ("-incoming", "defer")),
+        *(("-append", f"{arguments} {_words(told)}") if boots else ()),
         *("-drive", f"file={_value(image.disk)},format=raw,if=none,id=disk0,readonly=on,file.locking=off"),
         *("-device", "virtio-blk-pci,drive=disk0"),
-        *("-chardev", f"socket,id=agent,path={_value(sockets.agent)},server=off"),
-        *("-device", "virtio-serial-pci", "-device", f"virtserialport,chardev=agent,name={AGENT_PORT}"),
-        *("-serial", f"file:{sockets.console}"),
+        # The monitor comes first: once the agent's socket is connected, the monitor's is there.
         *("-qmp", f"unix:{_value(sockets.monitor)},server=on,wait=off"),
+        *("-chardev", f"socket,id=agent,path={_value(sockets.agent)},server={'on,wait=off' if saved else 'off'}"),
+        *("-device", "virtio-serial-pci", "-device", f"virtserialport,id=agent0,chardev=agent,name={AGENT_PORT}"),
+        *("-serial", f"file:{sockets.console}"),
         *(word for number, nic in enumerate(nics) for word in _nic(number, nic, settings, vhost)),
     )
+
+
+def _kept(kept: Kept, settings: QemuSettings, own: Mapping[str, str]) -> tuple[str, ...]:
+    share = "off" if kept.resumes else "on"
+    file = f"memory-backend-file,id={_MEMORY},size={settings.megabytes()}M,mem-path={_value(kept.memory)},share={share}"
+    # A kernel with a driver for vmgenid seeds its random numbers again as soon as it is resumed.
+    return ("-object", file, "-fw_cfg", f"name={_TOLD},string={_words(own)}", "-device", "vmgenid,guid=auto")
+
+
+def _words(told: Mapping[str, str]) -> str:
+    return " ".join(f"twinbed.{what}={value}" for what, value in told.items())
 
 
 def _modules(settings: QemuSettings) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
 from twinbed.contracts.check import Check
 from twinbed.contracts.site import Installed, Site
@@ -21,9 +22,10 @@ from twinbed.model.nic import NIC_MODELS, VIRTIO
 from twinbed.testbeds.qemu import abilities, monitor, pinning, trial
 from twinbed.testbeds.qemu.accelerator import prove
 from twinbed.testbeds.qemu.command_line import PROGRAM
-from twinbed.testbeds.qemu.guest import boot, trouble
+from twinbed.testbeds.qemu.guest import Guest, boot, trouble, tsc_khz
 from twinbed.testbeds.qemu.read_back import read_back, set_queues
-from twinbed.testbeds.qemu.settings import QemuSettings
+from twinbed.testbeds.qemu.settings import DEFAULT_BOOT, QemuSettings
+from twinbed.testbeds.qemu.snapshot import Model, held
 from twinbed.testbeds.qemu.vhost import vhost
 
 _BOOT_LIMIT_S = 60.0
@@ -96,7 +98,8 @@ class GuestMaker:
             ground.fabric.attach_guest(nic, settings.queues)
         machine = ground.fabric.machines[nics[0].machine]
         guests = len(ground.fabric.layout.nics)
-        guest = boot(
+        start = partial(
+            boot,
             ground.stack,
             ground.lab,
             machine,
@@ -110,6 +113,7 @@ class GuestMaker:
             limit_s=_BOOT_LIMIT_S * max(1.0, guests * settings.vcpus / len(ground.site.cpus)),
             vhost=self._vhost,
         )
+        guest, how = self._resumed(start, ground.site.probe, len(nics)) if self._resumes else (start(), "fresh")
         if cpus:
             pinning.pin(machine, monitor.ask(guest.monitor, name).threads, cpus)
         set_queues(guest.host, settings, nics)
@@ -120,6 +124,7 @@ class GuestMaker:
                 guest,
                 settings,
                 self.accelerator,
+                boot=how,
                 kernel=self._image.kernel_version,
                 nics=nics,
                 cpus=cpus,
@@ -128,6 +133,22 @@ class GuestMaker:
             ),
             partial(trouble, guest),
         )
+
+    @property
+    def _resumes(self) -> bool:
+        return self.settings.boot == "snapshot" or (self.settings.boot == "auto" and DEFAULT_BOOT == "snapshot")
+
+    def _resumed(self, start: partial[Guest], probe: Path, nics: int) -> tuple[Guest, str]:
+        """A guest that goes on from a snapshot, and how it came up. Where none can, it boots, unless a study asks for it."""
+        model = Model(self.settings, self.accelerator, self._image, self._vhost, nics, tsc_khz())
+        try:
+            with held(model, probe, _BOOT_LIMIT_S) as snapshot:
+                return start(snapshot=snapshot), "snapshot"
+        except (HostError, OSError) as error:
+            why = " ".join(str(error).split())
+            if self.settings.boot == "snapshot":
+                raise HostError(f"boot: snapshot, but no guest resumes here: {why}", advice="boot: fresh, or auto") from None
+            return start(), f"fresh: {why}"
 
     def cautions(self) -> Sequence[Caution]:
         if self.accelerator == "tcg":

@@ -6,12 +6,14 @@ import contextlib
 import functools
 import re
 import signal
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from twinbed import _core
+from twinbed.contracts.command import PRELOAD
 from twinbed.hosts import process as programs
 from twinbed.hosts.agent import AgentHost, Running, accept, listen, new_key
 from twinbed.hosts.error import HostError
@@ -19,14 +21,19 @@ from twinbed.hosts.lab import Lab
 from twinbed.hosts.own_ids import first_id
 from twinbed.image import Image
 from twinbed.links.layout import Nic
-from twinbed.testbeds.qemu.command_line import Sockets, command_line
+from twinbed.testbeds.qemu import monitor
+from twinbed.testbeds.qemu.command_line import Kept, Sockets, command_line
 from twinbed.testbeds.qemu.settings import QemuSettings
+from twinbed.testbeds.qemu.snapshot import Snapshot
 
 ARTIFACTS = "/run/twinbed"
 CONSOLE = "console.txt"
 MOST_CONSOLE_BYTES = 64 * 2**20
 """QEMU is ended by SIGXFSZ where its guest writes more."""
 _END_LIMIT_S = 5.0
+_DRAWN: set[str] = set()
+"""What each guest that this process has resumed drew first."""
+_DRAWING = threading.Lock()
 _LAST_WORDS = re.compile(r"Kernel panic|BUG:|Oops:|Out of memory:")
 _STAMP = re.compile(r"^\[\s*\d+\.\d+\]\s*")
 _LINES = 3
@@ -69,30 +76,55 @@ def boot(
     cpus: Sequence[int] | None,
     limit_s: float,
     vhost: bool = False,
+    snapshot: Snapshot | None = None,
 ) -> Guest:
-    """Boot a guest on a machine of the lab and wait for its agent.
+    """Boot a guest on a machine of the lab, or resume it from a snapshot, and wait for its agent.
 
     Its console and QEMU's words are in ``evidence``. Raises HostError with both."""
     started = time.monotonic()
     user = first_id(lab.id, name)
     sockets = Sockets(lab.scratch / f"{name}.sock", lab.scratch / f"{name}.qmp", evidence / CONSOLE)
     key = new_key()
+    kept = None if snapshot is None else Kept(snapshot.memory, resumes=True)
+    sockets.agent.unlink(missing_ok=True)
     with listen(sockets.agent) as server:
-        line = command_line(name, settings, accelerator, image, sockets, nics, vhost, tsc_khz=tsc_khz(), key=key, user=user)
+        line = command_line(
+            *(name, settings, accelerator, image, sockets, nics, vhost), tsc_khz=tsc_khz(), key=key, user=user, kept=kept
+        )
         # Nothing but the console is written to, and the guest decides how much.
-        process = machine.start(["prlimit", f"--fsize={MOST_CONSOLE_BYTES}", *line], cpus=cpus)
+        limited = ["prlimit", f"--fsize={MOST_CONSOLE_BYTES}", *line]
+        process = machine.start(limited, cpus=cpus, env=None if kept is None else _only_read(machine, kept.memory))
         stack.callback(_end, process)
         pid = process.started()
         connection = accept(server, name, process, limit_s, key)
     stack.callback(connection.close)
     try:
+        if snapshot is not None:
+            monitor.resume(sockets.monitor, name, snapshot.state, snapshot.version, limit_s=limit_s)
         connection.hello(limit_s)
     except HostError as error:
         raise GuestLost(error, _output(process), _tail(sockets.console)) from None
     seconds = time.monotonic() - started
     host = AgentHost(name, connection, ARTIFACTS)
+    if snapshot is not None:
+        _tell_apart(host)
     host.run(["mkdir", ARTIFACTS])
     return Guest(host, process, pid, user, sockets.monitor, sockets.console, seconds)
+
+
+def _only_read(machine: AgentHost, memory: Path) -> Mapping[str, str]:
+    """The environment in which QEMU opens the memory of all guests to be read alone, so that whoever breaks out of one cannot
+    change it."""
+    return {"LD_PRELOAD": f"{machine.bin}/{PRELOAD}", "TWINBED_ONLY_READ": str(memory)}
+
+
+def _tell_apart(host: AgentHost) -> None:
+    """Give a resumed guest a clock and random numbers of its own. Raises HostError where it draws what another has drawn."""
+    drawn = host.resumed()
+    with _DRAWING:
+        if drawn in _DRAWN:
+            raise HostError(f"{host.name}: it drew the same random numbers as another guest of its snapshot")
+        _DRAWN.add(drawn)
 
 
 @functools.cache

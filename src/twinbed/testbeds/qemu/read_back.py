@@ -15,6 +15,7 @@ from twinbed.testbeds.qemu.command_line import EMULATED_CPU, device_id
 from twinbed.testbeds.qemu.guest import Guest
 from twinbed.testbeds.qemu.monitor import Monitored
 from twinbed.testbeds.qemu.settings import DEVICE_COALESCING, FEATURES, QemuSettings
+from twinbed.testbeds.qemu.snapshot import FOLDER
 
 _MACHINES = {"q35": "q35", "i440fx": "pc"}
 _KERNEL = "/proc/sys/kernel/osrelease"
@@ -26,19 +27,25 @@ def read_back(
     settings: QemuSettings,
     accelerator: str,
     *,
+    boot: str,
     kernel: str,
     nics: Sequence[Nic],
     cpus: Sequence[int] | None,
     vhost_used: bool,
     facts: Facts,
 ) -> tuple[list[Applied], Facts]:
-    """``kernel`` is the version that was booted; ``facts`` is what the guest says of itself."""
+    """``boot`` is how the guest came up, with the reason where it booted although guests resume by default; ``kernel`` is the
+    version that was booted; ``facts`` is what the guest says of itself."""
     name = guest.host.name
     coalesces = DEVICE_COALESCING.get(settings.nic)
     devices = [(device_id(number), coalesces) for number in range(len(nics))] if coalesces else []
     monitored = monitor.ask(guest.monitor, name, tuple(settings.cpu_flags()), devices)
     pinned, running_on = pinning.applied(machine, name, guest.pid, monitored.threads, cpus)
     applied = [
+        Applied(
+            *(name, "boot", None if settings.boot == "auto" else settings.boot),
+            *("snapshot" if monitored.resumed else "fresh", "QMP query-migrate"),
+        ),
         Applied(name, "accelerator", accelerator, "kvm" if monitored.kvm else "tcg", "QMP query-kvm"),
         *_computer(name, settings, accelerator, monitored),
         Applied(name, "vcpus", settings.vcpus, len(monitored.threads), "QMP query-cpus-fast"),
@@ -51,6 +58,7 @@ def read_back(
             for (device, what), on in monitored.devices.items()
         ),
         *_confined(machine, guest),
+        *(_only_reads(machine, guest) if monitored.resumed else ()),
         *pinned,
     ]
     about: dict[str, Fact] = {}
@@ -65,6 +73,7 @@ def read_back(
     return applied, {
         "QEMU": monitored.version,
         "accelerator": accelerator,
+        "boot": boot,
         "machine": monitored.machine,
         "CPU model": monitored.cpu,
         "NIC model": settings.nic,
@@ -128,6 +137,14 @@ def _vhost(machine: AgentHost, guest: Guest, nics: Sequence[Nic], settings: Qemu
     descriptors = machine.run(["find", f"/proc/{guest.pid}/fd", "-lname", str(vhost.DEVICE)]).text.splitlines()
     asked = len(nics) * settings.queues if used else 0
     return Applied(guest.host.name, "vhost", asked, len(descriptors), f"/proc/PID/fd: times that {vhost.DEVICE} is open")
+
+
+def _only_reads(machine: AgentHost, guest: Guest) -> Iterator[Applied]:
+    """Guests of a snapshot share its memory's file, and none of them may change it."""
+    find = ["find", f"/proc/{guest.pid}/fd", "-lname", f"*/{FOLDER}/*/memory", "-printf", "%m "]
+    modes = machine.run(find).text.split()
+    found = "read" if modes and set(modes) == {"500"} else f"mode {' '.join(modes)}"
+    yield Applied(guest.host.name, "snapshot.memory", "read", found, "/proc/PID/fd of QEMU: mode of the memory's file")
 
 
 def _confined(machine: AgentHost, guest: Guest) -> Iterator[Applied]:

@@ -37,6 +37,8 @@ FEATURES = {
 Source: Virtual I/O Device (VIRTIO) Version 1.2, 5.1.3 and 6."""
 
 
+DEFAULT_BOOT: Literal["snapshot", "fresh"] = "fresh"
+"""What ``boot: auto`` is. Both are the same for what is measured only as far as the study ``studies/boots.yaml`` has shown."""
 DEVICE_COALESCING = {"e1000": "mitigation"}
 """Model -> the property of QEMU's device that is its interrupt coalescing."""
 QEMU_BYTES = 192 * 2**20
@@ -87,6 +89,13 @@ class QemuSettings(LabHostSettings):
     )
     accelerator: Annotated[Literal["auto", "kvm", "tcg"], Also(("kvm", "accel"))] = Field(
         "auto", description="auto: KVM where it really boots a guest, else TCG (software emulation), with a caution"
+    )
+
+    boot: Literal["auto", "snapshot", "fresh"] = Field(
+        "auto",
+        exclude_if=lambda boot: boot == "auto",
+        description="snapshot: each guest goes on from one that booted once and was saved; fresh: each guest boots; "
+        f"auto: {DEFAULT_BOOT}",
     )
 
     @model_validator(mode="after")

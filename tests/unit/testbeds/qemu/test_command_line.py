@@ -45,16 +45,16 @@ TAIL = [
     "file=/i/disk,format=raw,if=none,id=disk0,readonly=on,file.locking=off",
     "-device",
     "virtio-blk-pci,drive=disk0",
+    "-qmp",
+    "unix:/l/a.qmp,server=on,wait=off",
     "-chardev",
     "socket,id=agent,path=/l/a.sock,server=off",
     "-device",
     "virtio-serial-pci",
     "-device",
-    "virtserialport,chardev=agent,name=twinbed.agent",
+    "virtserialport,id=agent0,chardev=agent,name=twinbed.agent",
     "-serial",
     "file:/r/console.txt",
-    "-qmp",
-    "unix:/l/a.qmp,server=on,wait=off",
 ]
 TCG = ["-accel", "tcg,thread=multi", "-cpu", "Nehalem,+rdrand"]
 KVM = ["-accel", "kvm", "-cpu", "host"]
