@@ -19,6 +19,8 @@ class NicModel:
     """The Linux driver that must turn up in a guest, by ``ethtool -i``."""
     other_modules: tuple[str, ...] = ()
     """Kernel modules that guests load for it besides the driver's."""
+    filters_by_first_address: bool = False
+    """Whether it takes only frames for the hardware address that QEMU made it with, whatever its driver sets."""
     since: str = ""
     """The first QEMU that has it, where not every one has."""
 
@@ -31,10 +33,10 @@ NIC_MODELS = {
         NicModel("e1000e", "e1000e"),
         NicModel("igb", "igb", since="8.0"),
         NicModel(VIRTIO, "virtio_net"),
-        NicModel("vmxnet3", "vmxnet3"),
+        NicModel("vmxnet3", "vmxnet3", filters_by_first_address=True),
         NicModel("rtl8139", "8139cp", ("8139too",)),
         NicModel("pcnet", "pcnet32"),
-        NicModel("ne2k_pci", "ne2k-pci"),
+        NicModel("ne2k_pci", "ne2k-pci", filters_by_first_address=True),
     )
 }
 """By name."""

@@ -59,6 +59,9 @@ class Kept:
 
     memory: Path
     resumes: bool
+    macs: Sequence[str]
+    """The hardware addresses that its NICs are made with, which some tell in read-only registers: the same when it is saved
+    and resumed. A guest then gives its NICs their own."""
 
 
 def command_line(
@@ -88,6 +91,7 @@ def command_line(
     own = {"host": name, "key": key}
     told = {"port": AGENT_PORT, **(own if kept is None else {"told": _TOLD})}
     told["modules"] = ",".join(_modules(settings) if nics else ())
+    macs = [nic.mac for nic in nics] if kept is None else kept.macs
     boots = kept is None or not kept.resumes
     saved = kept is not None and not kept.resumes
     return (
@@ -110,7 +114,7 @@ def command_line(
         *("-chardev", f"socket,id=agent,path={_value(sockets.agent)},server={'on,wait=off' if saved else 'off'}"),
         *("-device", "virtio-serial-pci", "-device", f"virtserialport,id=agent0,chardev=agent,name={AGENT_PORT}"),
         *("-serial", f"file:{sockets.console}"),
-        *(word for number, nic in enumerate(nics) for word in _nic(number, nic, settings, vhost)),
+        *(word for number, nic in enumerate(nics) for word in _nic(number, nic, macs[number], settings, vhost)),
     )
 
 
@@ -141,11 +145,9 @@ def device_id(number: int) -> str:
     return f"nic{number}"
 
 
-def _nic(number: int, nic: Nic, settings: QemuSettings, vhost: bool) -> tuple[str, ...]:
+def _nic(number: int, nic: Nic, mac: str, settings: QemuSettings, vhost: bool) -> tuple[str, ...]:
     tap = f"tap,id=net{number},ifname={nic.port},script=no,downscript=no"
-    options = (
-        f"netdev=net{number},mac={nic.mac},addr={_FIRST_NIC_SLOT + number:#x},romfile={_LINK_AT_ONCE.get(settings.nic, '')}"
-    )
+    options = f"netdev=net{number},mac={mac},addr={_FIRST_NIC_SLOT + number:#x},romfile={_LINK_AT_ONCE.get(settings.nic, '')}"
     if settings.queues > 1:
         tap += f",queues={settings.queues}"
         # An interrupt for each queue in each direction, one for control, one for changes of the configuration.

@@ -113,7 +113,7 @@ class GuestMaker:
             limit_s=_BOOT_LIMIT_S * max(1.0, guests * settings.vcpus / len(ground.site.cpus)),
             vhost=self._vhost,
         )
-        guest, how = self._resumed(start, ground.site.probe, len(nics)) if self._resumes else (start(), "fresh")
+        guest, how = self._resumed(start, ground.site.probe, nics) if self._resumes else (start(), "fresh")
         if cpus:
             pinning.pin(machine, monitor.ask(guest.monitor, name).threads, cpus)
         set_queues(guest.host, settings, nics)
@@ -138,9 +138,9 @@ class GuestMaker:
     def _resumes(self) -> bool:
         return self.settings.boot == "snapshot" or (self.settings.boot == "auto" and DEFAULT_BOOT == "snapshot")
 
-    def _resumed(self, start: partial[Guest], probe: Path, nics: int) -> tuple[Guest, str]:
+    def _resumed(self, start: partial[Guest], probe: Path, nics: Sequence[Nic]) -> tuple[Guest, str]:
         """A guest that goes on from a snapshot, and how it came up. Where none can, it boots, unless a study asks for it."""
-        model = Model(self.settings, self.accelerator, self._image, self._vhost, nics, tsc_khz())
+        model = Model.of(self.settings, self.accelerator, self._image, nics, vhost=self._vhost, tsc_khz=tsc_khz())
         try:
             with held(model, probe, _BOOT_LIMIT_S) as snapshot:
                 return start(snapshot=snapshot), "snapshot"

@@ -22,7 +22,7 @@ from twinbed.hosts.own_ids import first_id
 from twinbed.image import Image
 from twinbed.links.layout import Nic
 from twinbed.testbeds.qemu import monitor
-from twinbed.testbeds.qemu.command_line import Kept, Sockets, command_line
+from twinbed.testbeds.qemu.command_line import Sockets, command_line
 from twinbed.testbeds.qemu.settings import QemuSettings
 from twinbed.testbeds.qemu.snapshot import Snapshot
 
@@ -85,7 +85,7 @@ def boot(
     user = first_id(lab.id, name)
     sockets = Sockets(lab.scratch / f"{name}.sock", lab.scratch / f"{name}.qmp", evidence / CONSOLE)
     key = new_key()
-    kept = None if snapshot is None else Kept(snapshot.memory, resumes=True)
+    kept = None if snapshot is None else snapshot.kept()
     sockets.agent.unlink(missing_ok=True)
     with listen(sockets.agent) as server:
         line = command_line(

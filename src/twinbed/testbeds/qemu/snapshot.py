@@ -34,6 +34,7 @@ from twinbed.image import Image
 from twinbed.links import bridge
 from twinbed.links.layout import DEVICES, SWITCH, Nic
 from twinbed.model.json import number, text
+from twinbed.model.nic import NIC_MODELS
 from twinbed.testbeds.qemu import memory, monitor
 from twinbed.testbeds.qemu.command_line import Kept, Sockets, command_line
 from twinbed.testbeds.qemu.settings import QemuSettings
@@ -42,6 +43,8 @@ FOLDER = "snapshots"
 MOST_BYTES = 4 * 2**30
 """Of all snapshots together. Those that were used longest ago are removed first; one takes some 100 MB of the disk."""
 _NAME = "guest"
+_MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
+"""That no guest of a lab has: those of a lab end in an IPv4 address."""
 _MTU = 1500
 _MANIFEST = "manifest.json"
 _FILES = ("memory", "state")
@@ -57,8 +60,18 @@ class Model:
     accelerator: str
     image: Image
     vhost: bool
-    nics: int
+    macs: tuple[str, ...]
+    """Of its NICs."""
     tsc_khz: int
+
+    @classmethod
+    def of(
+        cls, settings: QemuSettings, accelerator: str, image: Image, nics: Sequence[Nic], *, vhost: bool, tsc_khz: int
+    ) -> Model:
+        """What guests with these NICs have in common: not the addresses of their NICs, as far as those can be changed."""
+        own = NIC_MODELS[settings.nic].filters_by_first_address
+        macs = tuple(nic.mac if own else placeholder for nic, placeholder in zip(nics, _MACS, strict=False))
+        return cls(settings, accelerator, image, vhost, macs, tsc_khz)
 
     def key(self) -> str:
         # The counter's frequency is measured, and so never quite the same.
@@ -72,14 +85,14 @@ class Model:
             tsc_khz=tsc_khz,
             key="",
             user=user,
-            kept=Kept(file, resumes=False),
+            kept=Kept(file, resumes=False, macs=self.macs),
         )
 
     def placeholders(self) -> Sequence[Nic]:
         """NICs in the places of a guest's own."""
         return [
             Nic(_NAME, device, f"p.{_NAME}.{number}", SWITCH, MACHINE, f"10.0.0.{number + 1}/24")
-            for number, device in enumerate(DEVICES[: self.nics])
+            for number, device in enumerate(DEVICES[: len(self.macs)])
         ]
 
 
@@ -88,10 +101,10 @@ class Snapshot:
     folder: Path
     version: str
     """QEMU's that saved it."""
+    macs: tuple[str, ...]
 
-    @property
-    def memory(self) -> Path:
-        return self.folder / "memory"
+    def kept(self) -> Kept:
+        return Kept(self.folder / "memory", resumes=True, macs=self.macs)
 
     @property
     def state(self) -> Path:
@@ -125,7 +138,7 @@ def _found(folder: Path, model: Model) -> Snapshot | None:
             return None
         measured = number(manifest["tsc_khz"])
         same_clock = abs(measured - model.tsc_khz) <= _TSC_TOLERANCE * measured
-        return Snapshot(folder, text(manifest["qemu"])) if same_clock else None
+        return Snapshot(folder, text(manifest["qemu"]), model.macs) if same_clock else None
     except (OSError, KeyError, TypeError, ValueError):
         return None
 
