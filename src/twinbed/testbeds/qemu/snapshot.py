@@ -150,30 +150,35 @@ def _state(folder: Path) -> list[list[int]]:
 
 
 def _save(final: Path, model: Model, probe: Path, limit_s: float) -> None:
-    """Boot a guest in a lab of its own, and save it when its agent waits for somebody to come."""
+    """Save a guest in a folder of another name, which gets its own once it is whole."""
     folder = final.with_suffix(".new")
     _remove(folder, final)
     folder.mkdir(mode=0o700)
-    file, state = folder / "memory", folder / "state"
+    try:
+        version = _boot_and_save(folder, model, probe, limit_s)
+        for name in _FILES:
+            (folder / name).chmod(0o400)
+        cache.keep(folder / _MANIFEST, {"files": _state(folder), "qemu": version, "tsc_khz": model.tsc_khz})
+        folder.rename(final)
+    finally:
+        _remove(folder)
+
+
+def _boot_and_save(folder: Path, model: Model, probe: Path, limit_s: float) -> str:
+    """Boot a guest in a lab of its own, and save it when its agent waits for somebody to come. Return QEMU's version."""
+    file = folder / "memory"
     with file.open("xb") as stream:
         stream.truncate(model.settings.megabytes() * 2**20)
-    with contextlib.ExitStack() as stack:
-        stack.callback(_remove, folder)
-        evidence = stack.enter_context(scratch.folder())
-        lab = stack.enter_context(open_lab(probe, evidence))
+    with scratch.folder() as evidence, open_lab(probe, evidence) as lab:
         sockets = Sockets(lab.scratch / "guest.sock", lab.scratch / "guest.qmp", evidence / "console.txt")
-        for nic in model.placeholders():
-            plan = bridge.tap(nic, _MTU, model.settings.queues)
-            lab.machine.run(["ip", "-batch", "-"], stdin=plan.encode())
+        taps = [bridge.tap(nic, _MTU, model.settings.queues) for nic in model.placeholders()]
+        lab.machine.run(["ip", "-batch", "-"], stdin="".join(taps).encode())
         line = model.command_line(sockets, file, first_id(lab.id, _NAME), tsc_khz=model.tsc_khz)
         process = lab.machine.start(line)
         _await(sockets.monitor, process, limit_s)
-        version = monitor.save(sockets.monitor, _NAME, state, limit_s=limit_s)
+        version = monitor.save(sockets.monitor, _NAME, folder / "state", limit_s=limit_s)
         process.wait(limit_s)
-        for path in (file, state):
-            path.chmod(0o400)
-        cache.keep(folder / _MANIFEST, {"files": _state(folder), "qemu": version, "tsc_khz": model.tsc_khz})
-        folder.rename(final)
+        return version
 
 
 def _await(path: Path, process: Running, limit_s: float) -> None:
