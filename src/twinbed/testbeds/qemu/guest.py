@@ -103,7 +103,9 @@ def boot(
             monitor.resume(sockets.monitor, name, snapshot.state, snapshot.version, limit_s=limit_s)
         connection.hello(limit_s)
     except HostError as error:
-        raise GuestLost(error, _output(process), _tail(sockets.console)) from None
+        lost = GuestLost(error, _output(process), _tail(sockets.console))
+        _end(process)  # Another may be started in its place, on the same taps.
+        raise lost from None
     seconds = time.monotonic() - started
     host = AgentHost(name, connection, ARTIFACTS)
     if snapshot is not None:

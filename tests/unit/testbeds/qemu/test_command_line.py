@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from twinbed.links.layout import Nic, layout
 from twinbed.model.topology import Topology
 from twinbed.testbeds.qemu import accelerator, driver, qemu
 from twinbed.testbeds.qemu.accelerator import Proof, prove
-from twinbed.testbeds.qemu.command_line import Sockets, command_line
+from twinbed.testbeds.qemu.command_line import Kept, Sockets, command_line
 from twinbed.testbeds.qemu.settings import QemuSettings
 
 IMAGE = Image("0", Path("/i/root"), Path("/i/disk"), "erofs", Path("/i/vmlinux"), Path("/i/initramfs"), "6.1", {})
@@ -99,6 +100,41 @@ def test_a_router_has_two_nics_in_order() -> None:
         *("-netdev", "tap,id=net1,ifname=p.router.1,script=no,downscript=no"),
         *("-device", "virtio-net-pci,id=nic1,netdev=net1,mac=02:00:0a:4e:01:01,addr=0x11,romfile="),
     ]
+
+
+MEMORY = "memory-backend-file,id=memory0,size=192M,mem-path=/c/memory"
+PLACEHOLDER = "02:00:00:00:00:01"
+
+
+def kept(resumes: bool) -> list[str]:
+    own = Kept(Path("/c/memory"), resumes=resumes, macs=[PLACEHOLDER])
+    line = command_line("client", QemuSettings(), "kvm", IMAGE, SOCKETS, NIC, tsc_khz=2_594_906, key="k1", kept=own)
+    return list(line)
+
+
+def following(line: Sequence[str], word: str) -> list[str]:
+    return [value for option, value in pairwise(line) if option == word]
+
+
+def test_a_guest_that_is_to_be_saved_is_told_nothing_of_its_own() -> None:
+    line = kept(resumes=False)
+    assert following(line, "-object") == [f"{MEMORY},share=on"]
+    assert following(line, "-machine") == ["q35,memory-backend=memory0"]
+    assert following(line, "-append") == [
+        f"{QUIET} twinbed.port=twinbed.agent twinbed.told=opt/twinbed/told twinbed.modules=virtio_net"
+    ]
+    assert "socket,id=agent,path=/l/a.sock,server=on,wait=off" in following(line, "-chardev")
+    assert f"virtio-net-pci,id=nic0,netdev=net0,mac={PLACEHOLDER},addr=0x10,romfile=" in line
+
+
+def test_a_guest_that_resumes_has_the_same_devices_a_copy_of_the_memory_and_its_own_name_and_key() -> None:
+    saved, resumed = kept(resumes=False), kept(resumes=True)
+    assert following(resumed, "-object") == [f"{MEMORY},share=off"]
+    assert following(resumed, "-incoming") == ["defer"]
+    assert "-kernel" not in resumed and "-append" not in resumed
+    assert following(resumed, "-fw_cfg") == ["name=opt/twinbed/told,string=twinbed.host=client twinbed.key=k1"]
+    assert following(resumed, "-device") == following(saved, "-device")
+    assert "socket,id=agent,path=/l/a.sock,server=off" in following(resumed, "-chardev")
 
 
 def test_a_proof_has_no_nic() -> None:
