@@ -49,13 +49,15 @@ def check_of(nic: str) -> Check:
 NAMES = [*DRIVERS]
 
 
+@pytest.mark.parametrize("boot", ["fresh", "snapshot"])
 @pytest.mark.parametrize(("one", "other"), [*zip(NAMES[::2], [*NAMES[1::2], NAMES[0]], strict=False)])
-def test_nics(one: str, other: str, site: Callable[..., Site], leaves_nothing: None) -> None:
-    """Two models a bed, as a guest takes seconds to boot; two of the one where QEMU does not have the other."""
+def test_nics(one: str, other: str, boot: str, site: Callable[..., Site], leaves_nothing: None) -> None:
+    """Two models a bed, as a guest takes seconds to boot; two of the one where QEMU does not have the other. A guest that
+    resumes gives its NIC another address than the one it was saved with, and must still get what is sent to it."""
     there = [nic for nic in (one, other) if check_of(nic).works]
     nics = {"client": there[0], "server": there[-1]}
     mixed = PLUGINS.drivers["mixed"]
-    params = mixed.params(**{end: {"driver": "qemu", "nic": nic} for end, nic in nics.items()})
+    params = mixed.params(**{end: {"driver": "qemu", "nic": nic, "boot": boot} for end, nic in nics.items()})
     with mixed.up(params, Topology(), site()) as bed:
         assert [item for item in bed.applied if not item.agrees] == []
         client, server = bed.hosts["client"], bed.hosts["server"]

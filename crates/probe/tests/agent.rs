@@ -115,6 +115,14 @@ fn many_channels_work_at_once() {
 }
 
 #[test]
+fn the_machine_s_own_clock_and_random_numbers_are_not_touched() {
+    let agent = agent();
+    let said = agent.controller.ask(RESUMED, json!({"realtime_s": 1.0, "entropy": "00".repeat(32)})).unwrap_err();
+    assert_eq!(said["message"], "Resumed is not a request");
+    assert!(agent.controller.ask(PING, json!({})).unwrap()["realtime_s"].as_f64().unwrap() > 1.6e9);
+}
+
+#[test]
 fn a_big_read_does_not_starve_a_ping() {
     let folder = Folder::new("starve");
     std::fs::write(folder.path("big"), vec![0; 300_000_000]).unwrap();

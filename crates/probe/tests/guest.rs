@@ -71,6 +71,14 @@ fn serves_and_powers_off_when_the_controller_goes() {
     let (read, _) = guest.open(READ, json!({"path": "/dev/shm/f"})).data();
     assert!(read == bytes);
 
+    // 2100-01-01, which no clock here says.
+    let resumed = || guest.ask(RESUMED, json!({"realtime_s": 4102444800.5, "entropy": "5a".repeat(32)})).unwrap();
+    let (one, other) = (resumed(), resumed());
+    assert!(guest.sh("date -u +%Y-%m-%d").starts_with("2100-01-01"));
+    assert_eq!(one["boot_id"].as_str().unwrap(), guest.sh("cat /proc/sys/kernel/random/boot_id").trim());
+    assert_eq!(one["random"].as_str().unwrap().len(), 64);
+    assert_ne!(one["random"], other["random"]);
+
     guest.hang_up();
     assert!(qemu.wait().unwrap().success());
 }

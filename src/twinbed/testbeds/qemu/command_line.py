@@ -40,6 +40,8 @@ by 1 %."""
 
 _TOLD = "opt/twinbed/told"
 """What a resumed guest reads its name and key from: QEMU's own text, which is no part of what was saved."""
+_WARM = "ip,ethtool,tc"
+"""What every guest runs first: saved guests have these programs in memory."""
 _MEMORY = "memory0"
 
 
@@ -89,7 +91,7 @@ def command_line(
     hardware, elevated = accelerator == "kvm", "deny" if user is None else "allow"
     arguments = KERNEL_ARGUMENTS if hardware else f"{KERNEL_ARGUMENTS} {EMULATED_ARGUMENTS.format(tsc_khz=tsc_khz)}"
     own = {"host": name, "key": key}
-    told = {"port": AGENT_PORT, **(own if kept is None else {"told": _TOLD})}
+    told = {"port": AGENT_PORT, **(own if kept is None else {"told": _TOLD, "warm": _WARM})}
     told["modules"] = ",".join(_modules(settings) if nics else ())
     macs = [nic.mac for nic in nics] if kept is None else kept.macs
     boots = kept is None or not kept.resumes

@@ -27,6 +27,7 @@ from twinbed.testbeds.qemu.settings import QemuSettings
 from twinbed.testbeds.qemu.snapshot import Snapshot
 
 ARTIFACTS = "/run/twinbed"
+"""The guest's init makes it (crates/probe/src/init.rs)."""
 CONSOLE = "console.txt"
 MOST_CONSOLE_BYTES = 64 * 2**20
 """QEMU is ended by SIGXFSZ where its guest writes more."""
@@ -110,7 +111,6 @@ def boot(
     host = AgentHost(name, connection, ARTIFACTS)
     if snapshot is not None:
         _tell_apart(host)
-    host.run(["mkdir", ARTIFACTS])
     return Guest(host, process, pid, user, sockets.monitor, sockets.console, seconds)
 
 

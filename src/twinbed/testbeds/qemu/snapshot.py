@@ -8,7 +8,7 @@ The cache's folder ``snapshots`` holds
 
 The key is a hash of all that a guest's state depends on: QEMU and its whole command line, the image, the user, and this boot of
 the machine.  So nothing has to reach the disk, and what a machine that crashed has left is of another key.  A guest is saved
-before it has a name, a key or an address, and before it has drawn random numbers for anybody.
+before it has a name, a key or an address, and before anything but its own start has drawn random numbers.
 """
 
 from __future__ import annotations

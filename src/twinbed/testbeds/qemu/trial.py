@@ -33,7 +33,7 @@ def nics(driver: LabDriver[QemuSettings], installed: Installed, *, boot: bool) -
 
 
 def _nic(driver: LabDriver[QemuSettings], model: str, installed: Installed, boot: bool) -> Check:
-    settings = QemuSettings(nic=model)
+    settings = QemuSettings(nic=model, boot="fresh")
     refused = next((check for check in driver.check(settings) if not check.works), None)
     if refused is not None:
         return Check(model, False, refused.found, refused.mend, required=False, group=GROUP)

@@ -121,7 +121,8 @@ def test_a_guest_that_is_to_be_saved_is_told_nothing_of_its_own() -> None:
     assert following(line, "-object") == [f"{MEMORY},share=on"]
     assert following(line, "-machine") == ["q35,memory-backend=memory0"]
     assert following(line, "-append") == [
-        f"{QUIET} twinbed.port=twinbed.agent twinbed.told=opt/twinbed/told twinbed.modules=virtio_net"
+        f"{QUIET} twinbed.port=twinbed.agent twinbed.told=opt/twinbed/told twinbed.warm=ip,ethtool,tc"
+        " twinbed.modules=virtio_net"
     ]
     assert "socket,id=agent,path=/l/a.sock,server=on,wait=off" in following(line, "-chardev")
     assert f"virtio-net-pci,id=nic0,netdev=net0,mac={PLACEHOLDER},addr=0x10,romfile=" in line
