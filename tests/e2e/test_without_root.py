@@ -85,8 +85,10 @@ def home(tmp_path: Path, image: Image) -> Path:
     return home
 
 
-def as_user(home: Path, *words: str, account: bool = False, program: str = COMMAND) -> subprocess.CompletedProcess[str]:
-    """``account``: one with subordinate ids, which may run programs that give them."""
+def as_user(
+    home: Path, *words: str, account: bool = False, taps: bool = False, program: str = COMMAND
+) -> subprocess.CompletedProcess[str]:
+    """``account``: one with subordinate ids, which may run programs that give them. ``taps``: one who may make tap devices."""
     code = Path(__file__).parents[2]
     folders = [home, code, Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()]
     variables = {"HOME": home, "TWINBED_CACHE": home / "cache", "TMPDIR": home, "XDG_RUNTIME_DIR": RUNTIME}
@@ -100,6 +102,7 @@ def as_user(home: Path, *words: str, account: bool = False, program: str = COMMA
     script = [
         *roots,
         *("mount -t tmpfs run /run", f"install -d -o {USER} {RUNTIME}", *(_account() if account else ()), *opened(folders)),
+        *(("mknod -m 666 /run/tun c 10 200", "mount --bind /run/tun /dev/net/tun") if taps else ()),
         *(f"cd {shlex.quote(str(home))}", f"exec {shlex.join(command)}"),
     ]
     outer = ["unshare", "--mount", "--propagation", "private", "sh", "-ec", "\n".join(script)]
@@ -175,3 +178,24 @@ def test_a_study_of_containers_needs_no_root(home: Path, leaves_nothing: None) -
     for record in records:
         kept = {Path(artifact["path"]).name for artifact in record["artifacts"] if artifact["bytes"]}
         assert {"client.pcap", "server.pcap", "counters.snap"} <= kept
+
+
+GUESTS = """
+study: resumed
+testbeds: {bed: {driver: qemu, boot: snapshot, accelerator: tcg}}
+workload: {kind: http, duration: 5s, max_requests: 20, payload: 500B}
+instruments: []
+replicates: 1
+seed: 1
+"""
+
+
+def test_guests_resume_from_the_user_s_own_snapshot(home: Path, leaves_nothing: None) -> None:
+    """Root of a user namespace saves it and resumes from it."""
+    (home / "guests.yaml").write_text(GUESTS)
+    ran = as_user(home, "run", "guests.yaml", "-o", "results", "--no-report", taps=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (passport,) = [json.loads(path.read_text()) for path in (home / "results/runs").glob("*/passport.json")]
+    assert {passport[host]["boot"] for host in ("client", "server")} == {"snapshot"}
+    (saved,) = (home / "cache/snapshots").glob("*/memory")
+    assert saved.stat().st_uid == USER
