@@ -1,5 +1,5 @@
 # Each target is one command of its own tool; setup.sh installs and builds what is missing.
-.PHONY: study test bench lint setup manual dist clean
+.PHONY: study test soak bench lint setup manual dist clean
 
 study: setup
 	@.venv/bin/twinbed run studies/quickstart.yaml
@@ -8,8 +8,13 @@ test:
 	@./setup.sh test
 	@code=0; \
 	cargo test --quiet --workspace --locked --no-fail-fast || code=$$?; \
-	.venv/bin/python -m pytest -n 3 --dist loadscope || code=$$?; \
+	.venv/bin/python -m pytest -n 6 --dist loadscope || code=$$?; \
 	exit $$code
+
+# What is too long for the tests, for as long as is asked: make soak SOAK=2h
+SOAK ?= 20m
+soak: setup
+	@.venv/bin/python -m benchmarks.soak --for $(SOAK)
 
 bench: setup
 	@.venv/bin/python -m benchmarks

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
+import shlex
 import signal
 import sys
 import time
@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from execnet import XSpec
 from hypothesis import settings
-from xdist.scheduler import LoadScopeScheduling
 
+from costs import Costs
+from lanes import Lanes, order
 from twinbed.contracts.site import Site
 from twinbed.hosts import cgroups, scratch
-from twinbed.hosts.scratch import PREFIX
 from twinbed.image import Image, build, find, probe_path
 
 # Three workers and the programs that they start share the processors: threads of the linear algebra's own wait for each other
@@ -44,9 +45,10 @@ settings.register_profile("any-machine", deadline=None)
 settings.load_profile("any-machine")
 
 
-def pytest_configure() -> None:
-    """A shell that starts tests in the background ignores Ctrl-C for them, nohup SIGHUP, and so would every program that they
-    start."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Let programs that tests start be interrupted: a shell that starts tests in the background makes them ignore Ctrl-C, and
+    nohup SIGHUP. At the end, print what tests cost."""
+    config.pluginmanager.register(Costs())
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
@@ -56,62 +58,21 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-GROUPS = ("endings", "networks", "machines")
-"""Tests that make labs, in three workers at most: what is killed, breaks, is swept or runs alone; hosts and networks of every
-kind; and machines of their own, with the contracts. They begin first, as they take longest, and each group in turn, as what a
-lab leaves behind can hardly be told while others of the same worker come and go."""
-FOLDERS = {"contract": "machines", "e2e": "endings", "fleet": "machines", "remote": "machines", "minimega": "machines"}
-FILES = {
-    # What it leaves for a sweep is on this machine: another's sweep would remove it first.
-    "tests/minimega/test_sweep.py": "endings",
-    **dict.fromkeys(
-        (
-            f"tests/e2e/test_{name}.py"
-            for name in (
-                "background",
-                "container_limits",
-                "guests",
-                "latency",
-                "link_check",
-                "nics",
-                "parameters",
-                "read_back",
-                "report_browser",
-                "several_machines",
-                "switches",
-                "switches_of_a_guest",
-                "syscalls",
-                "tcp_kinds",
-                "traffic",
-            )
-        ),
-        "networks",
-    ),
-}
-"""Those of a folder that are in another group than the rest of it."""
-
-
-def group(nodeid: str) -> str:
-    """The name of a test's group; its file, where it makes no lab."""
-    file = nodeid.partition("::")[0]
-    return FILES.get(file) or FOLDERS.get(file.split("/")[1], file)
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    order = {name: place for place, name in enumerate(GROUPS)}
-    items.sort(key=lambda item: order.get(group(item.nodeid), len(order)))
+    items.sort(key=order)
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
-    """A group is one worker's, from its first test to its last."""
-    config.option.loadscopereorder = False
-    return _InGroups(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes:
+    return Lanes(config, log)
 
 
-class _InGroups(LoadScopeScheduling):
-    def _split_scope(self, nodeid: str) -> str:
-        return group(nodeid)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(specs: list[XSpec]) -> None:
+    """Start workers in namespaces of their own: no test sees, sweeps or waits for what another one makes."""
+    if os.geteuid() == 0:
+        alone = shlex.join([sys.executable, str(Path(__file__).with_name("alone.py"))])
+        specs[:] = [XSpec(f"{spec}//python={alone}") for spec in specs]
 
 
 @pytest.fixture(scope="session")
@@ -139,15 +100,10 @@ STAYS_S = 60.0
 
 
 def lab_remains() -> set[str]:
-    """Everything on this machine that a lab could leave: processes, namespaces, mounts, devices, control groups, folders."""
-    others = _of_other_workers()
-    theirs, locked = _labs_of(others), _locked_by(others)
-    roots = (scratch.root(), scratch.root(large=True))
-    folders = [path for root in roots for path in root.glob("twinbed-*") if path.name not in theirs]
-    folders = [path for path in folders if _inode(path / "lock") not in locked]
-    every = [path for root in cgroups.roots() for path in root.glob("twinbed-*")]
-    groups = [path for path in every if path.name.removesuffix(cgroups.AWAKE) not in theirs]
-    remains = {f"folder {path}" for path in folders} | {f"cgroup {path}" for path in groups}
+    """Everything that a lab could leave on this machine, or in the namespaces of this worker: processes, namespaces, mounts,
+    devices, control groups, folders."""
+    remains = {f"folder {path}" for root in (scratch.root(), scratch.root(large=True)) for path in root.glob("twinbed-*")}
+    remains |= {f"cgroup {path}" for root in cgroups.roots() for path in root.glob("twinbed-*")}
     remains |= {f"device {path.name}" for path in Path("/sys/class/net").iterdir()}
     remains |= {f"mount {line}" for line in Path("/proc/self/mounts").read_text().splitlines()}
     for process in Path("/proc").glob("[0-9]*"):
@@ -156,52 +112,10 @@ def lab_remains() -> set[str]:
             spaces = [f"namespace {(process / 'ns' / kind).readlink()}" for kind in ("net", "pid", "mnt")]
         except OSError:
             continue
-        if int(process.name) in others:
-            continue
         if "twinbed-probe lab" in command:
             remains.add(f"process {process.name} {command.strip()}")
         remains.update(spaces)
     return remains
-
-
-def _of_other_workers() -> set[int]:
-    """Processes that descend from another worker of these tests. They are its own affair, unless it has left them alone."""
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        return set()
-    children: dict[int, list[int]] = {}
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
-            children.setdefault(parent, []).append(int(process.name))
-    descendants = set()
-    waiting = [worker for worker in children.get(os.getppid(), []) if worker != os.getpid()]
-    while waiting:
-        descendants.add(waiting[-1])
-        waiting += children.get(waiting.pop(), [])
-    return descendants
-
-
-def _labs_of(processes: set[int]) -> set[str]:
-    """The names of labs that the processes hold: their command lines have `lab ... --id ID`."""
-    names = set()
-    for process in processes:
-        with contextlib.suppress(OSError):
-            words = (Path("/proc") / str(process) / "cmdline").read_bytes().decode(errors="replace").split("\0")
-            if "lab" in words and "--id" in words:
-                names.add(f"{PREFIX}{words[words.index('--id') + 1]}")
-    return names
-
-
-def _locked_by(processes: set[int]) -> set[int]:
-    """The inodes of files that the processes have locked."""
-    rows = [line.split() for line in Path("/proc/locks").read_text().splitlines() if "->" not in line]
-    return {int(row[5].rpartition(":")[2]) for row in rows if int(row[4]) in processes}
-
-
-def _inode(path: Path) -> int | None:
-    with contextlib.suppress(OSError):
-        return path.stat().st_ino
-    return None
 
 
 @pytest.fixture

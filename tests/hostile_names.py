@@ -439,7 +439,7 @@ def campaign(seeds: Sequence[int], figures: Callable[[int], bool], limit_s: floa
     return outcome
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
@@ -448,7 +448,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.only is not None:
         case_here(given.only, not given.no_figures)
-        return
+        return 0
     seeds = range(given.seed, given.seed + given.cases)
     outcome = campaign(seeds, lambda _: not given.no_figures)
     for fault, count in outcome.wrong.most_common():
@@ -457,7 +457,8 @@ def main() -> None:
         f"{len(NAMES)} names, {given.cases} cases, {len(outcome.commands)} commands, {outcome.calls} calls: "
         f"{sum(outcome.wrong.values())} faults of {len(outcome.wrong)} kinds\n"
     )
+    return int(bool(outcome.wrong))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.alone import enter
+
 import benchmarks.campaign
 from benchmarks.campaign import alone, environment, faults, kills, studies, table, wilson
 
@@ -54,7 +56,7 @@ def main() -> int:
     parser.add_argument("--only", type=int, help="the case of this number")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no case after so long")
     options = parser.parse_args()
-    alone.enter()
+    enter(sys.executable, "-m", "benchmarks.campaign", *sys.argv[1:])
     until = time.monotonic() + 60 * options.minutes
     with tempfile.TemporaryDirectory(prefix="twinbed-campaign-") as name, contextlib.ExitStack() as stack:
         folder = Path(name)

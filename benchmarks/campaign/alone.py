@@ -1,4 +1,4 @@
-"""Namespaces of one's own, what is in them, and twinbed in a child of this process.
+"""What is in namespaces of one's own (``tests/alone.py``), and twinbed in a child of this process.
 
 Children are forked: all is imported once, which a fresh interpreter takes seconds for. This process itself reads no results
 and runs no study, so that each child begins with the state of a program that has just been imported.
@@ -10,9 +10,7 @@ import contextlib
 import importlib
 import json
 import os
-import secrets
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,31 +20,8 @@ from pathlib import Path
 
 from twinbed.hosts import cgroups, scratch
 
-_MARK = "TWINBED_CAMPAIGN_ALONE"
 _GONE_S = 15.0
 """How long the dead may take to be gone."""
-
-
-def enter() -> None:
-    """Returns in a process with mount and PID namespaces of its own, a scratch folder in memory, and control groups below one
-    of its own, so that labs elsewhere on the machine have no part in what is found."""
-    if _MARK not in os.environ:
-        flags = ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
-        argv = ["unshare", *flags, sys.executable, "-m", "benchmarks.campaign", *sys.argv[1:]]
-        os.execvpe(argv[0], argv, {**os.environ, _MARK: "1"})
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=700", "tmpfs", str(scratch.root())], check=True)
-    own = [_own_group(root) for root in cgroups.roots()]
-    # The first process of a PID namespace takes on all orphans.
-    if child := os.fork():
-        while True:
-            ended, status = os.wait()
-            if ended == child:
-                break
-        for group in own:
-            subprocess.run(["umount", str(group.parent)], check=False)
-            with contextlib.suppress(OSError):
-                group.rmdir()
-        os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
 def take_temporary(folder: Path) -> None:
@@ -54,21 +29,6 @@ def take_temporary(folder: Path) -> None:
     own = folder / "temporary"
     own.mkdir()
     os.environ["TMPDIR"] = tempfile.tempdir = str(own)
-
-
-def _own_group(root: Path) -> Path:
-    """A group in the place of its hierarchy's root, in this mount namespace."""
-    group = root / f"campaign-{secrets.token_hex(4)}"
-    group.mkdir()
-    given = root / "cgroup.subtree_control"
-    if given.exists():
-        for controller in given.read_text().split():
-            (group / given.name).write_text(f"+{controller}")
-    for name in ("cpuset.mems", "cpuset.cpus"):
-        if not given.exists() and (group / name).exists():
-            (group / name).write_text((root / name).read_text())
-    subprocess.run(["mount", "--bind", str(group), str(root)], check=True)
-    return group
 
 
 def forked(call: Callable[[], object], said: Path) -> int:

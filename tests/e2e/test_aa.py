@@ -1,6 +1,6 @@
 """An A/A study: one driver under two names. Whatever is found between them, it may not be called a difference.
 
-At 95 % one study of twenty may err; at 99.9 % hardly one of a thousand runs of this test does."""
+At 95 % one study of twenty may err; at 99.99 % at most one of ten thousand runs of this test does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ workload: {kind: http, duration: 1s, max_requests: 1000, payload: 500B}
 topology: {link: {rate: 1gbit}}
 instruments: [packets, counters]
 replicates: 4
-confidence: 0.999
+confidence: 0.9999
 seed: 20190221
 """
 

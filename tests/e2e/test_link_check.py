@@ -110,7 +110,8 @@ def wrong(check: LinkCheck) -> set[str]:
         # that is too large fills while it halts, and what then passes at once makes the rest of the flow too fast as well.
         ("{rate: 100mbit}", "100000000bit", "200000000bit", {"rate", "burst"}),
         ("{rate: 100mbit, shaper: tbf}", "100000000bit", "200000000bit", {"rate", "burst"}),
-        ("{rate: 100mbit}", "100000000bit", "50000000bit", {"rate"}),
+        # So slow that a window of TCP's keeps packets waiting at the shaper for a tenth of a second.
+        ("{rate: 10mbit}", "10000000bit", "5000000bit", {"rate"}),
         ("{rate: 100mbit}", "66560b", "1000000b", {"rate", "burst"}),
         ("{rate: 512kbit}", "512000bit", "1024000bit", {"rate", "burst"}),
     ],
@@ -124,16 +125,9 @@ def test_a_shaper_that_lies_is_found(
     site: Callable[..., Site],
     monkeypatch: pytest.MonkeyPatch,
     leaves_nothing: None,
-    request: pytest.FixtureRequest,
 ) -> None:
     lies(monkeypatch, "", old, new)
-    for attempt in range(6):
-        check, failure = check_of(a_run(link), site(f"attempt-{attempt}"))
-        if failure is not None:
-            break
-        # The hosts of a busy machine may not fill even half of a link: that is said, and is no reason to trust it.
-        found = {(figure.quantity, figure.verdict) for figure in check.figures}
-        assert ("rate", Verdict.INCONCLUSIVE) in found and "half" in request.node.callspec.id
+    check, failure = check_of(a_run(link), site())
     assert failure is not None
     assert failure.phase == Phase.LINK_CHECK
     assert wrong(check) and wrong(check) <= quantities

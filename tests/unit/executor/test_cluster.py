@@ -30,7 +30,9 @@ from unit.executor.test_local import dies, dies_once, refuses, square
 class Dask:
     """dask's scheduler and workers, as its own commands start them: this process unpickles nothing, so they are in others."""
 
-    def __init__(self, folder: Path, workers: int, *, protocol: str = "tcp", **environment: str) -> None:
+    def __init__(
+        self, folder: Path, workers: int, *, protocol: str = "tcp", nanny: str = "--nanny", **environment: str
+    ) -> None:
         self.folder, self.protocol = folder, protocol
         self.environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
         self.processes: list[subprocess.Popen[bytes]] = []
@@ -40,7 +42,7 @@ class Dask:
         self._start("scheduler", ["--host", self.address, "--no-dashboard"])
         wait_until(lambda: "Scheduler at:" in (folder / "scheduler.log").read_text())
         if workers:
-            numbers = ["--nthreads", "1", "--nworkers", str(workers), "--local-directory", str(folder)]
+            numbers = ["--nthreads", "1", "--nworkers", str(workers), nanny, "--local-directory", str(folder)]
             self._start("worker", [self.address, "--host", f"{protocol}://127.0.0.1", "--no-dashboard", *numbers])
 
     def _start(self, what: str, options: list[str]) -> None:
@@ -63,8 +65,8 @@ class Dask:
 
 @pytest.fixture(scope="module")
 def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dask]:
-    """Two, and their scheduler."""
-    with Dask(tmp_path_factory.mktemp("dask"), 2) as cluster:
+    """Two, and their scheduler. A task is given up when its second worker has died, not when its fourth has."""
+    with Dask(tmp_path_factory.mktemp("dask"), 2, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="1") as cluster:
         yield cluster
 
 
@@ -119,7 +121,7 @@ def test_a_worker_with_another_program_refuses(executor: Executor, monkeypatch: 
 
 
 def test_a_scheduler_that_is_lost_is_said(tmp_path: Path) -> None:
-    with Dask(tmp_path, 1) as cluster, opened(cluster.address) as executor:
+    with Dask(tmp_path, 1, nanny="--no-nanny") as cluster, opened(cluster.address) as executor:
         results = executor.map(square, range(1000))
         assert next(results) == 0
         cluster.kill_scheduler()
@@ -166,7 +168,7 @@ def test_tls_is_asked_for_and_given_by_dasks_own_settings(tmp_path: Path, monkey
     subprocess.run([*made, *named, "-keyout", key, "-out", cert], check=True, capture_output=True)
     tls = "DASK_DISTRIBUTED__COMM__TLS__"
     sides = {f"{tls}{side}__{part}": file for side in ("SCHEDULER", "WORKER") for part, file in (("CERT", cert), ("KEY", key))}
-    with Dask(tmp_path, 1, protocol="tls", **{f"{tls}CA_FILE": cert, **sides}) as cluster:
+    with Dask(tmp_path, 1, protocol="tls", nanny="--no-nanny", **{f"{tls}CA_FILE": cert, **sides}) as cluster:
         address = cluster.address
         with pytest.raises(NoExecutor, match="TLS"), opened(address):
             pass

@@ -24,6 +24,8 @@ from twinbed.results.bucket.snapshot import latest
 from twinbed.results.parquet import FREE_BYTES, Room, Unreadable
 from twinbed.results.store import Store
 
+CASES = int(os.environ.get("TWINBED_BUCKET_CASES", "60"))
+SEED = int(os.environ.get("TWINBED_BUCKET_SEED", "0"))
 RATIOS = {"physical": 1.0, "slow": 0.5}
 
 
@@ -276,13 +278,13 @@ def test_a_snapshot_is_short(bucket: Path) -> None:
 
 @pytest.fixture(scope="module")
 def outcomes(published: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[buckets.Fault | str]]:
-    yield list(buckets.faults(published, 60, 0, tmp_path_factory.mktemp("scratch")))
+    yield list(buckets.faults(published, CASES, SEED, tmp_path_factory.mktemp("scratch")))
 
 
 def test_fuzzed(outcomes: list[buckets.Fault | str]) -> None:
     """The long form is ``python -m benchmarks.fuzz.buckets 10000``."""
     assert [each for each in outcomes if isinstance(each, buckets.Fault)] == []
-    assert outcomes.count("refused") > 30 and outcomes.count("equal") > 5
+    assert outcomes.count("refused") > CASES // 2 and outcomes.count("equal") > CASES // 12
     assert remote.DEADLINE_S >= 60
 
 

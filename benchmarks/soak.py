@@ -1,0 +1,164 @@
+"""Run what is too long for the tests, each part for a share of the time, and print a table: ``make soak SOAK=2h``.
+
+A part is a command that tries some cases of a seed. It is run again with the next seed until its share of the time is over or
+a case fails; a failure's output is printed, with the command that repeats it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from rich.console import Console
+from rich.table import Table
+
+from twinbed.model.units import parse_duration
+
+HOME = Path(__file__).parents[1]
+SHOWN_BYTES = 4000
+SEEDS_OF_A_ROUND = 1000
+"""A command may use as many seeds from its own on."""
+PATHS = {"PYTHONPATH": os.pathsep.join(map(str, (HOME, HOME / "tests", HOME / "tests/golden/formats")))}
+ENDS_S = 60.0
+"""How long a part may take to clean up when its time is over."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A command for a seed, and its weight in the whole time."""
+
+    name: str
+    command: Callable[[int], Sequence[str]]
+    weight: float = 1.0
+    environment: Callable[[int], dict[str, str]] = field(default=lambda _: {})
+
+
+@dataclass
+class Soaked:
+    """How a part went. ``cut``: its last command was ended as the time was over."""
+
+    rounds: int = 0
+    seconds: float = 0.0
+    cut: bool = False
+    failed: str = ""
+
+
+def module(name: str, *arguments: str) -> Callable[[int], Sequence[str]]:
+    """Return the command of a module; SEED in its arguments is the seed."""
+    return lambda seed: ["-m", name, *(str(seed) if word == "SEED" else word for word in arguments)]
+
+
+def tests(*arguments: str) -> Callable[[int], Sequence[str]]:
+    return module("pytest", "-q", "-x", "-p", "no:cacheprovider", *arguments)
+
+
+def set_to(**variables: str) -> Callable[[int], dict[str, str]]:
+    """Return an environment; SEED in its values is the seed."""
+    return lambda seed: {name: value.replace("SEED", str(seed)) for name, value in variables.items()}
+
+
+PARTS: Sequence[Part] = (
+    Part("campaign: kills", module("benchmarks.campaign", "--kills", "20", "--seed", "SEED"), 3),
+    Part("campaign: troubles of the machine", module("benchmarks.campaign", "--environment", "6", "--seed", "SEED"), 2),
+    Part("campaign: faults amid runs", module("benchmarks.campaign", "--faults", "1", "--seed", "SEED"), 2),
+    Part("A/A on real runs", tests("tests/e2e/test_aa.py"), 2),
+    Part("error rates and coverage", tests("tests/known", "-m", "soak"), 1, set_to(TWINBED_SOAK_SEED="SEED")),
+    Part(
+        "changed files of results",
+        tests("tests/property/test_mutated_results.py"),
+        2,
+        set_to(TWINBED_MUTATED_CALLS="200", TWINBED_MUTATED_SEED="SEED"),
+    ),
+    Part(
+        "changed buckets",
+        tests("tests/unit/results/bucket/test_hostile.py::test_fuzzed"),
+        1,
+        set_to(TWINBED_BUCKET_CASES="400", TWINBED_BUCKET_SEED="SEED"),
+    ),
+    Part("links in results", module("tests.links_everywhere", "--cases", "300", "--seed", "SEED"), 2),
+    Part("hostile names", module("tests.hostile_names", "--cases", "4", "--seed", "SEED"), 2),
+    Part("hostile streams", module("tests.hostile_streams", "300", "SEED"), 1),
+)
+
+
+def soak(part: Part, share_s: float, seed: int) -> Soaked:
+    """Repeat a part with one seed after another, until its share of the time is over or it fails."""
+    soaked, begun = Soaked(), time.monotonic()
+    while not soaked.failed and (left_s := share_s - soaked.seconds) > 0:
+        words = [sys.executable, *part.command(seed)]
+        environment = part.environment(seed)
+        with tempfile.TemporaryFile() as said:
+            process = subprocess.Popen(
+                words, cwd=HOME, env=os.environ | PATHS | environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said
+            )
+            code = _ended(process, left_s)
+            if code is None:
+                soaked.cut = True
+            elif code:
+                set_first = " ".join(f"{name}={value}" for name, value in environment.items())
+                soaked.failed = f"{set_first} {shlex.join(words)}".strip()
+                sys.stderr.buffer.write(_end_of(said))
+                sys.stderr.write(f"\n{part.name}: exit code {code}; repeat it with: {soaked.failed}\n")
+            else:
+                soaked.rounds += 1
+                seed += SEEDS_OF_A_ROUND
+        soaked.seconds = time.monotonic() - begun
+    return soaked
+
+
+def _ended(process: subprocess.Popen[bytes], limit_s: float) -> int | None:
+    """Return the exit code; None where the time was over first, and the process was interrupted."""
+    try:
+        return process.wait(limit_s)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+    try:
+        process.wait(ENDS_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    return None
+
+
+def _end_of(said: IO[bytes]) -> bytes:
+    said.seek(max(0, said.seek(0, os.SEEK_END) - SHOWN_BYTES))
+    return said.read()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--for", dest="duration", default="20m", help="how long in all, such as 20m or 8h (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=None, help="the first seed (default: the time, so that every call tries others)"
+    )
+    parser.add_argument("--only", nargs="+", choices=[part.name for part in PARTS], help="these parts")
+    options = parser.parse_args()
+    seed = int(time.time()) if options.seed is None else options.seed
+    parts = [part for part in PARTS if options.only is None or part.name in options.only]
+    second_of_weight = parse_duration(options.duration) / sum(part.weight for part in parts)
+    shown = Table("part", "rounds", "time", "", title=f"seeds from {seed}")
+    failed = False
+    for part in parts:
+        sys.stderr.write(f"{part.name} ...\n")
+        soaked = soak(part, second_of_weight * part.weight, seed)
+        failed |= bool(soaked.failed)
+        outcome = "FAILED" if soaked.failed else "no round ended in its time" if not soaked.rounds else "passed"
+        shown.add_row(part.name, str(soaked.rounds), f"{soaked.seconds:.0f} s", outcome)
+    Console().print(shown)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
