@@ -17,6 +17,8 @@ from pathlib import Path
 
 HOME = Path(__file__).parents[1]
 _MARK = "TWINBED_ALONE"
+_PREFIX = "tests-alone-"
+"""Not that of labs, which a sweep outside would remove."""
 _COUNTED = "tests"
 """The control group of the process that enters, so that its CPU time is counted with that of its labs."""
 _FLAGS = ("--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
@@ -25,12 +27,13 @@ _FLAGS = ("--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 def enter(*argv: str) -> None:
     """Return in a process with mount and PID namespaces of its own, with scratch folders that nobody else uses, and control
     groups below one of its own. ``argv`` is the command of this process, which is begun again."""
-    if _MARK not in os.environ:
-        os.execvpe("unshare", ["unshare", *_FLAGS, *argv], {**os.environ, _MARK: "1"})
     from twinbed.hosts import cgroups, scratch
 
+    if _MARK not in os.environ:
+        _remove_those_of_the_killed()
+        os.execvpe("unshare", ["unshare", *_FLAGS, *argv], {**os.environ, _MARK: str(os.getpid())})
     subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=700", "tmpfs", str(scratch.root())], check=True)
-    large = tempfile.mkdtemp(prefix="twinbed-alone-")
+    large = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.environ[_MARK]}-")
     subprocess.run(["mount", "--bind", large, str(scratch.root(large=True))], check=True)
     groups = [_own_group(root) for root in cgroups.roots()]
     # The first process of a PID namespace takes on all orphans.
@@ -62,9 +65,25 @@ def cpu_time_s() -> float:
     return sum(os.times()[:4])
 
 
+def _remove_those_of_the_killed() -> None:
+    """Folders and control groups carry the process id of who waits for the namespaces' end; who is killed leaves them."""
+    from twinbed.hosts import cgroups
+
+    for root in (Path(tempfile.gettempdir()), *cgroups.roots()):
+        for left in root.glob(f"{_PREFIX}[0-9]*-*"):
+            if Path("/proc", left.name.removeprefix(_PREFIX).partition("-")[0]).exists():
+                continue
+            if root == Path(tempfile.gettempdir()):
+                shutil.rmtree(left, ignore_errors=True)
+                continue
+            for group in (*sorted((path for path in left.rglob("*") if path.is_dir()), reverse=True), left):
+                with contextlib.suppress(OSError):  # another worker removes it
+                    group.rmdir()
+
+
 def _own_group(root: Path) -> Path:
     """A group in the place of its hierarchy's root, in this mount namespace."""
-    group = root / f"alone-{secrets.token_hex(4)}"
+    group = root / f"{_PREFIX}{os.environ[_MARK]}-{secrets.token_hex(4)}"
     group.mkdir()
     given = root / "cgroup.subtree_control"
     if given.exists():

@@ -25,6 +25,7 @@ from twinbed.model.run import Phase
 from twinbed.registry import PLUGINS, Plugins, catalogue
 from twinbed.results.folder import Folder
 from twinbed.study.loading import load
+from twinbed.study.run import Run
 from twinbed.workloads.http import plan as http_plan
 
 Harm = Callable[[Bed], None]
@@ -69,11 +70,13 @@ def carry(
     plugins: Plugins = PLUGINS,
     testbed: str | None = None,
     short: bool = False,
+    fine_s: float | None = None,
 ) -> Carried:
     """Carry a study out; ``harm`` is done once, amid the workload of the first run (of ``testbed``, where it is given).
 
     ``short``: the limits at which a run that is hurt ends are tens of seconds; what happens at them is the same at a few. They
-    are a few for that run alone, from its workload on: all else may take its time.
+    are a few for that run alone, from its workload on: all else may take its time. ``fine_s``: how long the workload of the
+    other runs lasts; only that of the first must still be there when harm comes.
     """
     beds: list[Bed] = []
     limits = pytest.MonkeyPatch()
@@ -103,13 +106,20 @@ def carry(
     folder = Folder(results)
     try:
         with folder.locked():
-            ending = carry_out(study, design.runs(study), seen, folder, Installed(probe, image), listener)
+            hurt, *fine = design.runs(study)
+            runs = [hurt, *(fine if fine_s is None else [lasting(run, fine_s) for run in fine])]
+            ending = carry_out(study, runs, seen, folder, Installed(probe, image), listener)
     finally:
         limits.undo()
     for thread in threads:
         thread.join()
     records = [json.loads(path.read_text()) for path in (results / "runs").glob("*/run.json")]
     return Carried(ending, sorted(records, key=lambda record: record["position"]), results)
+
+
+def lasting(run: Run, seconds: float) -> Run:
+    params = run.workload.params.model_copy(update={"duration": seconds})
+    return dataclasses.replace(run, workload=dataclasses.replace(run.workload, params=params))
 
 
 def _harm(harm: Harm, bed: Bed) -> None:

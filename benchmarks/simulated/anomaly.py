@@ -105,19 +105,20 @@ class Outcome:
     """Of the metrics that change with N for a reason of their own, those named; nan where there are none."""
 
 
-def outcome(of: Anomaly, studies: int) -> Outcome:
-    found, first, false, of_n = [], [], [], []
-    for seed in range(studies):
+def outcome(of: Anomaly, studies: int, first: int = 0) -> Outcome:
+    """Count what is named in studies of one seed after another, from ``first`` on."""
+    found, before_all, false, of_n = [], [], [], []
+    for seed in range(first, first + studies):
         named = [row.metric for row in moving(*of.study(seed)) if row.moves]
         wrong = [name for name in named if name != PLANTED and not name.startswith("of N")]
         found.append(PLANTED in named)
-        first.append(named[:1] == [PLANTED])
+        before_all.append(named[:1] == [PLANTED])
         false.append(len(wrong) / max(1, len(named)))
         of_n.append(sum(name.startswith("of N") for name in named) / of.of_n if of.of_n else math.nan)
     planted = of.correlation is not None
     return Outcome(
         float(np.mean(found)) if planted else math.nan,
-        float(np.mean(first)) if planted else math.nan,
+        float(np.mean(before_all)) if planted else math.nan,
         float(np.mean(false)),
         float(np.mean([share > 0 for share in false])),
         float(np.mean(of_n)),

@@ -45,7 +45,7 @@ def study(tmp_path: Path) -> Path:
 def test_a_wrong_study_names_every_mistake_and_its_place(tmp_path: Path) -> None:
     path = tmp_path / "wrong.yaml"
     path.write_text("study: wrong\ntestbeds:\n  a: {driver: qmeu}\nworkload: {kind: http, durration: 5s}\nreplicates: none\n")
-    done = in_a_process("run", path)
+    done = twinbed("run", path)
     assert done.returncode == 2
     assert f"{path}:3:15: " in done.stderr and "did you mean 'qemu'?" in done.stderr
     assert f"{path}:4:24: " in done.stderr and "did you mean 'duration'?" in done.stderr
@@ -78,7 +78,7 @@ def test_a_second_run_on_the_same_results_is_refused(study: Path, tmp_path: Path
     deadline = time.monotonic() + 60
     while not (results / "study.json").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    second = in_a_process("run", study, "-o", results)
+    second = twinbed("run", study, "-o", results)
     first.terminate()
     first.communicate(timeout=60)
     assert second.returncode == 2
@@ -154,6 +154,6 @@ def test_results_that_are_none(tmp_path: Path) -> None:
 
 
 def test_no_command_shows_a_traceback_for_a_typo() -> None:
-    done = in_a_process("comapre", "x")
+    done = twinbed("comapre", "x")
     assert done.returncode == 2
     assert "compare" in done.stderr

@@ -44,7 +44,7 @@ def guest_at(end: str, settings: str = "") -> str:
 def study(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> Study:
     def carried(driver: str, harm: Harm, *, replicates: int = 1, seconds: int = 1, short: bool = False) -> Carried:
         text = STUDY.format(driver=driver, replicates=replicates, seconds=seconds)
-        return carry(text, tmp_path / "results", image, probe, harm, short=short)
+        return carry(text, tmp_path / "results", image, probe, harm, short=short, fine_s=1.0)
 
     return carried
 

@@ -56,7 +56,8 @@ def stop_the_server(bed: Bed) -> None:
 
 
 def test_a_guest_that_hangs(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> None:
-    done = carry(STUDY.format(driver=GUEST, seconds=2), tmp_path / "results", image, probe, stop_the_server, short=True)
+    text = STUDY.format(driver=GUEST, seconds=2)
+    done = carry(text, tmp_path / "results", image, probe, stop_the_server, short=True, fine_s=1.0)
     hung, fine = done.records
     assert (done.ending.complete, done.ending.failed) == (1, 1)
     assert hung["status"] == "failed"
@@ -68,9 +69,8 @@ def test_a_guest_that_hangs(tmp_path: Path, image: Image, probe: Path, leaves_no
 
 
 def test_a_server_that_dies(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> None:
-    done = carry(
-        STUDY.format(driver="container", seconds=LONG_S), tmp_path / "results", image, probe, killed("nginx"), short=True
-    )
+    text = STUDY.format(driver="container", seconds=LONG_S)
+    done = carry(text, tmp_path / "results", image, probe, killed("nginx"), short=True, fine_s=1.0)
     hurt, fine = done.records
     assert (done.ending.complete, done.ending.failed) == (1, 1)
     assert hurt["failed_phase"] == "workload"
@@ -81,7 +81,7 @@ def test_a_server_that_dies(tmp_path: Path, image: Image, probe: Path, leaves_no
 def test_an_instrument_that_dies(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> None:
     dies = killed("tcpdump", "client.pcap")
     text = STUDY.format(driver="container", seconds=LONG_S)
-    hurt, fine = carry(text, tmp_path / "results", image, probe, dies, short=True).records
+    hurt, fine = carry(text, tmp_path / "results", image, probe, dies, short=True, fine_s=1.0).records
     assert "tcpdump" in hurt["reason"] and "SIGKILL while the workload ran" in hurt["reason"]
     assert fine["status"] == "complete"
 
@@ -111,7 +111,7 @@ def test_links_that_a_host_plants_are_not_followed(tmp_path: Path, image: Image,
         for name in ("ab.txt", "another"):
             client.run(["ln", "-s", str(victim), f"{client.artifacts}/{name}"])
 
-    done = carry(STUDY.format(driver="container", seconds=4), tmp_path / "results", image, probe, plant)
+    done = carry(STUDY.format(driver="container", seconds=4), tmp_path / "results", image, probe, plant, fine_s=1.0)
     hurt, fine = done.records
     assert victim.read_text() == "kept"
     assert (hurt["failed_phase"], fine["status"]) == ("collect", "complete")

@@ -156,7 +156,7 @@ def until(condition: object, limit_s: float = 240) -> None:
 def test_a_killed_build_leaves_no_process_and_the_next_one_sweeps(
     builder: subprocess.Popen[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    until(lambda: list(tmp_path.glob("tmp/*/base/rootfs/var/lib/dpkg/info/*.list")))
+    until(lambda: list(tmp_path.glob("tmp/*/base/rootfs/var/cache/apt/archives/**/*.deb")))
     builder.send_signal(signal.SIGKILL)
     builder.wait()
     until(lambda: not processes_about(tmp_path), limit_s=60)

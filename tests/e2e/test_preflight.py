@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import collections
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +11,7 @@ from typing import cast
 
 import pytest
 from click.testing import CliRunner
+from tests.command import twinbed
 from tests.conftest import lab_remains, stays
 
 from twinbed.cli.check import command
@@ -201,8 +200,7 @@ def test_a_driver_is_asked_once_for_each_thing() -> None:
 def test_check_in_every_format_changes_nothing(probe: Path, image: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """All is tried once; the other formats print what was found then."""
     before = lab_remains()
-    argv = [sys.executable, "-m", "twinbed.cli.main", "check", "--format", "json"]
-    data = subprocess.run(argv, capture_output=True, text=True, check=False)
+    data = twinbed("check", "--format", "json")
     assert stays(before) == set()
     tried = [
         Check(

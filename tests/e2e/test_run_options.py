@@ -103,7 +103,7 @@ def test_failed_runs_are_exit_code_1(tmp_path: Path) -> None:
     study = tmp_path / "fails.yaml"
     text = FAKE.replace("{kind: planted}", "{kind: http, duration: 1s}").replace(", workload.rate: [1000, 2000]", "")
     study.write_text(text)
-    failed = in_a_process("run", study, "--no-report", cwd=tmp_path)
+    failed = twinbed("run", study, "--no-report", cwd=tmp_path)
     assert failed.returncode == 1
     assert "6 failed; each kept what it left in its folder. Make them again with --retry-failed." in failed.stderr
     assert failed.stderr.count("FAILED") == 6
@@ -125,7 +125,7 @@ def test_failed_runs_are_exit_code_1(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_command_line_is_exit_code_2(arguments: list[str], said: str, study: Path, tmp_path: Path) -> None:
-    done = in_a_process("run", study, *arguments, cwd=tmp_path)
+    done = twinbed("run", study, *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr

@@ -204,7 +204,7 @@ class Periodic(Random):
 def test_reno_meets_losses_as_mathis_found(every: int) -> None:
     """Mathis et al. 1997, equation 3: MSS / RTT x sqrt(3/2) / sqrt(p) where each segment is acknowledged."""
     way = Link(delay=0.01, loss=0.5, queue=10**6)
-    streamed = stream(Flow(100, 1, None), way, tcp(), FREE, Periodic(every))
+    streamed = stream(Flow(50, 1, None), way, tcp(), FREE, Periodic(every))
     assert goodput(streamed, 10) == pytest.approx(8 * MSS / 0.02 * math.sqrt(1.5 * every), rel=0.05)
     lost = sum(each.retransmissions for second in streamed.intervals for each in second)
     sent = sum(each.sent_bytes for second in streamed.intervals for each in second) / MSS
@@ -217,7 +217,7 @@ def test_cubic_meets_losses_as_its_rfc_says() -> None:
     window = (0.4 * 3.7 / 1.2) ** 0.25 * (0.4 * 2000) ** 0.75
     assert window == pytest.approx(158.5, abs=0.1)
     way = Link(delay=0.2, loss=0.5, queue=10**6)
-    streamed = stream(Flow(500, 1, None), way, tcp(control="cubic"), FREE, Periodic(2000))
+    streamed = stream(Flow(250, 1, None), way, tcp(control="cubic"), FREE, Periodic(2000))
     assert 0.85 < goodput(streamed, 100) / (8 * MSS * window / 0.4) < 1.02
 
 

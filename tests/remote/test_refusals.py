@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.command import twinbed
 from tests.remote.machines import OWN_CONFIG, Machines, Space, _key
 from twinbed.contracts.site import Site
 from twinbed.hosts import session
@@ -125,9 +126,7 @@ def test_a_host_without_the_programs_that_it_would_run(two: Machines, tmp_path: 
     def rows(**settings: Any) -> dict[str, dict[str, Any]]:
         testbed = {"driver": "remote", **two.settings(**settings)}
         file.write_text(json.dumps({**text, "testbeds": {"bed": testbed}}))
-        argv = [sys.executable, "-m", "twinbed.cli.main", "check", str(file), "--format", "json"]
-        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=100)
-        return {row["what"]: row for row in json.loads(done.stdout)}
+        return {row["what"]: row for row in json.loads(twinbed("check", file, "--format", "json").stdout)}
 
     with without(two.hosts["server"], "nginx", "iperf3"), without(two.hosts["client"], "wrk"):
         found = rows()

@@ -6,12 +6,12 @@ import json
 import shlex
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.command import twinbed
 from tests.remote.machines import BARE_LOGIN, until
 from twinbed.hosts import ssh, ssh_config
 from twinbed.hosts.error import HostError
@@ -72,8 +72,8 @@ class Planted:
 
     def twinbed(self, *words: str) -> str:
         """What it printed."""
-        argv = [sys.executable, "-m", "twinbed.cli.main", *words]
-        done = subprocess.run(argv, cwd=self.folder, capture_output=True, text=True, check=False, timeout=100)
+        ssh_config._allowed.clear()  # which a process begins with
+        done = twinbed(*words, cwd=self.folder)
         assert done.returncode in (2, 3), done
         return " ".join((done.stdout + done.stderr).split())
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
+from tests.command import twinbed
 
 from twinbed.contracts.place import MACHINE, Target
 from twinbed.instruments.monitor import MonitorParams, monitor
@@ -128,8 +127,7 @@ def test_no_program_that_came_with_a_study_is_run(command: str, tmp_path: Path) 
         "instruments": {"monitor": {"engine": "suricata", "program": str(program)}},
     }
     (tmp_path / "study.yaml").write_text(json.dumps(study))
-    argv = [sys.executable, "-m", "twinbed.cli.main", command, "study.yaml"]
-    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100)
+    done = twinbed(command, "study.yaml", cwd=tmp_path)
     assert done.returncode == 2 and "program must be suricata below /usr or /opt" in done.stderr, done
     assert not (tmp_path / "canary").exists()
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import math
 import random
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from tests.command import twinbed as carried_out
 
 import twinbed
 from synthetic_results import write_study
@@ -200,8 +199,7 @@ seed: 5
 def test_a_study_whose_truth_is_set(tmp_path: Path) -> None:
     """The fake driver answers with the rate that the workload asks for, so that ratios are 1.04 and 2."""
     (tmp_path / "study.yaml").write_text(STUDY)
-    words = [sys.executable, "-m", "twinbed.cli.main", "run", "study.yaml", "-o", "results", "--no-report"]
-    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    ran = carried_out("run", "study.yaml", "-o", "results", "--no-report", cwd=tmp_path)
     assert "--by workload.rate compares its levels" in " ".join(ran.stdout.split()), ran.stderr
     result: Comparisons = compare.run(opened(tmp_path / "results"), CompareParams(by="workload.rate"))
     near, far = [each for each in result.comparisons if each.metric == "requests_per_second"]
