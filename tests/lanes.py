@@ -14,13 +14,32 @@ from xdist.scheduler import LoadScopeScheduling
 LABS = ("contract", "e2e", "fleet", "minimega", "remote")
 """Folders of tests that make labs."""
 
-FIRST = ("tests/remote", "tests/contract", "tests/e2e", "tests/minimega", "tests/fleet")
-"""Files that take long, so that none of them is the last."""
+SHARED = (
+    "tests/remote/",
+    "tests/fleet/",
+    "tests/contract/test_testbeds.py",
+    *(
+        f"tests/e2e/test_{name}.py"
+        for name in (
+            "bad_input",
+            "boundary",
+            "image",
+            "ladder_browser",
+            "report_browser",
+            "report_hostile",
+            "report_print",
+            "tcp_kinds",
+        )
+    ),
+)
+"""Labs' files whose tests share something that a fixture of the module makes: they are one worker's. They begin first, so that
+no long file is the last."""
 
 
 def unit(nodeid: str) -> str:
     """Return the name of what one worker runs as a whole: a test that makes a lab of its own, or a file."""
-    return nodeid.partition("::")[0]
+    file = nodeid.partition("::")[0]
+    return nodeid if is_lab(file) and not file.startswith(SHARED) else file
 
 
 def is_lab(unit: str) -> bool:
@@ -28,8 +47,11 @@ def is_lab(unit: str) -> bool:
 
 
 def order(item: pytest.Item) -> int:
-    """Return the place of a test, by FIRST."""
-    return next((place for place, prefix in enumerate(FIRST) if item.nodeid.startswith(prefix)), len(FIRST))
+    """Return the place of a test: labs that tests share, other labs, and what needs none."""
+    file = item.nodeid.partition("::")[0]
+    if not is_lab(file):
+        return 2
+    return 0 if file.startswith(SHARED) else 1
 
 
 class Lanes(LoadScopeScheduling):
