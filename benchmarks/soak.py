@@ -29,6 +29,8 @@ SHOWN_BYTES = 4000
 SEEDS_OF_A_ROUND = 1000
 """A command may use as many seeds from its own on."""
 PATHS = {"PYTHONPATH": os.pathsep.join(map(str, (HOME, HOME / "tests", HOME / "tests/golden/formats")))}
+LONGER_S = 30.0
+"""How much longer than its share a command may take, so that its last case ends."""
 ENDS_S = 60.0
 """How long a part may take to clean up when its time is over."""
 
@@ -38,7 +40,8 @@ class Part:
     """A command for a seed, and its weight in the whole time."""
 
     name: str
-    command: Callable[[int], Sequence[str]]
+    command: Callable[[int, float], Sequence[str]]
+    """Of a seed, and how many minutes are left."""
     weight: float = 1.0
     environment: Callable[[int], dict[str, str]] = field(default=lambda _: {})
 
@@ -53,12 +56,17 @@ class Soaked:
     failed: str = ""
 
 
-def module(name: str, *arguments: str) -> Callable[[int], Sequence[str]]:
-    """Return the command of a module; SEED in its arguments is the seed."""
-    return lambda seed: ["-m", name, *(str(seed) if word == "SEED" else word for word in arguments)]
+def module(name: str, *arguments: str) -> Callable[[int, float], Sequence[str]]:
+    """Return the command of a module; SEED and MINUTES in its arguments are the seed, and how many minutes are left."""
+
+    def command(seed: int, minutes: float) -> Sequence[str]:
+        values = {"SEED": str(seed), "MINUTES": f"{minutes:.1f}"}
+        return ["-m", name, *(values.get(word, word) for word in arguments)]
+
+    return command
 
 
-def tests(*arguments: str) -> Callable[[int], Sequence[str]]:
+def tests(*arguments: str) -> Callable[[int, float], Sequence[str]]:
     return module("pytest", "-q", "-x", "-p", "no:cacheprovider", *arguments)
 
 
@@ -68,11 +76,15 @@ def set_to(**variables: str) -> Callable[[int], dict[str, str]]:
 
 
 PARTS: Sequence[Part] = (
-    Part("campaign: kills", module("benchmarks.campaign", "--kills", "20", "--seed", "SEED"), 3),
-    Part("campaign: troubles of the machine", module("benchmarks.campaign", "--environment", "6", "--seed", "SEED"), 2),
+    Part("campaign: kills", module("benchmarks.campaign", "--kills", "10000", "--seed", "SEED", "--minutes", "MINUTES"), 3),
+    Part(
+        "campaign: troubles of the machine",
+        module("benchmarks.campaign", "--environment", "10000", "--seed", "SEED", "--minutes", "MINUTES"),
+        2,
+    ),
     Part("campaign: faults amid runs", module("benchmarks.campaign", "--faults", "1", "--seed", "SEED"), 2),
     Part("A/A on real runs", tests("tests/e2e/test_aa.py"), 2),
-    Part("error rates and coverage", tests("tests/known", "-m", "soak"), 1, set_to(TWINBED_SOAK_SEED="SEED")),
+    Part("error rates and coverage", tests("tests/known", "-m", "soak"), 4, set_to(TWINBED_SOAK_SEED="SEED")),
     Part(
         "changed files of results",
         tests("tests/property/test_mutated_results.py"),
@@ -95,13 +107,13 @@ def soak(part: Part, share_s: float, seed: int) -> Soaked:
     """Repeat a part with one seed after another, until its share of the time is over or it fails."""
     soaked, begun = Soaked(), time.monotonic()
     while not soaked.failed and (left_s := share_s - soaked.seconds) > 0:
-        words = [sys.executable, *part.command(seed)]
+        words = [sys.executable, *part.command(seed, left_s / 60)]
         environment = part.environment(seed)
         with tempfile.TemporaryFile() as said:
             process = subprocess.Popen(
                 words, cwd=HOME, env=os.environ | PATHS | environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said
             )
-            code = _ended(process, left_s)
+            code = _ended(process, left_s + LONGER_S)
             if code is None:
                 soaked.cut = True
             elif code:

@@ -13,7 +13,7 @@ import draws
 from twinbed.statistics.anomaly import moving
 
 PAGE = Path(__file__).parents[2] / "docs/anomaly.md"
-STUDIES = draws.studies(12, 200)
+STUDIES = draws.studies(12, 100)
 pytestmark = pytest.mark.soak
 
 

@@ -15,7 +15,7 @@ from benchmarks.simulated.losses import SIZES, WORLDS, World, named
 import draws
 from twinbed.statistics.capacity import Capacity, Objective, capacity, sentence
 
-STUDIES = draws.studies(300, 5000)
+STUDIES = draws.studies(300, 2000)
 LEAST = 0.95 - draws.room(0.95, STUDIES)
 pytestmark = pytest.mark.soak
 TESTED = (1, 2, 4, 8, 16, 40, 80)
