@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from twinbed.hosts.cache import cache_root
+from twinbed.image import build, find
 
 ROOT = Path(__file__).parents[1]
 LIMIT_S = 120.0
@@ -55,13 +56,15 @@ class Fleet:
         self._start("scheduler", [*dask, "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard"])
         wait_until(lambda: "Scheduler at:" in self.log("scheduler")[self.logged :])
 
-    def machine(self, name: str, *, lab: bool = True, preload: Path | None = None) -> None:
-        """``name``: the machine's; its worker is the first of its processes, so that all of them end with it. ``preload``: a
-        module that makes it another machine than it would be."""
+    def machine(self, name: str, *, lab: bool = True, image: bool = True, preload: Path | None = None) -> None:
+        """``name``: the machine's; its worker is the first of its processes, so that all of them end with it. ``image``:
+        whether it has one for containers and guests. ``preload``: a module that makes it another machine than it would be."""
         cache = self.folder / f"cache-{name}"
         cache.mkdir(exist_ok=True)
-        for part in ("images", "bases", "current"):  # built once for all
-            if (cache_root() / part).exists() and not (cache / part).exists():
+        if image and not (cache / "current").exists():
+            built = find() or build()  # once for all; of thousands of files
+            for part in (f"images/{built.rootfs.parent.name}", "current"):
+                (cache / part).parent.mkdir(exist_ok=True)
                 subprocess.run(["cp", "--archive", "--link", str(cache_root() / part), str(cache / part)], check=True)
         worker = [sys.executable, "-m", "distributed.cli.dask_worker", self.address, "--host", "127.0.0.1", "--no-dashboard"]
         worker += ["--nthreads", "1", "--no-nanny", "--local-directory", str(cache), *(["--resources", "lab=1"] if lab else [])]

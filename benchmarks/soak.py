@@ -67,7 +67,7 @@ def module(name: str, *arguments: str) -> Callable[[int, float], Sequence[str]]:
 
 
 def tests(*arguments: str) -> Callable[[int, float], Sequence[str]]:
-    return module("pytest", "-q", "-x", "-p", "no:cacheprovider", *arguments)
+    return module("pytest", "-q", "-x", "--timeout=0", "-p", "no:cacheprovider", *arguments)
 
 
 def set_to(**variables: str) -> Callable[[int], dict[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Callable
@@ -60,10 +61,10 @@ def _parent(process: int) -> int:
 def test_a_guests_console_takes_no_more_than_its_limit(
     site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch, leaves_nothing: None
 ) -> None:
-    """A guest that writes to it without end is ended, and what ended it is said. An emulated port takes a second for 2 kB."""
-    monkeypatch.setattr(guest, "MOST_CONSOLE_BYTES", 5_000)
+    """What a guest writes beyond it is lost. A kernel without much to say writes some hundred bytes as it boots."""
+    monkeypatch.setattr(guest, "MOST_CONSOLE_BYTES", 3_000)
     place = site()
-    with pytest.raises(HostError), qemu.up(qemu.params(), Topology(), place) as bed:
-        bed.hosts["client"].run(["sh", "-c", "yes >/dev/ttyS0"], limit_s=120)
-    (console,) = [file for file in place.artifacts.rglob(guest.CONSOLE) if file.stat().st_size > 2_500]
-    assert console.stat().st_size <= 5_000
+    with contextlib.suppress(HostError), qemu.up(qemu.params(), Topology(), place) as bed:
+        bed.hosts["client"].run(["sh", "-c", "yes | head -c 6000 >/dev/ttyS0"], limit_s=120)
+    (console,) = [file for file in place.artifacts.rglob(guest.CONSOLE) if file.stat().st_size > 2_000]
+    assert console.stat().st_size <= 3_000

@@ -142,7 +142,7 @@ def test_workers_without_a_lab_are_no_machines(
     one = Fleet(tmp_path)
     try:
         one.scheduler()
-        one.machine("m1", lab=False)
+        one.machine("m1", lab=False, image=False)
         assert run(written(tmp_path), tmp_path / "results", one) == 3
     finally:
         one.end()
@@ -188,21 +188,21 @@ def test_a_machine_that_drifts_away_from_its_peers_is_left_out(
     monkeypatch.setattr("twinbed.fleet.controller.AWAY_S", 0.5)
     (tmp_path / "slower.py").write_text(SLOWER)
     one = Fleet(tmp_path)
-    study, results = written(tmp_path, "0.1s", FAKE.replace("replicates: 8", "replicates: 60")), tmp_path / "results"
+    study, results = written(tmp_path, "0.1s", FAKE.replace("replicates: 8", "replicates: 40")), tmp_path / "results"
     try:
         one.scheduler()
-        for name in ("m1", "m2", "m3", "m4"):
-            one.machine(name)
-        one.machine("m5", preload=tmp_path / "slower.py")
-        one.wait_for(5)
+        for name in ("m1", "m2", "m3"):
+            one.machine(name, image=False)
+        one.machine("m4", image=False, preload=tmp_path / "slower.py")
+        one.wait_for(4)
         assert run(study, results, one) == 0
     finally:
         one.end()
     blocks = machines_of_blocks(results)
-    assert len(blocks) == 60 and all(len(machines) == 1 for machines in blocks.values())
+    assert len(blocks) == 40 and all(len(machines) == 1 for machines in blocks.values())
     machines = json.loads((results / "fleet.json").read_text())["machines"]
-    assert [name for name, about in machines.items() if "left out" in about] == ["m5"]
-    assert "it drifted away from its peers: in its last 3 blocks a is" in machines["m5"]["left out"]
+    assert [name for name, about in machines.items() if "left out" in about] == ["m4"]
+    assert "it drifted away from its peers: in its last 3 blocks a is" in machines["m4"]["left out"]
     capsys.readouterr()
     main(["compare", str(results)])
     assert "A machine of the fleet was left out after it had made runs" in capsys.readouterr().out
@@ -230,8 +230,8 @@ def test_a_machine_whose_twinbed_breaks_is_left_out(tmp_path: Path, monkeypatch:
     study, results = written(tmp_path, "0.1s"), tmp_path / "results"
     try:
         one.scheduler()
-        one.machine("m1")
-        one.machine("m2", preload=tmp_path / "broken.py")
+        one.machine("m1", image=False)
+        one.machine("m2", image=False, preload=tmp_path / "broken.py")
         one.wait_for(2)
         assert run(study, results, one) == 0
     finally:
@@ -263,7 +263,7 @@ def test_a_study_ends_as_soon_as_it_is_decided(fleet: Fleet, tmp_path: Path, spr
 def test_ctrl_c_ends_the_command_and_leaves_machines_free(fleet: Fleet, tmp_path: Path) -> None:
     """Runs in flight are given up, so that the next command has the machines at once. A run may be there of which the command
     was kept from saying so."""
-    study, results = written(tmp_path, "1s"), tmp_path / "results"
+    study, results = written(tmp_path, "2s", FAKE.replace("replicates: 8", "replicates: 12")), tmp_path / "results"
     argv = [sys.executable, "-m", "twinbed.cli.main", "run", study, "-o", str(results), "--on", fleet.address, "--no-report"]
     command = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: bool(made(results)))
@@ -272,7 +272,7 @@ def test_ctrl_c_ends_the_command_and_leaves_machines_free(fleet: Fleet, tmp_path
     assert command.returncode == 130
     assert "stopping" in said
     there = {path.name for path in (results / "runs").iterdir()}
-    assert 0 < len(there) < 16 and set(made(results)) <= there
+    assert 0 < len(there) < 24 and set(made(results)) <= there
     unsaid = there - set(made(results))
     assert len(unsaid) <= 1
     assert run(study, results, fleet) == 0

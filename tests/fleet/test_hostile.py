@@ -49,11 +49,11 @@ def test_what_is_no_answer_costs_the_machine(tmp_path: Path, monkeypatch: pytest
     study, results = written(tmp_path, "0.2s", FAKE), tmp_path / "results"
     try:
         one.scheduler()
-        one.machine("m1")
+        one.machine("m1", image=False)
         for name, body in BODIES.items():
             module = tmp_path / f"{name}.py"
             module.write_text(HOSTILE.replace("BODY", body).replace("FILE", repr(str(canary))))
-            one.machine(name, preload=module)
+            one.machine(name, image=False, preload=module)
         one.wait_for(5)
         assert run(study, results, one) == 0
     finally:

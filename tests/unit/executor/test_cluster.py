@@ -30,42 +30,53 @@ from unit.executor.test_local import dies, dies_once, refuses, square
 class Dask:
     """dask's scheduler and workers, as its own commands start them: this process unpickles nothing, so they are in others."""
 
-    def __init__(
-        self, folder: Path, workers: int, *, protocol: str = "tcp", nanny: str = "--nanny", **environment: str
-    ) -> None:
+    def __init__(self, folder: Path, workers: int, *, protocol: str = "tcp", **environment: str) -> None:
         self.folder, self.protocol = folder, protocol
         self.environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
-        self.processes: list[subprocess.Popen[bytes]] = []
         with socket.socket() as one:
             one.bind(("127.0.0.1", 0))
             self.address = f"{protocol}://127.0.0.1:{one.getsockname()[1]}"
-        self._start("scheduler", ["--host", self.address, "--no-dashboard"])
+        self.scheduler = self._start("scheduler", ["--host", self.address, "--no-dashboard"])
         wait_until(lambda: "Scheduler at:" in (folder / "scheduler.log").read_text())
-        if workers:
-            numbers = ["--nthreads", "1", "--nworkers", str(workers), nanny, "--local-directory", str(folder)]
-            self._start("worker", [self.address, "--host", f"{protocol}://127.0.0.1", "--no-dashboard", *numbers])
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self.dead = 0
+        self.start_workers(workers)
 
-    def _start(self, what: str, options: list[str]) -> None:
+    def start_workers(self, number: int) -> None:
+        """Have so many workers alive, that the scheduler knows and no others."""
+        alive = [worker for worker in self.workers if worker.poll() is None]
+        self.dead += len(self.workers) - len(alive)
+        where = [self.address, "--host", f"{self.protocol}://127.0.0.1", "--local-directory", str(self.folder)]
+        options = [*where, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
+        self.workers = [*alive, *(self._start("worker", options) for _ in range(number - len(alive)))]
+        wait_until(
+            lambda: self._said("Register worker addr") == self.dead + number and self._said("Remove worker") == self.dead
+        )
+
+    def _said(self, words: str) -> int:
+        return (self.folder / "scheduler.log").read_text().count(words)
+
+    def _start(self, what: str, options: list[str]) -> subprocess.Popen[bytes]:
         argv = [sys.executable, "-m", f"distributed.cli.dask_{what}", *options]
-        with (self.folder / f"{what}.log").open("wb") as log:
-            self.processes.append(subprocess.Popen(argv, stdout=log, stderr=log, env=self.environment))
+        with (self.folder / f"{what}.log").open("ab") as log:
+            return subprocess.Popen(argv, stdout=log, stderr=log, env=self.environment)
 
     def kill_scheduler(self) -> None:
-        self.processes[0].kill()
-        self.processes[0].wait()
+        self.scheduler.kill()
+        self.scheduler.wait()
 
     def __enter__(self) -> Dask:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for one in reversed(self.processes):
-            one.terminate()  # a nanny takes its workers with it
-            one.wait(timeout=60)
+        for one in (*self.workers, self.scheduler):
+            one.kill()
+            one.wait()
 
 
 @pytest.fixture(scope="module")
 def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dask]:
-    """Two, and their scheduler. A task is given up when its second worker has died, not when its fourth has."""
+    """Two, and their scheduler. A task is given up when its second worker has died."""
     with Dask(tmp_path_factory.mktemp("dask"), 2, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="1") as cluster:
         yield cluster
 
@@ -73,8 +84,8 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dask]:
 @pytest.fixture
 def executor(workers: Dask) -> Iterator[Executor]:
     """Workers that a test ended are there again."""
+    workers.start_workers(2)
     with opened(workers.address) as executor:
-        wait_until(lambda: executor.workers == 2)
         yield executor
 
 
@@ -121,7 +132,7 @@ def test_a_worker_with_another_program_refuses(executor: Executor, monkeypatch: 
 
 
 def test_a_scheduler_that_is_lost_is_said(tmp_path: Path) -> None:
-    with Dask(tmp_path, 1, nanny="--no-nanny") as cluster, opened(cluster.address) as executor:
+    with Dask(tmp_path, 1) as cluster, opened(cluster.address) as executor:
         results = executor.map(square, range(1000))
         assert next(results) == 0
         cluster.kill_scheduler()
@@ -168,7 +179,7 @@ def test_tls_is_asked_for_and_given_by_dasks_own_settings(tmp_path: Path, monkey
     subprocess.run([*made, *named, "-keyout", key, "-out", cert], check=True, capture_output=True)
     tls = "DASK_DISTRIBUTED__COMM__TLS__"
     sides = {f"{tls}{side}__{part}": file for side in ("SCHEDULER", "WORKER") for part, file in (("CERT", cert), ("KEY", key))}
-    with Dask(tmp_path, 1, protocol="tls", nanny="--no-nanny", **{f"{tls}CA_FILE": cert, **sides}) as cluster:
+    with Dask(tmp_path, 1, protocol="tls", **{f"{tls}CA_FILE": cert, **sides}) as cluster:
         address = cluster.address
         with pytest.raises(NoExecutor, match="TLS"), opened(address):
             pass
