@@ -30,7 +30,7 @@ ARTIFACTS = "/run/twinbed"
 """The guest's init makes it (crates/probe/src/init.rs)."""
 CONSOLE = "console.txt"
 MOST_CONSOLE_BYTES = 64 * 2**20
-"""QEMU is ended by SIGXFSZ where its guest writes more."""
+"""The kernel lets QEMU write no more: what its guest writes beyond that is lost."""
 _END_LIMIT_S = 5.0
 _DRAWN: set[str] = set()
 """What each guest that this process has resumed drew first."""
