@@ -48,11 +48,10 @@ class Part:
 
 @dataclass
 class Soaked:
-    """How a part went. ``cut``: its last command was ended as the time was over."""
+    """How a part went: rounds that passed, and the command that failed."""
 
     rounds: int = 0
     seconds: float = 0.0
-    cut: bool = False
     failed: str = ""
 
 
@@ -114,14 +113,12 @@ def soak(part: Part, share_s: float, seed: int) -> Soaked:
                 words, cwd=HOME, env=os.environ | PATHS | environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said
             )
             code = _ended(process, left_s + LONGER_S)
-            if code is None:
-                soaked.cut = True
-            elif code:
+            if code:
                 set_first = " ".join(f"{name}={value}" for name, value in environment.items())
                 soaked.failed = f"{set_first} {shlex.join(words)}".strip()
                 sys.stderr.buffer.write(_end_of(said))
                 sys.stderr.write(f"\n{part.name}: exit code {code}; repeat it with: {soaked.failed}\n")
-            else:
+            elif code is not None:
                 soaked.rounds += 1
                 seed += SEEDS_OF_A_ROUND
         soaked.seconds = time.monotonic() - begun
