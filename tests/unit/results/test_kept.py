@@ -43,6 +43,8 @@ REORDERED = ("path_reordered_packets", "path_3_reordered_packets", "path_capture
 IN_ORDER = {"path_late_displacement": None, "path_reorder_buffer_occupancy": 0}
 NEWER = ("stalls", "stalled_share", "rate_drift", "captured_requests_share", *REORDERED, *IN_ORDER)
 """Metrics that were not made then."""
+UNCOUNTED = ("idle_wake_up", "idle_state_", "kvm_halt_")
+"""What names of metrics begin with whose counts were not taken then."""
 LATER = "interrupts"
 """A table that there was not: what the table of counters has by CPU, by line."""
 STEPS = {"steps", "step_packets", "step_waits", "reorder_density", "reorder_buffer_occupancy_density"}
@@ -212,5 +214,8 @@ def by_run(table: pa.Table, only: Collection[str] = ()) -> pa.Table:
     kept = table.drop_columns([name for name in ("key",) if name in table.column_names])
     if "metric" in kept.column_names and "value" in kept.column_names:
         names = only or {*kept["metric"].to_pylist()} - {*FINER, *NEWER}
-        kept = kept.filter(pa.array([metric in names for metric in kept["metric"].to_pylist()]))
+        uncounted = [metric.startswith(UNCOUNTED) for metric in kept["metric"].to_pylist()]
+        assert set(kept.filter(pa.array(uncounted, pa.bool_()))["value"].to_pylist()) <= {None}
+        taken = [metric in names and not metric.startswith(UNCOUNTED) for metric in kept["metric"].to_pylist()]
+        kept = kept.filter(pa.array(taken, pa.bool_()))
     return kept.sort_by("run").combine_chunks()
