@@ -21,6 +21,7 @@ from lanes import Lanes, order
 from twinbed.contracts.site import Site
 from twinbed.hosts import cgroups, scratch
 from twinbed.image import Image, build, find, probe_path
+from twinbed.testbeds.qemu import driver
 
 # Three workers and the programs that they start share the processors: threads of the linear algebra's own wait for each other
 # by turning in circles, which takes more time than they save. It reads this when it is imported.
@@ -36,6 +37,10 @@ sys.dont_write_bytecode = False
 # asked for the file. Programs that tests start wait for theirs.
 for call in ("fsync", "fdatasync"):
     setattr(os, call, os.fstat)
+
+# A guest that boots takes three times the CPU time of one that resumes. Tests of booting ask for it (`boot: fresh`), and
+# programs that tests start have the default of all users.
+driver.DEFAULT_BOOT = "snapshot"
 
 # What is collected stays to the end: nothing is gained by looking through it again and again.
 gc.disable()

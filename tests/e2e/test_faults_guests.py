@@ -124,7 +124,7 @@ def test_a_clock_that_runs_at_another_rate(study: Study, monkeypatch: pytest.Mon
     """A guest that takes its CPU's counter for twice as fast as it is lives half as fast, and measures twice the speed."""
     khz = 2 * guest.tsc_khz()
     monkeypatch.setattr(guest, "tsc_khz", lambda: khz)
-    hurt = failed(study(guest_at("client", ", accelerator: tcg"), lambda bed: None))
+    hurt = failed(study(guest_at("client", ", accelerator: tcg, boot: fresh"), lambda bed: None))
     assert hurt["failed_phase"] == "instrument"
     found = re.match(
         r"client: its clock runs ([0-9.]+) to ([0-9.]+) times as fast as this machine's, so nothing", hurt["reason"]
