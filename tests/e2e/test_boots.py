@@ -118,11 +118,11 @@ def names_in(folder: Path) -> list[str]:
 SAVES = """
 import os, sys
 from pathlib import Path
-from tests.conftest import site_in
 from tests.e2e.test_boots import LIMIT_S, model_of
+from twinbed.contracts.site import Site
 from twinbed.image import find, probe_path
 from twinbed.testbeds.qemu.snapshot import held
-place = site_in(Path(sys.argv[1]), "test", find(), probe_path())
+place = Site("test", probe_path(), find(), Path(sys.argv[1]), ())
 os.environ["TWINBED_CACHE"] = sys.argv[2]
 with held(model_of(place), place.probe, LIMIT_S) as snapshot:
     print(snapshot.folder, flush=True)
