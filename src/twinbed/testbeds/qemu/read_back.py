@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from twinbed.contracts.bed import Applied, Fact, Facts
 from twinbed.hosts.agent import AgentHost
+from twinbed.hosts.error import HostError
 from twinbed.links.layout import Nic
 from twinbed.links.network import understood
 from twinbed.model.nic import NIC_MODELS, VIRTIO
@@ -134,15 +135,23 @@ def _virtio(host: AgentHost, device: str, settings: QemuSettings, prefix: str) -
 
 def _vhost(machine: AgentHost, guest: Guest, nics: Sequence[Nic], settings: QemuSettings, used: bool) -> Applied:
     """QEMU opens the device once for each queue pair, and keeps it open."""
-    descriptors = machine.run(["find", f"/proc/{guest.pid}/fd", "-lname", str(vhost.DEVICE)]).text.splitlines()
+    descriptors = [name for _, name in _open_files(machine, guest) if name == str(vhost.DEVICE)]
     asked = len(nics) * settings.queues if used else 0
     return Applied(guest.host.name, "vhost", asked, len(descriptors), f"/proc/PID/fd: times that {vhost.DEVICE} is open")
 
 
+def _open_files(machine: AgentHost, guest: Guest) -> list[tuple[str, str]]:
+    """Mode and name of each file that QEMU has open. It opens and closes some meanwhile, for which find(1) ends with 1."""
+    done = machine.run(["find", f"/proc/{guest.pid}/fd", "-type", "l", "-printf", "%m %l\n"], check=False)
+    files = [(mode, name) for mode, _, name in (line.partition(" ") for line in done.text.splitlines())]
+    if not files:
+        raise HostError(f"{guest.host.name}: no file is known that its QEMU has open: {done.why}")
+    return files
+
+
 def _only_reads(machine: AgentHost, guest: Guest) -> Iterator[Applied]:
     """Guests of a snapshot share its memory's file, and none of them may change it."""
-    find = ["find", f"/proc/{guest.pid}/fd", "-lname", f"*/{FOLDER}/*/memory", "-printf", "%m "]
-    modes = machine.run(find).text.split()
+    modes = [mode for mode, name in _open_files(machine, guest) if re.search(rf"/{FOLDER}/[0-9a-f]+/memory$", name)]
     found = "read" if modes and set(modes) == {"500"} else f"mode {' '.join(modes)}"
     yield Applied(guest.host.name, "snapshot.memory", "read", found, "/proc/PID/fd of QEMU: mode of the memory's file")
 
