@@ -1,6 +1,7 @@
 //! Reads captures and prints their connections' statistics, or with `--quiet` only how long that took.
 //!
 //! `cargo run --release --example flows -- [--quiet] FILE...`, and `-- --flood COUNT` for as many half-open connections.
+//! `-- --records FILE` only reads the records, `-- --headers FILE` their headers too: to count what each step costs.
 
 use std::time::Instant;
 
@@ -17,6 +18,9 @@ fn main() {
         if flag == "--flood" {
             return flood(count.parse().expect("a number"));
         }
+    }
+    if let [step @ ("--records" | "--headers"), path] = arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        return part(path, step == "--headers");
     }
     for path in arguments {
         let start = Instant::now();
@@ -41,6 +45,21 @@ fn main() {
             eprintln!("notes {:?}, skipped {:?}", summary.notes, summary.skipped);
         }
     }
+}
+
+/// The first steps alone.
+fn part(path: &str, with_headers: bool) {
+    let options = Options::default();
+    let mut bytes = 0;
+    let file = std::fs::File::open(path).expect("a readable file");
+    let sink = |frame: &Frame| {
+        bytes += frame.data.len();
+        if with_headers {
+            std::hint::black_box(options.dissect(frame));
+        }
+    };
+    capture::read_until_stop(file, sink).expect("a whole capture");
+    eprintln!("{path}: {bytes} bytes captured");
 }
 
 /// SYNs of as many connections.

@@ -53,10 +53,11 @@ fn run_sharded(packets: &[(i64, Vec<u8>)], options: &Options) -> (Vec<Row>, Summ
         let data = [&[0; 12][..], &[8, 0], data].concat();
         let frame =
             Frame { time_ns: Some(*time), original_bytes: data.len() as u32, link: LinkType::ETHERNET, data: &data };
-        let dissected = options.dissect(&frame);
-        let bin = router.bin(&dissected);
-        assert_eq!(router.bin_of(&frame, options), bin, "as well without dissecting it");
-        engines[shard_of(bin)].dissected(number, &frame, &dissected, bin, &mut |row| rows.push(row));
+        let bin = router.bin_of(&frame, options);
+        let usual = options.usual(&frame);
+        let same = usual.as_ref().map_or(bin, Router::bin_of_usual);
+        assert_eq!(same, bin, "the same by the headers");
+        engines[shard_of(bin)].frame_of(number, &frame, usual.as_ref(), bin, &mut |row| rows.push(row));
     }
     let last_ns = packets.last().map(|(time, _)| *time);
     let summary = merged(engines, last_ns, Origin::default(), &mut |row| rows.push(row));

@@ -68,13 +68,15 @@ impl<C: Connection> Table<C> {
     pub fn find(&mut self, packet: &Packet, source_port: u16, destination_port: u16) -> (Option<u32>, bool) {
         match Pair::of(packet, source_port, destination_port) {
             Some((pair, source_is_low)) if pair == self.last.0 => (Some(self.last.1), source_is_low),
-            _ => self.look_up(packet, source_port, destination_port),
+            _ => {
+                let (key, source_is_low) = Key::of_packet(packet, source_port, destination_port);
+                (self.look_up(key), source_is_low)
+            }
         }
     }
 
     #[inline(never)]
-    fn look_up(&mut self, packet: &Packet, source_port: u16, destination_port: u16) -> (Option<u32>, bool) {
-        let (key, source_is_low) = Key::of_packet(packet, source_port, destination_port);
+    fn look_up(&mut self, key: Key) -> Option<u32> {
         let is_it = |at: u32| *self.places[at as usize].key() == key;
         let at = if self.last.1 != NONE && is_it(self.last.1) {
             Some(self.last.1)
@@ -84,7 +86,7 @@ impl<C: Connection> Table<C> {
         if let Some(at) = at {
             self.last = (Pair::of_key(&key), at);
         }
-        (at, source_is_low)
+        at
     }
 
     /// Whether a connection is at this place that is not removed yet.

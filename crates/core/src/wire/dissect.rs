@@ -3,17 +3,15 @@
 use super::link::dissect_link;
 use super::packet::{Dissected, Packet};
 use super::{tunnel, usual};
-use crate::capture::{Frame, LinkType};
+use crate::capture::Frame;
 
 /// Reads a frame's headers, up to the outermost IP packet's transport.
 #[inline]
 pub fn dissect(frame: &Frame) -> Dissected {
-    if frame.link == LinkType::ETHERNET {
-        if let Some(packet) = usual::read(frame.data, frame.original_bytes) {
-            return Dissected::Ip(packet);
-        }
+    match usual::read(frame) {
+        Some(packet) => Dissected::Ip(packet),
+        None => dissect_layers(frame),
     }
-    dissect_layers(frame)
 }
 
 /// As [`dissect`], layer by layer.
@@ -59,39 +57,43 @@ pub fn innermost(data: &[u8], outer: Packet) -> Packet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::capture::LinkType;
     use crate::wire::usual::read;
 
-    /// Ethernet, IPv4 and TCP with timestamps, and 6 bytes of payload.
-    fn usual() -> Vec<u8> {
+    /// Ethernet, IPv4 and TCP with these flags and 12 bytes of options, and 6 bytes of payload.
+    fn usual(flags: u8, options: [u8; 12]) -> Vec<u8> {
         let mut data = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 58, 0x12, 0x34, 0x40, 0, 64, 6, 0, 0];
         data.extend([
-            10, 0, 0, 1, 10, 0, 0, 2, 0x80, 1, 0, 80, 1, 2, 3, 4, 5, 6, 7, 8, 0x80, 0x18, 1, 0xf6, 0, 0, 0, 9,
+            10, 0, 0, 1, 10, 0, 0, 2, 0x80, 1, 0, 80, 1, 2, 3, 4, 5, 6, 7, 8, 0x80, flags, 1, 0xf6, 0, 0, 0, 9,
         ]);
-        data.extend([1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, b'a', b'b', b'c', b'd', b'e', b'f']);
+        data.extend(options);
+        data.extend(*b"abcdef");
         data
     }
 
     #[test]
     fn what_is_read_at_once_is_what_the_layers_read() {
-        let data = usual();
-        assert!(read(&data, data.len() as u32).is_some());
-        let mut usual_ones = 0;
-        for at in 0..data.len() {
-            for value in 0..=255 {
-                for length in [data.len(), 60, 54, 53] {
-                    let mut changed = data[..length].to_vec();
-                    if let Some(byte) = changed.get_mut(at) {
-                        *byte = value;
-                    }
-                    let original_bytes = data.len() as u32;
-                    let frame = Frame { time_ns: None, original_bytes, link: LinkType::ETHERNET, data: &changed };
-                    if let Some(packet) = read(&changed, original_bytes) {
-                        usual_ones += 1;
-                        assert_eq!(Dissected::Ip(packet), dissect_layers(&frame), "{at} {value} {length}");
+        let with_timestamps = usual(0x18, [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
+        let syn = usual(0x02, [1, 2, 4, 5, 180, 3, 3, 7, 4, 2, 0, 0]);
+        for data in [with_timestamps, syn] {
+            let original_bytes = data.len() as u32;
+            let mut usual_ones = 0;
+            for at in 0..data.len() {
+                for value in 0..=255 {
+                    for length in [data.len(), 60, 57, 54, 53] {
+                        let mut changed = data[..length].to_vec();
+                        if let Some(byte) = changed.get_mut(at) {
+                            *byte = value;
+                        }
+                        let frame = Frame { time_ns: None, original_bytes, link: LinkType::ETHERNET, data: &changed };
+                        if let Some(packet) = read(&frame) {
+                            usual_ones += 1;
+                            assert_eq!(Dissected::Ip(packet), dissect_layers(&frame), "{at} {value} {length}");
+                        }
                     }
                 }
             }
+            assert!(usual_ones > data.len() * 256);
         }
-        assert!(usual_ones > data.len() * 256);
     }
 }

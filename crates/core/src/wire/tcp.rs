@@ -126,12 +126,17 @@ pub struct Sack {
 /// `None` without a whole block.
 #[inline]
 pub fn sack(options: &[u8]) -> Option<Sack> {
-    // What nearly all segments carry: nothing, or timestamps alone.
-    const TIMESTAMPS_ALONE: [u8; 4] = [NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10];
-    if options.is_empty() || options.len() == 12 && options.starts_with(&TIMESTAMPS_ALONE) {
+    if are_timestamps_or_none(options) {
         return None;
     }
     any_sack(options)
+}
+
+/// Whether options are what nearly all segments carry: nothing, or timestamps alone.
+#[inline]
+pub fn are_timestamps_or_none(options: &[u8]) -> bool {
+    const TIMESTAMPS_ALONE: [u8; 4] = [NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10];
+    options.is_empty() || options.len() == 12 && options.starts_with(&TIMESTAMPS_ALONE)
 }
 
 fn any_sack(options: &[u8]) -> Option<Sack> {
@@ -174,8 +179,9 @@ fn each_option(mut options: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     })
 }
 
-#[inline]
-fn max_segment_option(options: &[u8]) -> Option<u16> {
+/// The maximum segment size among a SYN's options.
+#[cold]
+pub(super) fn max_segment_option(options: &[u8]) -> Option<u16> {
     each_option(options).find_map(|option| match option {
         (MAX_SEGMENT, &[high, low]) => Some(u16::from_be_bytes([high, low])),
         _ => None,

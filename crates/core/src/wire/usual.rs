@@ -1,4 +1,4 @@
-//! The usual frame, read in one piece: Ethernet II, IPv4 without options and in one fragment, TCP except SYNs. Nearly all
+//! The usual frame, read in one piece: Ethernet II, IPv4 without options and in one fragment, TCP. Nearly all
 //! frames are like this. The layers' own modules read all others and explain each field.
 
 use super::bytes::{u16_at, u32_at};
@@ -10,7 +10,7 @@ const IP: usize = 14;
 const TCP: usize = IP + 20;
 const TCP_END: usize = TCP + 20;
 
-/// Source and destination of what is a usual frame, or its SYN: far less work than reading it, where no more is wanted.
+/// Source and destination of what is a usual frame: far less work than reading it, where no more is wanted.
 /// Something may be wrong with the frame; where nothing is, reading it gives the same.
 #[inline]
 pub fn ends(frame: &Frame) -> Option<(Addresses, u16, u16)> {
@@ -29,12 +29,13 @@ fn is_plain(header: &[u8]) -> bool {
         && u16_at(header, IP + 6) & 0x3fff == 0
 }
 
-/// `None` where a frame is anything else, or anything is wrong with it.
-#[inline]
-pub(super) fn read(data: &[u8], original_bytes: u32) -> Option<Packet> {
-    let header = data.first_chunk::<TCP_END>()?;
+/// Read a usual frame; `None` where a frame is anything else, or anything is wrong with it.
+#[inline(always)]
+pub fn read(frame: &Frame) -> Option<Packet> {
+    let Frame { data, original_bytes, .. } = *frame;
+    let header = data.first_chunk::<TCP_END>().filter(|_| frame.link == LinkType::ETHERNET)?;
     let flags = header[TCP + 13];
-    if !is_plain(header) || flags & tcp::SYN != 0 {
+    if !is_plain(header) {
         return None;
     }
     let ip_bytes = u32::from(u16_at(header, IP + 2));
@@ -44,6 +45,9 @@ pub(super) fn read(data: &[u8], original_bytes: u32) -> Option<Packet> {
     if header_bytes < 20 {
         return None;
     }
+    let transport_captured = ((data.len() - TCP) as u32).min(transport_bytes);
+    // As the module of TCP has it, the options of what the IP header says is there.
+    let options = || &data[TCP_END..TCP + transport_captured.min(u32::from(header_bytes)) as usize];
     Some(Packet {
         addresses: Addresses::V4 { source: u32_at(header, IP + 12), destination: u32_at(header, IP + 16) },
         protocol: tcp::PROTOCOL,
@@ -58,11 +62,11 @@ pub(super) fn read(data: &[u8], original_bytes: u32) -> Option<Packet> {
             urgent_pointer: u16_at(header, TCP + 18),
             header_bytes,
             payload_bytes,
-            max_segment_bytes: None,
+            max_segment_bytes: if flags & tcp::SYN != 0 { tcp::max_segment_option(options()) } else { None },
         }),
         transport_bytes,
         transport_offset: TCP as u32,
-        transport_captured: ((data.len() - TCP) as u32).min(transport_bytes),
+        transport_captured,
         ip_id: Some(u16_at(header, IP + 4)),
         fragment_id: None,
         longer_than_frame: ip_bytes > original_bytes.saturating_sub(IP as u32),

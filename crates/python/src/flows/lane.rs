@@ -3,7 +3,7 @@
 use twinbed_core::capture::{Ended, Frame};
 use twinbed_core::readers::tcptrace::{Engine, Row};
 use twinbed_core::table::parquet::GROUP_ROWS;
-use twinbed_core::wire::Dissected;
+use twinbed_core::wire::Packet;
 
 /// All shards' blocks together stay in a core's cache while columns go over them.
 const BLOCK_ROWS: usize = 128;
@@ -66,11 +66,11 @@ pub struct Lane<P> {
 }
 
 impl<P: Part> Lane<P> {
-    /// Counts a frame, whose number in the capture and bin are given; `full` takes a part, and leaves an empty one.
+    /// Counts a frame, given as [`Engine::frame_of`] takes it; `full` takes a part, and leaves an empty one.
     #[inline(always)]
-    pub fn count(&mut self, number: u64, frame: &Frame, dissected: &Dissected, bin: u8, mut full: impl FnMut(&mut P)) {
+    pub fn count(&mut self, number: u64, frame: &Frame, usual: Option<&Packet>, bin: u8, mut full: impl FnMut(&mut P)) {
         let rows = &mut self.rows;
-        self.engine.dissected(number, frame, dissected, bin, &mut |row| rows.push(row, &mut full));
+        self.engine.frame_of(number, frame, usual, bin, &mut |row| rows.push(row, &mut full));
     }
 }
 

@@ -92,9 +92,16 @@ fn read_here<P: Part>(
     let ended = read_merged(readers, |frame| {
         number += 1;
         last_ns = frame.time_ns.or(last_ns);
-        let dissected = options.dissect(frame);
-        let bin = router.bin(&dissected);
-        lanes[shard_of(bin)].count(number, frame, &dissected, bin, &mut *out);
+        match options.usual(frame) {
+            Some(packet) => {
+                let bin = Router::bin_of_usual(&packet);
+                lanes[shard_of(bin)].count(number, frame, Some(&packet), bin, &mut *out);
+            }
+            None => {
+                let bin = router.bin_of(frame, options);
+                lanes[shard_of(bin)].count(number, frame, None, bin, &mut *out);
+            }
+        }
     })?;
     Ok(Frames { ended, last_ns })
 }

@@ -55,7 +55,8 @@ pub fn to_folder(folder: &Path, share: Share, mut paths: Vec<PathBuf>, options: 
         if share.has(bin) {
             let shard = shard_of(bin);
             let file = &mut files[shard];
-            engines[shard].dissected(number, frame, &options.dissect(frame), bin, &mut |row| push(file, row));
+            let usual = options.usual(frame);
+            engines[shard].frame_of(number, frame, usual.as_ref(), bin, &mut |row| push(file, row));
         }
     })
     .map_err(|unreadable| captures::refused(&paths, unreadable))?;

@@ -219,7 +219,7 @@ fn work<R: Read, P: Part, O: FnMut(&mut P)>(
             for (shard, lane) in &mut lanes {
                 for (number, bin, place) in &routed.of_shard[*shard] {
                     let (number, frame) = (routed.before + u64::from(*number), routed.batch.frame(place));
-                    lane.count(number, &frame, &options.dissect(&frame), *bin, |part| {
+                    lane.count(number, &frame, options.usual(&frame).as_ref(), *bin, |part| {
                         let next = emptied.pop().unwrap_or_else(empty);
                         full.push((number, std::mem::replace(part, next)));
                     });

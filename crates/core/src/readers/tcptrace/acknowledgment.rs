@@ -12,7 +12,7 @@ impl Direction {
         if !peer.sent.has_base() {
             return;
         }
-        let segment = arrival.segment;
+        let segment = &arrival.segment;
         let position = peer.sent.position(segment.acknowledgment);
         let mut is_new = false;
         // tcptrace finds no segment that ends where a quarter begins.

@@ -14,7 +14,7 @@ pub(super) const REMEMBERED_PACKETS: usize = 8;
 /// A packet as far as its connection needs it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arrival<'a> {
-    pub segment: &'a Segment,
+    pub segment: Segment,
     pub options: &'a [u8],
     pub time_ns: i64,
     pub captured_payload_bytes: u32,
@@ -110,6 +110,14 @@ pub(super) struct Direction {
     pub rare: Option<Box<Rare>>,
 }
 
+impl Arrival<'_> {
+    /// Nothing but an ACK or data with one, and no options but timestamps: what nearly all packets are.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.segment.flags & (SYN | FIN | RST | URG | ACK) == ACK && tcp::are_timestamps_or_none(self.options)
+    }
+}
+
 impl Direction {
     #[cold]
     pub fn rare(&mut self) -> &mut Rare {
@@ -127,16 +135,21 @@ impl Direction {
     #[inline]
     pub fn counted(&mut self, peer: &mut Direction, arrival: &Arrival) -> isize {
         let before = self.places();
-        self.packet(peer, arrival);
+        if arrival.is_plain() {
+            self.packet::<true>(peer, arrival);
+        } else {
+            self.packet::<false>(peer, arrival);
+        }
         self.places() as isize - before as isize
     }
 
-    /// Counts a packet of this side; `peer` is the other.
-    #[inline]
-    pub fn packet(&mut self, peer: &mut Direction, arrival: &Arrival) {
-        let segment = arrival.segment;
+    /// Counts a packet of this side; `peer` is the other. What holds of a plain packet is known when this is compiled.
+    #[inline(always)]
+    fn packet<const IS_PLAIN: bool>(&mut self, peer: &mut Direction, arrival: &Arrival) {
+        let segment = &arrival.segment;
         let payload_bytes = segment.payload_bytes;
-        let (syn, fin, rst, ack) = (segment.has(SYN), segment.has(FIN), segment.has(RST), segment.has(ACK));
+        let has = |flag| !IS_PLAIN && segment.has(flag);
+        let (syn, fin, rst, ack) = (has(SYN), has(FIN), has(RST), IS_PLAIN || segment.has(ACK));
         if self.packets > 0 {
             self.idle_max_ns = self.idle_max_ns.max(arrival.time_ns.saturating_sub(self.last_ns));
         }
@@ -155,24 +168,26 @@ impl Direction {
             peer.window_scale = 0;
         }
         if !self.offers_timestamps && !syn && !arrival.options.is_empty() {
-            self.offers_timestamps = tcp::syn_options(arrival.options).timestamps;
+            self.offers_timestamps = IS_PLAIN || tcp::syn_options(arrival.options).timestamps;
         }
         if rst {
             self.rare().resets += 1;
         }
         if payload_bytes > 0 {
-            self.data(arrival);
+            self.data(arrival, has(URG));
         }
         self.hardware_duplicate(arrival);
         self.numbers(peer, arrival, syn, fin, rst);
         let window = if syn { u32::from(segment.window) } else { self.scaled(segment.window) };
-        self.advertise(peer.offers_scale, segment, window);
+        self.advertise(peer.offers_scale, window, syn, rst, ack);
         if ack {
             self.acks = self.acks.saturating_add(1);
             if payload_bytes == 0 && !syn && !fin && !rst {
                 self.pure_acks = self.pure_acks.saturating_add(1);
             }
-            self.selective(arrival, rst);
+            if !IS_PLAIN {
+                self.selective(arrival, rst);
+            }
             self.acknowledge(peer, arrival, window);
             self.last_acknowledgment = segment.acknowledgment;
             self.last_window = window;
@@ -214,8 +229,8 @@ impl Direction {
     }
 
     #[inline]
-    fn data(&mut self, arrival: &Arrival) {
-        let segment = arrival.segment;
+    fn data(&mut self, arrival: &Arrival, urg: bool) {
+        let segment = &arrival.segment;
         let bytes = segment.payload_bytes;
         if self.data_packets == 0 {
             self.first_data_ns = arrival.time_ns;
@@ -230,7 +245,7 @@ impl Direction {
         let truncated = bytes.saturating_sub(arrival.captured_payload_bytes);
         self.truncated_bytes += u64::from(truncated);
         self.truncated_packets = self.truncated_packets.saturating_add(u32::from(truncated > 0));
-        if segment.has(URG) {
+        if urg {
             let rare = self.rare();
             rare.urgent_packets += 1;
             rare.urgent_bytes += u64::from(segment.urgent_pointer);
@@ -255,9 +270,9 @@ impl Direction {
     }
 
     /// Enters what the packet takes of the sequence space, and samples what is in flight.
-    #[inline]
+    #[inline(always)]
     fn numbers(&mut self, peer: &Direction, arrival: &Arrival, syn: bool, fin: bool, rst: bool) {
-        let segment = arrival.segment;
+        let segment = &arrival.segment;
         let payload_bytes = segment.payload_bytes;
         let numbers = payload_bytes + u32::from(syn) + u32::from(fin);
         let start = self.sent.position_of_own(segment.sequence);
@@ -339,8 +354,7 @@ impl Direction {
     }
 
     #[inline]
-    fn advertise(&mut self, peer_offers_scale: bool, segment: &Segment, window: u32) {
-        let (syn, ack, rst) = (segment.has(SYN), segment.has(ACK), segment.has(RST));
+    fn advertise(&mut self, peer_offers_scale: bool, window: u32, syn: bool, rst: bool, ack: bool) {
         if !self.advertised.is_scaled && self.offers_scale && peer_offers_scale && ack && !syn && !rst && window > 0 {
             self.advertised.scale_agreed();
         }

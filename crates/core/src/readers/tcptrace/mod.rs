@@ -34,7 +34,7 @@ use crate::capture::{Ended, Frame, Origin};
 use crate::flow::fragments::Datagram;
 use crate::flow::{protocol, Key, Summary};
 use crate::wire::tcp::{self, Segment, FIN, RST};
-use crate::wire::{self, Dissected, Packet, Transport};
+use crate::wire::{self, usual, Addresses, Dissected, Packet, Transport};
 use bin::Bin;
 use direction::Arrival;
 
@@ -61,6 +61,12 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Read a usual frame's headers; `None` for any other frame, whose headers [`Options::dissect`] reads.
+    #[inline(always)]
+    pub fn usual(&self, frame: &Frame) -> Option<Packet> {
+        usual::read(frame).filter(|_| !self.tunnels)
+    }
+
     /// Reads a frame's headers.
     #[inline]
     pub fn dissect(&self, frame: &Frame) -> Dissected {
@@ -86,12 +92,17 @@ const MAX_PLACES: usize = 1 << 22;
 /// Takes frames one by one.
 pub struct Engine {
     options: Options,
+    /// Some packets are not asked for.
+    is_filtered: bool,
     bins: [Bin; BINS / SHARDS],
     /// Of a bin.
     max_connections: usize,
     max_places: usize,
     /// Of the last frame, in the capture.
     number: u64,
+    /// Of all frames' times the first and the last; the other way round where there is none.
+    first_ns: i64,
+    last_ns: i64,
     protocols: [u64; 256],
     /// Packets whose transport is read, but is not TCP.
     others: [u64; 256],
@@ -109,8 +120,14 @@ impl Engine {
             bins: Default::default(),
             max_connections: options.max_connections.div_ceil(of),
             max_places: MAX_PLACES / of,
+            is_filtered: options.port.is_some()
+                || options.host.is_some()
+                || options.from_ns.is_some()
+                || options.until_ns.is_some(),
             options,
             number: 0,
+            first_ns: i64::MAX,
+            last_ns: i64::MIN,
             protocols: [0; 256],
             others: [0; 256],
             summary: Summary::default(),
@@ -120,44 +137,57 @@ impl Engine {
     /// Counts the next frame; rows that have to be finished early go to `sink`.
     #[inline]
     pub fn frame(&mut self, frame: &Frame, sink: &mut impl FnMut(Row)) {
-        let dissected = self.options.dissect(frame);
-        self.dissected(self.number + 1, frame, &dissected, 0, sink);
+        let usual = self.options.usual(frame);
+        self.frame_of(self.number + 1, frame, usual.as_ref(), 0, sink);
     }
 
-    /// As [`Engine::frame`], where other engines get some of the capture's frames; `number` is this one's in the capture,
-    /// `bin` what the capture's [`Router`] says of it.
-    #[inline]
-    pub fn dissected(
+    /// Counts a frame as [`Engine::frame`] does, where other engines get some of the capture's frames; `number` is this
+    /// one's in the capture, `usual` what [`Options::usual`] says of it, `bin` what the capture's [`Router`] does.
+    #[inline(always)]
+    pub fn frame_of(
         &mut self,
         number: u64,
         frame: &Frame,
-        dissected: &Dissected,
+        usual: Option<&Packet>,
         bin: u8,
         sink: &mut impl FnMut(Row),
     ) {
         let bin = usize::from(bin) % (BINS / SHARDS);
         self.number = number;
-        let summary = &mut self.summary;
-        summary.packets += 1;
-        summary.bytes += u64::from(frame.original_bytes);
-        summary.captured_bytes += frame.data.len() as u64;
-        if let Some(time) = frame.time_ns {
-            summary.first_ns = Some(summary.first_ns.map_or(time, |first| first.min(time)));
-            summary.last_ns = Some(summary.last_ns.map_or(time, |last| last.max(time)));
-            self.bins[bin].end_ns = time;
+        self.sum_up(frame, bin);
+        if self.is_filtered && !self.is_within(frame.time_ns) {
+            return self.skip("outside_the_time_asked_for");
         }
-        if !self.is_within(frame.time_ns) {
-            *self.summary.skipped.entry("outside_the_time_asked_for").or_default() += 1;
-            return;
+        // Compiled twice: what is read of a usual frame is not stored only to be read again.
+        match usual {
+            Some(packet) => self.packet(frame, packet, bin, sink),
+            None => self.other_frame(frame, bin, sink),
         }
-        match dissected {
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn other_frame(&mut self, frame: &Frame, bin: usize, sink: &mut impl FnMut(Row)) {
+        match &self.options.dissect(frame) {
             Dissected::Ip(packet) => self.packet(frame, packet, bin, sink),
             Dissected::NonIp { kind } => self.not_ip(kind),
             Dissected::Unusable { reason } => self.skip(reason),
         }
     }
 
-    #[inline]
+    #[inline(always)]
+    fn sum_up(&mut self, frame: &Frame, bin: usize) {
+        let summary = &mut self.summary;
+        summary.packets += 1;
+        summary.bytes += u64::from(frame.original_bytes);
+        summary.captured_bytes += frame.data.len() as u64;
+        if let Some(time) = frame.time_ns {
+            self.first_ns = self.first_ns.min(time);
+            self.last_ns = self.last_ns.max(time);
+            self.bins[bin].end_ns = time;
+        }
+    }
+
     fn is_within(&self, time_ns: Option<i64>) -> bool {
         let Options { from_ns, until_ns, .. } = self.options;
         match time_ns {
@@ -181,7 +211,7 @@ impl Engine {
         *self.summary.notes.entry(what).or_default() += count;
     }
 
-    #[inline]
+    #[inline(always)]
     fn packet(&mut self, frame: &Frame, packet: &Packet, bin: usize, sink: &mut impl FnMut(Row)) {
         self.protocols[usize::from(packet.protocol)] += 1;
         if packet.longer_than_frame {
@@ -200,14 +230,14 @@ impl Engine {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn segment(&mut self, frame: &Frame, packet: &Packet, segment: &Segment, bin: usize, sink: &mut impl FnMut(Row)) {
-        if !self.is_asked_for(packet, segment) {
+        if self.is_filtered && !self.is_asked_for(packet.addresses, segment.source_port, segment.destination_port) {
             return self.skip("not_the_port_or_host_asked_for");
         }
         let transport = packet.transport_data(frame.data);
         let arrival = Arrival {
-            segment,
+            segment: *segment,
             options: tcp::captured_options(transport, segment),
             time_ns: frame.time_ns.unwrap_or(0),
             captured_payload_bytes: (transport.len() as u32).saturating_sub(u32::from(segment.header_bytes)),
@@ -219,7 +249,10 @@ impl Engine {
         let (latest, sender_is_low) = own.live.find(packet, segment.source_port, segment.destination_port);
         let at = match latest {
             Some(at) if !own.live[at].is_over_for(&arrival, sender_is_low) => at,
-            before => self.open(frame, packet, segment, before, bin, sink),
+            before => {
+                let (key, _) = Key::of_packet(packet, segment.source_port, segment.destination_port);
+                self.open(key, sender_is_low, frame.time_ns, before, bin, sink)
+            }
         };
         let own = &mut self.bins[bin];
         let live = &mut own.live[at];
@@ -257,13 +290,12 @@ impl Engine {
         }
     }
 
-    #[inline]
-    fn is_asked_for(&self, packet: &Packet, segment: &Segment) -> bool {
-        let has_port = |port| segment.source_port == port || segment.destination_port == port;
+    fn is_asked_for(&self, addresses: Addresses, source_port: u16, destination_port: u16) -> bool {
+        let has_port = |port| source_port == port || destination_port == port;
         self.options.port.is_none_or(has_port)
             && self.options.host.is_none_or(|host| {
-                let (source, destination) = packet.addresses.numbers();
-                let is_v6 = packet.addresses.is_v6();
+                let (source, destination) = addresses.numbers();
+                let is_v6 = addresses.is_v6();
                 wire::address(source, is_v6) == host || wire::address(destination, is_v6) == host
             })
     }
@@ -271,9 +303,9 @@ impl Engine {
     /// Begins a connection, which is the latest between its endpoints from now on, after the one at `before`.
     fn open(
         &mut self,
-        frame: &Frame,
-        packet: &Packet,
-        segment: &Segment,
+        key: Key,
+        sender_is_low: bool,
+        time_ns: Option<i64>,
         before: Option<u32>,
         bin: usize,
         sink: &mut impl FnMut(Row),
@@ -281,9 +313,8 @@ impl Engine {
         if !self.bins[bin].live.has_vacant() {
             self.make_room(bin, sink);
         }
-        let (key, sender_is_low) = Key::of_packet(packet, segment.source_port, segment.destination_port);
         let number = self.number;
-        self.bins[bin].live.insert_with(key, before, |live| live.begin(key, sender_is_low, number, frame.time_ns))
+        self.bins[bin].live.insert_with(key, before, |live| live.begin(key, sender_is_low, number, time_ns))
     }
 
     /// Finishes connections of a bin, if too many are held to go on.
@@ -354,6 +385,9 @@ impl Engine {
 
     fn into_summary(self, origin: Origin) -> Summary {
         let mut summary = self.summary;
+        if self.first_ns <= self.last_ns {
+            (summary.first_ns, summary.last_ns) = (Some(self.first_ns), Some(self.last_ns));
+        }
         summary.interfaces = origin.interfaces;
         summary.dropped_packets = origin.dropped_packets;
         for (reason, count) in origin.skipped {

@@ -26,30 +26,36 @@ pub struct Router {
 }
 
 impl Router {
-    /// The bin of the next frame; what belongs to no connection is in the first.
-    #[inline]
-    pub fn bin(&mut self, dissected: &Dissected) -> u8 {
-        match dissected {
-            Dissected::Ip(packet) => self.of_packet(packet),
-            _ => 0,
-        }
-    }
-
-    /// As [`Router::bin`], of a frame that is not dissected. What cannot be read may be in any bin.
-    #[inline]
+    /// Return the bin of the next frame. What belongs to no connection, or cannot be read, may be in any bin.
+    #[inline(always)]
     pub fn bin_of(&mut self, frame: &Frame, options: &Options) -> u8 {
         match usual::ends(frame) {
             Some((addresses, source_port, destination_port)) => bin(addresses, source_port, destination_port),
-            None => self.bin(&options.dissect(frame)),
+            None => self.of_other(frame, options),
         }
     }
 
-    #[inline]
+    /// Return the bin of a usual frame.
+    #[inline(always)]
+    pub fn bin_of_usual(packet: &Packet) -> u8 {
+        match &packet.transport {
+            Transport::Tcp(segment) => bin(packet.addresses, segment.source_port, segment.destination_port),
+            _ => 0,
+        }
+    }
+
+    #[cold]
+    fn of_other(&mut self, frame: &Frame, options: &Options) -> u8 {
+        match options.dissect(frame) {
+            Dissected::Ip(packet) => self.of_packet(&packet),
+            _ => 0,
+        }
+    }
+
     fn of_packet(&mut self, packet: &Packet) -> u8 {
         match &packet.transport {
             _ if packet.fragment_id.is_some() => self.of_fragment(packet),
-            Transport::Tcp(segment) => bin(packet.addresses, segment.source_port, segment.destination_port),
-            _ => 0,
+            _ => Router::bin_of_usual(packet),
         }
     }
 
