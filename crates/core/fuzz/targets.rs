@@ -98,7 +98,10 @@ pub fn statistics(data: &[u8]) {
             for row in &rows {
                 assert!(row.total_packets > 0 && row.a.total_packets + row.b.total_packets == row.total_packets);
                 for side in [&row.a, &row.b] {
-                    assert!(side.actual_data_pkts <= side.total_packets && side.rexmt_data_pkts <= side.total_packets);
+                    assert!(
+                        side.actual_data_pkts <= side.total_packets
+                            && side.rare().rexmt_data_pkts <= side.total_packets
+                    );
                     assert!(side.rtt_min <= side.rtt_max && side.min_segm_size <= side.max_segm_size);
                 }
             }

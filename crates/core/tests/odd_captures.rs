@@ -28,7 +28,7 @@ fn duplicates_do_not_push_out_originals() {
     };
     let frames = (0..9).chain([8, 8, 8, 1]).map(one);
     let (rows, _) = whole(Rows::new(Options::default()), &pcap(&made::paced(frames), false, false, 1));
-    assert_eq!((rows[0].a.total_packets, rows[0].a.hardware_dups), (13, 4));
+    assert_eq!((rows[0].a.total_packets, rows[0].a.rare().hardware_dups), (13, 4));
 }
 
 /// tcptrace: a connection of 0.000000 s without a throughput, where the last packet is dated before the first.

@@ -210,3 +210,28 @@ fn a_table_without_rows_is_a_file_with_its_columns() {
     assert_eq!(reader.metadata().file_metadata().schema_descr().num_columns(), columns().len());
     assert_eq!(reader.metadata().file_metadata().num_rows(), 0);
 }
+
+/// A column of a part is written as if every row had been asked for its value, whether none, some or all rows of a block
+/// have the part.
+#[test]
+fn parts_change_no_byte() {
+    let columns = || {
+        vec![
+            Column::integer("count", |row: &u64| *row),
+            Column::optional_integer("value", |row: &u64| (*row > 0).then_some(*row)),
+            Column::optional_real("real", |row: &u64| (*row > 0).then_some(*row as f64)),
+            Column::flag("flag", |row: &u64| *row > 0),
+        ]
+    };
+    let written = |columns: Vec<Column<u64>>| {
+        let mut writer = Writer::new(Vec::new(), &columns).unwrap();
+        let mut group = Group::new(&columns);
+        for block in [[0, 0, 0], [0, 5, 0], [0, 0, 0], [0, 0, 0], [7, 8, 9]] {
+            group.push(&block);
+        }
+        writer.append(&mut group).unwrap();
+        writer.finish().unwrap()
+    };
+    let of_part = |column: Column<u64>| column.of_part(1, |row| *row > 0);
+    assert!(written(columns().into_iter().map(of_part).collect()) == written(columns()));
+}

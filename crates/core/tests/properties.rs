@@ -126,7 +126,7 @@ fn more_than_a_sequence_space() {
     let capture = read(&pcap(&packets, false, false, ETHERNET));
     let side = &capture.flows[0].b;
     assert_eq!((capture.flows.len(), side.unique_bytes_sent), (1, COUNT * u64::from(STEP)));
-    assert_eq!(side.rexmt_data_pkts + side.outoforder_pkts, 0);
+    assert_eq!(side.rare().rexmt_data_pkts + side.rare().outoforder_pkts, 0);
     assert_eq!(capture.log[0].responder_bytes, Some(COUNT * u64::from(STEP)));
 }
 

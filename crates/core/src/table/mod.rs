@@ -105,12 +105,20 @@ fn required<R, T>(rows: &[R], values: &mut Vec<T>, get: impl Fn(&R) -> T) {
 
 type Gather<R> = Box<dyn Fn(&[R], &mut Block) + Send + Sync>;
 
+/// A part that only some rows have. In rows without it, each of its columns has the same value.
+#[derive(Clone, Copy)]
+pub(crate) struct Part<R> {
+    pub number: usize,
+    pub is_in: fn(&R) -> bool,
+}
+
 /// One column of rows of type `R`.
 pub struct Column<R> {
     pub name: Cow<'static, str>,
     pub kind: Kind,
     pub nullable: bool,
     gather: Gather<R>,
+    pub(crate) part: Option<Part<R>>,
 }
 
 impl<R> Column<R> {
@@ -120,7 +128,7 @@ impl<R> Column<R> {
         nullable: bool,
         gather: impl Fn(&[R], &mut Block) + Send + Sync + 'static,
     ) -> Self {
-        Column { name: name.into(), kind, nullable, gather: Box::new(gather) }
+        Column { name: name.into(), kind, nullable, gather: Box::new(gather), part: None }
     }
 
     pub fn integer<N: Integer>(
@@ -196,6 +204,12 @@ impl<R> Column<R> {
                 block.valid.push(text.is_some());
             }
         })
+    }
+
+    /// Say that the column belongs to a part of the rows: in rows without the part, it has one and the same value.
+    pub fn of_part(mut self, number: usize, is_in: fn(&R) -> bool) -> Self {
+        self.part = Some(Part { number, is_in });
+        self
     }
 
     /// Fills `block` with this column's values of `rows`.

@@ -84,7 +84,7 @@ pub fn ways(row: &Row) -> [(Way, [u64; 7]); 2] {
             side.actual_data_bytes,
             side.syn_pkts_sent,
             side.fin_pkts_sent,
-            side.resets_sent,
+            side.rare().resets_sent,
         ];
         ((side.host, side.port, other.host, other.port), values)
     })

@@ -24,42 +24,53 @@ pub fn columns() -> Vec<Column<Row>> {
     ];
     // What each side sent, side by side.
     macro_rules! directions {
-        ($($kind:ident: $($field:ident),+;)+) => {
-            $($(
-                columns.push(Column::$kind(concat!(stringify!($field), "_a2b"), |row: &Row| row.a.$field));
-                columns.push(Column::$kind(concat!(stringify!($field), "_b2a"), |row: &Row| row.b.$field));
-            )+)+
+        ($($part:ident $kind:ident: $($field:ident),+;)+) => { $($(direction!($part $kind $field);)+)+ };
+    }
+    macro_rules! direction {
+        (own $kind:ident $field:ident) => {
+            columns.push(Column::$kind(concat!(stringify!($field), "_a2b"), |row: &Row| row.a.$field));
+            columns.push(Column::$kind(concat!(stringify!($field), "_b2a"), |row: &Row| row.b.$field));
+        };
+        (rare $kind:ident $field:ident) => {
+            let a2b = Column::$kind(concat!(stringify!($field), "_a2b"), |row: &Row| row.a.rare().$field);
+            columns.push(a2b.of_part(0, |row| row.a.has_rare()));
+            let b2a = Column::$kind(concat!(stringify!($field), "_b2a"), |row: &Row| row.b.rare().$field);
+            columns.push(b2a.of_part(1, |row| row.b.has_rare()));
         };
     }
     directions! {
-        integer: total_packets, ip_bytes, frame_bytes, resets_sent, ack_pkts_sent, pure_acks_sent, sack_pkts_sent,
-            dsack_pkts_sent, max_sack_blks_per_ack, unique_bytes_sent, actual_data_pkts, actual_data_bytes,
-            rexmt_data_pkts, rexmt_data_bytes, zwnd_probe_pkts, zwnd_probe_bytes, outoforder_pkts, pushed_data_pkts,
-            syn_pkts_sent, fin_pkts_sent;
-        flag: req_1323_ws, req_1323_ts;
-        integer: adv_wind_scale;
-        flag: req_sack;
-        integer: sacks_sent, urgent_data_pkts, urgent_data_bytes;
-        optional_integer: mss_requested, max_segm_size, min_segm_size;
-        optional_real: avg_segm_size;
-        optional_integer: max_win_adv, min_win_adv;
-        integer: zero_win_adv;
-        optional_real: avg_win_adv;
-        optional_integer: max_owin, min_non_zero_owin;
-        optional_real: avg_owin, wavg_owin;
-        optional_integer: initial_window_bytes, initial_window_pkts, ttl_stream_length, missed_data;
-        integer: truncated_data, truncated_packets;
-        optional_real: data_xmit_time, idletime_max;
-        integer: hardware_dups;
-        optional_real: throughput;
-        integer: rtt_samples;
-        optional_real: rtt_min, rtt_max, rtt_avg, rtt_stdev, rtt_from_3whs;
-        integer: rtt_full_sz_smpls;
-        optional_real: rtt_full_sz_min, rtt_full_sz_max, rtt_full_sz_avg, rtt_full_sz_stdev;
-        integer: post_loss_acks, ambiguous_acks;
-        optional_real: rtt_min_last, rtt_max_last, rtt_avg_last, rtt_sdv_last;
-        integer: segs_cum_acked, duplicate_acks, triple_dupacks, max_retrans;
-        optional_real: min_retr_time, max_retr_time, avg_retr_time, sdv_retr_time;
+        own integer: total_packets, ip_bytes, frame_bytes;
+        rare integer: resets_sent;
+        own integer: ack_pkts_sent, pure_acks_sent;
+        rare integer: sack_pkts_sent, dsack_pkts_sent, max_sack_blks_per_ack;
+        own integer: unique_bytes_sent, actual_data_pkts, actual_data_bytes;
+        rare integer: rexmt_data_pkts, rexmt_data_bytes, zwnd_probe_pkts, zwnd_probe_bytes, outoforder_pkts;
+        own integer: pushed_data_pkts, syn_pkts_sent, fin_pkts_sent;
+        own flag: req_1323_ws, req_1323_ts;
+        own integer: adv_wind_scale;
+        own flag: req_sack;
+        rare integer: sacks_sent, urgent_data_pkts, urgent_data_bytes;
+        own optional_integer: mss_requested, max_segm_size, min_segm_size;
+        own optional_real: avg_segm_size;
+        own optional_integer: max_win_adv, min_win_adv;
+        own integer: zero_win_adv;
+        own optional_real: avg_win_adv;
+        own optional_integer: max_owin, min_non_zero_owin;
+        own optional_real: avg_owin, wavg_owin;
+        own optional_integer: initial_window_bytes, initial_window_pkts, ttl_stream_length, missed_data;
+        own integer: truncated_data, truncated_packets;
+        own optional_real: data_xmit_time, idletime_max;
+        rare integer: hardware_dups;
+        own optional_real: throughput;
+        own integer: rtt_samples;
+        own optional_real: rtt_min, rtt_max, rtt_avg, rtt_stdev, rtt_from_3whs;
+        own integer: rtt_full_sz_smpls;
+        own optional_real: rtt_full_sz_min, rtt_full_sz_max, rtt_full_sz_avg, rtt_full_sz_stdev;
+        rare integer: post_loss_acks, ambiguous_acks;
+        rare optional_real: rtt_min_last, rtt_max_last, rtt_avg_last, rtt_sdv_last;
+        own integer: segs_cum_acked, duplicate_acks;
+        rare integer: triple_dupacks, max_retrans;
+        rare optional_real: min_retr_time, max_retr_time, avg_retr_time, sdv_retr_time;
     }
     columns
 }

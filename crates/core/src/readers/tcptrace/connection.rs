@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
-use super::direction::{Arrival, Direction};
+use super::direction::{self, Arrival, Direction};
 use super::nothing::NOTHING;
-use super::row::{Completeness, Row, Side};
+use super::row::{Completeness, Rare, Row, Side};
 use crate::flow::table::Connection;
 use crate::flow::Key;
 use crate::wire::tcp::SYN;
@@ -106,7 +106,7 @@ impl Live {
     }
 
     /// Counts a packet; gives by how many places on the heap the connection has grown.
-    #[inline]
+    #[inline(always)]
     pub fn packet(&mut self, arrival: &Arrival, sender_is_low: bool, number: u64, has_time: bool) -> isize {
         self.last_number = number;
         self.last_ns = arrival.time_ns;
@@ -205,8 +205,6 @@ impl Live {
 /// Inlined, so that a row is written once, to where it stays.
 #[inline(always)]
 fn side(of: &Direction, (host, port): (IpAddr, u16), elapsed_ns: i64, idle_until_ns: i64, both_scaled: bool) -> Side {
-    let no_rare = super::direction::Rare::default();
-    let rare = of.rare.as_deref().unwrap_or(&no_rare);
     let has_data = of.data_packets > 0;
     let unique =
         of.new_numbers.saturating_sub(u64::from(of.has_syn_number)).saturating_sub(u64::from(of.has_fin_number));
@@ -216,27 +214,17 @@ fn side(of: &Direction, (host, port): (IpAddr, u16), elapsed_ns: i64, idle_until
     let idle_ns = of.idle_max_ns.max(idle_until_ns.saturating_sub(of.last_ns));
     let acknowledged = &of.acknowledged;
     let (times, full) = (&acknowledged.round_trips, &acknowledged.full_round_trips);
-    let (last, resent) = (&rare.last_round_trips, &rare.retransmission_times);
     Side {
         host,
         port,
         total_packets: of.packets.into(),
         ip_bytes: of.ip_bytes,
         frame_bytes: of.frame_bytes,
-        resets_sent: rare.resets.into(),
         ack_pkts_sent: of.acks.into(),
         pure_acks_sent: of.pure_acks.into(),
-        sack_pkts_sent: rare.sack_packets.into(),
-        dsack_pkts_sent: rare.dsack_packets.into(),
-        max_sack_blks_per_ack: rare.max_sack_blocks.into(),
         unique_bytes_sent: unique,
         actual_data_pkts: of.data_packets.into(),
         actual_data_bytes: of.data_bytes,
-        rexmt_data_pkts: rare.rexmt_packets.into(),
-        rexmt_data_bytes: rare.rexmt_bytes,
-        zwnd_probe_pkts: rare.probe_packets.into(),
-        zwnd_probe_bytes: rare.probe_bytes,
-        outoforder_pkts: rare.out_of_order.into(),
         pushed_data_pkts: of.pushed.into(),
         syn_pkts_sent: of.syns.into(),
         fin_pkts_sent: of.fins.into(),
@@ -244,9 +232,6 @@ fn side(of: &Direction, (host, port): (IpAddr, u16), elapsed_ns: i64, idle_until
         req_1323_ts: of.offers_timestamps,
         adv_wind_scale: of.window_scale,
         req_sack: of.offers_sack,
-        sacks_sent: rare.sacks.into(),
-        urgent_data_pkts: rare.urgent_packets.into(),
-        urgent_data_bytes: rare.urgent_bytes,
         mss_requested: of.max_segment_option,
         max_segm_size: has_data.then_some(of.max_segment),
         min_segm_size: has_data.then_some(of.min_segment),
@@ -267,7 +252,6 @@ fn side(of: &Direction, (host, port): (IpAddr, u16), elapsed_ns: i64, idle_until
         truncated_packets: of.truncated_packets.into(),
         data_xmit_time: has_data.then(|| of.last_data_ns.saturating_sub(of.first_data_ns).max(0) as f64 / 1e9),
         idletime_max: (of.packets > 0).then_some(idle_ns.max(0) as f64 / 1e9),
-        hardware_dups: rare.hardware_dups.into(),
         throughput: (elapsed_ns > 0).then(|| unique as f64 / (elapsed_ns as f64 / 1e9)),
         rtt_samples: times.count(),
         rtt_min: times.min(),
@@ -280,21 +264,42 @@ fn side(of: &Direction, (host, port): (IpAddr, u16), elapsed_ns: i64, idle_until
         rtt_full_sz_max: full.max(),
         rtt_full_sz_avg: full.mean(),
         rtt_full_sz_stdev: full.deviation(),
+        segs_cum_acked: acknowledged.cumulative.into(),
+        duplicate_acks: acknowledged.duplicates.into(),
+        rare: of.rare.as_deref().map(rare),
+    }
+}
+
+#[cold]
+fn rare(rare: &direction::Rare) -> Box<Rare> {
+    let (last, resent) = (&rare.last_round_trips, &rare.retransmission_times);
+    Box::new(Rare {
+        resets_sent: rare.resets.into(),
+        sack_pkts_sent: rare.sack_packets.into(),
+        dsack_pkts_sent: rare.dsack_packets.into(),
+        max_sack_blks_per_ack: rare.max_sack_blocks.into(),
+        rexmt_data_pkts: rare.rexmt_packets.into(),
+        rexmt_data_bytes: rare.rexmt_bytes,
+        zwnd_probe_pkts: rare.probe_packets.into(),
+        zwnd_probe_bytes: rare.probe_bytes,
+        outoforder_pkts: rare.out_of_order.into(),
+        sacks_sent: rare.sacks.into(),
+        urgent_data_pkts: rare.urgent_packets.into(),
+        urgent_data_bytes: rare.urgent_bytes,
+        hardware_dups: rare.hardware_dups.into(),
         post_loss_acks: rare.post_loss_acks.into(),
         ambiguous_acks: rare.ambiguous_acks.into(),
+        triple_dupacks: rare.triple_dupacks.into(),
+        max_retrans: rare.max_retransmissions.into(),
         rtt_min_last: last.min(),
         rtt_max_last: last.max(),
         rtt_avg_last: last.mean(),
         rtt_sdv_last: last.deviation(),
-        segs_cum_acked: acknowledged.cumulative.into(),
-        duplicate_acks: acknowledged.duplicates.into(),
-        triple_dupacks: rare.triple_dupacks.into(),
-        max_retrans: rare.max_retransmissions.into(),
         min_retr_time: resent.min(),
         max_retr_time: resent.max(),
         avg_retr_time: resent.mean(),
         sdv_retr_time: resent.deviation(),
-    }
+    })
 }
 
 #[cfg(test)]

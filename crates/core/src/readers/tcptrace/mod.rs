@@ -25,7 +25,7 @@ mod hostile_tests;
 use std::net::IpAddr;
 
 pub use bin::{shard_of, BINS, SHARDS};
-pub use row::{Completeness, Row, Side};
+pub use row::{Completeness, Rare, Row, Side};
 pub use shards::{merged, Router};
 pub use stored::{RowReader, RowWriter};
 

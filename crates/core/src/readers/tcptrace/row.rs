@@ -59,21 +59,11 @@ pub struct Side {
     pub ip_bytes: u64,
     /// Frames' original lengths. Not tcptrace's.
     pub frame_bytes: u64,
-    pub resets_sent: u64,
     pub ack_pkts_sent: u64,
     pub pure_acks_sent: u64,
-    pub sack_pkts_sent: u64,
-    pub dsack_pkts_sent: u64,
-    /// tcptrace: max sack blks/ack.
-    pub max_sack_blks_per_ack: u64,
     pub unique_bytes_sent: u64,
     pub actual_data_pkts: u64,
     pub actual_data_bytes: u64,
-    pub rexmt_data_pkts: u64,
-    pub rexmt_data_bytes: u64,
-    pub zwnd_probe_pkts: u64,
-    pub zwnd_probe_bytes: u64,
-    pub outoforder_pkts: u64,
     pub pushed_data_pkts: u64,
     /// tcptrace: SYN/FIN pkts sent.
     pub syn_pkts_sent: u64,
@@ -83,9 +73,6 @@ pub struct Side {
     pub req_1323_ts: bool,
     pub adv_wind_scale: u8,
     pub req_sack: bool,
-    pub sacks_sent: u64,
-    pub urgent_data_pkts: u64,
-    pub urgent_data_bytes: u64,
     pub mss_requested: Option<u16>,
     pub max_segm_size: Option<u32>,
     pub min_segm_size: Option<u32>,
@@ -108,7 +95,6 @@ pub struct Side {
     pub truncated_packets: u64,
     pub data_xmit_time: Option<f64>,
     pub idletime_max: Option<f64>,
-    pub hardware_dups: u64,
     /// Bytes a second.
     pub throughput: Option<f64>,
 
@@ -123,6 +109,29 @@ pub struct Side {
     pub rtt_full_sz_max: Option<f64>,
     pub rtt_full_sz_avg: Option<f64>,
     pub rtt_full_sz_stdev: Option<f64>,
+    pub segs_cum_acked: u64,
+    pub duplicate_acks: u64,
+    /// `None` where all of it is 0 or missing. See [`Side::rare`].
+    pub(super) rare: Option<Box<Rare>>,
+}
+
+/// What most sides do not have: resets, SACKs, retransmissions and what follows from them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rare {
+    pub resets_sent: u64,
+    pub sack_pkts_sent: u64,
+    pub dsack_pkts_sent: u64,
+    /// tcptrace: max sack blks/ack.
+    pub max_sack_blks_per_ack: u64,
+    pub sacks_sent: u64,
+    pub rexmt_data_pkts: u64,
+    pub rexmt_data_bytes: u64,
+    pub zwnd_probe_pkts: u64,
+    pub zwnd_probe_bytes: u64,
+    pub outoforder_pkts: u64,
+    pub urgent_data_pkts: u64,
+    pub urgent_data_bytes: u64,
+    pub hardware_dups: u64,
     pub post_loss_acks: u64,
     pub ambiguous_acks: u64,
     /// Round trips by ambiguous ACKs, from the last instance of the segment.
@@ -130,8 +139,6 @@ pub struct Side {
     pub rtt_max_last: Option<f64>,
     pub rtt_avg_last: Option<f64>,
     pub rtt_sdv_last: Option<f64>,
-    pub segs_cum_acked: u64,
-    pub duplicate_acks: u64,
     pub triple_dupacks: u64,
     /// tcptrace: max # retrans.
     pub max_retrans: u64,
@@ -141,7 +148,48 @@ pub struct Side {
     pub sdv_retr_time: Option<f64>,
 }
 
+/// A side without any of it.
+static NO_RARE: Rare = Rare {
+    resets_sent: 0,
+    sack_pkts_sent: 0,
+    dsack_pkts_sent: 0,
+    max_sack_blks_per_ack: 0,
+    sacks_sent: 0,
+    rexmt_data_pkts: 0,
+    rexmt_data_bytes: 0,
+    zwnd_probe_pkts: 0,
+    zwnd_probe_bytes: 0,
+    outoforder_pkts: 0,
+    urgent_data_pkts: 0,
+    urgent_data_bytes: 0,
+    hardware_dups: 0,
+    post_loss_acks: 0,
+    ambiguous_acks: 0,
+    rtt_min_last: None,
+    rtt_max_last: None,
+    rtt_avg_last: None,
+    rtt_sdv_last: None,
+    triple_dupacks: 0,
+    max_retrans: 0,
+    min_retr_time: None,
+    max_retr_time: None,
+    avg_retr_time: None,
+    sdv_retr_time: None,
+};
+
 impl Side {
+    /// Return what most sides do not have.
+    #[inline]
+    pub fn rare(&self) -> &Rare {
+        self.rare.as_deref().unwrap_or(&NO_RARE)
+    }
+
+    /// Whether the side may have any of what most sides do not have.
+    #[inline]
+    pub fn has_rare(&self) -> bool {
+        self.rare.is_some()
+    }
+
     /// The capture holds no times: what was computed from them is missing.
     pub(super) fn forget_times(&mut self) {
         for time in [
@@ -158,16 +206,22 @@ impl Side {
             &mut self.rtt_full_sz_max,
             &mut self.rtt_full_sz_avg,
             &mut self.rtt_full_sz_stdev,
-            &mut self.rtt_min_last,
-            &mut self.rtt_max_last,
-            &mut self.rtt_avg_last,
-            &mut self.rtt_sdv_last,
-            &mut self.min_retr_time,
-            &mut self.max_retr_time,
-            &mut self.avg_retr_time,
-            &mut self.sdv_retr_time,
         ] {
             *time = None;
+        }
+        if let Some(rare) = &mut self.rare {
+            for time in [
+                &mut rare.rtt_min_last,
+                &mut rare.rtt_max_last,
+                &mut rare.rtt_avg_last,
+                &mut rare.rtt_sdv_last,
+                &mut rare.min_retr_time,
+                &mut rare.max_retr_time,
+                &mut rare.avg_retr_time,
+                &mut rare.sdv_retr_time,
+            ] {
+                *time = None;
+            }
         }
     }
 }

@@ -96,7 +96,7 @@ impl Chunk {
     pub fn push(&mut self, block: &Block, rows: usize) {
         self.rows += rows;
         let valid = if self.nullable { Some(block.valid.as_slice()) } else { None };
-        let nulls = valid.map_or(0, |valid| valid.iter().filter(|valid| !**valid).count());
+        let nulls = valid.map_or(0, count_nulls);
         self.nulls += nulls;
         if rows == 0 {
             return;
@@ -113,6 +113,17 @@ impl Chunk {
         }
     }
 
+    /// Adds `rows` rows of the one value that `block` holds.
+    pub fn repeat(&mut self, block: &Block, rows: usize) {
+        self.push(block, 1);
+        // A single value is a run.
+        if let Some((value, count)) = &mut self.run {
+            *count += rows - 1;
+            self.rows += rows - 1;
+            self.nulls += if *value == Constant::Null { rows - 1 } else { 0 };
+        }
+    }
+
     fn constant(&mut self, value: Constant, rows: usize) {
         match &mut self.run {
             Some((held, count)) if *held == value => *count += rows,
@@ -124,7 +135,7 @@ impl Chunk {
     }
 
     fn integers(&mut self, values: &[i64], valid: Option<&[bool]>) {
-        if valid.is_none() && all_same(values) {
+        if valid.is_none() && all_same(values, |value| value as u64) {
             self.between(Range::Integers(values[0], values[0]));
             return self.constant(Constant::Integer(values[0]), values.len());
         }
@@ -140,7 +151,7 @@ impl Chunk {
     }
 
     fn reals(&mut self, values: &[f64], valid: Option<&[bool]>) {
-        if valid.is_none() && values.iter().all(|value| value.to_bits() == values[0].to_bits()) {
+        if valid.is_none() && all_same(values, |value| value.to_bits()) {
             self.real_range(&values[..1]);
             return self.constant(Constant::Real(values[0].to_bits()), values.len());
         }
@@ -333,8 +344,14 @@ fn dictionary_run(body: &mut Vec<u8>, entry: u32, rows: usize) -> i32 {
 }
 
 /// Looks at all values, whatever they are: a loop without a way out goes several at a time.
-fn all_same(values: &[i64]) -> bool {
-    values.iter().fold(0, |different, value| different | value ^ values[0]) == 0
+fn all_same<T: Copy>(values: &[T], bits: impl Fn(T) -> u64) -> bool {
+    values.iter().fold(0, |different, value| different | bits(*value) ^ bits(values[0])) == 0
+}
+
+/// Counts in bytes, of which the processor takes many at a time, for as long as a byte holds the count.
+fn count_nulls(valid: &[bool]) -> usize {
+    let nulls = |valid: &[bool]| valid.iter().fold(0u8, |count, valid| count + u8::from(!*valid));
+    valid.chunks(usize::from(u8::MAX)).map(|valid| usize::from(nulls(valid))).sum()
 }
 
 /// The values that are there.

@@ -25,19 +25,35 @@ pub struct Group<'a, R> {
     chunks: Vec<Chunk>,
     block: Block,
     rows: usize,
+    /// The columns' parts by number, and which of them some row of the last block has.
+    parts: Vec<Option<fn(&R) -> bool>>,
+    has_part: Vec<bool>,
 }
 
 impl<'a, R> Group<'a, R> {
     pub fn new(columns: &'a [Column<R>]) -> Self {
         let chunks = columns.iter().map(|column| Chunk::new(column.kind, column.nullable)).collect();
-        Group { columns, chunks, block: Block::default(), rows: 0 }
+        let mut parts = Vec::new();
+        for part in columns.iter().filter_map(|column| column.part.as_ref()) {
+            parts.resize(parts.len().max(part.number + 1), None);
+            parts[part.number] = Some(part.is_in);
+        }
+        Group { columns, chunks, block: Block::default(), rows: 0, parts, has_part: Vec::new() }
     }
 
     /// Encodes rows, best as many as stay in a core's cache while each column goes over them.
     pub fn push(&mut self, rows: &[R]) {
+        let Some(first) = rows.first() else { return };
+        self.has_part.clear();
+        self.has_part.extend(self.parts.iter().map(|is_in| is_in.is_some_and(|is_in| rows.iter().any(is_in))));
         for (column, chunk) in self.columns.iter().zip(&mut self.chunks) {
-            column.gather(rows, &mut self.block);
-            chunk.push(&self.block, rows.len());
+            if column.part.as_ref().is_none_or(|part| self.has_part[part.number]) {
+                column.gather(rows, &mut self.block);
+                chunk.push(&self.block, rows.len());
+            } else {
+                column.gather(std::slice::from_ref(first), &mut self.block);
+                chunk.repeat(&self.block, rows.len());
+            }
         }
         self.rows += rows.len();
     }
