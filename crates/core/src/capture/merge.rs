@@ -108,14 +108,19 @@ impl<R: Read> Batches<R> {
             if !self.source.fill(needed)? {
                 break;
             }
+            let mut placed = |frame: &Frame, start: usize| {
+                let Frame { time_ns, original_bytes, link, data } = *frame;
+                sink(frame, Place { time_ns, original_bytes, start: start as u32, captured: data.len() as u32, link });
+            };
             loop {
+                while self.source.record(&mut placed) {
+                    has_frames = true;
+                }
                 match self.source.decode()? {
                     Decoded::Frame => {
                         if let (Some(frame), Some(start)) = (self.source.frame(), self.source.starts()) {
                             has_frames = true;
-                            let Frame { time_ns, original_bytes, link, data } = frame;
-                            let (start, captured) = (start as u32, data.len() as u32);
-                            sink(&frame, Place { time_ns, original_bytes, start, captured, link });
+                            placed(&frame, start);
                         }
                     }
                     Decoded::Needs(needed) => {

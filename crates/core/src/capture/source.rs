@@ -104,6 +104,21 @@ impl<R: Read> Source<R> {
         }
     }
 
+    /// Hand the next frame, and where its bytes begin in the window's whole buffer, to `sink` if it is a usual one; false
+    /// where [`Source::decode`] has to look.
+    #[inline(always)]
+    pub(super) fn record(&mut self, sink: impl FnOnce(&Frame, usize)) -> bool {
+        if let Some(head) = self.head.take() {
+            self.window.consume(head.consumed);
+        }
+        let input = self.window.bytes();
+        let Some((frame, consumed)) = self.decoder.record(input) else { return false };
+        self.time_ns = frame.time_ns.unwrap_or(self.time_ns);
+        sink(&frame, self.window.start + frame.data.as_ptr() as usize - input.as_ptr() as usize);
+        self.window.consume(consumed);
+        true
+    }
+
     /// Reads on; false at the end.
     pub(super) fn fill(&mut self, needed: usize) -> Result<bool, ReadError> {
         match self.window.fill(needed) {
