@@ -1,8 +1,9 @@
-"""A capture to rows of tcptrace's statistics, beside tcptrace and tshark on the same file, alternately, on one core.
+"""Compare `flows` with the peers installed here, on the same capture, alternately, on one core.
 
-Promised: 20 times as fast as tcptrace, 40 times as tshark, at most 0.6 s as a whole process, 1.7 times as fast on two cores,
-1.5 GB/s on few large connections or what `cat` reaches, at most 700 MB, and a cost that grows linearly.
-``TWINBED_BENCH_LARGEST=1e8`` takes it to 1e8 packets (8 GB of disk).
+Peers: tcptrace, tshark, and by CPU time nfdump's nfpcapd and argus, which are fast and count far fewer statistics.
+Promised: 20 times as fast as tcptrace, 40 times as tshark, at most a third of nfpcapd's CPU time, at most 0.6 s as a whole
+process, 1.7 times as fast on two cores, 1.5 GB/s on few large connections or what `cat` reaches, at most 700 MB, and a cost
+that grows linearly. ``TWINBED_BENCH_LARGEST=1e8`` takes it to 1e8 packets (8 GB of disk).
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ TWINBED = "import sys; from twinbed import _core; _core.flows_to_parquet(sys.arg
 
 class Cost(NamedTuple):
     seconds: float
+    cpu_seconds: float
+    """In the program and in the kernel for it, all threads."""
     peak_bytes: int
 
 
@@ -52,7 +55,7 @@ def _run(argv: list[str], cpus: set[int]) -> Cost:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, argv)
-    return Cost(seconds, usage.ru_maxrss * 1024)
+    return Cost(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
 
 
 def _twinbed(capture: Path, threads: int = 1) -> list[str]:
@@ -94,9 +97,16 @@ def _peers(folder: Path) -> list[Figure]:
         jobs["tcptrace"] = ([tcptrace, "-n", "-l", "--csv", str(capture)], one)
     if tshark := shutil.which("tshark"):
         jobs["tshark"] = ([tshark, "-n", "-q", "-z", "conv,tcp", "-r", str(capture)], one)
+    if nfpcapd := shutil.which("nfpcapd"):
+        flows = folder / "nfpcapd"
+        flows.mkdir()
+        jobs["nfpcapd"] = ([nfpcapd, "-r", str(capture), "-w", str(flows)], one)
+    if argus := shutil.which("argus"):
+        jobs["argus"] = ([argus, "-r", str(capture), "-w", str(folder / "argus")], one)
     costs: dict[str, list[Cost]] = {name: [] for name in jobs}
     for _ in range(TRIES):
         for name, (argv, cpus) in jobs.items():
+            (folder / "argus").unlink(missing_ok=True)  # It appends.
             costs[name].append(_run(argv, cpus))
     capture.unlink()
     ours = costs["twinbed"]
@@ -110,6 +120,13 @@ def _peers(folder: Path) -> list[Figure]:
         if name in costs:
             figures.append(_figure(f"  {name}", _seconds(costs[name]), "s"))
             figures.append(_figure(f"  times as fast as {name}", _ratios(costs[name], ours), "x", least=least))
+    figures.append(_figure("  CPU time", [cost.cpu_seconds for cost in ours], "s"))
+    for name, limit in (("nfpcapd", 1 / 3), ("argus", None)):
+        if name in costs:
+            theirs = [cost.cpu_seconds for cost in costs[name]]
+            shares = [cost.cpu_seconds / other for cost, other in zip(ours, theirs, strict=True)]
+            figures.append(_figure(f"  CPU time of {name}", theirs, "s"))
+            figures.append(_figure(f"  CPU time, as a multiple of {name}'s", shares, "x", limit=limit))
     if "two" in costs:
         figures.append(_figure("  two threads on two cores", _seconds(costs["two"]), "s"))
         figures.append(_figure("  times as fast as on one", _ratios(ours, costs["two"]), "x", least=1.7))

@@ -1,7 +1,7 @@
 """Captures for benchmarks, made by numpy a block of connections at a time.
 
-``python -m benchmarks.captures short_connections FILE COUNT`` or ``large_connections FILE BYTES``: a process of its own,
-because a program's peak memory is at least that of whoever started it.
+``python -m benchmarks.captures short_connections FILE COUNT``, ``interleaved_connections FILE COUNT`` or
+``large_connections FILE BYTES``: a process of its own, because a program's peak memory is at least that of whoever started it.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def _fill(to: np.ndarray, time_us: np.ndarray, connection: np.ndarray, side: int
     to["echo"] = 0x04020101 if flags & SYN else time_us // 1000
 
 
-def short_connections(path: Path, connections: int) -> None:
-    """Connections of `PACKETS` packets, one every 40 us, headers alone."""
+def short_connections(path: Path, connections: int, at_a_time: int = 1) -> None:
+    """Write connections of `PACKETS` packets, one every 40 us, headers alone; `at_a_time` of them take turns by the packet."""
     chance = np.random.default_rng(1)
     with path.open("wb") as out:
         out.write(HEADER)
@@ -61,11 +61,18 @@ def short_connections(path: Path, connections: int) -> None:
             sequence = chance.integers(0, 2**32, (len(number), 2))
             for at, (side, flags, payload) in enumerate(SHORT):
                 to = records[:, at]
-                _fill(to, number * 40 + at * 3, number, side, flags, payload)
+                turn = number % at_a_time
+                _fill(to, (number - turn) * 40 + (at * at_a_time + turn) * 3, number, side, flags, payload)
                 to["sequence"] = sequence[:, side] % 2**32
                 to["acknowledgment"] = 0 if flags == SYN else sequence[:, 1 - side] % 2**32
                 sequence[:, side] += payload + (flags & (SYN | FIN) != 0)
-            out.write(records.tobytes())
+            groups = records.reshape(-1, at_a_time, PACKETS)
+            out.write(groups.swapaxes(1, 2).tobytes())
+
+
+def interleaved_connections(path: Path, connections: int) -> None:
+    """Write short connections of which ten are open at a time: packets next to each other belong to different connections."""
+    short_connections(path, connections, at_a_time=10)
 
 
 def large_connections(path: Path, size_bytes: int, connections: int = 4) -> None:
@@ -91,5 +98,5 @@ def large_connections(path: Path, size_bytes: int, connections: int = 4) -> None
 
 
 if __name__ == "__main__":
-    make = {maker.__name__: maker for maker in (short_connections, large_connections)}[sys.argv[1]]
+    make = {maker.__name__: maker for maker in (short_connections, interleaved_connections, large_connections)}[sys.argv[1]]
     make(Path(sys.argv[2]), int(sys.argv[3]))
