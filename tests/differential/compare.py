@@ -111,8 +111,24 @@ def agrees(column, ours, theirs):
     return abs(one * unit - two) <= 0.5 / 10**digits + 1e-5
 
 
+RARE_COUNTS = (
+    *("resets_sent", "sack_pkts_sent", "dsack_pkts_sent", "max_sack_blks_per_ack", "sacks_sent", "rexmt_data_pkts"),
+    *("rexmt_data_bytes", "zwnd_probe_pkts", "zwnd_probe_bytes", "outoforder_pkts", "urgent_data_pkts"),
+    *("urgent_data_bytes", "hardware_dups", "post_loss_acks", "ambiguous_acks", "triple_dupacks", "max_retrans"),
+)
+RARE_TIMES = (
+    *("rtt_min_last", "rtt_max_last", "rtt_avg_last", "rtt_sdv_last"),
+    *("min_retr_time", "max_retr_time", "avg_retr_time", "sdv_retr_time"),
+)
+
+
 def fields(text):
-    return {name: some or plain for name, some, plain in re.findall(r"(\w+): (?:Some\(([^)]*)\)|([^,{} ]+))", text)}
+    # A record of its own, where a side has any of it.
+    text = text.replace("rare: Some(Rare {", "")
+    own = {name: some or plain for name, some, plain in re.findall(r"(\w+): (?:Some\(([^)]*)\)|([^,{} ]+))", text)}
+    if own.pop("rare", None) == "None":
+        own |= dict.fromkeys(RARE_COUNTS, "0") | dict.fromkeys(RARE_TIMES, "None")
+    return own
 
 
 def own_rows(program, path):

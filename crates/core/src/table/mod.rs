@@ -106,7 +106,6 @@ fn required<R, T>(rows: &[R], values: &mut Vec<T>, get: impl Fn(&R) -> T) {
 type Gather<R> = Box<dyn Fn(&[R], &mut Block) + Send + Sync>;
 
 /// A part that only some rows have. In rows without it, each of its columns has the same value.
-#[derive(Clone, Copy)]
 pub(crate) struct Part<R> {
     pub number: usize,
     pub is_in: fn(&R) -> bool,

@@ -11,7 +11,7 @@ mod thrift;
 
 use std::io::{self, Write};
 
-use crate::table::{Block, Column, Kind};
+use crate::table::{Block, Column, Kind, Part};
 use chunk::{About, Chunk, Range};
 use thrift::Struct;
 
@@ -26,7 +26,7 @@ pub struct Group<'a, R> {
     block: Block,
     rows: usize,
     /// The columns' parts by number, and which of them some row of the last block has.
-    parts: Vec<Option<fn(&R) -> bool>>,
+    parts: Vec<Option<&'a Part<R>>>,
     has_part: Vec<bool>,
 }
 
@@ -36,7 +36,7 @@ impl<'a, R> Group<'a, R> {
         let mut parts = Vec::new();
         for part in columns.iter().filter_map(|column| column.part.as_ref()) {
             parts.resize(parts.len().max(part.number + 1), None);
-            parts[part.number] = Some(part.is_in);
+            parts[part.number] = Some(part);
         }
         Group { columns, chunks, block: Block::default(), rows: 0, parts, has_part: Vec::new() }
     }
@@ -45,7 +45,7 @@ impl<'a, R> Group<'a, R> {
     pub fn push(&mut self, rows: &[R]) {
         let Some(first) = rows.first() else { return };
         self.has_part.clear();
-        self.has_part.extend(self.parts.iter().map(|is_in| is_in.is_some_and(|is_in| rows.iter().any(is_in))));
+        self.has_part.extend(self.parts.iter().map(|part| part.is_some_and(|part| rows.iter().any(part.is_in))));
         for (column, chunk) in self.columns.iter().zip(&mut self.chunks) {
             if column.part.as_ref().is_none_or(|part| self.has_part[part.number]) {
                 column.gather(rows, &mut self.block);
