@@ -19,7 +19,7 @@ from twinbed import design
 from twinbed.contracts.host_settings import Cpus
 from twinbed.contracts.place import MACHINE
 from twinbed.contracts.site import Site
-from twinbed.hosts import awake, cgroups
+from twinbed.hosts import awake, cgroups, scratch
 from twinbed.hosts.awake import SOURCE, Awake
 from twinbed.hosts.lab import open_lab
 from twinbed.hosts.processors import own_cpus
@@ -213,3 +213,5 @@ def test_nothing_is_left_after_a_kill(tmp_path: Path, leaves_nothing: None) -> N
     while spinners() & threads and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not spinners() & threads
+    with scratch.folder():
+        """The next command removes the folder of one that was killed."""
