@@ -228,8 +228,10 @@ def test_delay_jitter_and_loss_of_a_router(site: Callable[..., Site], leaves_not
         held({"delay": 0.03, "loss": 0.01}, "netem limit 10000 delay 20ms loss random 1%", {"delay"})
         held({"loss": 0.001}, "netem limit 10000 loss random 5%", {"loss"})
         # A busy machine sends fewer probes: that one in five is lost, they show all the same. A router that stands still delays
-        # those of 0.4 s neither by so much nor as differently.
-        held({"delay": 0.9, "jitter": 0.29, "loss": 0.2}, "pfifo limit 1000", {"delay", "jitter", "loss"})
+        # those of 0.4 s neither by so much nor as differently. Of fewer than jitter takes, it cannot be told.
+        out, why = found({"delay": 0.9, "jitter": 0.29, "loss": 0.2}, "pfifo limit 1000")
+        assert out | {"jitter"} == {"delay", "jitter", "loss"}, why
+        assert "jitter" in out or "packets came back" in why, why
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from twinbed.statistics.assumptions import normality
 from twinbed.statistics.bounds import Bounds
-from twinbed.statistics.moments import varies
+from twinbed.statistics.moments import factor, varies
 
 Floats = NDArray[np.float64]
 
@@ -135,7 +135,7 @@ def _on_scale(one: Sequence[float], two: Sequence[float]) -> tuple[Floats, Float
 def _bounds(low: float, high: float, level: float, positive: bool) -> Bounds | None:
     if not (math.isfinite(low) and math.isfinite(high)):
         return None
-    return Bounds(math.exp(low), math.exp(high), level) if positive else Bounds(low, high, level)
+    return Bounds(factor(low), factor(high), level) if positive else Bounds(low, high, level)
 
 
 def abc_interval(one: Sequence[float], two: Sequence[float], level: float, *, paired: bool = False) -> Bounds | None:

@@ -17,6 +17,14 @@ from twinbed.statistics.sample import Sample
 
 OUTLIER_LEVEL = 0.001
 """Significance of Grubbs's test, small because every cell is tested."""
+_WIDEST = 700.0
+"""Logarithm of what ends of an interval are cut at: they, their inverses and a hundred times as much are numbers."""
+
+
+def factor(logarithm: float) -> float:
+    """Return e^x of an end of an interval, at most 1e304 and at least its inverse. Few values that differ much have intervals
+    beyond, which say nothing."""
+    return math.exp(min(_WIDEST, max(-_WIDEST, logarithm)))
 
 
 def variance(values: Sequence[float]) -> float:

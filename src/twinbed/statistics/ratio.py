@@ -37,7 +37,7 @@ from scipy.special import stdtrit
 
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.counts import CountTest, Tally, are_rare, count_test
-from twinbed.statistics.moments import covariance, standard_error, variance, varies, welch_df
+from twinbed.statistics.moments import covariance, factor, standard_error, variance, varies, welch_df
 from twinbed.statistics.region import p_values
 from twinbed.statistics.resolution import bias
 from twinbed.statistics.sample import Sample
@@ -155,7 +155,7 @@ def _log(
 
     def interval(tail: float) -> Bounds:
         half = float(stdtrit(df, 1 - tail)) * error
-        return Bounds(math.exp(low - half), math.exp(high + half), 1 - 2 * tail)
+        return Bounds(factor(low - half), factor(high + half), 1 - 2 * tail)
 
     p_equivalent, _ = p_values((low + edge) / error, (high - edge) / error, df)
     _, p_different = p_values((high + edge) / error, (low - edge) / error, df)

@@ -11,7 +11,7 @@ from twinbed.model.caution import Caution
 from twinbed.model.result import Interval, Verdict
 from twinbed.model.run import Level
 from twinbed.model.tables import TESTBED
-from twinbed.statistics.moments import mean_interval, variance
+from twinbed.statistics.moments import factor, mean_interval, variance
 from twinbed.statistics.quantile import fewest, quantile, quantile_interval
 from twinbed.statistics.sample import Sample
 
@@ -44,7 +44,7 @@ def _centre(values: Sequence[float], confidence: float, scale: str) -> tuple[flo
     sample = Sample.of(values)
     geometric = scale == Scale.RATIO and sample.least > 0 and sample.varies
     scaled = sample.logarithms if geometric else sample
-    back = math.exp if geometric else float
+    back = factor if geometric else float
     if len(values) == 1:
         return values[0], None
     low, high, level = mean_interval(scaled, confidence)

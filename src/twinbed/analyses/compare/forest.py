@@ -126,7 +126,7 @@ class _Scale:
         """Round numbers, none on top of another."""
         line = [" "] * self.size
         powers = [10.0**power * lead for lead in (1, 5, 2) for power in range(-2, 3)]
-        near = math.exp(self._high - self._low) < NEAR
+        near = self._high - self._low < math.log(NEAR)
         for value in [1.0, *([2, 0.5, 1 / (1 + margin), 1 + margin, 1.5, 0.75, 3] if near else powers)]:
             text = ratio(value).rstrip("0").rstrip(".") if "." in ratio(value) else ratio(value)
             start = self.at(value) - len(text) // 2

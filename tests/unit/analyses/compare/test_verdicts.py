@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from synthetic_results import write_run, write_study
 from twinbed.analyses.compare.analysis import CompareParams
 from twinbed.analyses.compare.analysis import analysis as compare
 from twinbed.analyses.compare.command import command
+from twinbed.analyses.compare.estimates import estimate
 from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.analyses.compare.summary import summaries
 from twinbed.analyses.compare.words import explanation, overall
@@ -475,3 +477,10 @@ def test_means_alike_with_another_spread_are_so_only_where_they_are_listed(tmp_p
     [vm] = summaries(compared(tmp_path))
     [about] = [each for each in vm.advice if "but their spread is not" in each]
     assert about.startswith("Means of requests per second are those of ref where it is listed as equivalent, but their spread")
+
+
+def test_an_interval_that_says_nothing_is_no_error() -> None:
+    """Student's t of two values is 6,366 at 99.99 %: ends of e^±3,572 about the mean."""
+    interval = estimate((4.3e-5, 1.4e-5), 0.9999).centre_interval
+    assert interval is not None
+    assert 0 < interval.low < 1e-300 and 1e300 < interval.high < math.inf
