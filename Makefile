@@ -8,7 +8,7 @@ test:
 	@./setup.sh test
 	@code=0; \
 	cargo test --quiet --workspace --locked --no-fail-fast || code=$$?; \
-	.venv/bin/python -m pytest -n 6 --dist loadscope || code=$$?; \
+	.venv/bin/python -m pytest -n 4 --dist loadscope || code=$$?; \
 	exit $$code
 
 # What is too long for the tests, for as long as is asked: make soak SOAK=2h
