@@ -130,10 +130,11 @@ class _Server(socketserver.ThreadingTCPServer):
 
 @contextlib.contextmanager
 def scheduler(script: Script) -> Iterator[str]:
-    """Its address."""
+    """Yield the address of a scheduler that says what the script has."""
     with _Server(("127.0.0.1", 0), _Connection) as server:
         server.script = script  # type: ignore[attr-defined]
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield f"tcp://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"tcp://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()  # or its thread asks the closed socket again and again, until the process ends
