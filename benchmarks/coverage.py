@@ -421,7 +421,7 @@ def document(studies: int, bootstrap: int, of_doubts: int, corpus: int, seed: in
 
 Made by `python -m benchmarks.coverage --studies {studies} --bootstrap {bootstrap} --doubts {of_doubts} --corpus {corpus} \
 --seed {seed}`; do not edit. Its tables were made one by one, as each method changed: the same command with \
-`--part NAME` prints one table, with the same numbers. The planted truth is known, so every interval and verdict is either \
+`--part NAME` prints one table. The planted truth is known, so every interval and verdict is either \
 right or wrong.
 
 Everything is in per cent of {studies:,} simulated studies for each number, unless said otherwise. Monte Carlo standard error: \

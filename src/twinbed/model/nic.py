@@ -20,7 +20,7 @@ class NicModel:
     other_modules: tuple[str, ...] = ()
     """Kernel modules that guests load for it besides the driver's."""
     filters_by_first_address: bool = False
-    """Whether it takes only frames for the hardware address that QEMU made it with, whatever its driver sets."""
+    """True where it takes only frames for the hardware address that QEMU made it with, although its driver sets another."""
     since: str = ""
     """The first QEMU that has it, where not every one has."""
 

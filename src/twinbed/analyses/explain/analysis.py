@@ -265,7 +265,7 @@ def _states(
 
 
 def _waits(each: Candidate, groups: Sequence[CellRuns], timed: Mapping[str, Waits]) -> tuple[Waits | None, Waits | None]:
-    """What wake-ups of idle CPUs took on the testbed and on the reference."""
+    """Return the wake-ups of idle CPUs on the testbed and on the reference, for the cause that they are."""
     if each.cause is not IDLE_CPUS:
         return None, None
     here, there = (mean([timed[run] for run in group.complete if run in timed]) for group in groups)

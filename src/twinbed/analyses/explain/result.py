@@ -44,7 +44,7 @@ class Candidate:
     states: tuple[str | None, str | None] = (None, None)
     """What its switch was set to on each, as read back; None where that is not known or hosts differ."""
     waits: tuple[Waits | None, Waits | None] = (None, None)
-    """Of the cause idle_cpus: what wake-ups took on each, where the kernel timed any."""
+    """Wake-ups of idle CPUs on each, where the kernel timed any: for the cause idle_cpus alone."""
 
     @property
     def set_apart(self) -> bool:

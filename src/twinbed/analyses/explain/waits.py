@@ -1,4 +1,4 @@
-"""How long each run's programs waited for idle CPUs to be woken.
+"""Find how long each run's programs waited for idle CPUs to be woken.
 
 The instrument ``counters`` times every wake-up of an idle CPU in the machine's kernel and in those of guests. Runs without such
 times have the lab's estimate, if any: the number of wake-ups times what one took before the workload.
@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -30,14 +30,14 @@ _BY_WORK = re.compile(rf"{_COUNT}_per_(\w+)")
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """What wake-ups of idle CPUs took of each unit of work, mean over runs."""
+    """Wake-ups of idle CPUs for each unit of work, mean over runs."""
 
     work: str
     """Its unit, such as ``request``."""
     wake_ups: float
     each_s: float
     work_s: float
-    """How long a client took for it."""
+    """The time that a client took for it."""
 
     @property
     def waited_s(self) -> float:
@@ -50,11 +50,12 @@ class _Run:
 
     wake_ups: float = 0.0
     seconds: float = 0.0
-    by_work: dict[str, float] | None = None
+    by_work: dict[str, float] = field(default_factory=dict)
 
 
 def shares(source: Tables, records: Sequence[Record]) -> dict[str, float]:
-    """Run -> the share of its clients' time in which programs waited for idle CPUs: as timed, else as the lab estimated it."""
+    """Return run -> the share of its clients' time in which programs waited for idle CPUs: as timed, else as the lab
+    estimated it."""
     timed = _timed(source.table("metrics"))
     found = _estimated(source.table("facts"))
     for record in records:
@@ -65,13 +66,15 @@ def shares(source: Tables, records: Sequence[Record]) -> dict[str, float]:
 
 
 def waits(source: Tables, records: Sequence[Record]) -> dict[str, Waits]:
-    """Run -> its wake-ups by the work done, of runs whose kernels timed any."""
+    """Return run -> its wake-ups by the work done, of runs whose kernels timed any."""
     timed, found = _timed(source.table("metrics")), {}
     for record in records:
         one, lasted_s = timed.get(record.id), _lasted_s(record)
-        if one is None or not one.wake_ups or not one.by_work or not lasted_s:
+        if one is None or one.wake_ups <= 0 or lasted_s <= 0 or len(one.by_work) != 1:
             continue
         ((work, by_work),) = one.by_work.items()
+        if by_work <= 0:
+            continue
         each_s = one.seconds / one.wake_ups
         found[record.id] = Waits(work, by_work, each_s, lasted_s * by_work / one.wake_ups)
     return found
@@ -86,7 +89,7 @@ def mean(of_runs: Sequence[Waits]) -> Waits | None:
 
 
 def _timed(table: pa.Table) -> dict[str, _Run]:
-    """Run -> the wake-ups of its kernels; only of runs whose machine timed them."""
+    """Return run -> the wake-ups of its kernels; only of runs whose machine timed them."""
     if not table.num_rows:
         return {}
     import pyarrow.compute as pc
@@ -104,8 +107,7 @@ def _timed(table: pa.Table) -> dict[str, _Run]:
         elif metric == _COUNT:
             one.wake_ups += value
         elif by_work := _BY_WORK.fullmatch(metric):
-            one.by_work = one.by_work or {by_work[1]: 0.0}
-            one.by_work[by_work[1]] += value
+            one.by_work[by_work[1]] = one.by_work.get(by_work[1], 0.0) + value
     return {run: one for run, one in found.items() if run in machines}
 
 

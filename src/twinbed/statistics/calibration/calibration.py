@@ -144,17 +144,17 @@ class Calibration:
 
     @cached_property
     def share(self) -> float:
-        """How much the cheap testbed counts; what the expensive runs alone say has the rest."""
+        """Return how much the cheap testbed counts; what the expensive runs alone say has the rest."""
         return share_of_cheap(self.with_cheap.squares, self.alone.squares)
 
     @property
     def has_cheap(self) -> bool:
-        """Whether the cheap testbed is used."""
+        """Return whether the cheap testbed is used."""
         return self.share > 0.0
 
     @property
     def used(self) -> Candidate:
-        """What predictions and their intervals begin with."""
+        """Return the candidate that predictions and their intervals begin with."""
         return self.with_cheap if self.has_cheap else self.alone
 
     @cached_property

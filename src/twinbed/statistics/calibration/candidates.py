@@ -76,15 +76,15 @@ def between(one: Mixture, other: Mixture, share: float) -> Mixture:
 class Candidate:
     """A process of the expensive testbed: about the cheap testbed's mean, or, where ``cheap`` is None, about a constant."""
 
-    dear: Cells
+    expensive: Cells
     groups: NDArray[np.intp]
     process: Process
     cheap: Cheap | None
 
     def at(self, inputs: Doubles) -> Mixture:
         """Return the expensive testbed's mean at ``inputs`` (places, inputs)."""
-        own = len(self.dear)
-        mean, covariance = self.base(np.vstack([self.dear.inputs, inputs]))
+        own = len(self.expensive)
+        mean, covariance = self.base(np.vstack([self.expensive.inputs, inputs]))
         asked = beside(inputs, mean[own:], float(mean[:own].mean()))
         found = self.process.at(asked, covariance[:own, own:], covariance[own:, own:])
         return Mixture(Normal(found.means + mean[own:], found.covariances), self.process.shapes.weights)
@@ -98,7 +98,7 @@ class Candidate:
     @cached_property
     def without(self) -> Sequence[Mixture]:
         """Each group's cells, errors and all, as all other groups predict them; none of a single group."""
-        mean, _ = self.base(self.dear.inputs)
+        mean, _ = self.base(self.expensive.inputs)
         found = []
         for members in each_group(self.groups):
             if np.all(members):
@@ -111,10 +111,10 @@ class Candidate:
     def squares(self) -> Sequence[Doubles]:
         """The squares of what each group's cells inside the range of the others are missed by."""
         off = [
-            self.dear.means[members] - left.mixed()[0]
+            self.expensive.means[members] - left.mixed()[0]
             for members, left in zip(each_group(self.groups), self.without, strict=False)
         ]
-        return [each[kept] ** 2 for each, kept in zip(off, inside(self.dear, self.groups), strict=False)]
+        return [each[kept] ** 2 for each, kept in zip(off, inside(self.expensive, self.groups), strict=False)]
 
     @property
     def error(self) -> float | None:
@@ -132,9 +132,11 @@ def each_group(groups: NDArray[np.intp]) -> Sequence[Flags]:
     return [groups == group for group in np.unique(groups)]
 
 
-def inside(dear: Cells, groups: NDArray[np.intp]) -> Sequence[Flags]:
+def inside(expensive: Cells, groups: NDArray[np.intp]) -> Sequence[Flags]:
     """Return, of each group's cells, which lie in the range of the others."""
-    return [in_hull(dear.inputs[~members], dear.inputs[members]) for members in each_group(groups) if not np.all(members)]
+    return [
+        in_hull(expensive.inputs[~members], expensive.inputs[members]) for members in each_group(groups) if not np.all(members)
+    ]
 
 
 def share_of_cheap(mixed: Sequence[Doubles], alone: Sequence[Doubles]) -> float:

@@ -6,7 +6,10 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
+import pyarrow as pa
 import pytest
 from tests.unit.analyses.explain.made_study import BUSY, PACKETS, study
 
@@ -17,10 +20,14 @@ from twinbed.analyses.explain.result import Explanation, Proved
 from twinbed.analyses.explain.section import section
 from twinbed.analyses.explain.study import cause_of, study_text
 from twinbed.analyses.explain.tables import candidate_rows, sentences
+from twinbed.analyses.explain.waits import Waits, waits
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.place import MACHINE
 from twinbed.design.order import runs
+from twinbed.model.clients import ClientTimes
 from twinbed.model.error import TwinbedError
+from twinbed.model.record import Record
+from twinbed.model.tables import Tables
 from twinbed.registry import catalogue
 from twinbed.render.pages import page
 from twinbed.study.loading import load
@@ -293,3 +300,16 @@ def test_what_was_set_apart_comes_before_what_comes_earlier_on_the_way() -> None
     assert causes(explain.run(tables)) == ["delayed_ack", "autocorking"]
     unknown = study({"real": {}, "virtual": {**HELD, **CORKED}}, SLOWER)
     assert causes(explain.run(unknown)) == ["autocorking", "delayed_ack"]
+
+
+def test_wake_ups_by_two_kinds_of_work_are_no_time_of_either() -> None:
+    """A stranger's table may count by anything."""
+    metrics = ("idle_wake_ups", "idle_wake_up_seconds", "idle_wake_ups_per_request", "idle_wake_ups_per_byte")
+    table = pa.table({"run": ["a"] * 4, "host": [MACHINE] * 4, "metric": metrics, "value": [8.0, 2e-4, 4.0, 0.5]})
+
+    def found(rows: int) -> dict[str, Waits]:
+        source = SimpleNamespace(table=lambda _: table.slice(0, rows))
+        return waits(cast(Tables, source), [cast(Record, SimpleNamespace(id="a", clients=[ClientTimes("c", 1.0, 3.0)]))])
+
+    assert found(3) == {"a": Waits("request", 4.0, 25e-6, 1.0)}
+    assert found(4) == {}
