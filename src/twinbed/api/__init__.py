@@ -95,7 +95,7 @@ class Results:
         """The testbed that the others are held against."""
         return self._store.outline.reference
 
-    @property
+    @cached_property
     def factors(self) -> tuple[str, ...]:
         """Names of what varies, in the order of the study, the testbed left out."""
         from twinbed.model.columns import Records

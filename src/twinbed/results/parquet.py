@@ -119,6 +119,7 @@ def _chunks(
     group = file.metadata.row_group(at)
     if group.num_columns > MOST_COLUMNS:
         raise Unreadable(f"it has {group.num_columns:,} columns, more than {MOST_COLUMNS:,}")
+    flat = frozenset(file.schema_arrow.names)
     for number in range(group.num_columns):
         column = group.column(number)
         name, kind = column.path_in_schema, column.physical_type
@@ -137,9 +138,7 @@ def _chunks(
         entries = sum(page.values for page in dictionaries) * _DICTIONARY_ENTRY_BYTES
         taken = sum(page.bytes for page in pages) + entries + rows * width
         repeated = sum(page.values for page in data if page.encoding in _DICTIONARY) if kind == _TEXT else 0
-        yield _Chunk(
-            name, rows, name not in file.schema_arrow.names, taken, repeated * sum(page.bytes for page in dictionaries)
-        )
+        yield _Chunk(name, rows, name not in flat, taken, repeated * sum(page.bytes for page in dictionaries))
 
 
 def _pages(stream: pa.NativeFile | BinaryIO, name: str, begin: int, end: int) -> Iterator[_Page]:
