@@ -19,7 +19,7 @@ use crate::program::Program;
 use crate::request::{self, Clocks, Hello, Nothing};
 use crate::session::{in_thread, Channel, Ending, Session};
 use crate::sys::Forked;
-use crate::{listening, loopback, port, resumed, sys, usage};
+use crate::{listening, loopback, nic, port, resumed, sys, usage};
 
 const WRITE_INBOX_BYTES: usize = 8 << 20;
 
@@ -212,6 +212,13 @@ fn open(session: &Arc<Session>, frame: Frame) -> Outcome<()> {
             session.begin(channel, Channel::Other, move |session| {
                 let waited = listening::wait(&request);
                 session.finish(channel, waited.map(|body| (Kind::End, body)))
+            })
+        }
+        Kind::Nic => {
+            let request: request::Nic = request::parse("NIC", &payload)?;
+            session.begin(channel, Channel::Other, move |session| {
+                let state = nic::read(&request.device);
+                session.finish(channel, state.map(|body| (Kind::End, body)))
             })
         }
         Kind::Usage => {

@@ -25,6 +25,7 @@ pub enum Kind {
     Usage = 0x19,
     Release = 0x1a,
     Resumed = 0x1b,
+    Nic = 0x1c,
     Started = 0x20,
     Stdout = 0x21,
     Stderr = 0x22,
@@ -38,7 +39,7 @@ impl Kind {
     /// The kinds that a controller may send.
     fn from_controller(byte: u8) -> Option<Kind> {
         use Kind::*;
-        [Exec, Stdin, Signal, Read, Write, List, Listening, Ping, PowerOff, Usage, Release, Resumed, Data, End]
+        [Exec, Stdin, Signal, Read, Write, List, Listening, Ping, PowerOff, Usage, Release, Resumed, Nic, Data, End]
             .into_iter()
             .find(|kind| *kind as u8 == byte)
     }

@@ -28,6 +28,8 @@ mod listening;
 mod loopback;
 mod mount_points;
 mod mounts;
+mod netlink;
+mod nic;
 mod port;
 mod program;
 mod reach;

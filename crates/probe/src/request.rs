@@ -96,6 +96,12 @@ pub struct Path {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+pub struct Nic {
+    pub device: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Write {
     pub path: String,
     pub mode: Option<u32>,

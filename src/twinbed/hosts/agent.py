@@ -15,15 +15,17 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, TypedDict
 
 from twinbed.contracts.host import Exit
 from twinbed.hosts import connection as wire
 from twinbed.hosts import files
+from twinbed.hosts import nic as nics
 from twinbed.hosts.connection import Channel, Connection
 from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
+from twinbed.hosts.nic import NicState
 from twinbed.model.json import Document, document, documents, integer, number, text
 from twinbed.model.usage import Usage
 
@@ -336,6 +338,12 @@ class AgentHost:
         channel.send(wire.LISTENING, {"port": port, "protocol": "tcp", "limit_s": limit_s})
         return channel.understood(lambda answer: number(answer["waited_s"]), limit_s + 5.0)
 
+    def nic(self, device: str, *, limit_s: float = 10.0) -> NicState:
+        """A NIC as the host's kernel describes it. Raises HostError where there is none of that name."""
+        channel = Channel(self.connection, f"reading the state of {device}")
+        channel.send(wire.NIC, {"device": device})
+        return channel.understood(nics.read, limit_s)
+
     def ping(self, limit_s: float = 5.0) -> Mapping[str, float]:
         """The host's clocks, and this machine's clock around the answer."""
         before = time.time()
@@ -375,39 +383,8 @@ class AgentHost:
             path = str(PurePosixPath(self.artifacts) / name)
             left_bytes -= self.fetch(path, to / name, limit_s=limit_s, most_bytes=left_bytes)
 
-    def settled(self) -> AgentHost:
-        """The same host once nothing more is set on it: a question that it has answered is not asked again. An emulated host
-        takes a tenth of a second to start a program."""
-        return _Settled(self.name, self.connection, self.artifacts, self.shared, self.bin)
-
     def close(self) -> None:
         self.connection.close()
-
-
-@dataclass(frozen=True)
-class _Settled(AgentHost):
-    answers: dict[tuple[str, ...], Exit] = field(default_factory=dict)
-
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        stdin: bytes = b"",
-        cpus: Sequence[int] | None = None,
-        env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
-        limit_s: float = 30.0,
-        check: bool = True,
-    ) -> Exit:
-        """A program that failed is asked again: who asks may want to know."""
-        if stdin or cpus or env or cwd:
-            return super().run(argv, stdin=stdin, cpus=cpus, env=env, cwd=cwd, limit_s=limit_s, check=check)
-        if (answer := self.answers.get(tuple(argv))) is not None:
-            return answer
-        done = super().run(argv, limit_s=limit_s, check=check)
-        if done.code == 0:
-            self.answers[tuple(argv)] = done
-        return done
 
 
 def _usage(answer: Document) -> Usage:

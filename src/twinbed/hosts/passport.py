@@ -17,15 +17,6 @@ _FILES = {
     "autocorking": "/proc/sys/net/ipv4/tcp_autocorking",
     "clock source": "/sys/devices/system/clocksource/clocksource0/current_clocksource",
 }
-INITIAL_WINDOW = 10
-OFFLOADS = {
-    "sg": "scatter-gather",
-    "tso": "tcp-segmentation-offload",
-    "gso": "generic-segmentation-offload",
-    "gro": "generic-receive-offload",
-    "rx": "rx-checksumming",
-    "tx": "tx-checksumming",
-}
 
 
 def describe(host: AgentHost, nic: str | None) -> dict[str, Fact]:
@@ -39,33 +30,13 @@ def describe(host: AgentHost, nic: str | None) -> dict[str, Fact]:
     memory = first(r"MemTotal:\s+(\d+) kB", content(host, "/proc/meminfo") or "")
     facts["memory bytes"] = int(memory) * 1024 if memory else None
     if nic:
-        about = output_of(host, "ethtool", "-i", nic)
-        facts["qdisc"] = first(r"^qdisc (\S+) .*\broot\b", output_of(host, "tc", "qdisc", "show", "dev", nic))
-        facts["initial window"] = initial_window(output_of(host, "ip", "route", "show", "dev", nic))
-        facts["NIC driver"] = first(r"driver: (.*)", about)
-        facts["NIC firmware"] = first(r"firmware-version: (.+)", about)
-        for short, value in offloads(output_of(host, "ethtool", "-k", nic)).items():
-            facts[f"offload {short}"] = value
+        state = host.nic(nic)
+        facts["qdisc"] = state.qdisc
+        facts["initial window"] = state.initial_window
+        facts["NIC driver"] = state.driver
+        facts["NIC firmware"] = state.firmware
+        facts |= {f"offload {short}": value for short, value in state.offloads.items()}
     return facts
-
-
-def initial_window(routes: str) -> int | None:
-    """From `ip route show`: segments that a connection may send at once; the least, where routes differ.
-
-    Linux's own is 10 (RFC 6928, TCP_INIT_CWND) for a route that says nothing; null without any route.
-    """
-    lines = routes.splitlines()
-    return min((int(first(r"\binitcwnd (\d+)", line) or INITIAL_WINDOW) for line in lines), default=None)
-
-
-def offloads(features: str) -> dict[str, str | None]:
-    """From `ethtool -k`: short name -> on or off; null where the NIC does not say.
-
-    ethtool says that tso as a whole is on where any of its parts is, and a kernel may leave a part on when it turns the
-    others off (accecn, without scatter-gather). So tso here is tso over IPv4, where ethtool says that.
-    """
-    states = {short: first(rf"^{name}: (on|off)", features) for short, name in OFFLOADS.items()}
-    return states | {"tso": first(r"^\s*tx-tcp-segmentation: (on|off)", features) or states["tso"]}
 
 
 def content(host: AgentHost, path: str) -> str | None:

@@ -7,17 +7,15 @@ e1000 has none for the card that QEMU emulates (whose device has it instead), ve
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 
 from twinbed.contracts.bed import Applied
 from twinbed.contracts.host_settings import HostSettings
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
-from twinbed.hosts.passport import first, output_of
 
-WAITS = ("rx-usecs", "tx-usecs")
-ADAPTIVE = ("adaptive-rx", "adaptive-tx")
-"""As `ethtool -C` calls them."""
+_ADAPTIVE = ("adaptive-rx", "adaptive-tx")
+"""Parameters of `ethtool -C` that are on or off; the rest are microseconds."""
 
 
 def set_coalescing(host: AgentHost, nic: str, settings: HostSettings) -> None:
@@ -25,13 +23,12 @@ def set_coalescing(host: AgentHost, nic: str, settings: HostSettings) -> None:
     asked = settings.moderation()
     if asked is None:
         return
-    parameters = read(output_of(host, "ethtool", "-c", nic))
-    found = state(parameters)
+    there = host.nic(nic)
+    found = _state(there.coalescing)
     if found is None:
-        driver = first(r"driver: (.*)", output_of(host, "ethtool", "-i", nic)) or "of no name"
         raise HostError(
-            f"{host.name}: {nic} cannot have coalescing {asked}: its driver {driver} has none to set (ethtool -c);"
-            " leave coalescing as it is, or choose another NIC: guests with e1000 or e1000e have it"
+            f"{host.name}: {nic} cannot have coalescing {asked}: its driver {there.driver or 'of no name'} has none to set"
+            " (ethtool -c); leave coalescing as it is, or choose another NIC: guests with e1000 or e1000e have it"
         )
     if asked == "on" and found == "off":
         raise HostError(
@@ -39,32 +36,35 @@ def set_coalescing(host: AgentHost, nic: str, settings: HostSettings) -> None:
             f" (ethtool -C {nic} rx-usecs MICROSECONDS), or leave coalescing as it is"
         )
     if asked == "off" and found == "on":
-        host.run(["ethtool", "-C", nic, *(word for name in parameters for word in (name, "off" if name in ADAPTIVE else "0"))])
+        host.run(["ethtool", "-C", nic, *_words(dict.fromkeys(_at_work(there.coalescing), 0))])
 
 
 def applied_coalescing(host: AgentHost, nic: str, settings: HostSettings) -> list[Applied]:
     """What is in force; nothing where the NIC has none and none was asked for."""
-    ask, asked = ("ethtool", "-c", nic), settings.moderation()
-    found = state(read(output_of(host, *ask)))
-    return [] if found is asked is None else [Applied(host.name, "coalescing", asked, found, " ".join(ask))]
-
-
-def read(text: str) -> dict[str, str]:
-    """From `ethtool -c`: what can be set of WAITS and ADAPTIVE, as it is; older ethtools say 0 of what there is none."""
-    found = {name: value for name in WAITS if (value := first(rf"^{name}:\s+(\d+)", text))}
-    adaptive = re.search(r"^Adaptive RX:\s*(on|off|n/a)\s+TX:\s*(on|off|n/a)", text, re.MULTILINE)
-    pairs = zip(ADAPTIVE, adaptive.groups() if adaptive else (), strict=False)
-    return {name: value for name, value in pairs if value != "n/a"} | found
-
-
-def state(parameters: dict[str, str]) -> str | None:
-    """on or off; None where there is nothing to set."""
-    if not parameters:
-        return None
-    return "off" if all(value in ("0", "off") for value in parameters.values()) else "on"
+    asked, found = settings.moderation(), _state(host.nic(nic).coalescing)
+    return [] if found is asked is None else [Applied(host.name, "coalescing", asked, found, f"ETHTOOL_GCOALESCE of {nic}")]
 
 
 def undo(host: AgentHost, nic: str) -> list[str]:
-    """The command that brings back what is there now; empty where there is nothing."""
-    parameters = read(output_of(host, "ethtool", "-c", nic))
-    return ["ethtool", "-C", nic, *(word for pair in parameters.items() for word in pair)] if parameters else []
+    """The command that brings back what is there now; empty where nothing waits."""
+    there = _at_work(host.nic(nic).coalescing)
+    return ["ethtool", "-C", nic, *_words(there)] if there else []
+
+
+def _state(parameters: Mapping[str, int] | None) -> str | None:
+    """on or off; None where there is nothing to set."""
+    return None if parameters is None else ("on" if _at_work(parameters) else "off")
+
+
+def _at_work(parameters: Mapping[str, int] | None) -> dict[str, int]:
+    """Without what is 0, which a driver may not let us set: whatever is not, it has set itself or had set."""
+    return {name: value for name, value in (parameters or {}).items() if value}
+
+
+def _words(parameters: Mapping[str, int]) -> list[str]:
+    on_or_off = ("off", "on")
+    return [
+        word
+        for name, value in parameters.items()
+        for word in (name, on_or_off[bool(value)] if name in _ADAPTIVE else str(value))
+    ]

@@ -124,15 +124,14 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
                 _emulate(host, topology)
             if not forwards:
                 routes.set_tcp(host, devices, settings)
-            settled = host.settled()
             if made.own_network is None:
-                applied = network.applied(settled, nics, link, settings)
-            applied += network.applied_routes(settled, plan.routes.get(name, ()), forwards=forwards)
+                applied = network.applied(host, nics, link, settings)
+            applied += network.applied_routes(host, plan.routes.get(name, ()), forwards=forwards)
             if not forwards:
-                applied += routes.applied_tcp(settled, devices, settings)
+                applied += routes.applied_tcp(host, devices, settings)
             if forwards and name == plan.routers[0]:
-                applied += _emulated(settled, topology)
-            facts = describe(settled, made.device)
+                applied += _emulated(host, topology)
+            facts = describe(host, made.device)
             more, about = made.read_back(facts)
             return host, applied + more, {**facts, **about}
 

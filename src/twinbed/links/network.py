@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,6 @@ from twinbed.contracts.host import Host
 from twinbed.contracts.host_settings import OFFLOADS, HostSettings
 from twinbed.hosts.agent import PROBE, AgentHost
 from twinbed.hosts.error import HostError, HostLost, ProgramFailed
-from twinbed.hosts.passport import offloads
 from twinbed.links import bridge, coalescing, device, shaping
 from twinbed.links.layout import Nic
 from twinbed.model.json import loads
@@ -68,10 +66,9 @@ def configure(host: AgentHost, nics: Sequence[Nic], link: Link, settings: HostSe
 
 def applied(host: AgentHost, nics: Sequence[Nic], link: Link, settings: HostSettings) -> list[Applied]:
     """What ``configure`` set, read back."""
-    devices = devices_of(host)
     result = applied_sysctls(host, settings)
     for nic in nics:
-        result += _named(nic, nics, applied_address(host, nic, link.mtu, devices))
+        result += _named(nic, nics, applied_address(host, nic, link.mtu))
         result += _named(nic, nics, applied_offloads(host, nic.device, settings))
         result += _named(nic, nics, coalescing.applied_coalescing(host, nic.device, settings))
         if shaping.plan(nic.device, link.at("hosts")):
@@ -123,36 +120,31 @@ def set_offloads(host: AgentHost, nic: str, settings: HostSettings) -> None:
     done = host.run(["ethtool", "-K", nic, *(word for pair in asked.items() for word in pair)], check=False)
     if done.code == 0:
         return
-    features = host.run(["ethtool", "-k", nic]).text
-    states = offloads(features)
-    refused = [name for name, value in asked.items() if states[name] != value]
+    there = host.nic(nic)
+    refused = [name for name, value in asked.items() if there.offloads[name] != value]
     if not refused:
         raise ProgramFailed(host.name, ("ethtool", "-K", nic), done.why, done.stderr)
-    driver = re.search(r"driver: (.*)", host.run(["ethtool", "-i", nic], check=False).text)
     raise HostError(
         f"{host.name}: {nic} cannot have {', '.join(f'{name} {asked[name]}' for name in refused)}: its driver"
-        f" {driver[1] if driver else 'of no name'} says `{done.stderr.decode(errors='replace').strip()}`;"
+        f" {there.driver or 'of no name'} says `{done.stderr.decode(errors='replace').strip()}`;"
         f" leave {', '.join(refused)} as it is, or choose another NIC"
     )
 
 
 def applied_offloads(host: AgentHost, nic: str, settings: HostSettings) -> list[Applied]:
-    ask = ("ethtool", "-k", nic)
-    features, asked = offloads(host.run(ask).text), settings.offloads()
-    return [Applied(host.name, f"offload.{name}", asked.get(name), features[name], " ".join(ask)) for name in OFFLOADS]
+    found, asked, source = host.nic(nic).offloads, settings.offloads(), f"ETHTOOL_GFEATURES of {nic}"
+    return [Applied(host.name, f"offload.{name}", asked.get(name), found[name], source) for name in OFFLOADS]
 
 
-def applied_address(host: AgentHost, nic: Nic, mtu: int, devices: Sequence[device.Device]) -> list[Applied]:
-    source = " ".join(device.SHOW)
-    actual = next((each for each in devices if each.name == nic.device), None)
+def applied_address(host: AgentHost, nic: Nic, mtu: int) -> list[Applied]:
+    there, source = host.nic(nic.device), f"RTM_GETLINK of {nic.device}"
+    address = there.addresses[0] if there.addresses else None
     return [
-        Applied(
-            host.name, "address", nic.address, actual and actual.addresses[0] if actual and actual.addresses else None, source
-        ),
-        Applied(host.name, "mac", nic.mac, actual and actual.mac, source),
-        Applied(host.name, "mtu", mtu, actual and actual.mtu, source),
-        Applied(host.name, "up", True, actual and actual.up, source),
-        Applied(host.name, "carrier", True, actual and actual.carrier, source),
+        Applied(host.name, "address", nic.address, address, f"RTM_GETADDR of {nic.device}"),
+        Applied(host.name, "mac", nic.mac, there.mac, source),
+        Applied(host.name, "mtu", mtu, there.mtu, source),
+        Applied(host.name, "up", True, there.up, source),
+        Applied(host.name, "carrier", True, there.carrier, source),
     ]
 
 

@@ -12,7 +12,7 @@ from twinbed.contracts.bed import Applied
 from twinbed.contracts.host_settings import HostSettings
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError, HostLost
-from twinbed.hosts.passport import INITIAL_WINDOW, first, output_of
+from twinbed.hosts.passport import output_of
 
 _FLAGS = ("linkdown", "dead", "offload", "trap")
 """What `ip route show` says of a route that `ip route change` does not take."""
@@ -38,10 +38,10 @@ def set_tcp(host: AgentHost, devices: Sequence[str], settings: HostSettings) -> 
 
 def applied_tcp(host: AgentHost, devices: Sequence[str], settings: HostSettings) -> list[Applied]:
     """What ``set_tcp`` set, read back. Null where routes differ or where there is none."""
-    source = "; ".join(" ".join(_show(device)) for device in devices)
-    routes = [route for device in devices for route in _routes(host, device)]
-    windows = {int(first(r"\binitcwnd (\d+)", route) or INITIAL_WINDOW) for route in routes}
-    quick = {"on" if first(r"\bquickack (\d+)", route) == "1" else "off" for route in routes}
+    source = f"RTM_GETROUTE of {', '.join(devices)}"
+    routes = [route for device in devices for route in host.nic(device).routes]
+    windows = {route.initial_window for route in routes}
+    quick = {"on" if route.quickack else "off" for route in routes}
     return [
         Applied(host.name, "initial_window", settings.initial_window, windows.pop() if len(windows) == 1 else None, source),
         Applied(host.name, "quickack", settings.quickack, quick.pop() if len(quick) == 1 else None, source),
@@ -53,12 +53,8 @@ def _asked(settings: HostSettings) -> list[str]:
     return words if settings.quickack is None else [*words, "quickack", str(int(settings.quickack == "on"))]
 
 
-def _show(device: str) -> tuple[str, ...]:
-    return ("ip", "route", "show", "dev", device)
-
-
 def _routes(host: AgentHost, device: str) -> list[str]:
-    return [line for line in output_of(host, *_show(device)).splitlines() if line.strip()]
+    return [line for line in output_of(host, "ip", "route", "show", "dev", device).splitlines() if line.strip()]
 
 
 def _plain(route: str, asked: Sequence[str]) -> list[str]:

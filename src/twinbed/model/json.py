@@ -136,6 +136,12 @@ def text(value: Json) -> str:
     return value
 
 
+def truth(value: Json) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r:.60} is neither true nor false")
+    return value
+
+
 def number(value: Json) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{value!r:.60} is no number")

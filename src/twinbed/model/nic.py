@@ -16,7 +16,7 @@ class NicModel:
     name: str
     """QEMU's, as of ``-device``."""
     driver: str
-    """The Linux driver that must turn up in a guest, by ``ethtool -i``."""
+    """The Linux driver that must turn up in a guest (``ETHTOOL_GDRVINFO``)."""
     other_modules: tuple[str, ...] = ()
     """Kernel modules that guests load for it besides the driver's."""
     filters_by_first_address: bool = False

@@ -46,18 +46,13 @@ def test_programs(host: AgentHost, tmp_path: Path) -> None:
     assert cpus_allowed(status) == (0,)
 
 
-def test_a_settled_host_answers_a_question_once(host: AgentHost, tmp_path: Path) -> None:
-    here, settled = str(tmp_path / "asked"), host.settled()
-    count = ["sh", "-c", f"echo >> {here}; grep -c '' {here}"]
-    assert [settled.run(count).text for _ in range(3)] == ["1\n"] * 3
-    assert settled.run(count, stdin=b"more").text == "2\n"
-    assert host.run(count).text == "3\n"
-    assert host.settled().run(count).text == "4\n"
-    failing = ["sh", "-c", f"echo >> {here}; exit 3"]
-    assert [settled.run(failing, check=False).code for _ in range(2)] == [3, 3]
-    assert host.run(count).text == "7\n"
-    with pytest.raises(ProgramFailed):
-        settled.run(failing)
+def test_a_nic_is_described(host: AgentHost) -> None:
+    there = host.nic("lo")
+    mac, mtu = (Path(f"/sys/class/net/lo/{name}").read_text().strip() for name in ("address", "mtu"))
+    assert (there.mac, str(there.mtu), there.driver, there.coalescing, there.queues) == (mac, mtu, None, None, None)
+    for wrong in ("", "nosuch0", "a\0b", "a" * 300, "../lo"):
+        with pytest.raises(HostError, match="here: cannot read the state of the NIC"):
+            host.nic(wrong)
 
 
 def test_how_programs_end(host: AgentHost) -> None:

@@ -8,17 +8,14 @@ from typing import Any, cast
 
 import pytest
 
+from nic_states import nic_state
 from twinbed.contracts.host_settings import HostSettings
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError, ProgramFailed
+from twinbed.hosts.nic import NicState
 from twinbed.links import routes
 
 PLAIN = "10.77.0.0/24 proto kernel scope link src 10.77.0.2 \n10.78.0.0/24 via 10.77.0.1 \n"
-GIVEN = (
-    "10.77.0.0/24 proto kernel scope link src 10.77.0.2 initcwnd 4 quickack 1 \n"
-    "10.78.0.0/24 via 10.77.0.1 initcwnd 4 quickack 1 \n"
-)
-"""After `ip route change ... initcwnd 4 quickack 1`."""
 OTHERS = (
     "default scope link linkdown mtu 1400 \n"
     "10.77.0.0/24 proto kernel scope link src 10.77.0.2 linkdown initcwnd 4 quickack 1 \n"
@@ -54,8 +51,19 @@ def host(shown: str, **rest: Any) -> tuple[PlayedHost, AgentHost]:
     return played, cast(AgentHost, played)
 
 
-def read(shown: str, **settings: Any) -> list[tuple[str, Any, Any]]:
-    items = routes.applied_tcp(host(shown)[1], ["eth0"], HostSettings(**settings))
+@dataclass
+class Described:
+    """A host whose agent describes its routes: initial window and quickack of each."""
+
+    routes: list[tuple[int | None, bool]]
+    name: str = "client"
+
+    def nic(self, device: str) -> NicState:
+        return nic_state(routes=[{"initial_window": window, "quickack": quickack} for window, quickack in self.routes])
+
+
+def read(*shown: tuple[int | None, bool], **settings: Any) -> list[tuple[str, Any, Any]]:
+    items = routes.applied_tcp(cast(AgentHost, Described([*shown])), ["eth0"], HostSettings(**settings))
     return [(item.setting, item.asked, item.found) for item in items]
 
 
@@ -84,11 +92,12 @@ def test_nothing_is_changed_unless_asked() -> None:
 
 
 def test_read_back() -> None:
-    assert read(PLAIN) == [("initial_window", None, 10), ("quickack", None, "off")]
-    assert read(GIVEN, quickack="on", initial_window=4) == [("initial_window", 4, 4), ("quickack", "on", "on")]
+    plain, given = (None, False), (4, True)
+    assert read(plain, plain) == [("initial_window", None, 10), ("quickack", None, "off")]
+    assert read(given, given, quickack="on", initial_window=4) == [("initial_window", 4, 4), ("quickack", "on", "on")]
     # RFC 6928: ten where a route says nothing. Routes that differ have no one value.
-    assert read(OTHERS, quickack="on") == [("initial_window", None, None), ("quickack", "on", None)]
-    assert read("") == [("initial_window", None, None), ("quickack", None, None)]
+    assert read(plain, given, quickack="on") == [("initial_window", None, None), ("quickack", "on", None)]
+    assert read() == [("initial_window", None, None), ("quickack", None, None)]
 
 
 def test_what_cannot_be_set_is_named() -> None:

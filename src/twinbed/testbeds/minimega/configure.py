@@ -10,12 +10,12 @@ import re
 import time
 
 from twinbed.contracts.bed import Applied
-from twinbed.contracts.host_settings import OFFLOADS, HostSettings
+from twinbed.contracts.host_settings import HostSettings
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
-from twinbed.hosts.passport import content, offloads, output_of
+from twinbed.hosts.passport import content
 from twinbed.links.bridge import QUIET
-from twinbed.links.network import CARRIER_LIMIT_S, READ_BACK, set_sysctls
+from twinbed.links.network import CARRIER_LIMIT_S, READ_BACK, applied_offloads, set_sysctls
 
 _SYSCTLS = "/proc/sys/"
 _STEP_S = 0.02
@@ -71,10 +71,7 @@ def applied(host: AgentHost, device: str, address: str, mac: str, mtu: int, sett
         Applied(host.name, "carrier", True, content(host, f"{nic}/carrier") == "1", f"{nic}/carrier"),
     ]
     result += [Applied(host.name, path.removeprefix(_SYSCTLS), None, content(host, path), path) for path in _quiet()]
-    sysctls, features, ethtool = settings.sysctls(), settings.offloads(), ("ethtool", "-k", device)
+    sysctls = settings.sysctls()
     for name, path in READ_BACK.items():
         result.append(Applied(host.name, name, sysctls.get(path), content(host, f"/proc/sys/{path}"), f"/proc/sys/{path}"))
-    offload_of = offloads(output_of(host, *ethtool))
-    return result + [
-        Applied(host.name, f"offload.{name}", features.get(name), offload_of[name], " ".join(ethtool)) for name in OFFLOADS
-    ]
+    return result + applied_offloads(host, device, settings)

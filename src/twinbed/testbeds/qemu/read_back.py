@@ -53,7 +53,7 @@ def read_back(
         Applied(name, "vcpus.online", settings.vcpus, facts["cpus"], "/proc/cpuinfo, in the guest"),
         Applied(name, "memory", settings.megabytes() * 2**20, monitored.memory_bytes, "QMP query-memory-size-summary"),
         Applied(name, "kernel", kernel, facts["kernel"], f"{_KERNEL}, in the guest"),
-        Applied(name, "nic", NIC_MODELS[settings.nic].driver, facts["NIC driver"], "ethtool -i, in the guest"),
+        Applied(name, "nic", NIC_MODELS[settings.nic].driver, facts["NIC driver"], "ETHTOOL_GDRVINFO, in the guest"),
         *(
             Applied(name, "coalescing", settings.coalescing, "on" if on else "off", f"QMP qom-get {device} {what}")
             for (device, what), on in monitored.devices.items()
@@ -91,12 +91,6 @@ def set_queues(host: AgentHost, settings: QemuSettings, nics: Sequence[Nic]) -> 
             host.run(["ethtool", "-L", nic.device, "combined", str(settings.queues)])
 
 
-def channels(text: str) -> int | None:
-    """From `ethtool -l`: the queue pairs in use; None where it does not say."""
-    match = re.search(r"^Current hardware settings:.*?^Combined:\s+(\d+)", text, re.MULTILINE | re.DOTALL)
-    return int(match[1]) if match else None
-
-
 def negotiated(bits: str) -> dict[str, str]:
     """From a virtio device's ``features`` in sysfs, bit 0 first: name -> on or off. Raises ValueError where it is not that."""
     if not re.fullmatch(r"[01]{64,}", bits):
@@ -128,8 +122,8 @@ def _virtio(host: AgentHost, device: str, settings: QemuSettings, prefix: str) -
         Applied(host.name, f"{prefix}nic_features.{name}", asked.get(name), value, f"{source}, in the guest")
         for name, value in features_in_use.items()
     ]
-    queues = channels(host.run(["ethtool", "-l", device]).text)
-    queues_applied = Applied(host.name, f"{prefix}queues", settings.queues, queues, f"ethtool -l {device}, in the guest")
+    queues, queues_source = host.nic(device).queues, f"ETHTOOL_GCHANNELS of {device}, in the guest"
+    queues_applied = Applied(host.name, f"{prefix}queues", settings.queues, queues, queues_source)
     return [queues_applied, *features], ",".join(f"{name}={value}" for name, value in features_in_use.items())
 
 

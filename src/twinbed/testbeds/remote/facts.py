@@ -28,10 +28,10 @@ def facts(lease: Lease, nic: str, *, own_tools: bool) -> dict[str, Fact]:
     host = lease.host
     facts = describe(host, nic)
     facts |= {name: content(host, path) for name, path in _FILES.items()}
-    about, link = output_of(host, "ethtool", "-i", nic), output_of(host, "ethtool", nic)
+    link = output_of(host, "ethtool", nic)
     facts |= {
         "NIC": nic,
-        "NIC bus": first(r"^bus-info: (.+)", about),
+        "NIC bus": host.nic(nic).bus,
         "NIC speed": first(r"^\s*Speed: (\d.*)", link),
         "NIC duplex": first(r"^\s*Duplex: (Full|Half)", link),
         "SMT": {"1": "on", "0": "off", None: None}.get(content(host, "/sys/devices/system/cpu/smt/active")),

@@ -16,6 +16,7 @@ from twinbed.contracts.host_settings import HostSettings
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lease import Lease
+from twinbed.hosts.nic import NicState
 from twinbed.hosts.passport import content
 from twinbed.links import coalescing, device, network, shaping
 from twinbed.links.device import Device
@@ -127,7 +128,7 @@ def prepare(lease: Lease, nic: str, address: IPv4Interface, link: Link, settings
         with network.understood(host):
             lease.undo_file(f"/proc/sys/{path}", host.read(f"/proc/sys/{path}").decode("utf-8"))
     if settings.offloads():
-        lease.undo(["ethtool", "-K", nic, *_features(host.run(["ethtool", "-k", nic]).text)])
+        lease.undo(["ethtool", "-K", nic, *_features(host.nic(nic))])
     if settings.moderation() is not None and (back := coalescing.undo(host, nic)):
         lease.undo(back)
     if shaping.plan(nic, shaped):
@@ -193,12 +194,10 @@ def _discipline(host: AgentHost, nic: str) -> str:
     return handle if handle == _NO_DISCIPLINE_OF_ITS_OWN else f"{root.get('kind')} {handle}"
 
 
-def _features(text: str) -> list[str]:
-    """Arguments of `ethtool -K` for the features that `ethtool -k` shows and that can be set, as they were asked for."""
-    words = []
-    for name, value, asked in re.findall(r"^\s*(\S+): (on|off)(?: \[requested (on|off)\])?$", text, re.MULTILINE):
-        words += [name, asked or value]
-    return words
+def _features(nic: NicState) -> list[str]:
+    """Arguments of `ethtool -K` for the features that can be set, as they were asked for."""
+    wanted = nic.wanted_features or {}
+    return [word for name, asked in wanted.items() for word in (name, "on" if asked else "off")]
 
 
 def _ipv6(nic: str) -> str:

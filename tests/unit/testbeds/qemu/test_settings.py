@@ -14,7 +14,7 @@ from twinbed.testbeds.qemu import abilities, vhost
 from twinbed.testbeds.qemu.command_line import Sockets, command_line
 from twinbed.testbeds.qemu.guest import _panic
 from twinbed.testbeds.qemu.pinning import shares
-from twinbed.testbeds.qemu.read_back import channels, negotiated
+from twinbed.testbeds.qemu.read_back import negotiated
 from twinbed.testbeds.qemu.settings import QemuSettings
 
 
@@ -93,26 +93,6 @@ def test_cpus_without_topology_are_taken_as_cores(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(processors, "_SIBLINGS", f"{tmp_path}/{{}}")
     monkeypatch.setattr(processors.os, "sched_getaffinity", lambda _: {3, 1})
     assert processors.own_cpus() == (1, 3)
-
-
-# As ethtool 6.1 prints it.
-CHANNELS = """Channel parameters for eth0:
-Pre-set maximums:
-RX:		n/a
-TX:		n/a
-Other:		n/a
-Combined:	4
-Current hardware settings:
-RX:		n/a
-TX:		n/a
-Other:		n/a
-Combined:	2
-"""
-
-
-def test_queues_in_use_are_not_those_that_there_could_be() -> None:
-    assert channels(CHANNELS) == 2
-    assert channels("netlink error: Operation not supported") is None
 
 
 def test_features_by_their_bits() -> None:

@@ -1,0 +1,96 @@
+"""A NIC as the kernel of its host describes it to the agent (``crates/probe/src/nic``). No program is started for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from twinbed.model.json import Document, Json, document, each, integer, named, optional, text, truth, value_of
+
+_INITIAL_WINDOW = 10
+"""Segments, where a route says nothing (RFC 6928; Linux's TCP_INIT_CWND)."""
+_OFFLOADS = {
+    "sg": "tx-scatter-gather*",
+    "tso": "tx-tcp-segmentation",
+    "gso": "tx-generic-segmentation",
+    "gro": "rx-gro",
+    "rx": "rx-checksum",
+    "tx": "tx-checksum-*",
+}
+"""Short name -> the kernel's features. An offload is on where any of its features is, as in ethtool. Only tso has fewer than in
+ethtool, TCP over IPv4 alone: a kernel may leave another on when it turns that off (accecn, without scatter-gather)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An IPv4 route of the main table."""
+
+    initial_window: int
+    """Segments that a connection may send at once."""
+    quickack: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NicState:
+    """What the kernel does not tell is None."""
+
+    mac: str | None
+    mtu: int | None
+    up: bool | None
+    carrier: bool | None
+    """The link is there: an emulated card takes up to seconds to say so, and loses what is sent before."""
+    addresses: tuple[str, ...]
+    qdisc: str | None
+    """The kind of the one at the root."""
+    routes: tuple[Route, ...]
+    driver: str | None
+    firmware: str | None
+    bus: str | None
+    features: Mapping[str, bool] | None
+    """By the kernel's names."""
+    wanted_features: Mapping[str, bool] | None
+    """Those of them that can be changed, as they were asked for."""
+    coalescing: Mapping[str, int] | None
+    """By the names of `ethtool -C`. A parameter that the driver cannot set is 0."""
+    queues: int | None
+
+    @property
+    def offloads(self) -> dict[str, str | None]:
+        """Short name -> on or off; None where the NIC has no such feature."""
+        return {short: self._state(pattern) for short, pattern in _OFFLOADS.items()}
+
+    @property
+    def initial_window(self) -> int | None:
+        """The least of the routes'; None without any."""
+        return min((route.initial_window for route in self.routes), default=None)
+
+    def _state(self, pattern: str) -> str | None:
+        states = [on for name, on in (self.features or {}).items() if fnmatchcase(name, pattern)]
+        return ("on" if any(states) else "off") if states else None
+
+
+def read(answer: Document) -> NicState:
+    """Return what an agent's answer says. Raises ValueError."""
+    return NicState(
+        mac=value_of(answer, "mac", optional(text)),
+        mtu=value_of(answer, "mtu", optional(integer)),
+        up=value_of(answer, "up", optional(truth)),
+        carrier=value_of(answer, "carrier", optional(truth)),
+        addresses=value_of(answer, "addresses", each(text)),
+        qdisc=value_of(answer, "qdisc", optional(text)),
+        routes=value_of(answer, "routes", each(_route)),
+        driver=value_of(answer, "driver", optional(text)),
+        firmware=value_of(answer, "firmware", optional(text)),
+        bus=value_of(answer, "bus", optional(text)),
+        features=value_of(answer, "features", optional(named(truth))),
+        wanted_features=value_of(answer, "wanted_features", optional(named(truth))),
+        coalescing=value_of(answer, "coalescing", optional(named(integer))),
+        queues=value_of(answer, "queues", optional(integer)),
+    )
+
+
+def _route(value: Json) -> Route:
+    route = document(value)
+    window = value_of(route, "initial_window", optional(integer))
+    return Route(_INITIAL_WINDOW if window is None else window, value_of(route, "quickack", truth))
