@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from nic_states import nic_state
 from twinbed.contracts.site import Site
 from twinbed.hosts.agent import AgentHost, Running
+from twinbed.hosts.nic import NicState
 from twinbed.links import network, switches, trunk
 from twinbed.links.fabric import Fabric
 from twinbed.links.layout import SWITCH, layout
@@ -32,6 +34,10 @@ class Namespace(AgentHost):
 
     def read(self, path: str, **rest: Any) -> bytes:
         return super().read(path.replace("/self/", f"/{self.holder}/"), **rest)
+
+    def nic(self, device: str, **rest: Any) -> NicState:
+        """The agent is in another namespace."""
+        return nic_state(up=False)
 
     def write(self, path: str, content: bytes, **rest: Any) -> None:
         self.run(["tee", path], stdin=content)

@@ -106,7 +106,7 @@ impl Container {
         sys::die_with_parent(lifeline).tried(|| "stay with the outer process")?;
         root.enter()?;
         sys::set_hostname(&self.hostname).tried(|| "set the hostname")?;
-        sys::bring_up_loopback().tried(|| "bring up lo")?;
+        sys::bring_up("lo").tried(|| "bring up lo")?;
         boundary::draw()?;
         agent::serve_both(control, Ending::Exit, self.key.clone())
     }

@@ -22,7 +22,8 @@ const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 const ARTIFACTS: &str = "/run/twinbed";
 const DISK: &str = "/dev/vda";
 const DISK_LIMIT: Duration = Duration::from_secs(10);
-const DISK_POLL: Duration = Duration::from_millis(1);
+const CARRIER_LIMIT: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(1);
 
 /// Never returns: what ends PID 1 ends the guest.
 pub fn main() -> ! {
@@ -47,9 +48,10 @@ fn boot() -> Outcome<std::convert::Infallible> {
     load_modules(parameter(&line, "twinbed.modules"))?;
     wait_for_disk()?;
     enter_root()?;
-    sys::bring_up_loopback().tried(|| "bring up lo")?;
+    sys::bring_up("lo").tried(|| "bring up lo")?;
     fs::create_dir(ARTIFACTS).tried(|| format!("create folder {ARTIFACTS}"))?;
     warm(parameter(&line, "twinbed.warm"));
+    bring_up(parameter(&line, "twinbed.up"))?;
     // A guest is saved while it waits here: what follows is read after it was resumed.
     let port = port::open(port_name)?;
     let told = match parameter(&line, "twinbed.told") {
@@ -77,13 +79,30 @@ fn warm(programs: Option<&str>) {
     }
 }
 
+/// Brings up the NICs, with commas between, of a guest that is to be saved, and waits until each has found its link: an emulated
+/// card takes up to two seconds to do so and to receive. They have nothing to send, without IPv6 and without an address.
+fn bring_up(nics: Option<&str>) -> Outcome<()> {
+    let names: Vec<&str> = nics.into_iter().flat_map(|names| names.split(',')).collect();
+    for name in &names {
+        let setting = format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6");
+        fs::write(&setting, "1").tried(|| format!("write {setting}"))?;
+        sys::bring_up(name).tried(|| format!("bring up {name}"))?;
+    }
+    let start = Instant::now();
+    let has_link = |name: &&str| fs::read(format!("/sys/class/net/{name}/carrier")).is_ok_and(|text| text == b"1\n");
+    while !names.iter().all(has_link) && start.elapsed() < CARRIER_LIMIT {
+        thread::sleep(POLL);
+    }
+    Ok(())
+}
+
 /// A guest whose initramfs is its root file system, and that somebody else's client starts programs in.
 fn start() -> Outcome<std::convert::Infallible> {
     load_modules(None)?;
     system_folders::complete_dev()?;
     system_folders::scratch_folders()?;
     let _ = mounts::mount("tracefs", "tracefs", "/sys/kernel/tracing", mounts::NO_DEVICES, "");
-    sys::bring_up_loopback().tried(|| "bring up lo")?;
+    sys::bring_up("lo").tried(|| "bring up lo")?;
     Err(std::process::Command::new(START).env_clear().exec()).tried(|| format!("start {START}"))
 }
 
@@ -162,7 +181,7 @@ fn wait_for_disk() -> Outcome<()> {
         if start.elapsed() > DISK_LIMIT {
             return Err(Failure::new(format!("{DISK} did not appear within {} s", DISK_LIMIT.as_secs())));
         }
-        thread::sleep(DISK_POLL);
+        thread::sleep(POLL);
     }
     Ok(())
 }

@@ -137,7 +137,7 @@ fn inside(control: fs::File, id: &str, lifeline: &OwnedFd) -> Outcome<Infallible
     mounts::make_private_root()?;
     mounts::mount("proc", "proc", "/proc", mounts::NO_DEVICES, "")?;
     fresh_sys()?;
-    sys::bring_up_loopback().tried(|| "bring up lo")?;
+    sys::bring_up("lo").tried(|| "bring up lo")?;
     sys::set_hostname(&format!("lab-{id}")).tried(|| "set the hostname")?;
     agent::serve_both(control, Ending::Exit, None)
 }

@@ -16,7 +16,7 @@ const KEY_LIMIT: Duration = Duration::from_secs(2);
 
 /// Listens on 127.0.0.1 alone. A guest that nobody has configured yet has its loopback down.
 pub fn listen(port: u16) -> Outcome<TcpListener> {
-    sys::bring_up_loopback().tried(|| "bring up lo")?;
+    sys::bring_up("lo").tried(|| "bring up lo")?;
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).tried(|| format!("listen on 127.0.0.1:{port}"))
 }
 

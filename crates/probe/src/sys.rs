@@ -201,14 +201,15 @@ pub fn identity() -> (String, String) {
     }
 }
 
-pub fn bring_up_loopback() -> io::Result<()> {
-    // SAFETY: the request is a zeroed ifreq with a short NUL-terminated name.
+pub fn bring_up(device: &str) -> io::Result<()> {
+    // SAFETY: the request is a zeroed ifreq, whose name keeps a NUL at its end.
     unsafe {
         let socket =
             OwnedFd::from_raw_fd(check(libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0))?);
         let mut request: libc::ifreq = std::mem::zeroed();
-        request.ifr_name[0] = b'l' as libc::c_char;
-        request.ifr_name[1] = b'o' as libc::c_char;
+        for (to, from) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(device.bytes()) {
+            *to = from as libc::c_char;
+        }
         check(libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &mut request))?;
         request.ifr_ifru.ifru_flags |= libc::IFF_UP as libc::c_short;
         check(libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &request)).map(drop)

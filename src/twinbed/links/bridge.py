@@ -68,10 +68,11 @@ def tap(nic: Nic, mtu: int, queues: int = 1) -> str:
     return f"tuntap add dev {nic.port} mode tap vnet_hdr{many}\nlink set {nic.port} mtu {mtu} up\n"
 
 
-def address(nic: Nic, mtu: int) -> str:
-    """On the host itself: its NIC's hardware address, MTU and IP address."""
+def address(nic: Nic, mtu: int, *, up: bool) -> str:
+    """On the host itself: its NIC's hardware address, MTU and IP address. A NIC that is ``up`` is not told so again: QEMU's
+    e1000 then receives nothing for a second."""
     device = f"link set {nic.device} address {nic.mac} mtu {mtu}\n"
-    return f"{device}addr add {nic.address} dev {nic.device}\nlink set {nic.device} up\n"
+    return f"{device}addr add {nic.address} dev {nic.device}\n" + ("" if up else f"link set {nic.device} up\n")
 
 
 def applied_switch(name: str, devices: Sequence[Device], *, vlans: bool = False) -> list[Applied]:

@@ -48,8 +48,9 @@ def quieten(host: AgentHost) -> None:
 def configure(host: AgentHost, nics: Sequence[Nic], link: Link, settings: HostSettings) -> None:
     """Addresses, TCP settings, offloads; ends when every NIC has a carrier, or after the limit."""
     quieten(host)
+    addresses = [bridge.address(nic, link.mtu, up=host.nic(nic.device).up is True) for nic in nics]
     try:
-        host.run(["ip", "-batch", "-"], stdin="".join(bridge.address(nic, link.mtu) for nic in nics).encode())
+        host.run(["ip", "-batch", "-"], stdin="".join(addresses).encode())
     except ProgramFailed as error:
         if "mtu" not in str(error):
             raise

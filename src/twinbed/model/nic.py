@@ -21,6 +21,8 @@ class NicModel:
     """Kernel modules that guests load for it besides the driver's."""
     filters_by_first_address: bool = False
     """True where it takes only frames for the hardware address that QEMU made it with, although its driver sets another."""
+    keeps_address_while_up: bool = False
+    """True where its Linux driver refuses another hardware address while it is up."""
     since: str = ""
     """The first QEMU that has it, where not every one has."""
 
@@ -35,8 +37,8 @@ NIC_MODELS = {
         NicModel(VIRTIO, "virtio_net"),
         NicModel("vmxnet3", "vmxnet3", filters_by_first_address=True),
         NicModel("rtl8139", "8139cp", ("8139too",)),
-        NicModel("pcnet", "pcnet32"),
-        NicModel("ne2k_pci", "ne2k-pci", filters_by_first_address=True),
+        NicModel("pcnet", "pcnet32", keeps_address_while_up=True),
+        NicModel("ne2k_pci", "ne2k-pci", filters_by_first_address=True, keeps_address_while_up=True),
     )
 }
 """By name."""

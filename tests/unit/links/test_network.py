@@ -56,9 +56,9 @@ def test_a_guest_gets_a_tap() -> None:
 
 def test_the_hosts_own_end() -> None:
     nic = layout(Topology(pairs=4)).nics["server4"][0]
-    assert bridge.address(nic, 1500) == (
-        "link set eth0 address 02:00:0a:4d:03:02 mtu 1500\naddr add 10.77.3.2/24 dev eth0\nlink set eth0 up\n"
-    )
+    plan = "link set eth0 address 02:00:0a:4d:03:02 mtu 1500\naddr add 10.77.3.2/24 dev eth0\n"
+    assert bridge.address(nic, 1500, up=False) == f"{plan}link set eth0 up\n"
+    assert bridge.address(nic, 1500, up=True) == plan
 
 
 TOPOLOGIES = [

@@ -90,12 +90,14 @@ def command_line(
     above all others and in turn."""
     hardware, elevated = accelerator == "kvm", "deny" if user is None else "allow"
     arguments = KERNEL_ARGUMENTS if hardware else f"{KERNEL_ARGUMENTS} {EMULATED_ARGUMENTS.format(tsc_khz=tsc_khz)}"
+    saved = kept is not None and not kept.resumes
     own = {"host": name, "key": key}
     told = {"port": AGENT_PORT, **(own if kept is None else {"told": _TOLD, "warm": _WARM})}
+    if saved and nics and not NIC_MODELS[settings.nic].keeps_address_while_up:
+        told["up"] = ",".join(nic.device for nic in nics)
     told["modules"] = ",".join(_modules(settings) if nics else ())
     macs = [nic.mac for nic in nics] if kept is None else kept.macs
     boots = kept is None or not kept.resumes
-    saved = kept is not None and not kept.resumes
     return (
         *(PROGRAM, "-name", name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         # As libvirt runs it: who breaks out of a guest starts nothing and wins no privilege.

@@ -106,9 +106,11 @@ MEMORY = "memory-backend-file,id=memory0,size=192M,mem-path=/c/memory"
 PLACEHOLDER = "02:00:00:00:00:01"
 
 
-def kept(resumes: bool) -> list[str]:
+def kept(resumes: bool, **settings: str) -> list[str]:
     own = Kept(Path("/c/memory"), resumes=resumes, macs=[PLACEHOLDER])
-    line = command_line("client", QemuSettings(), "kvm", IMAGE, SOCKETS, NIC, tsc_khz=2_594_906, key="k1", kept=own)
+    line = command_line(
+        "client", QemuSettings.model_validate(settings), "kvm", IMAGE, SOCKETS, NIC, tsc_khz=2_594_906, key="k1", kept=own
+    )
     return list(line)
 
 
@@ -122,10 +124,15 @@ def test_a_guest_that_is_to_be_saved_is_told_nothing_of_its_own() -> None:
     assert following(line, "-machine") == ["q35,memory-backend=memory0"]
     assert following(line, "-append") == [
         f"{QUIET} twinbed.port=twinbed.agent twinbed.told=opt/twinbed/told twinbed.warm=ip,ethtool,tc"
-        " twinbed.modules=virtio_net"
+        " twinbed.up=eth0 twinbed.modules=virtio_net"
     ]
     assert "socket,id=agent,path=/l/a.sock,server=on,wait=off" in following(line, "-chardev")
     assert f"virtio-net-pci,id=nic0,netdev=net0,mac={PLACEHOLDER},addr=0x10,romfile=" in line
+
+
+def test_a_nic_whose_driver_refuses_another_address_while_it_is_up_is_saved_down() -> None:
+    (line,) = following(kept(resumes=False, nic="pcnet"), "-append")
+    assert line.endswith(" twinbed.warm=ip,ethtool,tc twinbed.modules=pcnet32")
 
 
 def test_a_guest_that_resumes_has_the_same_devices_a_copy_of_the_memory_and_its_own_name_and_key() -> None:
