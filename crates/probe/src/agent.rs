@@ -19,7 +19,7 @@ use crate::program::Program;
 use crate::request::{self, Clocks, Hello, Nothing};
 use crate::session::{in_thread, Channel, Ending, Session};
 use crate::sys::Forked;
-use crate::{listening, loopback, nic, port, resumed, sys, usage};
+use crate::{listening, loopback, nic, port, reach, resumed, sys, usage};
 
 const WRITE_INBOX_BYTES: usize = 8 << 20;
 
@@ -219,6 +219,13 @@ fn open(session: &Arc<Session>, frame: Frame) -> Outcome<()> {
             session.begin(channel, Channel::Other, move |session| {
                 let state = nic::read(&request.device);
                 session.finish(channel, state.map(|body| (Kind::End, body)))
+            })
+        }
+        Kind::Reach => {
+            let request: request::Reach = request::parse("REACH", &payload)?;
+            session.begin(channel, Channel::Other, move |session| {
+                let answered = reach::ask(&request);
+                session.finish(channel, answered.map(|body| (Kind::End, body)))
             })
         }
         Kind::Usage => {

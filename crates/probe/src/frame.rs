@@ -26,6 +26,7 @@ pub enum Kind {
     Release = 0x1a,
     Resumed = 0x1b,
     Nic = 0x1c,
+    Reach = 0x1d,
     Started = 0x20,
     Stdout = 0x21,
     Stderr = 0x22,
@@ -39,9 +40,12 @@ impl Kind {
     /// The kinds that a controller may send.
     fn from_controller(byte: u8) -> Option<Kind> {
         use Kind::*;
-        [Exec, Stdin, Signal, Read, Write, List, Listening, Ping, PowerOff, Usage, Release, Resumed, Nic, Data, End]
-            .into_iter()
-            .find(|kind| *kind as u8 == byte)
+        [
+            Exec, Stdin, Signal, Read, Write, List, Listening, Ping, PowerOff, Usage, Release, Resumed, Nic, Reach,
+            Data, End,
+        ]
+        .into_iter()
+        .find(|kind| *kind as u8 == byte)
     }
 }
 

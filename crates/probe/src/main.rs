@@ -57,7 +57,7 @@ use arguments::Arguments;
 use failure::{complain, Failure, Outcome, Tried};
 
 const USAGE: &str =
-    "usage: twinbed-probe agent|lab|container|lease|init|reach|clock|counters|delay|events|fingerprint|sockets|spin|stations|syscalls|wake-up|version [arguments]";
+    "usage: twinbed-probe agent|lab|container|lease|init|clock|counters|delay|events|fingerprint|sockets|spin|stations|syscalls|wake-up|version [arguments]";
 
 fn main() -> ExitCode {
     // Rust's runtime takes both, to name an overflow of the stack, and lets one pass that somebody has sent.
@@ -88,7 +88,6 @@ fn run(subcommand: &str, arguments: Arguments) -> Outcome<()> {
         "lease" => lease::main(arguments),
         "init" => init::main(),
         "clock" => clock::main(arguments),
-        "reach" => reach::main(arguments),
         "counters" => counters::main(arguments),
         "delay" => delay::main(arguments),
         "events" => events::main(arguments),

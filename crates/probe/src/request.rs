@@ -1,6 +1,7 @@
 //! The JSON bodies of requests and answers.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 
@@ -144,6 +145,18 @@ pub struct Listening {
 #[derive(Serialize)]
 pub struct Waited {
     pub waited_s: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reach {
+    pub address: Ipv4Addr,
+    pub limit_s: f64,
+}
+
+#[derive(Serialize)]
+pub struct Reached {
+    pub reached: bool,
 }
 
 #[derive(Serialize)]

@@ -99,6 +99,27 @@ fn waits_for_a_port() {
 }
 
 #[test]
+fn a_refusal_is_an_answer() {
+    let agent = agent();
+    let reached = |address: &str, limit_s: f64| agent.ask(REACH, json!({"address": address, "limit_s": limit_s}));
+    assert_eq!(reached("127.0.0.1", 5.0).unwrap()["reached"], true);
+    // Addresses of multicast groups are nobody's.
+    assert_eq!(reached("224.0.0.1", 0.2).unwrap()["reached"], false);
+    assert!(reached("somewhere", 1.0).is_err() && reached("127.0.0.1", -1.0).is_err());
+}
+
+/// Nobody answers by ARP, which the kernel finds out after three attempts.
+#[test]
+fn it_asks_again_where_the_kernel_gives_up() {
+    let lab = lab();
+    lab.sh("ip link add near up type veth peer name far && ip link set far up && ip addr add 192.0.2.1/24 dev near");
+    let waiting = lab.open(REACH, json!({"address": "192.0.2.2", "limit_s": 60.0}));
+    until("the kernel has given up", || lab.sh("ip neigh show 192.0.2.2").contains("FAILED"));
+    lab.sh("ip addr add 192.0.2.2/32 dev lo");
+    assert_eq!(waiting.answer().unwrap()["reached"], true);
+}
+
+#[test]
 fn many_channels_work_at_once() {
     let agent = agent();
     let folder = Folder::new("many");

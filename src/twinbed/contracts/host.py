@@ -129,6 +129,10 @@ class Host(Protocol):
         """Waits until a TCP port is listened on; returns the seconds waited."""
         ...
 
+    def reaches(self, address: str, limit_s: float) -> bool:
+        """Whether another host's TCP answers within the limit, be it by a refusal."""
+        ...
+
     def ping(self, limit_s: float = ...) -> Mapping[str, float]:
         """The host's clocks (``monotonic_s``, ...), with this machine's clock before and after (``sent_s``, ``received_s``)."""
         ...

@@ -26,7 +26,7 @@ from twinbed.hosts import nic as nics
 from twinbed.hosts.connection import Channel, Connection
 from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
 from twinbed.hosts.nic import NicState
-from twinbed.model.json import Document, document, documents, integer, number, text
+from twinbed.model.json import Document, document, documents, integer, number, text, truth
 from twinbed.model.usage import Usage
 
 PROBE = "twinbed-probe"
@@ -38,6 +38,8 @@ MOST_KEPT_BYTES = 2 * MOST_OUTPUT_BYTES
 """What all programs of all hosts may have printed that have not been waited for: each may be a part of one flood."""
 _INTO_A_FILE = "let it write to a file among the artifacts"
 _ENTROPY_BYTES = 32
+_BEYOND_S = 30.0
+"""What an agent of a busy machine may need beyond the limit that it was given."""
 _ACCEPT_STEP_S = 0.05
 """How often to check whether a starting host has ended instead."""
 
@@ -343,6 +345,11 @@ class AgentHost:
         channel = Channel(self.connection, f"reading the state of {device}")
         channel.send(wire.NIC, {"device": device})
         return channel.understood(nics.read, limit_s)
+
+    def reaches(self, address: str, limit_s: float) -> bool:
+        channel = Channel(self.connection, f"waiting for an answer from {address}")
+        channel.send(wire.REACH, {"address": address, "limit_s": limit_s})
+        return channel.understood(lambda answer: truth(answer["reached"]), limit_s + _BEYOND_S)
 
     def ping(self, limit_s: float = 5.0) -> Mapping[str, float]:
         """The host's clocks, and this machine's clock around the answer."""

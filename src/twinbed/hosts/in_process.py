@@ -149,6 +149,10 @@ class InProcessHost:
     def listening(self, port: int, limit_s: float) -> float:
         raise HostError(f"{self.name}: nothing ever listens on a {self.kind} host")
 
+    def reaches(self, address: str, limit_s: float) -> bool:
+        """Nothing that could be down joins it to others."""
+        return True
+
     def collect(self, to: Path, *, limit_s: float = 120.0) -> None:
         """The folder of artifacts is this machine's own."""
 

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 
 from twinbed.contracts.bed import Bed
 from twinbed.contracts.host import Host
-from twinbed.hosts.agent import PROBE
 from twinbed.hosts.error import HostError
 from twinbed.links.network import on_all
 
@@ -24,7 +23,6 @@ USERSPACE = ("openvswitch-netdev",)
 COUNTERS = "/proc/net/snmp"
 _ANSWER_LIMIT_S = 2.5
 """Long enough for the kernel to ask a second time."""
-_BEYOND_S = 30.0
 
 
 class Unfinished(HostError):
@@ -46,10 +44,9 @@ def hold(bed: Bed, pairs: Sequence[tuple[str, str]]) -> None:
     def ask(way: tuple[str, str]) -> None:
         sender, receiver = (bed.hosts[name] for name in way)
         before = dropped(receiver)
-        argv = [PROBE, "reach", "--address", bed.addresses[receiver.name], "--seconds", f"{_ANSWER_LIMIT_S:g}"]
-        done = sender.run(argv, check=False, limit_s=_ANSWER_LIMIT_S + _BEYOND_S)
+        reached = sender.reaches(bed.addresses[receiver.name], _ANSWER_LIMIT_S)
         after = dropped(receiver)
-        if done.code != 0 and before is not None and after is not None and after > before:
+        if not reached and before is not None and after is not None and after > before:
             raise Unfinished(sender.name, receiver.name, after - before)
 
     on_all(ways, ask)

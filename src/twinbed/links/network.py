@@ -12,7 +12,7 @@ from typing import TypeVar
 from twinbed.contracts.bed import Applied
 from twinbed.contracts.host import Host
 from twinbed.contracts.host_settings import OFFLOADS, HostSettings
-from twinbed.hosts.agent import PROBE, AgentHost
+from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError, HostLost, ProgramFailed
 from twinbed.links import bridge, coalescing, device, shaping
 from twinbed.links.layout import Nic
@@ -188,8 +188,7 @@ def until_answered(host: AgentHost, address: str) -> None:
     """Wait until another host's TCP answers, or until the limit. Whoever needs it after that says that it does not.
 
     An emulated machine that is busy may take longer to answer by ARP than the kernel of the one that asks waits."""
-    argv = [PROBE, "reach", "--address", address, "--seconds", f"{ANSWER_LIMIT_S:g}"]
-    host.run(argv, check=False, limit_s=ANSWER_LIMIT_S + CARRIER_LIMIT_S)
+    host.reaches(address, ANSWER_LIMIT_S)
 
 
 def devices_of(host: AgentHost) -> tuple[device.Device, ...]:

@@ -24,6 +24,7 @@ pub const USAGE: u8 = 0x19;
 pub const POWEROFF: u8 = 0x18;
 pub const RELEASE: u8 = 0x1a;
 pub const RESUMED: u8 = 0x1b;
+pub const REACH: u8 = 0x1d;
 pub const STARTED: u8 = 0x20;
 pub const STDOUT: u8 = 0x21;
 pub const STDERR: u8 = 0x22;

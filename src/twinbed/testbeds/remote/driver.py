@@ -15,7 +15,7 @@ from twinbed.contracts.check import Check
 from twinbed.contracts.driver import Driver
 from twinbed.contracts.place import Target
 from twinbed.contracts.site import Site
-from twinbed.hosts.agent import PROBE, AgentHost
+from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lease import Lease, open_leases
 from twinbed.hosts.session import Wanted
@@ -152,10 +152,8 @@ def _path(client: tuple[AgentHost, Experiment], server: tuple[AgentHost, Experim
     host, own = client
     address = str(server[1].address.ip)
     limit_s = _REACH_LIMIT_S if own.was_up and server[1].was_up else _REACH_AFTER_LINK_UP_S
-    argv = [PROBE, "reach", "--address", address, "--seconds", f"{limit_s:g}"]
     before = checksums.dropped(server[0])
-    done = host.run(argv, check=False, limit_s=limit_s + 10)
-    if done.code != 0:
+    if not host.reaches(address, limit_s):
         after = checksums.dropped(server[0])
         if before is not None and after is not None and after > before:
             raise checksums.Unfinished(host.name, server[0].name, after - before)

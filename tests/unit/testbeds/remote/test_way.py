@@ -20,7 +20,12 @@ def test_a_way_that_does_not_finish_checksums_is_told_from_a_firewall(monkeypatc
 
     def host(name: str) -> Any:
         text = SimpleNamespace(code=1, text="10.77.0.2 lladdr 02:00:0a:4d:00:02 REACHABLE")
-        return SimpleNamespace(name=name, run=lambda argv, **rest: text, read=lambda path: next(counts).encode())
+        return SimpleNamespace(
+            name=name,
+            run=lambda argv, **rest: text,
+            read=lambda path: next(counts).encode(),
+            reaches=lambda address, limit_s: False,
+        )
 
     def end(name: str, address: str) -> Any:
         return host(name), SimpleNamespace(nic="exp", was_up=True, address=IPv4Interface(address))
