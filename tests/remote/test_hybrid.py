@@ -60,7 +60,7 @@ def test_a_container_asks_a_host_over_ssh(uplink: Machines, tmp_path: Path) -> N
     assert applied["p.server", "kind"] == "macvlan"
     assert applied["p.server", "master"] == "switch0"
     assert applied["p.server", "rate"] == applied["p.client", "rate"] == 100_000_000
-    assert applied["server", "address"] == ["10.77.0.2/24"]
+    assert applied["server", "address"] == "10.77.0.2/24"
     assert applied["client", "address"] == "10.77.0.1/24"
     kept = {artifact["path"] for artifact in json.loads((run / "run.json").read_text())["artifacts"]}
     assert {"artifacts/machine/client.pcap", "artifacts/machine/server.pcap", "artifacts/server/counters.snap"} <= kept

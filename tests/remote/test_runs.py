@@ -46,7 +46,7 @@ def test_a_whole_study(image: str, two: Machines, tmp_path: Path) -> None:
 
     applied = {(item["subject"], item["setting"]): item["found"] for item in json.loads((run / "applied.json").read_text())}
     for number, host in enumerate(("client", "server"), start=1):
-        assert applied[host, "address"] == [f"10.77.0.{number}/24"]
+        assert applied[host, "address"] == f"10.77.0.{number}/24"
         assert applied[host, "mtu"] == 1400
         assert applied[host, "shaper"] == "tbf"
         assert applied[host, "rate"] == 200_000_000

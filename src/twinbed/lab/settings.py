@@ -89,8 +89,7 @@ def _routes(machine: AgentHost, settings: HostSettings) -> list[Applied]:
 
 def _mtu(machine: AgentHost) -> list[Applied]:
     machine.run(["ip", "link", "set", _NIC, "mtu", str(_JUMBO_BYTES)])
-    mtu = next(device.mtu for device in network.devices_of(machine) if device.name == _NIC)
-    return [Applied(_NIC, "mtu", _JUMBO_BYTES, mtu, "ip -j -d link show")]
+    return [Applied(_NIC, "mtu", _JUMBO_BYTES, machine.nic(_NIC).mtu, f"RTM_GETLINK of {_NIC}")]
 
 
 def _cpus(machine: AgentHost) -> Check:

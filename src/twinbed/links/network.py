@@ -69,7 +69,7 @@ def applied(host: AgentHost, nics: Sequence[Nic], link: Link, settings: HostSett
     """What ``configure`` set, read back."""
     result = applied_sysctls(host, settings)
     for nic in nics:
-        result += _named(nic, nics, applied_address(host, nic, link.mtu))
+        result += _named(nic, nics, applied_address(host, nic.device, nic.address, nic.mac, link.mtu))
         result += _named(nic, nics, applied_offloads(host, nic.device, settings))
         result += _named(nic, nics, coalescing.applied_coalescing(host, nic.device, settings))
         if shaping.plan(nic.device, link.at("hosts")):
@@ -137,12 +137,12 @@ def applied_offloads(host: AgentHost, nic: str, settings: HostSettings) -> list[
     return [Applied(host.name, f"offload.{name}", asked.get(name), found[name], source) for name in OFFLOADS]
 
 
-def applied_address(host: AgentHost, nic: Nic, mtu: int) -> list[Applied]:
-    there, source = host.nic(nic.device), f"RTM_GETLINK of {nic.device}"
-    address = there.addresses[0] if there.addresses else None
+def applied_address(host: AgentHost, nic: str, address: str, mac: str | None, mtu: int) -> list[Applied]:
+    there, source = host.nic(nic), f"RTM_GETLINK of {nic}"
+    found = [each for each in there.addresses if ":" not in each]
     return [
-        Applied(host.name, "address", nic.address, address, f"RTM_GETADDR of {nic.device}"),
-        Applied(host.name, "mac", nic.mac, there.mac, source),
+        Applied(host.name, "address", address, found[0] if len(found) == 1 else found, f"RTM_GETADDR of {nic}"),
+        Applied(host.name, "mac", mac, there.mac, source),
         Applied(host.name, "mtu", mtu, there.mtu, source),
         Applied(host.name, "up", True, there.up, source),
         Applied(host.name, "carrier", True, there.carrier, source),

@@ -1,4 +1,4 @@
-"""The network of a guest, set and read back by plain ``ip`` (iproute2's or busybox's), /proc and /sys.
+"""The network of a guest: set by plain ``ip`` (iproute2's or busybox's), /proc and /sys, and read back by its agent.
 
 A guest of minimega's has what its image has: ethtool is needed only where an offload is asked for.
 """
@@ -6,8 +6,6 @@ A guest of minimega's has what its image has: ethtool is needed only where an of
 from __future__ import annotations
 
 import contextlib
-import re
-import time
 
 from twinbed.contracts.bed import Applied
 from twinbed.contracts.host_settings import HostSettings
@@ -15,10 +13,9 @@ from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.passport import content
 from twinbed.links.bridge import QUIET
-from twinbed.links.network import CARRIER_LIMIT_S, READ_BACK, applied_offloads, set_sysctls
+from twinbed.links.network import READ_BACK, applied_address, applied_offloads, set_sysctls, until_carrier
 
 _SYSCTLS = "/proc/sys/"
-_STEP_S = 0.02
 _NICS = "/sys/class/net"
 
 
@@ -47,9 +44,7 @@ def configure(host: AgentHost, device: str, address: str, mtu: int, settings: Ho
     set_sysctls(host, settings)
     if asked := settings.offloads():
         host.run(["ethtool", "-K", device, *(word for pair in asked.items() for word in pair)])
-    deadline = time.monotonic() + CARRIER_LIMIT_S
-    while content(host, f"{_NICS}/{device}/carrier") != "1" and time.monotonic() < deadline:
-        time.sleep(_STEP_S)
+    until_carrier(host, device)
 
 
 def _quiet() -> dict[str, str]:
@@ -59,17 +54,7 @@ def _quiet() -> dict[str, str]:
 
 
 def applied(host: AgentHost, device: str, address: str, mac: str, mtu: int, settings: HostSettings) -> list[Applied]:
-    nic = f"{_NICS}/{device}"
-    ask = ("ip", "addr", "show", "dev", device)
-    addresses = re.findall(r"^\s*inet (\S+)", host.run(ask).text, re.MULTILINE)
-    flags, size = content(host, f"{nic}/flags"), content(host, f"{nic}/mtu")
-    result = [
-        Applied(host.name, "address", address, addresses[0] if len(addresses) == 1 else addresses, " ".join(ask)),
-        Applied(host.name, "mac", mac, content(host, f"{nic}/address"), f"{nic}/address"),
-        Applied(host.name, "mtu", mtu, int(size) if size else None, f"{nic}/mtu"),
-        Applied(host.name, "up", True, bool(int(flags, 16) & 1) if flags else None, f"{nic}/flags"),
-        Applied(host.name, "carrier", True, content(host, f"{nic}/carrier") == "1", f"{nic}/carrier"),
-    ]
+    result = applied_address(host, device, address, mac, mtu)
     result += [Applied(host.name, path.removeprefix(_SYSCTLS), None, content(host, path), path) for path in _quiet()]
     sysctls = settings.sysctls()
     for name, path in READ_BACK.items():

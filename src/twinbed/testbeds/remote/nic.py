@@ -18,7 +18,7 @@ from twinbed.hosts.error import HostError
 from twinbed.hosts.lease import Lease
 from twinbed.hosts.nic import NicState
 from twinbed.hosts.passport import content
-from twinbed.links import coalescing, device, network, shaping
+from twinbed.links import coalescing, network, shaping
 from twinbed.links.device import Device
 from twinbed.model.json import loads
 from twinbed.model.topology import Link
@@ -156,17 +156,10 @@ def configure(host: AgentHost, experiment: Experiment, link: Link, settings: Hos
 
 def applied(host: AgentHost, experiment: Experiment, link: Link, settings: HostSettings) -> list[Applied]:
     """The settings that ``configure`` made, read back."""
-    nic, source = experiment.nic, " ".join(device.SHOW)
-    entry = next((each for each in network.devices_of(host) if each.name == nic), None)
+    nic = experiment.nic
     speed = _speed(host.run(["ethtool", nic]).text)
-    result = [
-        Applied(host.name, "address", (str(experiment.address),), entry and entry.addresses, source),
-        Applied(host.name, "mac", None, entry and entry.mac, source),
-        Applied(host.name, "mtu", link.mtu, entry and entry.mtu, source),
-        Applied(host.name, "up", True, entry and entry.up, source),
-        Applied(host.name, "carrier", True, entry and entry.carrier, source),
-        Applied(host.name, "speed", link.rate if experiment.shaped.rate is None else None, speed, f"ethtool {nic}"),
-    ]
+    result = network.applied_address(host, nic, str(experiment.address), None, link.mtu)
+    result.append(Applied(host.name, "speed", link.rate if experiment.shaped.rate is None else None, speed, f"ethtool {nic}"))
     result += network.applied_sysctls(host, settings)
     result += network.applied_offloads(host, nic, settings)
     result += coalescing.applied_coalescing(host, nic, settings)
