@@ -1,4 +1,4 @@
-"""Each place of a results folder with each kind of what is no plain file there, and some command on it. ``links_everywhere`` by
+"""Each place of a results folder with kinds of what is no plain file there, and some command on it. ``links_everywhere`` by
 itself tries all commands."""
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ SEEN_BY = {
     "runs/.unfinished-x": "run",
 }
 """Place -> the command that went wrong there."""
+OTHERS_ALIKE = {"facts", "cautions", "fingerprints", "applied"}
+"""Tables that one function reads as it does the metrics, so that those stand for them here."""
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +54,17 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("pattern", HOLDS)
 def test_no_place_leads_elsewhere(made: Path, pattern: str) -> None:
-    tally, names = Tally(), itertools.cycle(COMMANDS)
+    """Every other kind at every other place; `make soak` tries others, drawn at random."""
+    tally, names, kinds = Tally(), itertools.cycle(COMMANDS), list(KINDS)
     for _ in range(HOLDS.index(pattern)):
         next(names)
-    for place in tries.places(made / "base", pattern):
-        for kind in KINDS:
+    for number, place in enumerate(tries.places(made / "base", pattern)):
+        if place.startswith("tables/") and place.split("/")[1] in OTHERS_ALIKE:
+            continue
+        for kind in kinds[number % 2 :: 2]:
             tries.tried(made, place, kind, next(names), tally)
     assert not tally.faults, "\n".join(tally.faults)
-    assert tally.cases >= 2 * len(KINDS)
+    assert tally.cases >= len(KINDS)
 
 
 @pytest.mark.parametrize("place", SEEN_BY)

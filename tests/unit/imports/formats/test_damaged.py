@@ -66,7 +66,7 @@ def damaged(draw: st.DrawFn, text: bytes, other: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
 def test_damage(case: Case, tmp_path: Path, data: st.DataObject) -> None:
     other = data.draw(st.sampled_from(CASES))
