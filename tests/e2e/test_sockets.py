@@ -240,7 +240,7 @@ def test_connections_too_short_to_be_sampled_are_a_caution(tmp_path: Path, probe
 
 @pytest.mark.parametrize("limit", [{"bytes": "100000"}, {"samples": "200"}], ids=["bytes", "samples"])
 def test_limits_are_kept_and_samples_become_rarer(limit: Mapping[str, str], tmp_path: Path, probe: Path) -> None:
-    scene(tmp_path, probe, f"ours = pair({PORT})\ntime.sleep(3)\n", interval="0.001", **limit)
+    scene(tmp_path, probe, f"ours = pair({PORT})\ntime.sleep(8)\n", interval="0.001", **limit)
     file = tmp_path / "client" / "sockets.tcp"
     samples = read(file)
     of_each = [int((samples.socket == number).sum()) for number in range(2)]
