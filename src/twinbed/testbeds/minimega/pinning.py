@@ -24,6 +24,8 @@ SOURCE = "/proc/PID/task/TID/status"
 _SIBLINGS = "grep -sH . /sys/devices/system/cpu/cpu*/topology/thread_siblings_list; true"
 _STATUS = "Cpus_allowed_list:"
 
+_LOOKS = 20
+
 
 def pin(
     head: Head, machine_of: Mapping[str, Machine], guests: Sequence[Wanted], vcpus: int
@@ -54,7 +56,10 @@ def node_cpus(head: Head, node: str) -> tuple[int, ...]:
 
 def place(head: Head, machine: Machine, cpus: Sequence[int]) -> None:
     pid, folder = _pid(machine), f"{head.base}/{machine.data['ID']}/"
-    if head.run(machine.node, f"grep -caF {shlex.quote(folder)} /proc/{pid}/cmdline; true").strip() in ("", "0"):
+    # A process that minimega has just started may not have become QEMU yet.
+    asked = f"grep -caF {shlex.quote(folder)} /proc/{pid}/cmdline"
+    looks = f"for _ in $(seq {_LOOKS}); do {asked} && break; sleep 0.1; done; true"
+    if head.run(machine.node, looks).split()[-1:] in ([], ["0"]):
         raise HostError(
             f"{machine.name}: process {pid} of {machine.node}, which `vm info` gives, has no file of {folder} and is not the"
             " guest's QEMU; does minimega run in another PID namespace? Use cpus: none"
