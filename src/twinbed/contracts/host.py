@@ -130,7 +130,7 @@ class Host(Protocol):
         ...
 
     def reaches(self, address: str, limit_s: float) -> bool:
-        """Whether another host's TCP answers within the limit, be it by a refusal."""
+        """Return whether another host's TCP answers within the limit, be it by a refusal."""
         ...
 
     def ping(self, limit_s: float = ...) -> Mapping[str, float]:

@@ -39,7 +39,7 @@ MOST_KEPT_BYTES = 2 * MOST_OUTPUT_BYTES
 _INTO_A_FILE = "let it write to a file among the artifacts"
 _ENTROPY_BYTES = 32
 _BEYOND_S = 30.0
-"""What an agent of a busy machine may need beyond the limit that it was given."""
+"""An agent of a busy machine may need so much beyond the limit that it was given."""
 _ACCEPT_STEP_S = 0.05
 """How often to check whether a starting host has ended instead."""
 
@@ -341,7 +341,7 @@ class AgentHost:
         return channel.understood(lambda answer: number(answer["waited_s"]), limit_s + 5.0)
 
     def nic(self, device: str, *, limit_s: float = 10.0) -> NicState:
-        """A NIC as the host's kernel describes it. Raises HostError where there is none of that name."""
+        """Return a NIC as the host's kernel describes it. Raises HostError where there is none of that name."""
         channel = Channel(self.connection, f"reading the state of {device}")
         channel.send(wire.NIC, {"device": device})
         return channel.understood(nics.read, limit_s)

@@ -33,7 +33,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class NicState:
-    """What the kernel does not tell is None."""
+    """The state of a NIC; None stands for a fact that the kernel does not give."""
 
     mac: str | None
     mtu: int | None
@@ -50,7 +50,7 @@ class NicState:
     features: Mapping[str, bool] | None
     """By the kernel's names."""
     wanted_features: Mapping[str, bool] | None
-    """Those of them that can be changed, as they were asked for."""
+    """The features that can be changed, as they were asked for."""
     coalescing: Mapping[str, int] | None
     """By the names of `ethtool -C`. A parameter that the driver cannot set is 0."""
     queues: int | None

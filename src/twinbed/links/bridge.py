@@ -69,8 +69,8 @@ def tap(nic: Nic, mtu: int, queues: int = 1) -> str:
 
 
 def address(nic: Nic, mtu: int, *, up: bool) -> str:
-    """On the host itself: its NIC's hardware address, MTU and IP address. A NIC that is ``up`` is not told so again: QEMU's
-    e1000 then receives nothing for a second."""
+    """Return the commands that give a host's NIC its hardware address, MTU and IP address. A NIC that is ``up`` is not brought
+    up again: QEMU's e1000 would receive nothing for a second."""
     device = f"link set {nic.device} address {nic.mac} mtu {mtu}\n"
     return f"{device}addr add {nic.address} dev {nic.device}\n" + ("" if up else f"link set {nic.device} up\n")
 

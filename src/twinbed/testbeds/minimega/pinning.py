@@ -23,8 +23,8 @@ from twinbed.testbeds.minimega.machine import Machine
 SOURCE = "/proc/PID/task/TID/status"
 _SIBLINGS = "grep -sH . /sys/devices/system/cpu/cpu*/topology/thread_siblings_list; true"
 _STATUS = "Cpus_allowed_list:"
-
 _LOOKS = 20
+"""How often, each 0.1 s, to look whether a process that minimega has just started has become QEMU."""
 
 
 def pin(
@@ -56,7 +56,6 @@ def node_cpus(head: Head, node: str) -> tuple[int, ...]:
 
 def place(head: Head, machine: Machine, cpus: Sequence[int]) -> None:
     pid, folder = _pid(machine), f"{head.base}/{machine.data['ID']}/"
-    # A process that minimega has just started may not have become QEMU yet.
     asked = f"grep -caF {shlex.quote(folder)} /proc/{pid}/cmdline"
     looks = f"for _ in $(seq {_LOOKS}); do {asked} && break; sleep 0.1; done; true"
     if head.run(machine.node, looks).split()[-1:] in ([], ["0"]):
