@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from benchmarks import Figure
 from benchmarks.big_results import RATIOS, publish
-from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.analyses.compare.method import analysis as compare
 from twinbed.results.bucket.address import Address, address_of
 from twinbed.results.store import Store
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.synthetic_results import planted_response, write_study
 
 from benchmarks import Figure
-from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.analyses.compare.method import analysis as compare
 from twinbed.results.extract import extract
 from twinbed.results.store import Store
 from twinbed.workloads.planted import planted

@@ -17,9 +17,9 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks import Figure
-from twinbed.analyses.regression.analysis import RegressionParams
-from twinbed.analyses.regression.analysis import analysis as regression
 from twinbed.analyses.regression.data import data_of
+from twinbed.analyses.regression.method import RegressionParams
+from twinbed.analyses.regression.method import analysis as regression
 from twinbed.observations.frame import Column, Frame
 from twinbed.statistics.regression.design import bind
 from twinbed.statistics.regression.formula import read

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import twinbed
-from twinbed.analyses.explain.analysis import analysis as explain
+from twinbed.analyses.explain.method import analysis as explain
 from twinbed.cli.inputs import ResultsFolders
 
 _E1000 = "driver: qemu, nic: e1000"

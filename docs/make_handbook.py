@@ -22,12 +22,12 @@ from twinbed.published.claims import Checked, check_all
 from twinbed.published.printed import Library, library
 from twinbed.published.printed_metrics import Own, printed_with_own
 from twinbed.published.verdicts import Held, compare
-from twinbed.render.words import heading, metric_name
 from twinbed.report.advice.analysis import advise
 from twinbed.report.advice.result import Advice, Open, Topic
 from twinbed.report.advice.study import Settings
 from twinbed.report.advice.text import TITLES, bases, details, lede
 from twinbed.report.advice.words import numbers
+from twinbed.show.words import heading, metric_name
 from twinbed.study.loading import load
 
 DOCS = Path(__file__).parent

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from twinbed import design
-from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.analyses.compare.method import analysis as compare
 from twinbed.analyses.compare.result import Comparison
 from twinbed.cli.extraction import extracted
 from twinbed.cli.interim import Deciding

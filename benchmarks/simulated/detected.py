@@ -13,7 +13,7 @@ from scipy.special import ndtr
 
 from benchmarks.simulated.little import InMemory, record
 from benchmarks.simulated.observed import Made, observed
-from twinbed.analyses.detectability.analysis import analysis as detectability
+from twinbed.analyses.detectability.method import analysis as detectability
 from twinbed.analyses.detectability.result import Told
 from twinbed.model.caution import Kind
 from twinbed.model.result import Pairing

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import ndtri
 
-from twinbed.analyses.compare.analysis import CompareParams
-from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.analyses.compare.method import CompareParams
+from twinbed.analyses.compare.method import analysis as compare
 from twinbed.model.caution import Caution
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmarks.simulated.little import MARGIN, InMemory, record
-from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.analyses.compare.method import analysis as compare
 from twinbed.model.result import Verdict
 from twinbed.model.tables import Outline, StudyDocument
 

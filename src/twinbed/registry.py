@@ -177,7 +177,7 @@ def analysis(name: str) -> AnyAnalysis:
     """An analysis by its name. Imported only when asked for: the statistics behind them are slow to load."""
     if name not in ANALYSES:
         raise KeyError(name)
-    module = importlib.import_module(f"twinbed.analyses.{name}.analysis")
+    module = importlib.import_module(f"twinbed.analyses.{name}.method")
     if not isinstance(module.analysis, Analysis):
         raise TypeError(f"{module.__name__}.analysis is no Analysis")
     return module.analysis

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.analyses.anatomy.test_ladders import study
 
 from browser import Page, browser
-from twinbed.analyses.anatomy.analysis import analysis as anatomy
+from twinbed.analyses.anatomy.method import analysis as anatomy
 from twinbed.analyses.anatomy.section import section
 from twinbed.render.pages import page as page_of
 

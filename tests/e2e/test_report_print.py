@@ -10,7 +10,7 @@ import pytest
 
 from browser import Page, browser
 from synthetic_results import planted_response, write_study
-from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.analyses.compare.method import analysis as compare
 from twinbed.model.caution import Caution, Kind
 from twinbed.report.styles import rendered
 from twinbed.results.extract import extract

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.faults import carry
 
-from twinbed.analyses.compare.analysis import analysis as compare
-from twinbed.analyses.stalls.analysis import analysis as stalls
+from twinbed.analyses.compare.method import analysis as compare
+from twinbed.analyses.stalls.method import analysis as stalls
 from twinbed.cli.extraction import extracted
 from twinbed.contracts.bed import Bed
 from twinbed.image import Image

@@ -9,7 +9,7 @@ from benchmarks.simulated.ruled import EDGE, PAYLOADS, World, counts, is_wrong, 
 from scipy.stats import binom
 
 import draws
-from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.analyses.compare.method import analysis as compare
 from twinbed.model.result import Verdict
 from twinbed.model.run import Level
 from twinbed.report.advice.analysis import advise

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import scipy
 
-from twinbed.analyses.anova.analysis import AnovaParams
-from twinbed.analyses.anova.analysis import analysis as anova
+from twinbed.analyses.anova.method import AnovaParams
+from twinbed.analyses.anova.method import analysis as anova
 from twinbed.analyses.anova.result import Anova, term_text
 from twinbed.observations.source import frame_of_file
 from twinbed.statistics import alternatives, assumptions, studentized_range

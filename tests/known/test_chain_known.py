@@ -19,8 +19,8 @@ from pydantic import ValidationError
 
 from twinbed import _core
 from twinbed._core import Transitions
-from twinbed.analyses.chain.analysis import compare_chains
 from twinbed.analyses.chain.long_run import DENSE_STATES, balance, closed_classes, gap, spectrum, total_variation
+from twinbed.analyses.chain.method import compare_chains
 from twinbed.analyses.chain.sameness import same_chain
 from twinbed.analyses.chain.walks import Rules, exponent, log10_of_mean, walk_all
 from twinbed.instruments.syscalls import SyscallsParams, syscalls

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from synthetic_results import planted_response, write_study
-from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.analyses.compare.method import analysis as compare
 from twinbed.model.result import Verdict
 from twinbed.results.extract import extract
 from twinbed.statistics.multiplicity import holm

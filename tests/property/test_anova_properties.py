@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twinbed.analyses.anova.analysis import AnovaParams
-from twinbed.analyses.anova.analysis import analysis as anova
+from twinbed.analyses.anova.method import AnovaParams
+from twinbed.analyses.anova.method import analysis as anova
 from twinbed.observations.frame import Frame, encoded
 from twinbed.statistics import anova as statistics
 

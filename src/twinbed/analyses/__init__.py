@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The line of help of an analysis' command, ``<name>/command.py``."""
+    """What the lists of commands say of an analysis, without importing it."""
 
     help: str
     own_command: bool = False
     """``twinbed NAME`` rather than ``twinbed analyse NAME``."""
+    command: bool = True
+    """Whether ``<name>/command.py`` has its command; else it is made of the analysis."""
 
 
 ANALYSES: Mapping[str, Entry] = {
@@ -28,7 +30,7 @@ ANALYSES: Mapping[str, Entry] = {
     "contention": Entry("Where rates bend, and whether the machine shows it."),
     "tails": Entry("What users feel: the times of single requests, by quantiles."),
     "steady": Entry("Do runs warm up and settle, and how long should they last."),
-    "stalls": Entry("When connections stood still, for how long, and what the kernels said."),
+    "stalls": Entry("When connections stood still, for how long, and what the kernels said.", command=False),
     "sockets": Entry("What holds TCP senders up, and their congestion windows over time."),
     "monitor": Entry("What a security monitor sees that is not the workload's, and which alerts differ."),
     "detectability": Entry("Can an observer tell a testbed from the reference, and from how much."),

@@ -11,7 +11,7 @@ from twinbed.model.json import Document
 from twinbed.render import standing
 from twinbed.render.collected import Figure
 from twinbed.render.html import html
-from twinbed.render.words import heading
+from twinbed.show.words import heading
 
 VEGA_LITE = "application/vnd.vegalite.v5+json"
 

@@ -119,10 +119,12 @@ class Result:
 
     @cached_property
     def _section(self) -> Section | None:
-        return self._analysis.section(self._found)
+        from twinbed.render.sections import composed
+
+        return composed(self._analysis.section(self._found))
 
     @cached_property
     def _notes(self) -> list[str]:
-        from twinbed.render.words import caution_sentences, left_out
+        from twinbed.show.words import caution_sentences, left_out
 
         return [*left_out(self.left_out), *caution_sentences(self.cautions)]

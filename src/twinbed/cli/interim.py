@@ -19,9 +19,9 @@ from twinbed.model.interim import FILE, InterimAnalyses, InterimAnalysis
 from twinbed.model.json import WRONG, document, parsed, why
 from twinbed.model.result import Verdict
 from twinbed.model.tables import TESTBED
-from twinbed.render.words import interim_sentence
 from twinbed.results.folder import Folder
 from twinbed.results.store import Store
+from twinbed.show.words import interim_sentence
 from twinbed.statistics.sequential import FEWEST, information, interim_levels, spent
 from twinbed.study.run import Run
 from twinbed.study.study import Study

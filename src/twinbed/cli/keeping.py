@@ -9,10 +9,10 @@ import twinbed
 from twinbed import registry
 from twinbed.model.record import Record
 from twinbed.model.run import Status
-from twinbed.render.quantities import quantity
 from twinbed.results.extract.rows import Readers
 from twinbed.results.folder import DiskFull, Folder, NotWritable
 from twinbed.results.keep.thin import Thinner
+from twinbed.show.quantities import quantity
 from twinbed.study.run import Run
 from twinbed.study.study import Study
 

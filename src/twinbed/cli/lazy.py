@@ -29,10 +29,31 @@ class Lazy:
     help: str
     has_page: bool = False
 
+    def command(self) -> click.Command:
+        """Return the command itself."""
+        command = getattr(importlib.import_module(self.module), self.attribute)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{self.module}.{self.attribute} is not a command")
+        return command
+
+
+class OfAnalysis(Lazy):
+    """The command that is made of an analysis."""
+
+    def command(self) -> click.Command:
+        """Return the command itself."""
+        from twinbed import registry
+        from twinbed.cli.analysis_command import command_of
+
+        return command_of(registry.analysis(self.attribute))
+
 
 def of_analysis(name: str) -> Lazy:
-    """The command in an analysis' folder."""
-    return Lazy(f"twinbed.analyses.{name}.command", "command", ANALYSES[name].help, has_page=True)
+    """Return the place of an analysis' command: a file of its own, or nowhere, where it is made of the analysis."""
+    entry = ANALYSES[name]
+    if entry.command:
+        return Lazy(f"twinbed.analyses.{name}.command", "command", entry.help, has_page=True)
+    return OfAnalysis("", name, entry.help, has_page=True)
 
 
 class LazyGroup(click.Group):
@@ -49,9 +70,7 @@ class LazyGroup(click.Group):
         lazy = self.lazy.get(cmd_name)
         if lazy is None:
             return None
-        command = getattr(importlib.import_module(lazy.module), lazy.attribute)
-        if not isinstance(command, click.Command):
-            raise TypeError(f"{lazy.module}.{lazy.attribute} is not a command")
+        command = lazy.command()
         command = _guarded(with_on(with_page(command) if lazy.has_page else command, cmd_name))
         return with_volume(with_json(command, cmd_name), cmd_name)
 

@@ -14,7 +14,7 @@ from twinbed.model.amount import amount
 from twinbed.readers.packets.unmatched import unknown_row, unknown_table
 from twinbed.readers.refusals import refusals
 from twinbed.render.output import put
-from twinbed.render.quantities import quantity, share
+from twinbed.show.quantities import quantity, share
 from twinbed.terminal import say
 
 if TYPE_CHECKING:

@@ -60,12 +60,12 @@ def command(
       twinbed merge imported run -o both --level imported:payload=500B
     """
     from twinbed.render.rows import print_table
-    from twinbed.render.words import other_settings
     from twinbed.results.archive.unpack import folder_of
     from twinbed.results.merge.plan import plan, refuse_without_artifacts
     from twinbed.results.merge.sources import sources
     from twinbed.results.merge.write import write
     from twinbed.results.store import Store
+    from twinbed.show.words import other_settings
 
     if len(results) < 2:
         raise click.UsageError("give two or more RESULTS to put together")

@@ -15,7 +15,7 @@ from twinbed.model.error import TwinbedError
 from twinbed.observations.draws import Draws, draws_of, inputs_of, seconds_of
 from twinbed.observations.frame import headlines, of_tables
 from twinbed.render.rows import print_table
-from twinbed.render.words import cell_title
+from twinbed.show.words import cell_title
 from twinbed.statistics.multifidelity.allocation import LEAST_PAIRS, MOST_MODELS, Matrix
 from twinbed.statistics.multifidelity.decision import needed_correlation
 from twinbed.study.study import Study

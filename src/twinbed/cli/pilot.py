@@ -18,7 +18,7 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.run import Level
 from twinbed.model.tables import TESTBED
 from twinbed.render.rows import print_table
-from twinbed.render.words import cell_title, metric_title
+from twinbed.show.words import cell_title, metric_title
 from twinbed.statistics.sequential import information, interim_levels
 from twinbed.study.study import Study
 from twinbed.terminal import say

@@ -47,12 +47,12 @@ def command(results: Path, words: tuple[str, ...], dry_run: bool) -> int:
     from twinbed.cli.envelope import tell
     from twinbed.cli.extraction import extracted
     from twinbed.model.run import Status
-    from twinbed.render.quantities import quantity
     from twinbed.results.contents import forget, share
     from twinbed.results.extract import refuse_strange
     from twinbed.results.extract.rows import Readers
     from twinbed.results.folder import Folder, failed_writes_are_clear
     from twinbed.results.keep.thin import NotThinned, Thinned, Thinner
+    from twinbed.show.quantities import quantity
 
     store = _opened(results)
     readers = Readers(registry.PLUGINS.read, registry.PLUGINS.accompanying)
@@ -169,9 +169,9 @@ def _groups(going: Sequence[Going]) -> dict[tuple[str, str], list[Going]]:
 
 def _said(going: Sequence[Going], keep: Keep, readers: Readers, what: str) -> list[str]:
     from twinbed.model.keep import REST, Word
-    from twinbed.render.quantities import quantity
     from twinbed.render.rows import as_text
     from twinbed.results.keep import headers
+    from twinbed.show.quantities import quantity
 
     if not going:
         return [f"Nothing to take: the complete runs here keep no more than that already (keep: {keep})."]

@@ -1,8 +1,9 @@
 """What an analysis is: one interface for the command line, the report, Python and export.
 
-An analysis is a folder ``analyses/<name>/``: ``analysis.py`` has the object ``analysis`` (an ``Analysis``), ``result.py`` the
-type of its result, ``command.py`` its command, other files its tables, figures and pages.  ``analyses/__init__.py`` lists the
-folders.  Siblings never import each other; what several share is in ``observations``.
+An analysis is a folder ``analyses/<name>/``: ``method.py`` computes and has the object ``analysis``,
+``result.py`` has the type of its result, ``words.py`` says it as a section of sentences and tables, ``draw.py`` makes its
+figures.  ``analyses/__init__.py`` lists the folders.  Siblings never import each other; what several share is in
+``observations``.
 """
 
 from __future__ import annotations
@@ -11,19 +12,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from twinbed.contracts import exit_codes
+from twinbed.model.error import TwinbedError
+from twinbed.show.section import Section as Shown
+from twinbed.show.table import Row
 
 if TYPE_CHECKING:
     from markupsafe import Markup
-    from pydantic import BaseModel
 
     from twinbed.executor import Executor
     from twinbed.model.caution import Caution
     from twinbed.model.tables import Tables
     from twinbed.render.tabular import Tabular
 
-Row = Mapping[str, Any]
-"""Column -> a value of JSON: a number, a text, None for missing, or lists and mappings of those. Base units."""
 ParamsT = TypeVar("ParamsT", bound="BaseModel")
 ResultT = TypeVar("ResultT", bound="Reported")
 
@@ -71,6 +76,12 @@ class File:
     text: str
 
 
+class NoSettings(BaseModel):
+    """The params of an analysis without any."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
 class Reported(Protocol):
     """What every result has beside its own."""
 
@@ -86,7 +97,9 @@ class Reported(Protocol):
 
 
 class Analysis(ABC, Generic[ParamsT, ResultT]):
-    """Tables in, a result out. ``ResultT`` is a frozen dataclass, ``ParamsT`` a frozen pydantic model."""
+    """Tables in, a result out. ``ResultT`` is a frozen dataclass, ``ParamsT`` a frozen pydantic model.
+
+    Its command is made of it: the docstring of its class is the help, its params are the options."""
 
     name: str
     """That of its folder."""
@@ -94,27 +107,52 @@ class Analysis(ABC, Generic[ParamsT, ResultT]):
     """The settings: their names, defaults and descriptions."""
     summary: str
     """What it answers, in a few words."""
+    epilog: str = ""
+    """The last sentence of its help: which page of the manual says more."""
+    table_names: tuple[str, ...] = ()
+    """The keys of its tables; CSV is of the first where none is named."""
+    is_against_a_reference: bool = False
+    """Whether its command takes --reference."""
+    more: str = ""
+    """What --all shows beyond the rest, for its help; empty where a terminal shows everything."""
+    is_in_reports: bool = False
+    """Whether the report of a study has it, by default settings."""
 
     @abstractmethod
     def run(self, source: Tables, params: ParamsT | None = None) -> ResultT:
-        """The result for the tables of a study; None takes the defaults. Some analyses also take a Frame of observations, which
-        may be of a file. Raises TwinbedError where nothing can be said, and says why."""
+        """Return the result for the tables of a study; None takes the defaults. Some analyses also take a Frame of
+        observations, which may be of a file. Raises TwinbedError where nothing can be said, and says why."""
 
     def run_on(self, executor: Executor, source: Tables, params: ParamsT | None = None) -> ResultT:
-        """The same result as that of ``run``. ``executor`` carries out what takes long, where the analysis has such tasks."""
+        """Return the same as ``run``. ``executor`` carries out what takes long, where the analysis has such tasks."""
         return self.run(source, params)
 
-    def tables(self, result: ResultT) -> Mapping[str, Sequence[Row]]:
-        """Title -> rows that have the same columns, for CSV, JSON and Python. Base units, None for missing."""
-        return {}
-
     @abstractmethod
-    def section(self, result: ResultT) -> Section:
-        """What a notebook shows of a result, and a page of its own (``render/pages``)."""
+    def section(self, result: ResultT) -> Shown | Section:
+        """Return what there is to say of a result. Every form of it follows from that."""
 
-    def sections(self, source: Tables) -> Sequence[Section]:
-        """What a report of these tables shows, by default settings; nothing where there is nothing to say."""
-        return ()
+    def tables(self, result: ResultT) -> Mapping[str, Sequence[Row]]:
+        """Return title -> rows that have the same columns, for CSV, JSON and Python. Base units, None for missing."""
+        section = self.section(result)
+        return {each.key: each.rows() for each in section.tables()} if isinstance(section, Shown) else {}
+
+    def says_something(self, result: ResultT) -> bool:
+        """Return whether a report of a study should have it."""
+        return True
+
+    def exit_code(self, result: ResultT) -> int:
+        """Return that of its command."""
+        return exit_codes.DONE
+
+    def sections(self, source: Tables) -> Sequence[Shown | Section]:
+        """Return what a report of these tables shows, by default settings; nothing where there is nothing to say."""
+        if not self.is_in_reports:
+            return ()
+        try:
+            result = self.run(source)
+        except TwinbedError:  # such as no packets in these results: nothing to say
+            return ()
+        return (self.section(result),) if self.says_something(result) else ()
 
     def files(self, source: Tables) -> Iterator[File]:
         """Files for other programs, which ``twinbed export`` writes."""

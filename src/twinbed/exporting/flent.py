@@ -29,7 +29,7 @@ from twinbed.model.run import level_text
 from twinbed.render import output
 from twinbed.render.file_names import Names
 from twinbed.render.spreadsheet import csv_text
-from twinbed.render.words import cell_title
+from twinbed.show.words import cell_title
 
 VERSION = 4
 INDEX = "runs.csv"

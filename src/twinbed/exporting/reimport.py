@@ -18,7 +18,7 @@ from twinbed.imports.formats.twinbed_metrics import HEADER, twinbed_metrics
 from twinbed.model.json import loads
 from twinbed.model.run import Level
 from twinbed.render.file_names import Names
-from twinbed.render.words import cell_title
+from twinbed.show.words import cell_title
 
 MANIFEST = "import.yaml"
 DECLARED = ("unit", "layer", "scale", "description", "headline", "margin")

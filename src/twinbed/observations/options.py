@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar
 
 import click
 
-from twinbed.contracts.analysis import Analysis, Inputs, ParamsT, ResultT, Row
+from twinbed.contracts.analysis import Analysis, Inputs, ParamsT, ResultT
 from twinbed.model.caution import Caution
 from twinbed.model.error import TwinbedError
 from twinbed.observations.pages import shown_as_page, write_page
+from twinbed.show.table import Row
 from twinbed.terminal import as_json, one_line
 
 if TYPE_CHECKING:
     from twinbed.contracts.analysis import Section
     from twinbed.model.tables import Tables
+    from twinbed.show.section import Section as Shown
 
 OF_ROWS = ("text", "json", "csv")
 STYLES = (*OF_ROWS, "html")
@@ -135,22 +137,27 @@ def write(
     source: Path,
     style: str | None,
     table: str,
-    text: Iterator[str],
+    text: Iterator[str] | None,
     output: Path | None,
+    *,
+    more: bool = False,
 ) -> None:
-    """A result in a style, and as a page beside it where that is asked for. ``text`` are the lines for people, without
-    cautions."""
+    """Write a result in a style, and as a page beside it where that is asked for. ``text`` are the lines for people, without
+    cautions; None takes those of its section, with ``more`` those of every inner section."""
 
-    def section() -> Section:
+    def section() -> Shown | Section:
         return analysis.section(result)
 
     from twinbed.render.output import put
+    from twinbed.render.sections import lines
 
     style = style or SUFFIXES.get(output.suffix.lower() if output else "", "text")
     write_page(section, result, source)
     if style == "html":
         put(shown_as_page(section(), result, source), output)
     else:
+        if text is None:
+            text = lines(analysis.section(result), everything=more)
         write_rows(analysis.tables(result), result.cautions, result.left_out, source, style, table, text, output)
 
 
@@ -167,7 +174,7 @@ def write_rows(
     """As ``write``, of what is no result of an analysis, and has no page. Raises TwinbedError where one is asked for."""
     from twinbed.render.output import put
     from twinbed.render.rows import as_csv
-    from twinbed.render.words import left_out
+    from twinbed.show.words import left_out
 
     style = style or SUFFIXES.get(output.suffix.lower() if output else "", "text")
     if style == "html":

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from twinbed.contracts.analysis import Row
 from twinbed.model.tables import Tables
 from twinbed.observations.suspicion import Suspicion, suspicion
+from twinbed.show.table import Row
 
 Facts = Mapping[tuple[str, str], frozenset[str]]
 """(place, fact) -> its values, without null."""

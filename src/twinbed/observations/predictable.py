@@ -7,10 +7,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from twinbed.contracts.analysis import Row
 from twinbed.model.json import WRONG, document, each, number, optional, parsed, text, value_of
 from twinbed.model.run import Level, Status, level, level_text
 from twinbed.model.tables import Tables
+from twinbed.show.table import Row
 from twinbed.tree import NotPlain, Tree
 
 FOLDER = "calibrations"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twinbed.render.quantities import two_digits
+from twinbed.show.quantities import two_digits
 from twinbed.statistics.steady import Settling
 
 

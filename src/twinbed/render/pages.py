@@ -7,7 +7,7 @@ from markupsafe import Markup
 from twinbed.contracts.analysis import Reported, Section
 from twinbed.render.document import document
 from twinbed.render.html import html, notes
-from twinbed.render.words import caution_sentences, left_out
+from twinbed.show.words import caution_sentences, left_out
 
 
 def in_report(section: Section) -> Markup:

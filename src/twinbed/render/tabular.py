@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from twinbed.render import latex_text
 from twinbed.render.html import html
-from twinbed.render.quantities import NONE
 from twinbed.terminal import one_line
-
-DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,50 +67,3 @@ class Tabular:
 def _latex(text: str) -> str:
     """Escaped, with minus signs for the hyphens of numbers."""
     return re.sub(r"(?<![\w.)])-(?=\d)", "$-$", latex_text.escape(text))
-
-
-def figure(value: float | None, digits: int = DIGITS) -> str | None:
-    """A number to so many digits; None is missing."""
-    if value is None:
-        return None
-    if value and not 1e-4 <= abs(value) < 10.0**digits:
-        return f"{value:.{digits - 2}g}"
-    return f"{value:.{digits}g}"
-
-
-def fixed(value: float | None, digits: int = DIGITS) -> str | None:
-    """A number to exactly so many digits, zeros at its end too: ``64049.0``."""
-    if value is None or value == 0 or not 1e-4 <= abs(value) < 10.0**digits:
-        return figure(value, digits)
-    return f"{value:#.{digits}g}".removesuffix(".")
-
-
-def bounds(low: float | None, high: float | None) -> str:
-    """``[1.23, 4.56]``, to the digits that the width can bear."""
-    if low is None or high is None:
-        return NONE
-    width = high - low
-    largest = max(abs(low), abs(high))
-    if width <= 0 or not 1e-4 <= largest < 1e6:
-        return f"[{low:.4g}, {high:.4g}]"
-    decimals = max(0, min(9, 2 - math.floor(math.log10(width))))
-    return f"[{low:.{decimals}f}, {high:.{decimals}f}]"
-
-
-def probability(value: float | None) -> str | None:
-    """``0.0123``, ``<0.0001``."""
-    if value is None:
-        return None
-    return "<0.0001" if value < 1e-4 else f"{value:.4f}"
-
-
-def percent(value: float | None) -> str | None:
-    """A share as ``12.34 %``, ``<0.01 %``."""
-    if value is None:
-        return None
-    return "<0.01 %" if 0 < value < 5e-5 else f"{value * 100:.2f} %"
-
-
-def joined(names: Sequence[str]) -> str:
-    """``a, b and c``."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

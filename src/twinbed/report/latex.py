@@ -19,10 +19,10 @@ from twinbed.contracts.analysis import Section
 from twinbed.model.result import Verdict
 from twinbed.model.tables import Tables
 from twinbed.render.latex_text import escape, needs, table
-from twinbed.render.quantities import NONE, share
 from twinbed.render.tabular import Tabular
-from twinbed.render.words import cell_title, heading, metric_title, other_settings, p_text, times
 from twinbed.report.pivots import Table, as_tabular, footnotes, marks
+from twinbed.show.quantities import NONE, share
+from twinbed.show.words import cell_title, heading, metric_title, other_settings, p_text, times
 
 MARKS = {Verdict.EQUIVALENT: r"$^{=}$", Verdict.DIFFERENT: r"$^{\neq}$", Verdict.INCONCLUSIVE: r"$^{?}$"}
 

@@ -10,8 +10,8 @@ from markupsafe import Markup
 from twinbed.model.linkcheck import Figure, LinkCheck
 from twinbed.model.tables import Tables
 from twinbed.render.html import html
-from twinbed.render.words import cell_title
 from twinbed.report.facts import MISSING
+from twinbed.show.words import cell_title
 
 _SCALES = {
     "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),

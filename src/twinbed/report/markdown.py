@@ -15,11 +15,11 @@ from twinbed.contracts.analysis import Section
 from twinbed.model.tables import Tables
 from twinbed.render.markdown import plain, row, table
 from twinbed.render.tabular import Tabular
-from twinbed.render.words import LAYERS, cell_title, heading, metric_title, other_settings, p_text
 from twinbed.report.pivots import Table, as_tabular, footnotes, marks
 from twinbed.report.scaling.result import Scaling
 from twinbed.report.scaling.words import recommendations, statements
 from twinbed.report.scaling.words import tables as scaling_tables
+from twinbed.show.words import LAYERS, cell_title, heading, metric_title, other_settings, p_text
 
 
 def markdown(

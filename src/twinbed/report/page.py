@@ -19,7 +19,6 @@ from twinbed.render import plots
 from twinbed.render.document import document
 from twinbed.render.html import html
 from twinbed.render.pages import in_report
-from twinbed.render.words import LAYERS, other_settings, place
 from twinbed.report import segments
 from twinbed.report.files import measured_by
 from twinbed.report.further import KEY as FURTHER
@@ -30,6 +29,7 @@ from twinbed.report.provenance import provenance
 from twinbed.report.scaling.result import Scaling
 from twinbed.report.scaling.section import scaling_section
 from twinbed.report.scaling.words import recommendations
+from twinbed.show.words import LAYERS, other_settings, place
 
 
 def page(

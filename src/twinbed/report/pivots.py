@@ -19,10 +19,10 @@ from twinbed.model.json import Document
 from twinbed.model.record import refused
 from twinbed.model.run import Level, level_text
 from twinbed.model.tables import TESTBED, Outline, Tables
-from twinbed.render.quantities import UnitScale, plus_minus, share, unit_scale
 from twinbed.render.spreadsheet import csv_text
 from twinbed.render.tabular import Tabular
-from twinbed.render.words import heading, metric_title
+from twinbed.show.quantities import UnitScale, plus_minus, share, unit_scale
+from twinbed.show.words import heading, metric_title
 from twinbed.study.pivot import UNITS, Pivot
 
 MARKS = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ"

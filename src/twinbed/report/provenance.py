@@ -15,11 +15,11 @@ from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.model.tables import Outline, Tables
 from twinbed.render.html import as_code, html
-from twinbed.render.quantities import duration, share
-from twinbed.render.words import cell_title
 from twinbed.report.facts import Fact, applied, passports, shown
 from twinbed.report.files import imported
 from twinbed.report.links import links
+from twinbed.show.quantities import duration, share
+from twinbed.show.words import cell_title
 
 MOST_RUNS = 2000
 """Rows of the table of runs; failed runs come first where there are more."""

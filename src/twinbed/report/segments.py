@@ -11,8 +11,8 @@ from math import log2
 
 from twinbed.model.tables import Tables
 from twinbed.render.plots import INK, MOST_CELLS, MUTED, ROW, WIDTH, Spec, panels, testbed_axis
-from twinbed.render.quantities import share
-from twinbed.render.words import cell_title
+from twinbed.show.quantities import share
+from twinbed.show.words import cell_title
 
 TABLE = "segment_sizes"
 MEAN = "mean_segment_bytes"

@@ -49,8 +49,9 @@ def rendered(style: str, tables: Tables, result: Comparisons, file: Path | None 
 def sections(tables: Tables) -> tuple[Section, ...]:
     """What the analyses give to a report, in the order of their list."""
     from twinbed import registry
+    from twinbed.render.sections import composed
 
-    return tuple(section for analysis in registry.analyses() for section in analysis.sections(tables))
+    return tuple(composed(section) for analysis in registry.analyses() for section in analysis.sections(tables))
 
 
 def study_tables(tables: Tables, result: Comparisons) -> tuple[Table, ...]:

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 from benchmarks.simulated.little import InMemory, record
 
-from twinbed.analyses.stalls.analysis import analysis as stalls
-from twinbed.analyses.stalls.tables import messages, sentence, table
+from twinbed.analyses.stalls.method import analysis as stalls
+from twinbed.analyses.stalls.words import sentence
 from twinbed.model.tables import Outline
+from twinbed.render.sections import body, lines
 from twinbed.results.extract.kernel import kernel_messages
 
 BEGUN = 1_700_000_000_000_000_000
@@ -77,13 +78,14 @@ def test_requests_and_kernels_of_that_time(tmp_path: Path) -> None:
     [one] = found.stalls
     assert (one.requests, one.since_s) == (3, 7.0)
     assert [(each.host, round(each.after_s, 2)) for each in one.messages] == [("client", -0.5), ("client", 5.25)]
-    assert list(messages(found))[1] == (
+    shown = list(lines(stalls.section(found)))
+    assert shown[-1] == (
         "a, stall at 7.000 s: client's kernel, 5.25 s after the start: NETDEV WATCHDOG: eth0: transmit queue 0 timed out"
     )
     assert sentence(found) == "1 stall of connections in 1 run, the longest 13 s on a."
-    assert "client" in table(found).as_text()
+    assert "client" in shown[2]
     [section] = stalls.sections(results([row("client")]))
-    assert "13.000" in section.body()
+    assert "13.000" in body(section)
     assert {name: len(rows) for name, rows in stalls.tables(found).items()} == {"stalls": 1, "messages": 2}
 
 

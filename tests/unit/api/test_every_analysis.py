@@ -33,6 +33,7 @@ from twinbed.api.result import Result
 from twinbed.contracts.analysis import Section
 from twinbed.model.tables import Tables
 from twinbed.render.pages import page
+from twinbed.render.sections import composed
 from twinbed.results.extract import extract
 
 
@@ -94,7 +95,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 @pytest.fixture(scope="module")
 def section(made: tuple[str, Result, Any, Any]) -> Section:
     name, _, found, _ = made
-    section = registry.analysis(name).section(found)
+    section = composed(registry.analysis(name).section(found))
     assert section is not None
     return section
 

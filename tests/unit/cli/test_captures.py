@@ -16,7 +16,7 @@ from twinbed.cli.captures import chosen_style
 from twinbed.cli.main import run
 from twinbed.contracts import exit_codes as codes
 from twinbed.model.error import TwinbedError
-from twinbed.render.quantities import quantity
+from twinbed.show.quantities import quantity
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 CAPTURES = GOLDEN / "captures"

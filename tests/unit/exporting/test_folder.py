@@ -22,7 +22,7 @@ from tests.unit.report.test_scaling import study as study_of_pairs
 import twinbed as tb
 from listed_parts import list_again
 from synthetic_results import planted_response, write_run, write_study
-from twinbed.analyses.chain.analysis import analysis as chain
+from twinbed.analyses.chain.method import analysis as chain
 from twinbed.analyses.chain.section import chains as section
 from twinbed.cli.main import run
 from twinbed.exporting import figures

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from synthetic_results import write_study
-from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.analyses.compare.method import analysis as compare
 from twinbed.analyses.compare.result import Comparisons
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.tables import Tables

@@ -13,19 +13,20 @@ import pytest
 from click.testing import CliRunner
 
 from synthetic_results import planted_response, write_study
-from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.analyses.compare.method import analysis as compare
 from twinbed.analyses.compare.plots import distribution
 from twinbed.analyses.compare.terminal import verdict_table
 from twinbed.cli.report import command
 from twinbed.model.caution import Caution, Kind
-from twinbed.render import latex_text, plots, quantities
-from twinbed.render.quantities import two_digits
+from twinbed.render import latex_text, plots
 from twinbed.render.terminal import Terminal
 from twinbed.report.latex import latex
 from twinbed.report.markdown import markdown
 from twinbed.report.page import page
 from twinbed.report.styles import rendered
 from twinbed.results.extract import extract
+from twinbed.show import quantities
+from twinbed.show.quantities import two_digits
 from twinbed.workloads.planted import planted
 
 NASTY = "<script>alert(1)</script>&\"'%$#_{}~^\\|`*"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from synthetic_results import write_study
-from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.analyses.compare.method import analysis as compare
 from twinbed.analyses.contention.result import Alarms, Contention, DetectorResult, LevelContention, Operating, Scored, Step
 from twinbed.analyses.contention.sentences import sentences
 from twinbed.model.result import Interval

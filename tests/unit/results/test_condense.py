@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 import pytest
 from benchmarks.simulated.little import InMemory, record
 
-from twinbed.analyses.steady.analysis import analysis as steady
-from twinbed.analyses.tails.analysis import analysis as tails
+from twinbed.analyses.steady.method import analysis as steady
+from twinbed.analyses.tails.method import analysis as tails
 from twinbed.model.tables import Outline
 from twinbed.readers import ab_requests
 from twinbed.results.extract.condense import condensed

@@ -17,10 +17,10 @@ from twinbed.analyses.anatomy.sampled import together
 from twinbed.analyses.anatomy.steps import STEPS, Requests, Seen
 from twinbed.analyses.anatomy.tables import timer_row, timer_table
 from twinbed.analyses.anatomy.waits import Timer
-from twinbed.contracts.analysis import Row
 from twinbed.model.error import TwinbedError
-from twinbed.render.quantities import number, unit_scale
 from twinbed.render.tabular import Tabular
+from twinbed.show.quantities import number, unit_scale
+from twinbed.show.table import Row
 
 if TYPE_CHECKING:
     import pyarrow as pa

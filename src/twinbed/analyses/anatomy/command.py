@@ -70,8 +70,8 @@ def command(
         return _of_captures(sources, one_clock, ladder, table, style, output)
     if len(sources) > 1:
         raise click.UsageError(f"{sources[0]} are results: give them alone, or captures")
-    from twinbed.analyses.anatomy.analysis import AnatomyParams
-    from twinbed.analyses.anatomy.analysis import analysis as anatomy
+    from twinbed.analyses.anatomy.method import AnatomyParams
+    from twinbed.analyses.anatomy.method import analysis as anatomy
     from twinbed.model.error import TwinbedError
     from twinbed.model.units import QuantityError, parse_share
 
@@ -129,7 +129,7 @@ def _text(result: Anatomy, *, all_ladders: bool) -> Iterator[str]:
     from twinbed.analyses.anatomy.patterns import sentence
     from twinbed.analyses.anatomy.tables import caption, group_table, places, step_table, timers_of
     from twinbed.analyses.anatomy.words import sentences
-    from twinbed.render.words import cell_title
+    from twinbed.show.words import cell_title
 
     others = [each for each in result.requests if each.testbed != result.reference]
     for each in others or result.requests:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from twinbed.analyses.anatomy.ladders import Ladder
 from twinbed.analyses.anatomy.sampled import Packet, Request
 from twinbed.analyses.anatomy.steps import Seen
-from twinbed.render.quantities import number, unit_scale
+from twinbed.show.quantities import number, unit_scale
 
 MOST_ROWS = 28
 """Packets of a ladder that are drawn each; of more, runs of payload are folded."""

@@ -20,7 +20,7 @@ from twinbed.analyses.anatomy.steps import Seen
 from twinbed.model.run import Level
 from twinbed.render.html import html
 from twinbed.render.tabular import Tabular
-from twinbed.render.words import cell_title
+from twinbed.show.words import cell_title
 
 MOST_CELLS = 6
 """Cells whose ladders are drawn."""

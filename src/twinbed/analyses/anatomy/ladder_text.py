@@ -12,7 +12,7 @@ from twinbed.analyses.anatomy.ladders import Ladder
 from twinbed.analyses.anatomy.result import TOTAL, Anatomy
 from twinbed.analyses.anatomy.sampled import Packet, Request
 from twinbed.analyses.anatomy.steps import Seen
-from twinbed.render.words import cell_title
+from twinbed.show.words import cell_title
 
 ARROW, TIME = 42, 9
 """Characters between the lifelines, and of a time."""

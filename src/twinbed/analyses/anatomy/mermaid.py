@@ -12,7 +12,7 @@ from twinbed.analyses.anatomy.ladder import Rung, band_lines, label, rungs, time
 from twinbed.analyses.anatomy.ladders import Ladder
 from twinbed.analyses.anatomy.sampled import Packet, Span
 from twinbed.analyses.anatomy.steps import Seen
-from twinbed.render.words import cell_title
+from twinbed.show.words import cell_title
 
 IN_NOTE = 34
 """Characters of a line of a note."""

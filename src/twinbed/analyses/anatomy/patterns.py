@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from twinbed.analyses.anatomy.steps import Requests
-from twinbed.render.quantities import number, share, unit_scale
+from twinbed.show.quantities import number, share, unit_scale
 
 if TYPE_CHECKING:
     import pyarrow as pa

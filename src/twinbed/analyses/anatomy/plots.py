@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from twinbed.analyses.anatomy.result import BETWEEN, TOTAL, Anatomy, Difference
 from twinbed.model.run import Level
 from twinbed.render.plots import DIFFERENT, EQUIVALENT, INK, MUTED, Spec, label_width, panels
-from twinbed.render.quantities import number, plus_minus, unit_scale
-from twinbed.render.words import cell_title
+from twinbed.show.quantities import number, plus_minus, unit_scale
+from twinbed.show.words import cell_title
 
 ROW, WIDTH, MOST_LABEL = 20, 460, 320
 MOST = 24

@@ -16,7 +16,7 @@ from twinbed.contracts.analysis import Part, Section
 from twinbed.model.run import Level
 from twinbed.render import plots
 from twinbed.render.html import html, notes
-from twinbed.render.words import cell_title, left_out
+from twinbed.show.words import cell_title, left_out
 
 KEY, TITLE = "anatomy", "Anatomy of a request"
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from twinbed.analyses.anatomy.patterns import percent
 from twinbed.analyses.anatomy.result import BETWEEN, TOTAL, Anatomy, Difference, Requests
 from twinbed.analyses.anatomy.waits import AFTER, KINDS, Timer
-from twinbed.contracts.analysis import Row
 from twinbed.model.result import Verdict
 from twinbed.model.run import Level
-from twinbed.render.quantities import UnitScale, number, plus_minus, ratio_with_interval, share, unit_scale
 from twinbed.render.tabular import Tabular
+from twinbed.show.quantities import UnitScale, number, plus_minus, ratio_with_interval, share, unit_scale
+from twinbed.show.table import Row
 
 SYMBOLS = {Verdict.EQUIVALENT: "= equivalent", Verdict.DIFFERENT: "≠ different", Verdict.INCONCLUSIVE: "? inconclusive"}
 

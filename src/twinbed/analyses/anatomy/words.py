@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from twinbed.analyses.anatomy.result import BETWEEN, TOTAL, Anatomy, Difference
 from twinbed.model.run import Level
-from twinbed.render.quantities import number, plus_minus, unit_scale
-from twinbed.render.words import cell_title
+from twinbed.show.quantities import number, plus_minus, unit_scale
+from twinbed.show.words import cell_title
 
 MOST = 3
 """Steps that a sentence names."""

@@ -36,8 +36,8 @@ def command(inputs: Inputs, /, alpha: float, **given: Unpack[Given]) -> int:
     twinbed analyse anomaly results/ --format csv --table counters
     """
     request = Request.of(inputs, given, "anomaly needs all metrics of every run")
-    from twinbed.analyses.anomaly.analysis import AnomalyParams
-    from twinbed.analyses.anomaly.analysis import analysis as anomaly
+    from twinbed.analyses.anomaly.method import AnomalyParams
+    from twinbed.analyses.anomaly.method import analysis as anomaly
 
     result = anomaly.run(request.tables, AnomalyParams(**request.rate, alpha=alpha))
     request.write(anomaly, result, _text(result))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from twinbed.contracts.analysis import Row
 from twinbed.model.caution import Caution
+from twinbed.show.table import Row
 
 
 @dataclass(frozen=True, slots=True)

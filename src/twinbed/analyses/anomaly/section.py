@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from twinbed.analyses.anomaly.result import Anomalies
 from twinbed.contracts.analysis import Part, Section
 from twinbed.model.run import level_text
-from twinbed.render.tabular import Tabular, bounds, figure, probability
+from twinbed.render.tabular import Tabular
+from twinbed.show.numbers import bounds, figure, probability
 
 TITLE = "A pair among N against a pair alone"
 NUMBERS = ("n", "ratio", "low", "high", "p", "p_holm", "faster")

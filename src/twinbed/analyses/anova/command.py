@@ -76,8 +76,8 @@ def command(
     twinbed analyse anova loss.csv --response loss --factor receivers --levels receivers=6,7,8,9,10
     twinbed analyse anova results/ --drop-below 1% -o anova.html      only what matters, as a page
     """
-    from twinbed.analyses.anova.analysis import AnovaParams
-    from twinbed.analyses.anova.analysis import analysis as anova
+    from twinbed.analyses.anova.method import AnovaParams
+    from twinbed.analyses.anova.method import analysis as anova
     from twinbed.observations.source import read_frame
 
     if formula is not None and factors:
@@ -146,7 +146,7 @@ def rendered(anova: Anova, style: str, table: str) -> str:
 
 def _text(anova: Anova) -> list[str]:
     from twinbed.analyses.anova.tables import MOST_PAIRS, about, lede, tables
-    from twinbed.render.words import caution_sentences
+    from twinbed.show.words import caution_sentences
 
     parts = [f"{lede(anova)}\n{about(anova)}\n"]
     captions = {""}

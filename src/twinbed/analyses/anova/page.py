@@ -34,7 +34,7 @@ from twinbed.render import plots
 from twinbed.render.html import html, notes
 from twinbed.render.latex_text import needs
 from twinbed.render.tabular import Tabular
-from twinbed.render.words import heading
+from twinbed.show.words import heading
 
 MOST_INTERACTIONS = 3
 """The strongest pairs of factors that are drawn."""

@@ -15,7 +15,7 @@ from twinbed.analyses.anova.result import Anova, Unexplained
 from twinbed.analyses.anova.tables import lede, no_analysis, title, variance_table
 from twinbed.contracts.analysis import Part, Section
 from twinbed.render.html import html, notes
-from twinbed.render.words import heading, metric_name, metric_title
+from twinbed.show.words import heading, metric_name, metric_title
 
 KEY, TITLE = "explained", "What explains it"
 MOST_BARS = 21

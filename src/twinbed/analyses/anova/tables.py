@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from twinbed.analyses.anova.result import Anova, Difference, Effect, Line, Mean, Term, Unexplained, term_text
 from twinbed.model.result import Interval
 from twinbed.model.run import level_text
-from twinbed.render.quantities import UnitScale, share, unit_scale
-from twinbed.render.tabular import Tabular, bounds, figure, fixed, joined, percent, probability
-from twinbed.render.words import heading, metric_name
+from twinbed.render.tabular import Tabular
+from twinbed.show.numbers import bounds, figure, fixed, joined, percent, probability
+from twinbed.show.quantities import UnitScale, share, unit_scale
+from twinbed.show.words import heading, metric_name
 
 MOST_PAIRS = 21
 """Differences of one kind of a factor that a terminal shows: all pairs of seven levels."""

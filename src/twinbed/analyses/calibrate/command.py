@@ -74,8 +74,8 @@ def command(
     twinbed calibrate results/ -o calibration.html              the page: curves, what was left out, residuals
     twinbed calibrate results/ --next 4                         which runs of the dear testbed tell most
     """
-    from twinbed.analyses.calibrate.analysis import CalibrateParams
-    from twinbed.analyses.calibrate.analysis import analysis as calibrate
+    from twinbed.analyses.calibrate.method import CalibrateParams
+    from twinbed.analyses.calibrate.method import analysis as calibrate
 
     if not inputs.is_results(results):
         raise TwinbedError(f"{results} is no results folder", advice="`twinbed run` and `twinbed import` make them")

@@ -14,9 +14,10 @@ from twinbed.contracts.analysis import Part, Section
 from twinbed.model.run import level_text
 from twinbed.render import plots
 from twinbed.render.html import html, notes
-from twinbed.render.quantities import unit_scale
-from twinbed.render.tabular import Tabular, bounds, figure
-from twinbed.render.words import cell_title, heading
+from twinbed.render.tabular import Tabular
+from twinbed.show.numbers import bounds, figure
+from twinbed.show.quantities import unit_scale
+from twinbed.show.words import cell_title, heading
 
 MOST_LINES = 5
 """Kinds in one picture."""

@@ -15,7 +15,7 @@ from twinbed.model.run import Level, level_text
 from twinbed.model.units import format_size
 from twinbed.render.over_n import HEIGHT, LEGEND
 from twinbed.render.plots import BAND, DASHES, DIFFERENT, EQUIVALENT, INK, MUTED, SERIES, WIDTH, Spec, panels
-from twinbed.render.quantities import UnitScale
+from twinbed.show.quantities import UnitScale
 
 STEPS = 80
 Kind = Mapping[str, Level]

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import click
 
 from twinbed.contracts import exit_codes as codes
-from twinbed.contracts.analysis import Inputs, Row
+from twinbed.contracts.analysis import Inputs
 from twinbed.model.error import TwinbedError
 from twinbed.model.near import instead
 from twinbed.model.run import Level, level_text
 from twinbed.observations.options import OF_ROWS, table_text, write_rows
+from twinbed.show.table import Row
 
 if TYPE_CHECKING:
     from twinbed.analyses.calibrate.result import Calibrated, Calibrations, Place

@@ -12,10 +12,10 @@ import numpy as np
 
 from twinbed.analyses.calibrate.data import Runs
 from twinbed.analyses.calibrate.fit import Doubles, Fitted
-from twinbed.contracts.analysis import Row
 from twinbed.model.caution import Caution
 from twinbed.model.run import Level, level_text
-from twinbed.render.words import metric_title
+from twinbed.show.table import Row
+from twinbed.show.words import metric_title
 from twinbed.statistics.calibration.area import Area, area, difference_of_areas
 from twinbed.statistics.calibration.calibration import Predicted
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from twinbed.analyses.calibrate.result import Calibrated, Calibrations
 from twinbed.model.run import Level, level_text
-from twinbed.render.tabular import Tabular, figure, percent
-from twinbed.render.words import cell_title
+from twinbed.render.tabular import Tabular
+from twinbed.show.numbers import figure, percent
+from twinbed.show.words import cell_title
 from twinbed.statistics.calibration.equating import equating, logistic_curve
 from twinbed.statistics.nonlinear import NoFitError
 

@@ -10,8 +10,8 @@ from twinbed.analyses.calibrate.result import Calibrated, Calibrations, Place
 from twinbed.model.amount import amount
 from twinbed.model.run import level_text
 from twinbed.model.tables import Tables
-from twinbed.render.quantities import duration, share, unit_scale
-from twinbed.render.tabular import joined
+from twinbed.show.numbers import joined
+from twinbed.show.quantities import duration, share, unit_scale
 from twinbed.statistics.calibration.area import Area
 from twinbed.statistics.calibration.intervals import least_groups
 

@@ -10,10 +10,11 @@ import click
 
 from twinbed.analyses.capacity.result import Capacities, tables
 from twinbed.contracts import exit_codes as codes
-from twinbed.contracts.analysis import Inputs, Row
+from twinbed.contracts.analysis import Inputs
 from twinbed.model.error import TwinbedError
 from twinbed.model.run import level_text
 from twinbed.observations.options import factor_of_n, options, table_text, write
+from twinbed.show.table import Row
 
 
 @click.command(name="capacity", epilog="docs/capacity.md says what is tested, and why nothing is said of N not tested.")
@@ -63,8 +64,8 @@ def command(
             f"{bound:g} is no bound", advice="a finite number, in the unit of the response or with --of-one a share"
         )
     over = factor_of_n(inputs, source, over)
-    from twinbed.analyses.capacity.analysis import CapacityParams
-    from twinbed.analyses.capacity.analysis import analysis as capacity
+    from twinbed.analyses.capacity.method import CapacityParams
+    from twinbed.analyses.capacity.method import analysis as capacity
 
     params = CapacityParams(
         response=response,

@@ -13,9 +13,10 @@ from twinbed.contracts.analysis import Part, Section
 from twinbed.model.run import level_text
 from twinbed.render import plots
 from twinbed.render.html import html, notes
-from twinbed.render.quantities import NONE, UnitScale, share, unit_scale
-from twinbed.render.tabular import Tabular, bounds, figure, percent
-from twinbed.render.words import cell_title, heading, metric_name
+from twinbed.render.tabular import Tabular
+from twinbed.show.numbers import bounds, figure, percent
+from twinbed.show.quantities import NONE, UnitScale, share, unit_scale
+from twinbed.show.words import cell_title, heading, metric_name
 
 MOST_FIGURES = 12
 """Combinations of levels that are drawn; the table has the others too."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from twinbed.analyses.capacity.result import Capacities, LevelCapacity
 from twinbed.render.over_n import HEIGHT, LEGEND, ROOM, of_n
 from twinbed.render.plots import BAND, DIFFERENT, INK, MUTED, WIDTH, Spec, panels
-from twinbed.render.quantities import UnitScale
+from twinbed.show.quantities import UnitScale
 
 
 def capacity_plot(capacities: Capacities, group: LevelCapacity, scale: UnitScale, axis: str) -> Spec:

@@ -18,7 +18,7 @@ from twinbed.terminal import as_json, say
 
 if TYPE_CHECKING:
     from twinbed._core import TraceSummary, Transitions, Walk
-    from twinbed.analyses.chain.analysis import ChainParams
+    from twinbed.analyses.chain.method import ChainParams
     from twinbed.analyses.chain.result import ChainRow, Chains, Graph
 
 STYLES = ["text", "json", "dot", "graphml", "svg"]
@@ -86,7 +86,7 @@ def command(
                 f"{style} is of one program, and RESULTS have several",
                 advice="`twinbed export RESULTS -o DIR --chains --figures` writes all of them, and their pictures",
             )
-        from twinbed.analyses.chain.analysis import ChainParams
+        from twinbed.analyses.chain.method import ChainParams
 
         params = ChainParams(order=order, threshold=threshold, alpha=smoothing)
         return _of_results(inputs, traces[0], params, program, style, output)
@@ -198,7 +198,7 @@ def _shown(
         states, edges = one.states(order, threshold).to_pylist(), one.edges(order, threshold).to_pylist()
         data = {**about, "calls": one.calls, "sequences": one.sequences, "states": states, "edges": edges}
         return Shown("".join(chain_tables.one_chain(name, one, drawn, order)), data)
-    from twinbed.analyses.chain.analysis import compare_chains
+    from twinbed.analyses.chain.method import compare_chains
 
     compared = compare_chains(traces.programs[name], other.programs[name], order=order, threshold=threshold)
     two = Transitions.pool(other.programs[name])
@@ -236,7 +236,7 @@ def _of_results(
     inputs: Inputs, results: Path, params: ChainParams, program: str | None, style: str, output: Path | None
 ) -> int:
     from twinbed.analyses.chain import text as chain_tables
-    from twinbed.analyses.chain.analysis import analysis
+    from twinbed.analyses.chain.method import analysis
 
     tables = inputs.tables(results)
     if not tables.table("transitions").num_rows:

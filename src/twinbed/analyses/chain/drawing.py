@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 from twinbed.analyses.chain.result import Edge, Graph, Node
 from twinbed.render.collected import Figure, kept
 from twinbed.render.html import html
-from twinbed.render.quantities import share
+from twinbed.show.quantities import share
 
 MOST_NODES = 14
 MOST_EDGES = 40

@@ -10,7 +10,7 @@ from twinbed.contracts.analysis import File
 from twinbed.model.run import level_text
 from twinbed.render.file_names import Names
 from twinbed.render.spreadsheet import csv_text
-from twinbed.render.words import cell_title
+from twinbed.show.words import cell_title
 
 INDEX = "chains.csv"
 

@@ -16,9 +16,9 @@ from twinbed.model.json import Json
 from twinbed.render import plots
 from twinbed.render.html import html
 from twinbed.render.plots import DIFFERENT, EQUIVALENT, INK, MUTED, RULE, Spec
-from twinbed.render.quantities import NONE, number, share
 from twinbed.render.tabular import Tabular
-from twinbed.render.words import cell_title
+from twinbed.show.quantities import NONE, number, share
+from twinbed.show.words import cell_title
 
 MOST_PICTURES = 8
 """So many comparisons have pictures: those that are furthest apart."""

@@ -11,7 +11,7 @@ from twinbed.render.rows import as_text
 
 if TYPE_CHECKING:
     from twinbed._core import Transitions, Walk
-    from twinbed.analyses.chain.analysis import Compared
+    from twinbed.analyses.chain.method import Compared
     from twinbed.analyses.chain.result import ChainRow, Graph, WalkRow
 
 NAMELESS = "a program without a name"
@@ -142,7 +142,7 @@ def _apart(row: EdgeRow) -> tuple[float, str, str]:
 
 def results(chains: Sequence[ChainRow], walks: Sequence[WalkRow]) -> Iterator[str]:
     """The analysis of a results folder."""
-    from twinbed.render.words import cell_title
+    from twinbed.show.words import cell_title
 
     def where(row: ChainRow | WalkRow) -> dict[str, str | None]:
         return {"cell": cell_title(row.cell), "host": row.host, "program": row.program, "testbed": row.testbed}

@@ -14,9 +14,9 @@ from twinbed.analyses.compare.section import headline_metric, lede, verdicts
 from twinbed.analyses.compare.summary import summaries
 from twinbed.analyses.compare.words import SYMBOLS, emulated, held, nothing_compared
 from twinbed.contracts.analysis import Part, Section
-from twinbed.render.quantities import share
 from twinbed.render.tabular import Tabular
-from twinbed.render.words import heading, interim_sentence, metric_title
+from twinbed.show.quantities import share
+from twinbed.show.words import heading, interim_sentence, metric_title
 
 KEY, TITLE = "comparison", "Verdict"
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from twinbed.analyses.compare.analysis import FEW
+from twinbed.analyses.compare.method import FEW
 from twinbed.analyses.compare.result import Comparison
 from twinbed.model.caution import NO_VERDICT
 from twinbed.model.result import Verdict

@@ -81,8 +81,8 @@ def command(
     Exit code 4: some headline metric is shown to differ by more than the margin; 5: none is, but some cannot be decided; 0: all
     are shown to be within it.  Read docs/statistics.md for what the numbers mean.
     """
-    from twinbed.analyses.compare.analysis import CompareParams, analysis
     from twinbed.analyses.compare.by_itself import section
+    from twinbed.analyses.compare.method import CompareParams, analysis
     from twinbed.model.error import TwinbedError
     from twinbed.model.units import QuantityError, parse_share
 

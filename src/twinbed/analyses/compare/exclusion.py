@@ -10,9 +10,9 @@ from twinbed.analyses.compare.result import Comparisons
 from twinbed.analyses.compare.words import column_head
 from twinbed.model.result import Interval, Verdict
 from twinbed.render.html import html
-from twinbed.render.quantities import ratio_with_interval
 from twinbed.render.tabular import Tabular
-from twinbed.render.words import cell_title, metric_title
+from twinbed.show.quantities import ratio_with_interval
+from twinbed.show.words import cell_title, metric_title
 
 
 def headings(result: Comparisons) -> tuple[str, ...]:

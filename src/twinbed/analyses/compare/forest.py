@@ -11,8 +11,8 @@ from rich.text import Text
 from twinbed.analyses.compare.result import Comparison
 from twinbed.analyses.compare.words import SYMBOLS, explanation, held
 from twinbed.model.result import Verdict
-from twinbed.render.quantities import ratio, share
-from twinbed.render.words import cell_title, metric_title
+from twinbed.show.quantities import ratio, share
+from twinbed.show.words import cell_title, metric_title
 from twinbed.terminal import one_line
 
 STYLES = {Verdict.EQUIVALENT: "cyan", Verdict.DIFFERENT: "bold red", Verdict.INCONCLUSIVE: "yellow"}

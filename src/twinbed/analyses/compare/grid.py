@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from twinbed.analyses.compare.result import Comparison, Estimate
-from twinbed.render.quantities import UnitScale, number, unit_scale, with_interval
-from twinbed.render.words import cell_title
+from twinbed.show.quantities import UnitScale, number, unit_scale, with_interval
+from twinbed.show.words import cell_title
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from scipy.special import psi
 
 from twinbed.model.caution import Caution, Kind
 from twinbed.observations.samples import CellRuns, Key
-from twinbed.render.quantities import two_digits
+from twinbed.show.quantities import two_digits
 from twinbed.statistics.sample import Sample
 
 COUNTS = ("requests", "probes_received", "transactions", "samples")

@@ -8,9 +8,9 @@ from itertools import groupby
 
 from twinbed.analyses.compare.grid import centre
 from twinbed.analyses.compare.result import Comparisons, Estimate
-from twinbed.render.quantities import unit_scale
 from twinbed.render.tabular import Tabular
-from twinbed.render.words import cell_title, heading, metric_title
+from twinbed.show.quantities import unit_scale
+from twinbed.show.words import cell_title, heading, metric_title
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twinbed.analyses.compare.result import Drift, Ordering, Residual
 from twinbed.render.plots import DIFFERENT, INK, MUTED, WIDTH, Spec, panels
-from twinbed.render.quantities import UnitScale, unit_scale
+from twinbed.show.quantities import UnitScale, unit_scale
 
 HEIGHT = 96
 MOST_RUNS = 1500

@@ -23,7 +23,7 @@ from twinbed.model.columns import Records
 from twinbed.model.record import Record
 from twinbed.observations.samples import Key, Samples
 from twinbed.observations.units import by_time
-from twinbed.render.quantities import two_digits
+from twinbed.show.quantities import two_digits
 from twinbed.statistics.clusters import clustering
 from twinbed.statistics.moments import logarithms, variance
 from twinbed.statistics.order import block_effect, dependence

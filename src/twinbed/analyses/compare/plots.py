@@ -28,8 +28,8 @@ from twinbed.render.plots import (
     panels,
     testbed_axis,
 )
-from twinbed.render.quantities import UnitScale, plus_minus, ratio, share, unit_scale
-from twinbed.render.words import cell_title, metric_title
+from twinbed.show.quantities import UnitScale, plus_minus, ratio, share, unit_scale
+from twinbed.show.words import cell_title, metric_title
 
 FOREST = 750
 """Width of the picture of all headlines with its labels, of a cell and a testbed, which take FOREST_LABELS at most."""

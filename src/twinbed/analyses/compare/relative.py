@@ -17,8 +17,8 @@ from twinbed.model.json import Json
 from twinbed.model.result import Interval, Verdict
 from twinbed.model.run import Level, level_text
 from twinbed.observations.levels import ON
-from twinbed.render.quantities import ratio_with_interval, share
-from twinbed.render.words import cell_title, metric_title
+from twinbed.show.quantities import ratio_with_interval, share
+from twinbed.show.words import cell_title, metric_title
 from twinbed.statistics.change import LogRatio
 from twinbed.statistics.multiplicity import holm
 

@@ -28,8 +28,8 @@ from twinbed.model.caution import Kind
 from twinbed.model.result import Verdict
 from twinbed.render import plots
 from twinbed.render.html import html
-from twinbed.render.quantities import UnitScale, number, ratio, share, unit_scale
-from twinbed.render.words import cell_title, heading, interim_sentence, metric_name, metric_title, place
+from twinbed.show.quantities import UnitScale, number, ratio, share, unit_scale
+from twinbed.show.words import cell_title, heading, interim_sentence, metric_name, metric_title, place
 
 MOST_ROWS = 4000
 """Rows of the table of other metrics in a layer; a page that takes seconds to open is not read."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.analyses.compare.words import CHANCE, WITHOUT, doubt, explanation, finding, plus_minus, replicates
 from twinbed.model.result import Verdict
-from twinbed.render.quantities import share
-from twinbed.render.words import metric_name
+from twinbed.show.quantities import share
+from twinbed.show.words import metric_name
 from twinbed.statistics.counts import unseen_share
 from twinbed.statistics.multiplicity import holm
 

@@ -31,9 +31,9 @@ from twinbed.analyses.compare.words import (
 )
 from twinbed.model.caution import Kind
 from twinbed.model.result import Verdict
-from twinbed.render.quantities import UnitScale, share, unit_scale
 from twinbed.render.terminal import Terminal
-from twinbed.render.words import LAYERS, cell_title, interim_sentence, metric_title, other_settings, p_text, times
+from twinbed.show.quantities import UnitScale, share, unit_scale
+from twinbed.show.words import LAYERS, cell_title, interim_sentence, metric_title, other_settings, p_text, times
 from twinbed.terminal import one_line
 
 WITHIN_RULE = {True: "yes", False: "no", None: "–"}

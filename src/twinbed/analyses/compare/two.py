@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from twinbed.analyses.compare import relative
-from twinbed.analyses.compare.analysis import CompareParams, analysis
+from twinbed.analyses.compare.method import CompareParams, analysis
 from twinbed.analyses.compare.relative import Change, changes
 from twinbed.analyses.compare.result import Comparisons
 from twinbed.contracts.analysis import TwoResults

@@ -14,8 +14,8 @@ from twinbed.analyses.compare.words import RULE, column_head, deviation, hardly_
 from twinbed.model.result import Interval
 from twinbed.render import plots
 from twinbed.render.html import html
-from twinbed.render.quantities import NONE, number, ratio, share, two_digits, unit_scale
-from twinbed.render.words import cell_title, heading, metric_title, p_text, times
+from twinbed.show.quantities import NONE, number, ratio, share, two_digits, unit_scale
+from twinbed.show.words import cell_title, heading, metric_title, p_text, times
 
 MOST_ROWS = 1000
 QUANTILES = {0.5: "Median", 0.9: "P90", 0.95: "P95", 0.99: "P99"}

@@ -8,8 +8,8 @@ from twinbed.model.caution import NO_VERDICT, Kind
 from twinbed.model.result import Verdict
 from twinbed.model.run import level_text
 from twinbed.model.tables import TESTBED
-from twinbed.render.quantities import NONE, UnitScale, change, ratio, ratio_with_interval, share, unit_scale
-from twinbed.render.words import _bounds, cell_title, heading, metric_title, times
+from twinbed.show.quantities import NONE, UnitScale, change, ratio, ratio_with_interval, share, unit_scale
+from twinbed.show.words import _bounds, cell_title, heading, metric_title, times
 from twinbed.statistics.counts import most_unseen
 from twinbed.statistics.power import POWER
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from twinbed.analyses.contention.result import Curve, Turn
 from twinbed.render.over_n import HEIGHT, MARKS, SHAPES, aside, beside, dashed, ranged
 from twinbed.render.plots import MUTED, SERIES, WIDTH, Spec, panels
-from twinbed.render.words import metric_name
+from twinbed.show.words import metric_name
 
 WIDE = WIDTH + 60
 NEAR = 0.05

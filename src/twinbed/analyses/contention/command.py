@@ -10,8 +10,9 @@ import click
 
 from twinbed.analyses.contention.result import Contention, tables
 from twinbed.contracts import exit_codes as codes
-from twinbed.contracts.analysis import Inputs, Row
+from twinbed.contracts.analysis import Inputs
 from twinbed.observations.options import Given, Request, options, table_text
+from twinbed.show.table import Row
 
 
 @click.command(name="contention", epilog="docs/capacity.md says how the detector is trained and what its threshold promises.")
@@ -49,8 +50,8 @@ def command(
     twinbed analyse contention results/ -o contention.html                                         as a page
     """
     request = Request.of(inputs, given, "contention needs the machine's metrics of every run")
-    from twinbed.analyses.contention.analysis import ContentionParams
-    from twinbed.analyses.contention.analysis import analysis as contention
+    from twinbed.analyses.contention.method import ContentionParams
+    from twinbed.analyses.contention.method import analysis as contention
 
     params = ContentionParams(**request.rate, metrics=metrics, span=span, degree=degree, drop=drop, fallen=fallen)
     result = contention.run(request.tables, params)
@@ -60,7 +61,7 @@ def command(
 
 def _text(contention: Contention, rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     from twinbed.analyses.contention.sentences import sentences
-    from twinbed.render.words import caution_sentences
+    from twinbed.show.words import caution_sentences
 
     yield "Where the slope turns, in the order of N"
     yield table_text(rows["inflections"]) or "  nowhere"

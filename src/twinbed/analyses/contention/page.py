@@ -13,9 +13,10 @@ from twinbed.analyses.contention.sentences import counted, rough, sentences, whe
 from twinbed.contracts.analysis import Part, Section
 from twinbed.render import plots
 from twinbed.render.html import html, notes
-from twinbed.render.quantities import NONE, share
-from twinbed.render.tabular import Tabular, figure, percent
-from twinbed.render.words import heading, metric_name
+from twinbed.render.tabular import Tabular
+from twinbed.show.numbers import figure, percent
+from twinbed.show.quantities import NONE, share
+from twinbed.show.words import heading, metric_name
 
 MOST_CURVES = 4
 """A picture has so many metrics: the rate, and those that bend most."""

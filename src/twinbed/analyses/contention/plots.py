@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from twinbed.analyses.contention.result import Contention, DetectorResult, Step
 from twinbed.render.over_n import LEGEND, MARKS, of_n
 from twinbed.render.plots import BAND, DIFFERENT, EQUIVALENT, INCONCLUSIVE, INK, MUTED, RULE, WIDTH, Spec, panels
-from twinbed.render.quantities import share
+from twinbed.show.quantities import share
 
 WIDE = WIDTH + 60
 SQUARE = 230

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from twinbed.analyses.contention.result import Alarms, Contention, DetectorResult, LevelContention
-from twinbed.render.quantities import share
-from twinbed.render.tabular import joined
-from twinbed.render.words import cell_title, heading
+from twinbed.show.numbers import joined
+from twinbed.show.quantities import share
+from twinbed.show.words import cell_title, heading
 
 
 def rough(value: float) -> str:

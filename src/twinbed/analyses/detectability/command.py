@@ -45,8 +45,8 @@ def command(
     twinbed analyse detectability results/ -o told.html                   as a page, with what hiding costs in speed
     twinbed analyse detectability results/ --table features -o f.csv      every feature, and the setting that removes it
     """
-    from twinbed.analyses.detectability.analysis import DetectabilityParams
-    from twinbed.analyses.detectability.analysis import analysis as detectability
+    from twinbed.analyses.detectability.method import DetectabilityParams
+    from twinbed.analyses.detectability.method import analysis as detectability
 
     result = detectability.run(inputs.tables(results, reference), DetectabilityParams(observer=observer))
     write(detectability, result, results, style, table, _text(result), output)

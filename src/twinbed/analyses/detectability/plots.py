@@ -9,7 +9,7 @@ from twinbed.analyses.detectability.result import Cost, Detectability, Detection
 from twinbed.analyses.detectability.words import WHO, area_text
 from twinbed.render.over_n import LEGEND
 from twinbed.render.plots import DASHES, MUTED, SERIES, WIDTH, Spec, panels
-from twinbed.render.words import cell_title, metric_name
+from twinbed.show.words import cell_title, metric_name
 
 HEIGHT = 180
 ALL, LEFT = "all", "residue"

@@ -13,7 +13,7 @@ from twinbed.analyses.detectability.words import sentences
 from twinbed.contracts.analysis import Part, Section
 from twinbed.render import plots
 from twinbed.render.html import html, notes
-from twinbed.render.words import caution_sentences, left_out
+from twinbed.show.words import caution_sentences, left_out
 
 KEY, TITLE = "detectability", "Can it be told"
 LINES = (

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from twinbed.analyses.detectability.result import Detectability, Detection, Told
 from twinbed.analyses.detectability.words import area_text, needed_text, title
-from twinbed.contracts.analysis import Row
-from twinbed.render.quantities import NONE, quantity, ratio
 from twinbed.render.tabular import Tabular
-from twinbed.render.words import cell_title, metric_name, p_text
+from twinbed.show.quantities import NONE, quantity, ratio
+from twinbed.show.table import Row
+from twinbed.show.words import cell_title, metric_name, p_text
 
 MOST_FEATURES = 8
 """Of each detection, in the table for readers."""

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from twinbed.analyses.detectability.result import Detectability, Detection, Needed, Ranked, Told
-from twinbed.render.tabular import joined
-from twinbed.render.words import cell_title, metric_name, p_text
+from twinbed.show.numbers import joined
+from twinbed.show.words import cell_title, metric_name, p_text
 
 WHO = {"passive": "A remote observer", "active": "An active remote observer", "host": "An observer on the host"}
 TITLES = {

@@ -62,7 +62,7 @@ def command(
     twinbed run proof.yaml -o proof/
     twinbed explain results/ --proof proof/                       was it the cause?
     """
-    from twinbed.analyses.explain.analysis import analysis as explain
+    from twinbed.analyses.explain.method import analysis as explain
     from twinbed.analyses.explain.proof import proved
 
     tables = inputs.tables(results, reference)

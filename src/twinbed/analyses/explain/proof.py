@@ -12,8 +12,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from twinbed.analyses.explain.analysis import states_of
 from twinbed.analyses.explain.causes import CAUSES, Cause, Switch
+from twinbed.analyses.explain.method import states_of
 from twinbed.analyses.explain.result import Explanation, Pair, Proof, Proved, Response, candidates_of
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Interval

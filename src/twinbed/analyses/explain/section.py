@@ -10,7 +10,7 @@ from twinbed.analyses.explain.result import Explanation
 from twinbed.analyses.explain.tables import proof_table, sentences, table
 from twinbed.contracts.analysis import Part, Section
 from twinbed.render.html import html
-from twinbed.render.words import caution_sentences, left_out
+from twinbed.show.words import caution_sentences, left_out
 
 KEY, TITLE = "explain", "What may make testbeds differ"
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from twinbed.analyses.explain.causes import BY_NAME, Cause
 from twinbed.analyses.explain.result import Candidate, Explanation, Pair, Proof, Proved, Response, candidates_of
 from twinbed.analyses.explain.waits import Waits
-from twinbed.contracts.analysis import Row
-from twinbed.render.quantities import NONE, number, quantity, unit_scale
 from twinbed.render.tabular import Tabular
-from twinbed.render.words import cell_title, heading, metric_title, p_text
+from twinbed.show.quantities import NONE, number, quantity, unit_scale
+from twinbed.show.table import Row
+from twinbed.show.words import cell_title, heading, metric_title, p_text
 
 CAPTION = (
     "Signs of causes that differ from the reference's, the likeliest first. A cause that works on one testbed alone comes "

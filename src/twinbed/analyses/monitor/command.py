@@ -32,7 +32,7 @@ def command(inputs: Inputs, /, results: Path, table: str, style: str | None, out
     twinbed analyse monitor results/ -o monitor.html              as a page
     twinbed analyse monitor results/ --table alerts -o alerts.csv the alerts as rows
     """
-    from twinbed.analyses.monitor.analysis import analysis as monitor
+    from twinbed.analyses.monitor.method import analysis as monitor
 
     result = monitor.run(inputs.tables(results))
     write(monitor, result, results, style, table, _text(result), output)

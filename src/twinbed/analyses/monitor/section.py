@@ -9,7 +9,7 @@ from markupsafe import Markup
 from twinbed.analyses.monitor.result import Monitored
 from twinbed.analyses.monitor.tables import alerts, classes, sentence
 from twinbed.contracts.analysis import Part, Section
-from twinbed.render.words import caution_sentences, left_out
+from twinbed.show.words import caution_sentences, left_out
 
 KEY, TITLE = "monitor", "What a security monitor sees"
 

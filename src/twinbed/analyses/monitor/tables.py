@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from twinbed.analyses.monitor.result import Monitored, Seen
-from twinbed.contracts.analysis import Row
-from twinbed.render.quantities import NONE
 from twinbed.render.tabular import Tabular
-from twinbed.render.words import cell_title
+from twinbed.show.quantities import NONE
+from twinbed.show.table import Row
+from twinbed.show.words import cell_title
 
 CLASSES, ALERTS = "Connections that are not the workload's", "Alerts"
 CAPTION = (

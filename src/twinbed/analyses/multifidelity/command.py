@@ -9,10 +9,11 @@ import click
 
 from twinbed.analyses.multifidelity.result import Estimated, Multifidelity, tables
 from twinbed.contracts import exit_codes as codes
-from twinbed.contracts.analysis import Inputs, Row
+from twinbed.contracts.analysis import Inputs
 from twinbed.model.run import level_text
 from twinbed.observations.draws import DRAW, TESTBED
 from twinbed.observations.options import STYLES, table_text, write
+from twinbed.show.table import Row
 
 
 @click.command(name="multifidelity", epilog="docs/multifidelity.md says how it is estimated, and when mixing does not pay.")
@@ -56,8 +57,8 @@ def command(
     twinbed analyse multifidelity results/ --response requests_per_second --below 500 --quantile 0.05
     twinbed analyse multifidelity runs.csv --response requests_per_second --dear physical
     """
-    from twinbed.analyses.multifidelity.analysis import QUANTILES, MultifidelityParams
-    from twinbed.analyses.multifidelity.analysis import analysis as multifidelity
+    from twinbed.analyses.multifidelity.method import QUANTILES, MultifidelityParams
+    from twinbed.analyses.multifidelity.method import analysis as multifidelity
     from twinbed.observations.source import read_frame
 
     params = MultifidelityParams(

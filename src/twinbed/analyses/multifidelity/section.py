@@ -11,9 +11,10 @@ from twinbed.analyses.multifidelity.result import Estimated, Multifidelity
 from twinbed.contracts.analysis import Part, Section
 from twinbed.model.run import level_text
 from twinbed.render.html import html, notes
-from twinbed.render.quantities import NONE, UnitScale, number, share, unit_scale
-from twinbed.render.tabular import Tabular, bounds, figure, fixed
-from twinbed.render.words import heading, metric_title
+from twinbed.render.tabular import Tabular
+from twinbed.show.numbers import bounds, figure, fixed
+from twinbed.show.quantities import NONE, UnitScale, number, share, unit_scale
+from twinbed.show.words import heading, metric_title
 
 KEY, TITLE = "uncertain", "Over uncertain inputs"
 DIGITS = 4

@@ -17,7 +17,7 @@ from twinbed.render.rows import STYLES
 from twinbed.terminal import say_text
 
 if TYPE_CHECKING:
-    from twinbed.analyses.passport.analysis import PassportParams
+    from twinbed.analyses.passport.method import PassportParams
     from twinbed.model.tables import Tables
     from twinbed.observations.passports import Differences
 
@@ -47,7 +47,7 @@ def command(inputs: Inputs, sides: tuple[str, ...], everything: bool, style: str
 
     if len(sides) > 2:
         raise click.UsageError("give one or two of RESULTS or RESULTS:TESTBED")
-    from twinbed.analyses.passport.analysis import PassportParams, analysis
+    from twinbed.analyses.passport.method import PassportParams, analysis
     from twinbed.analyses.passport.result import Passports
 
     pairs = _pairs(inputs, sides, PassportParams(everything=everything))
@@ -65,7 +65,7 @@ def command(inputs: Inputs, sides: tuple[str, ...], everything: bool, style: str
 
 
 def _pairs(inputs: Inputs, sides: tuple[str, ...], params: PassportParams) -> Sequence[Differences]:
-    from twinbed.analyses.passport.analysis import analysis
+    from twinbed.analyses.passport.method import analysis
     from twinbed.observations.passports import Side, between
 
     opened = [_opened(inputs, side) for side in sides]

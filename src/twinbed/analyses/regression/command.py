@@ -91,8 +91,8 @@ def command(
     from twinbed.observations.source import read_frame
 
     style = style or SUFFIXES.get(output.suffix.lower() if output else "", "text")
-    from twinbed.analyses.regression.analysis import RegressionParams
-    from twinbed.analyses.regression.analysis import analysis as regression
+    from twinbed.analyses.regression.method import RegressionParams
+    from twinbed.analyses.regression.method import analysis as regression
 
     asked = RegressionParams(
         formulas=formulas,
@@ -164,7 +164,7 @@ def _shown(regression: Regression, style: str, stars: bool) -> str:
 
 def _text(regression: Regression, stars: bool) -> Iterator[str]:
     from twinbed.analyses.regression import tables as report
-    from twinbed.render.words import caution_sentences
+    from twinbed.show.words import caution_sentences
 
     yield f"{regression.source}: {regression.response}{f' in {regression.unit}' if regression.unit else ''}\n"
     yield report.text(regression, stars)

@@ -15,7 +15,7 @@ from twinbed.observations.residual import Residual
 from twinbed.render import plots
 from twinbed.render.html import html
 from twinbed.render.tabular import Tabular
-from twinbed.render.words import heading
+from twinbed.show.words import heading
 
 _HOLDS = {True: "holds", False: "fails", None: "not tested"}
 

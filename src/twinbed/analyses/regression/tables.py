@@ -16,7 +16,7 @@ from twinbed.analyses.regression.result import AssumptionCheck, Coefficient, Col
 from twinbed.render.html import html
 from twinbed.render.latex_text import LONG, needs, over_pages
 from twinbed.render.latex_text import escape as latex_escape
-from twinbed.render.quantities import share
+from twinbed.show.quantities import share
 
 CONSTANT = "Constant"
 STARS = ((0.01, "***"), (0.05, "**"), (0.1, "*"))

@@ -32,7 +32,7 @@ def command(inputs: Inputs, /, results: Path, table: str, style: str | None, out
     twinbed analyse sockets results/ -o sockets.html             as a page, with congestion windows over time
     twinbed analyse sockets results/ --table windows -o w.csv    the windows as rows
     """
-    from twinbed.analyses.sockets.analysis import analysis as sockets
+    from twinbed.analyses.sockets.method import analysis as sockets
 
     tables = inputs.tables(results)
     result = sockets.run(tables)

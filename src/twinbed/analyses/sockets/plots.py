@@ -20,7 +20,7 @@ from twinbed.render.plots import (
     panels,
     testbed_axis,
 )
-from twinbed.render.words import cell_title
+from twinbed.show.words import cell_title
 
 REASONS = {
     "application": RULE,

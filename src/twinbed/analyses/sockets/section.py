@@ -12,7 +12,7 @@ from twinbed.analyses.sockets.tables import sentence, table
 from twinbed.contracts.analysis import Part, Section
 from twinbed.render import plots
 from twinbed.render.html import html
-from twinbed.render.words import caution_sentences, left_out
+from twinbed.show.words import caution_sentences, left_out
 
 KEY, TITLE = "sockets", "What holds senders up"
 BARS = (

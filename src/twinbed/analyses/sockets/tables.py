@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from twinbed.analyses.sockets.result import Limits, Senders
-from twinbed.contracts.analysis import Row
-from twinbed.render.quantities import NONE, number, unit_scale
 from twinbed.render.tabular import Tabular
-from twinbed.render.words import cell_title
+from twinbed.show.quantities import NONE, number, unit_scale
+from twinbed.show.table import Row
+from twinbed.show.words import cell_title
 
 WORTH_SAYING = 0.1
 """Of connections' time."""

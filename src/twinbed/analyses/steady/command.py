@@ -30,8 +30,8 @@ def command(inputs: Inputs, /, results: Path, margin: str | None, table: str, st
     twinbed analyse steady results/
     twinbed analyse steady results/ -o steady.html               as a page, with the rate over time
     """
-    from twinbed.analyses.steady.analysis import SteadyParams
-    from twinbed.analyses.steady.analysis import analysis as steady
+    from twinbed.analyses.steady.method import SteadyParams
+    from twinbed.analyses.steady.method import analysis as steady
     from twinbed.model.error import TwinbedError
     from twinbed.model.units import QuantityError, parse_share
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from twinbed.analyses.steady.result import Steady
 from twinbed.render.plots import BAND, DIFFERENT, INK, MUTED, WIDTH, Spec, panels
-from twinbed.render.words import cell_title
+from twinbed.show.words import cell_title
 
 HEIGHT = 90
 MOST = 24

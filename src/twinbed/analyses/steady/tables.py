@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from twinbed.analyses.steady.result import Budget, Share, SteadyStates
-from twinbed.contracts.analysis import Row
-from twinbed.render.quantities import NONE, duration, share, two_digits
 from twinbed.render.tabular import Tabular
-from twinbed.render.words import cell_title
+from twinbed.show.quantities import NONE, duration, share, two_digits
+from twinbed.show.table import Row
+from twinbed.show.words import cell_title
 
 BUDGET = ("deviation", "within", "between", "best_seconds", "seconds", "runs_an_hour", "error_in_an_hour")
 MEANS = {True: "yes", False: "no", None: "undecided"}

@@ -52,8 +52,8 @@ def command(
     twinbed analyse tails results/ --all
     twinbed analyse tails results/ -o tails.html                 as a page
     """
-    from twinbed.analyses.tails.analysis import TailsParams
-    from twinbed.analyses.tails.analysis import analysis as tails
+    from twinbed.analyses.tails.method import TailsParams
+    from twinbed.analyses.tails.method import analysis as tails
     from twinbed.model.error import TwinbedError
     from twinbed.model.units import QuantityError, parse_share
 
@@ -70,7 +70,7 @@ def command(
 def _text(result: Tails, everything: bool) -> Iterator[str]:
     from twinbed.analyses.tails.tables import caption, shift_table
     from twinbed.analyses.tails.words import sentence
-    from twinbed.render.words import caution_sentences
+    from twinbed.show.words import caution_sentences
 
     yield shift_table(result, result.shifts if everything else result.verdicts).as_text()
     yield caption(result)

@@ -10,8 +10,8 @@ from twinbed.analyses.tails.result import Shift, Tail
 from twinbed.analyses.tails.tables import quantile_name
 from twinbed.render.over_n import LEGEND
 from twinbed.render.plots import BAND, DASHES, SERIES, WIDTH, Spec, panels
-from twinbed.render.quantities import number, ratio_with_interval, unit_scale
-from twinbed.render.words import cell_title
+from twinbed.show.quantities import number, ratio_with_interval, unit_scale
+from twinbed.show.words import cell_title
 
 HEIGHT = 170
 TITLE = 36

@@ -13,7 +13,7 @@ from twinbed.analyses.tails.words import sentence
 from twinbed.contracts.analysis import Part, Section
 from twinbed.render import plots
 from twinbed.render.html import html
-from twinbed.render.words import left_out
+from twinbed.show.words import left_out
 
 KEY, TITLE = "tails", "Tails"
 

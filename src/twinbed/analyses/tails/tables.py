@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from twinbed.analyses.tails.result import Shift, Tails
-from twinbed.contracts.analysis import Row
 from twinbed.model.result import Verdict
-from twinbed.render.quantities import number, ratio_with_interval, share, unit_scale
 from twinbed.render.tabular import Tabular
-from twinbed.render.words import cell_title
+from twinbed.show.quantities import number, ratio_with_interval, share, unit_scale
+from twinbed.show.table import Row
+from twinbed.show.words import cell_title
 
 SYMBOLS = {Verdict.EQUIVALENT: "= equivalent", Verdict.DIFFERENT: "≠ different", Verdict.INCONCLUSIVE: "? inconclusive"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from twinbed.analyses.tails.result import Tails
 from twinbed.analyses.tails.tables import quantile_name
 from twinbed.model.result import Verdict
-from twinbed.render.quantities import change, share
+from twinbed.show.quantities import change, share
 
 
 def sentence(result: Tails) -> str:

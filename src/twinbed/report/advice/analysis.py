@@ -15,15 +15,14 @@ import shlex
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from twinbed.analyses.compare.analysis import FEW
 from twinbed.analyses.compare.claims import decided, values
+from twinbed.analyses.compare.method import FEW
 from twinbed.analyses.compare.result import Comparison
 from twinbed.executor import Executor, Here
 from twinbed.metrics.metric import Layer
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Verdict
 from twinbed.model.tables import Tables
-from twinbed.render.words import metric_title
 from twinbed.report.advice.contradictions import contradictions
 from twinbed.report.advice.fitting import objectives, rules_of
 from twinbed.report.advice.open import undecided
@@ -31,6 +30,7 @@ from twinbed.report.advice.result import Advice, Contrast, Count, Rule, Span, St
 from twinbed.report.advice.series import Series, series
 from twinbed.report.advice.study import Held, Settings, Study, study_of
 from twinbed.report.advice.words import Said, kinds, said_of, sentence
+from twinbed.show.words import metric_title
 
 
 def advise(sources: Sequence[Tables], asked: Settings, executor: Executor | None = None) -> Advice:

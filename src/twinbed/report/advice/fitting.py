@@ -10,11 +10,11 @@ from twinbed.analyses.compare.result import Comparisons
 from twinbed.model.caution import Kind
 from twinbed.model.run import Level, level_text
 from twinbed.model.tables import Tables
-from twinbed.render.words import cell_title, heading
 from twinbed.report.advice.result import Rule, Topic
 from twinbed.report.advice.words import ABOUT
 from twinbed.report.scaling.analysis import scaling
 from twinbed.report.scaling.result import LevelScaling, Statement
+from twinbed.show.words import cell_title, heading
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from twinbed.analyses.compare.analysis import FEW
 from twinbed.analyses.compare.claims import Decided, values
+from twinbed.analyses.compare.method import FEW
 from twinbed.analyses.compare.result import Comparison
 from twinbed.design.replicates import Levels, found_needs
 from twinbed.model.result import Verdict
-from twinbed.render.words import cell_title, metric_title
 from twinbed.report.advice.result import Contrast, Open
 from twinbed.report.advice.study import Held
+from twinbed.show.words import cell_title, metric_title
 
 NEAR = "the ratio is too near the margin for any number of runs"
 

@@ -8,10 +8,10 @@ from markupsafe import Markup
 
 from twinbed.render.document import document
 from twinbed.render.html import html, notes
-from twinbed.render.words import heading
 from twinbed.report.advice.result import Advice, Contradiction, Contrast, Open, Statement, Topic
 from twinbed.report.advice.text import CONTRADICTIONS, OPEN, TITLES, TRUST, bases, details, lede, passport_command, trust_table
 from twinbed.report.advice.words import contradiction_texts, contrast_text, open_text
+from twinbed.show.words import heading
 
 
 def page(advice: Advice) -> Markup:

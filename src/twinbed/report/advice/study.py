@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from twinbed import registry
-from twinbed.analyses.compare.analysis import CompareParams
-from twinbed.analyses.compare.analysis import analysis as compare
 from twinbed.analyses.compare.contrasts import contrasts
+from twinbed.analyses.compare.method import CompareParams
+from twinbed.analyses.compare.method import analysis as compare
 from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.executor import Executor
 from twinbed.model.record import IMPORTED
@@ -16,8 +16,8 @@ from twinbed.model.run import Level
 from twinbed.model.tables import Tables
 from twinbed.observations.levels import is_ordered
 from twinbed.observations.numbered import of_pairs, varied_numbers
-from twinbed.render.tabular import joined
 from twinbed.report.advice.result import Basis, Contrast
+from twinbed.show.numbers import joined
 
 Held = tuple[Contrast, Comparison]
 

@@ -7,11 +7,12 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from twinbed.render.markdown import code, plain, table
-from twinbed.render.quantities import share
-from twinbed.render.tabular import Tabular, joined
-from twinbed.render.words import LAYERS, heading
+from twinbed.render.tabular import Tabular
 from twinbed.report.advice.result import Advice, Contradiction, Count, Statement, Topic, Trusted
 from twinbed.report.advice.words import contradiction_texts, contrast_text, evidence, metric_of, open_text
+from twinbed.show.numbers import joined
+from twinbed.show.quantities import share
+from twinbed.show.words import LAYERS, heading
 
 WIDTH = 80
 TITLES = {

@@ -11,11 +11,11 @@ from twinbed.analyses.compare.words import held
 from twinbed.model.caution import Kind
 from twinbed.model.result import Verdict
 from twinbed.model.run import level_text
-from twinbed.render.quantities import share
-from twinbed.render.tabular import joined
-from twinbed.render.words import cell_title, heading, metric_title, p_text
 from twinbed.report.advice.result import Contradiction, Contrast, Evidence, Open, Rule, Span, Topic
 from twinbed.report.advice.series import Levels, Range, Series, level_of
+from twinbed.show.numbers import joined
+from twinbed.show.quantities import share
+from twinbed.show.words import cell_title, heading, metric_title, p_text
 
 ABOUT: Mapping[Kind, str] = {
     Kind.SOFTWARE_CPU: "on an emulated CPU: this is about the emulator",

@@ -10,10 +10,10 @@ from functools import partial
 from statistics import fmean
 
 from twinbed import registry
-from twinbed.analyses.capacity.analysis import CapacityParams
-from twinbed.analyses.capacity.analysis import analysis as capacity
-from twinbed.analyses.contention.analysis import ContentionParams
-from twinbed.analyses.contention.analysis import analysis as contention
+from twinbed.analyses.capacity.method import CapacityParams
+from twinbed.analyses.capacity.method import analysis as capacity
+from twinbed.analyses.contention.method import ContentionParams
+from twinbed.analyses.contention.method import analysis as contention
 from twinbed.model.clients import overlap_share
 from twinbed.model.error import TwinbedError
 from twinbed.model.record import Record
@@ -21,10 +21,10 @@ from twinbed.model.run import Status, level_text
 from twinbed.model.tables import Tables
 from twinbed.observations.frame import Frame, of_tables
 from twinbed.observations.numbered import Numbered, measured, numbered, of_pairs, varied_numbers
-from twinbed.render.quantities import unit_scale
-from twinbed.render.words import metric_name
 from twinbed.report.scaling.result import AtN, Curvature, LevelScaling, Scaling, Statement
 from twinbed.results.extract.rows import described
+from twinbed.show.quantities import unit_scale
+from twinbed.show.words import metric_name
 
 LEAST_RATE = 0.9
 """The share of the single pair's rate."""

@@ -16,10 +16,10 @@ from twinbed.model.tables import TESTBED
 from twinbed.render import plots
 from twinbed.render.html import html, notes
 from twinbed.render.over_n import Line, Panel, over_n
-from twinbed.render.quantities import share, unit_scale
-from twinbed.render.words import cell_title, heading, metric_name
 from twinbed.report.scaling.result import AtN, LevelScaling, Scaling
 from twinbed.report.scaling.words import rate_scale, recommendations, statements, tables
+from twinbed.show.quantities import share, unit_scale
+from twinbed.show.words import cell_title, heading, metric_name
 
 MOST_PANELS = 6
 """Panels in a figure; the table has the rest."""

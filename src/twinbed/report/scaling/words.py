@@ -7,10 +7,11 @@ from itertools import chain
 from statistics import fmean
 
 from twinbed.model.run import level_text
-from twinbed.render.quantities import NONE, UnitScale, number, share, unit_scale
-from twinbed.render.tabular import Tabular, percent
-from twinbed.render.words import cell_title, heading, metric_name
+from twinbed.render.tabular import Tabular
 from twinbed.report.scaling.result import AtN, LevelScaling, Scaling
+from twinbed.show.numbers import percent
+from twinbed.show.quantities import NONE, UnitScale, number, share, unit_scale
+from twinbed.show.words import cell_title, heading, metric_name
 
 LEAST = 2
 """Runs of a number of which something is said."""

@@ -14,9 +14,9 @@ import pytest
 from benchmarks.simulated.little import InMemory, record
 from click.testing import CliRunner
 
-from twinbed.analyses.anatomy.analysis import AnatomyParams
-from twinbed.analyses.anatomy.analysis import analysis as anatomy
 from twinbed.analyses.anatomy.command import command
+from twinbed.analyses.anatomy.method import AnatomyParams
+from twinbed.analyses.anatomy.method import analysis as anatomy
 from twinbed.analyses.anatomy.result import BETWEEN, TOTAL, Anatomy
 from twinbed.analyses.anatomy.section import section
 from twinbed.analyses.anatomy.steps import STEPS, Seen

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from tests.synthetic_results import planted_response, write_study
 
-from twinbed.analyses.anova.analysis import AnovaParams
-from twinbed.analyses.anova.analysis import analysis as anova
+from twinbed.analyses.anova.method import AnovaParams
+from twinbed.analyses.anova.method import analysis as anova
 from twinbed.analyses.anova.result import Anova, tables
 from twinbed.analyses.anova.tables import means_table
 from twinbed.analyses.anova.terms import parse

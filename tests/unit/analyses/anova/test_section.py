@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from synthetic_results import write_run, write_study
-from twinbed.analyses.anova.analysis import AnovaParams
-from twinbed.analyses.anova.analysis import analysis as anova
-from twinbed.analyses.anova.analysis import headline_analyses as explained
+from twinbed.analyses.anova.method import AnovaParams
+from twinbed.analyses.anova.method import analysis as anova
+from twinbed.analyses.anova.method import headline_analyses as explained
 from twinbed.analyses.anova.result import Anova, Unexplained
 from twinbed.analyses.anova.section import section
-from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.analyses.compare.method import analysis as compare
 from twinbed.metrics.metric import Scale
 from twinbed.model.tables import Tables
 from twinbed.observations.frame import Frame, encoded

@@ -11,8 +11,8 @@ import pytest
 from benchmarks.simulated.worlds import drawn
 from scipy.special import ndtri
 
-from twinbed.analyses.anova.analysis import AnovaParams
-from twinbed.analyses.anova.analysis import analysis as anova
+from twinbed.analyses.anova.method import AnovaParams
+from twinbed.analyses.anova.method import analysis as anova
 from twinbed.analyses.anova.page import whole
 from twinbed.analyses.anova.result import Anova
 from twinbed.model.caution import Kind
@@ -21,7 +21,8 @@ from twinbed.observations.diagnostics import Bar, Point
 from twinbed.observations.residual import Residual
 from twinbed.observations.source import frame_of_file
 from twinbed.render import plots
-from twinbed.render.tabular import Tabular, bounds, figure, fixed, percent, probability
+from twinbed.render.tabular import Tabular
+from twinbed.show.numbers import bounds, figure, fixed, percent, probability
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "anova"
 

@@ -12,9 +12,9 @@ import pytest
 
 from twinbed import _core
 from twinbed._core import Transitions
-from twinbed.analyses.chain.analysis import ChainParams
-from twinbed.analyses.chain.analysis import analysis as chain
 from twinbed.analyses.chain.graph import graph
+from twinbed.analyses.chain.method import ChainParams
+from twinbed.analyses.chain.method import analysis as chain
 from twinbed.analyses.chain.result import Chains
 from twinbed.contracts.place import MACHINE
 from twinbed.model.caution import Kind

@@ -9,10 +9,10 @@ import xml.etree.ElementTree as ElementTree
 from tests.unit.analyses.chain.test_chain import results
 
 from twinbed._core import Transitions
-from twinbed.analyses.chain.analysis import analysis as chain
 from twinbed.analyses.chain.drawing import FILE, MOST_EDGES, MOST_NODES, PAGE, most_used, svg
 from twinbed.analyses.chain.formats import dot, graphml
 from twinbed.analyses.chain.graph import graph
+from twinbed.analyses.chain.method import analysis as chain
 from twinbed.analyses.chain.result import Chains
 from twinbed.analyses.chain.section import chains, heat_map
 

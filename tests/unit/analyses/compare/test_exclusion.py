@@ -12,8 +12,8 @@ import pytest
 from benchmarks.simulated.little import InMemory, record
 
 from twinbed.analyses.compare import exclusion
-from twinbed.analyses.compare.analysis import CompareParams
-from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.analyses.compare.method import CompareParams
+from twinbed.analyses.compare.method import analysis as compare
 from twinbed.analyses.compare.rows import as_csv
 from twinbed.analyses.compare.terminal import verdict_table
 from twinbed.lab.study import write_study

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from twinbed import design
-from twinbed.analyses.compare.analysis import analysis as compare
 from twinbed.analyses.compare.command import command as compare_command
 from twinbed.analyses.compare.decision import Case, Nature, Rules, judge
 from twinbed.analyses.compare.interim import judge_at_interim
+from twinbed.analyses.compare.method import analysis as compare
 from twinbed.analyses.compare.words import explanation
 from twinbed.cli import main
 from twinbed.cli.extraction import extracted

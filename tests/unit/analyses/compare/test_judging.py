@@ -18,9 +18,9 @@ from command import twinbed
 from deaths import die_once
 from synthetic_results import write_study
 from twinbed.analyses.compare import judging
-from twinbed.analyses.compare.analysis import analysis as compare
 from twinbed.analyses.compare.decision import Case, Nature, Rules
 from twinbed.analyses.compare.judging import judged
+from twinbed.analyses.compare.method import analysis as compare
 from twinbed.analyses.compare.result import Comparisons
 from twinbed.analyses.compare.rows import as_csv, order_rows, rows
 from twinbed.executor import Executor, Here

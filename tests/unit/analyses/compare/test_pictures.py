@@ -17,8 +17,8 @@ from twinbed.analyses.compare.plots import distribution, forest, ratios
 from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.analyses.compare.terminal import verdict_table
 from twinbed.render.terminal import Terminal
-from twinbed.render.words import cell_title
 from twinbed.results.extract import extract
+from twinbed.show.words import cell_title
 
 LONG = "docker_bridge_with-portmap"
 FACTORS = {"direction": ["receive", "send"], "parallel": ["1", "10"]}

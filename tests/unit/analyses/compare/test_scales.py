@@ -16,8 +16,8 @@ import pytest
 from click.testing import CliRunner
 
 from synthetic_results import write_run, write_study
-from twinbed.analyses.compare.analysis import analysis as compare
 from twinbed.analyses.compare.command import command
+from twinbed.analyses.compare.method import analysis as compare
 from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.analyses.compare.rows import rows
 from twinbed.analyses.compare.summary import summaries

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 from benchmarks.simulated.little import InMemory, record
 
-from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.analyses.compare.method import analysis as compare
 from twinbed.analyses.compare.result import Comparisons
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.tables import Outline

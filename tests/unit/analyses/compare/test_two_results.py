@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from synthetic_results import write_study
-from twinbed.analyses.compare.analysis import analysis as compare
 from twinbed.analyses.compare.command import command
+from twinbed.analyses.compare.method import analysis as compare
 from twinbed.cli.inputs import ResultsFolders
 from twinbed.cli.merge import command as merge
 from twinbed.model.error import TwinbedError

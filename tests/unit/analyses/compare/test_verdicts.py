@@ -14,10 +14,10 @@ from click.testing import CliRunner
 from scipy import stats
 
 from synthetic_results import write_run, write_study
-from twinbed.analyses.compare.analysis import CompareParams
-from twinbed.analyses.compare.analysis import analysis as compare
 from twinbed.analyses.compare.command import command
 from twinbed.analyses.compare.estimates import estimate
+from twinbed.analyses.compare.method import CompareParams
+from twinbed.analyses.compare.method import analysis as compare
 from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.analyses.compare.summary import summaries
 from twinbed.analyses.compare.words import explanation, overall

@@ -11,9 +11,9 @@ import pytest
 from benchmarks.simulated.little import InMemory
 from benchmarks.simulated.observed import Made, observed
 
-from twinbed.analyses.detectability.analysis import DetectabilityParams
-from twinbed.analyses.detectability.analysis import analysis as detectability
 from twinbed.analyses.detectability.features import matrix, seen_by
+from twinbed.analyses.detectability.method import DetectabilityParams
+from twinbed.analyses.detectability.method import analysis as detectability
 from twinbed.analyses.detectability.needed import needed
 from twinbed.analyses.detectability.plots import over_length
 from twinbed.analyses.detectability.removed_by import OFFLOAD, REMEDIES, Remedy, is_applied

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 from tests.unit.analyses.explain.made_study import BUSY, PACKETS, study
 
-from twinbed.analyses.explain.analysis import analysis as explain
 from twinbed.analyses.explain.command import command
+from twinbed.analyses.explain.method import analysis as explain
 from twinbed.analyses.explain.proof import proved
 from twinbed.analyses.explain.result import Explanation, Proved
 from twinbed.analyses.explain.section import section

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from benchmarks.simulated.little import InMemory, record
 
-from twinbed.analyses.monitor.analysis import analysis as monitor
+from twinbed.analyses.monitor.method import analysis as monitor
 from twinbed.analyses.monitor.section import section
 from twinbed.analyses.monitor.tables import sentence
 from twinbed.model.error import TwinbedError

@@ -19,8 +19,8 @@ from twinbed.contracts import exit_codes as codes
 from twinbed.model.caution import Kind
 from twinbed.model.error import TwinbedError
 from twinbed.render.pages import page
-from twinbed.render.words import metric_name
 from twinbed.results.store import Store
+from twinbed.show.words import metric_name
 
 
 def test_contention_without_metrics_of_the_machine_says_so(shown, results):

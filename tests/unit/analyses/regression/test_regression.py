@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from twinbed.analyses.regression.analysis import RegressionParams
-from twinbed.analyses.regression.analysis import analysis as regression
+from twinbed.analyses.regression.method import RegressionParams
+from twinbed.analyses.regression.method import analysis as regression
 from twinbed.analyses.regression.result import tables
 from twinbed.analyses.regression.tables import check_lines, effect_lines, latex, table_html, text
 from twinbed.model.error import TwinbedError

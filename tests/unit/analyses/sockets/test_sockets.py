@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 import pytest
 from benchmarks.simulated.little import InMemory, record
 
-from twinbed.analyses.sockets.analysis import analysis as sockets
 from twinbed.analyses.sockets.command import command
+from twinbed.analyses.sockets.method import analysis as sockets
 from twinbed.analyses.sockets.tables import sentence
 from twinbed.contracts import exit_codes as codes
 from twinbed.model.caution import Kind

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 import pytest
 from benchmarks.simulated.little import InMemory, record
 
-from twinbed.analyses.steady.analysis import SteadyParams
-from twinbed.analyses.steady.analysis import analysis as steady
 from twinbed.analyses.steady.command import command
+from twinbed.analyses.steady.method import SteadyParams
+from twinbed.analyses.steady.method import analysis as steady
 from twinbed.analyses.steady.result import Steady
 from twinbed.analyses.steady.section import section
 from twinbed.analyses.steady.tables import sentence, table

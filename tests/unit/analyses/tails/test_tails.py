@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 from benchmarks.simulated.little import InMemory, record
 
-from twinbed.analyses.tails.analysis import TailsParams
-from twinbed.analyses.tails.analysis import analysis as tails
 from twinbed.analyses.tails.command import command
+from twinbed.analyses.tails.method import TailsParams
+from twinbed.analyses.tails.method import analysis as tails
 from twinbed.analyses.tails.result import Tails
 from twinbed.analyses.tails.section import section
 from twinbed.analyses.tails.words import sentence

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from synthetic_results import planted_response, write_run, write_study
-from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.analyses.compare.method import analysis as compare
 from twinbed.model.record import Record
 from twinbed.results.bucket.address import Address, address_of
 from twinbed.results.bucket.objects import BucketError, Objects

@@ -12,7 +12,7 @@ import pytest
 
 from s3_server import Answer, Proxy, environment, s3_server
 from synthetic_results import planted_response, write_study
-from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.analyses.compare.method import analysis as compare
 from twinbed.results.bucket import remote
 from twinbed.results.bucket.address import Address, address_of
 from twinbed.results.bucket.objects import BucketError, Objects

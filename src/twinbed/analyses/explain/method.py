@@ -24,7 +24,7 @@ from twinbed.analyses.explain.causes import BY_NAME, CAUSES, CPU, IDLE_CPUS, INI
 from twinbed.analyses.explain.result import Candidate, Explanation, Pair, Response
 from twinbed.analyses.explain.signs import ROLES, Signs, signs
 from twinbed.analyses.explain.waits import Waits, mean, waits
-from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.contracts.analysis import Analysis, Section
 from twinbed.metrics.metric import Scale
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Interval
@@ -32,6 +32,7 @@ from twinbed.model.run import Status
 from twinbed.model.tables import Tables
 from twinbed.observations.samples import CellRuns, Samples, gather
 from twinbed.observations.units import units
+from twinbed.show.table import Row
 from twinbed.statistics.moments import standard_error
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.ratio import ratio_test

@@ -18,7 +18,7 @@ from statistics import fmean
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.analyses.steady.result import Astray, Budget, Share, Steady, SteadyStates
-from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.contracts.analysis import Analysis, Section
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.record import Record
@@ -26,6 +26,7 @@ from twinbed.model.result import Interval
 from twinbed.model.run import Level, Status, level_text
 from twinbed.model.tables import Tables
 from twinbed.observations.unsettled import unsettled
+from twinbed.show.table import Row
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.steady import (
     LEAST,

@@ -38,12 +38,13 @@ from twinbed.analyses.contention.result import (
     Turn,
     tables,
 )
-from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.contracts.analysis import Analysis, Section
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Interval
 from twinbed.model.tables import Tables
 from twinbed.observations.frame import of_tables
 from twinbed.observations.numbered import Numbered, each_by_itself, measured, numbered
+from twinbed.show.table import Row
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.contention import Detection, Runs, detect
 from twinbed.statistics.curvature import ROUNDING, inflections, scaled, second_difference

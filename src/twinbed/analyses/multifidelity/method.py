@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.analyses.multifidelity.result import Estimated, Group, Multifidelity, Testbed, tables
-from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.contracts.analysis import Analysis, Section
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Interval
@@ -20,6 +20,7 @@ from twinbed.model.run import level_text
 from twinbed.model.tables import Tables
 from twinbed.observations.draws import Draws, draws_of, inputs_of, seconds_of
 from twinbed.observations.frame import Frame, of_tables
+from twinbed.show.table import Row
 from twinbed.statistics.multifidelity.allocation import LEAST_PAIRS
 from twinbed.statistics.multifidelity.decision import correlation
 from twinbed.statistics.multifidelity.estimate import shared

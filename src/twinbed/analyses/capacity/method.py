@@ -12,7 +12,7 @@ from itertools import chain
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.analyses.capacity.result import Capacities, LevelCapacity, Tested, tables
-from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.contracts.analysis import Analysis, Section
 from twinbed.metrics.metric import computable
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
@@ -20,6 +20,7 @@ from twinbed.model.result import Interval
 from twinbed.model.tables import Tables
 from twinbed.observations.frame import Frame, of_tables
 from twinbed.observations.numbered import ALONE, Numbered, each_by_itself, numbered
+from twinbed.show.table import Row
 from twinbed.statistics.capacity import LEAST, Capacity, Objective, capacity, sentence
 
 FEW = 5

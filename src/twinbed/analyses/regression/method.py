@@ -20,12 +20,13 @@ from twinbed.analyses.regression.data import columns_of, data_of, response_of
 from twinbed.analyses.regression.fits import Asked, Change, Fitted, fitted, least_squares, mixed_column, robust_column
 from twinbed.analyses.regression.points import points
 from twinbed.analyses.regression.result import Column, Inflation, Model, Regression, tables
-from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.contracts.analysis import Analysis, Section
 from twinbed.model.error import TwinbedError
 from twinbed.model.near import did_you_mean, instead, nearest
 from twinbed.model.tables import Tables
 from twinbed.model.units import QuantityError, parse_size
 from twinbed.observations.frame import Frame, of_tables
+from twinbed.show.table import Row
 from twinbed.statistics.regression.collinearity import first_order, inflation
 from twinbed.statistics.regression.design import bind
 from twinbed.statistics.regression.error import RegressionError

@@ -17,7 +17,7 @@ from twinbed.analyses.calibrate.fit import fitted
 from twinbed.analyses.calibrate.limit import limit
 from twinbed.analyses.calibrate.result import Calibrated, Calibrations, tables
 from twinbed.analyses.calibrate.trust import DISQUALIFYING, objections, passport
-from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.contracts.analysis import Analysis, Section
 from twinbed.model.caution import Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.near import instead
@@ -25,6 +25,7 @@ from twinbed.model.run import Level
 from twinbed.model.tables import Tables
 from twinbed.observations.frame import Frame, headline_places, of_tables
 from twinbed.observations.predictable import digest
+from twinbed.show.table import Row
 
 
 class CalibrateParams(BaseModel):

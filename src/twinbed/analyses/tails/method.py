@@ -24,7 +24,7 @@ from statistics import fmean
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.analyses.tails.result import Shift, Tail, Tails
-from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.contracts.analysis import Analysis, Section
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.record import Record
@@ -32,6 +32,7 @@ from twinbed.model.result import Interval, Pairing, Verdict
 from twinbed.model.run import Level, Status
 from twinbed.model.tables import Tables
 from twinbed.observations.apart import in_succession
+from twinbed.show.table import Row
 from twinbed.statistics.harrell_davis import harrell_davis
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.ratio import RatioTest, ratio_test

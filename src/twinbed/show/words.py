@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from twinbed.model.caution import Caution
 from twinbed.model.result import Interval
 from twinbed.model.run import Level, level_text
-from twinbed.render.quantities import NONE
+from twinbed.show.quantities import NONE
 
 if TYPE_CHECKING:
     from twinbed.model.interim import InterimAnalysis

@@ -10,14 +10,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
-from pydantic import BaseModel, ConfigDict
-
+from twinbed.analyses.stalls import words
 from twinbed.analyses.stalls.result import KernelMessage, Stalled, StallsFound
-from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.contracts.analysis import Analysis, NoSettings
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.model.tables import Tables
+from twinbed.show.section import Section
 
 NEAR_S = 1.0
 """Kernel messages up to so long before or after a stall are shown beside it."""
@@ -61,20 +61,22 @@ class _Said:
     text: str
 
 
-class StallsParams(BaseModel):
-    """It has no settings."""
+class StallsAnalysis(Analysis[NoSettings, StallsFound]):
+    """When did connections stand still, for how long, where, and what did the kernels say?
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class StallsAnalysis(Analysis[StallsParams, StallsFound]):
-    """When connections stood still."""
+    \b
+    twinbed analyse stalls results/
+    twinbed analyse stalls results/ --table messages -o messages.csv    what kernels said near them
+    """
 
     name = "stalls"
-    params = StallsParams
+    params = NoSettings
     summary = "when connections stood still, for how long, where, and what the kernels said"
+    epilog = "docs/stalls.md says what counts as a stall."
+    table_names = ("stalls", "messages")
+    is_in_reports = True
 
-    def run(self, source: Tables, params: StallsParams | None = None) -> StallsFound:
+    def run(self, source: Tables, params: NoSettings | None = None) -> StallsFound:
         records = {each.id: each for each in source.records if each.status is Status.COMPLETE}
         columns = [each.name for each in fields(_Seen)]
         rows = [
@@ -102,21 +104,11 @@ class StallsAnalysis(Analysis[StallsParams, StallsFound]):
         }
         return StallsFound(tuple(stalls), len(known), tuple(_pauses(source, records)))
 
-    def tables(self, result: StallsFound) -> Mapping[str, Sequence[Row]]:
-        from twinbed.analyses.stalls.tables import message_rows, rows
-
-        return {"stalls": rows(result), "messages": message_rows(result)}
-
     def section(self, result: StallsFound) -> Section:
-        from twinbed.analyses.stalls.section import section
+        return words.section(result)
 
-        return section(result)
-
-    def sections(self, source: Tables) -> Sequence[Section]:
-        result = self.run(source)
-        if not result.stalls:
-            return ()
-        return (self.section(result),)
+    def says_something(self, result: StallsFound) -> bool:
+        return bool(result.stalls)
 
 
 def _groups(rows: Sequence[_Seen]) -> Iterator[list[_Seen]]:

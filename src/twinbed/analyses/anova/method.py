@@ -19,12 +19,13 @@ from twinbed.analyses.anova.estimates import estimates
 from twinbed.analyses.anova.model import Data
 from twinbed.analyses.anova.result import Alternative, Anova, Term, Unexplained, tables, term_text
 from twinbed.analyses.anova.terms import Formula, parse
-from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.contracts.analysis import Analysis, Section
 from twinbed.metrics.metric import Layer
 from twinbed.model.error import TwinbedError
 from twinbed.model.tables import Tables
 from twinbed.observations.frame import Frame, headlines, of_tables
 from twinbed.observations.residual import Residual
+from twinbed.show.table import Row
 from twinbed.statistics import anova, factorial
 from twinbed.statistics.anova import Floats
 from twinbed.statistics.assumptions import normal_quantiles

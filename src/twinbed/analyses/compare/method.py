@@ -31,7 +31,7 @@ from twinbed.analyses.compare.result import (
 )
 from twinbed.analyses.compare.spreads import decided as decided_spreads
 from twinbed.analyses.compare.tallies import tallies
-from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.contracts.analysis import Analysis, Section
 from twinbed.executor import Executor, Here
 from twinbed.metrics.metric import Scale
 from twinbed.model.as_of import AsOf
@@ -49,6 +49,7 @@ from twinbed.observations.levels import compared_by, held_against
 from twinbed.observations.predictable import predictable
 from twinbed.observations.samples import CellRuns, Declared, Key, Samples, gather
 from twinbed.observations.units import NONE, TIME, Units, units
+from twinbed.show.table import Row
 from twinbed.statistics.counts import Tally
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.sample import Sample

@@ -14,12 +14,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.analyses.anomaly.candidates import Candidate, candidates
 from twinbed.analyses.anomaly.result import Anomalies
-from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.contracts.analysis import Analysis, Section
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import Json
 from twinbed.model.tables import Tables
 from twinbed.observations.frame import of_tables
 from twinbed.observations.numbered import ALONE, Numbered, each_by_itself, numbered
+from twinbed.show.table import Row
 from twinbed.statistics.anomaly import LEAST, Faster, Given, Moving, Runs, faster, moving
 
 

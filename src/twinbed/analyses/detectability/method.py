@@ -32,7 +32,7 @@ from twinbed.analyses.detectability.features import (
 from twinbed.analyses.detectability.needed import needed
 from twinbed.analyses.detectability.removed_by import is_applied, remedy_of
 from twinbed.analyses.detectability.result import Detectability, Detection, Length, Ranked, Told
-from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.contracts.analysis import Analysis, Section
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import Document, loads
@@ -41,7 +41,8 @@ from twinbed.model.result import Interval, Pairing
 from twinbed.model.run import Level, Status
 from twinbed.model.tables import Tables
 from twinbed.observations.apart import Times
-from twinbed.render.words import cell_title
+from twinbed.show.table import Row
+from twinbed.show.words import cell_title
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.pairs_out import PairsOut
 from twinbed.statistics.permutations import dealings

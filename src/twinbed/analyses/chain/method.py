@@ -29,10 +29,11 @@ from twinbed.analyses.chain.long_run import MOST_STATES, Spectrum, spectrum, tot
 from twinbed.analyses.chain.result import Alone, ChainRow, Chains, WalkRow
 from twinbed.analyses.chain.sameness import Sameness, same_chain
 from twinbed.analyses.chain.walks import Rules, Walked, exponent, walk_all
-from twinbed.contracts.analysis import Analysis, File, Row, Section
+from twinbed.contracts.analysis import Analysis, File, Section
 from twinbed.metrics.metric import Layer
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.tables import Tables
+from twinbed.show.table import Row
 from twinbed.statistics.multiplicity import holm
 
 if TYPE_CHECKING:

@@ -31,13 +31,14 @@ from twinbed.analyses.anatomy.result import BETWEEN, TOTAL, Anatomy, Difference,
 from twinbed.analyses.anatomy.sampled import samples
 from twinbed.analyses.anatomy.stations import Host
 from twinbed.analyses.anatomy.steps import STEPS, Seconds, Seen
-from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.contracts.analysis import Analysis, Section
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.record import Record
 from twinbed.model.result import Interval, Pairing, Verdict
 from twinbed.model.run import Level, Status
 from twinbed.model.tables import Tables
+from twinbed.show.table import Row
 from twinbed.statistics.moments import standard_error
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.ratio import ratio_test

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 
 from twinbed.analyses.sockets.result import Limits, Senders, Window
-from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.contracts.analysis import Analysis, Section
 from twinbed.metrics import sockets as metrics
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
@@ -23,7 +23,8 @@ from twinbed.model.json import loads
 from twinbed.model.record import Record
 from twinbed.model.run import Level, Status
 from twinbed.model.tables import Tables
-from twinbed.render.words import cell_title
+from twinbed.show.table import Row
+from twinbed.show.words import cell_title
 
 if TYPE_CHECKING:
     import pyarrow as pa

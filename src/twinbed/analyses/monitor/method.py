@@ -14,12 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pydantic import BaseModel, ConfigDict
 
 from twinbed.analyses.monitor.result import Monitored, Seen
-from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.contracts.analysis import Analysis, Section
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import loads
 from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.model.tables import Tables
+from twinbed.show.table import Row
 from twinbed.statistics.counts import Tally, count_test
 from twinbed.statistics.events import rate_bounds
 

@@ -14,9 +14,10 @@ from dataclasses import asdict
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.analyses.passport.result import Passports
-from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.contracts.analysis import Analysis, Section
 from twinbed.model.tables import Tables
 from twinbed.observations.passports import Side, between
+from twinbed.show.table import Row
 
 
 class PassportParams(BaseModel):

@@ -1,0 +1,124 @@
+"""The command of an analysis, made of it: its settings are the options, its docstring is the help."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import click
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from twinbed.contracts.analysis import Inputs
+from twinbed.contracts.plugins import AnyAnalysis
+from twinbed.model.error import TwinbedError
+from twinbed.model.units import Quantity
+from twinbed.observations.options import STYLES, write
+from twinbed.show.words import heading
+
+
+def command_of(analysis: AnyAnalysis) -> click.Command:
+    """Return ``twinbed analyse NAME``."""
+    names = list(analysis.params.model_fields)
+
+    def run(inputs: Inputs, /, results: Path, **given: Any) -> int:
+        params = settings(analysis.params, {name: given[name] for name in names})
+        tables = inputs.tables(results, given.get("reference"))
+        result = analysis.run_on(inputs.executor, tables, params)
+        write(
+            analysis,
+            result,
+            results,
+            given["style"],
+            given.get("table", ""),
+            None,
+            given["output"],
+            more=given.get("more", False),
+        )
+        return analysis.exit_code(result)
+
+    return click.Command(
+        analysis.name,
+        callback=click.pass_obj(run),
+        params=[click.Argument(["results"], metavar="RESULTS", type=click.Path(path_type=Path)), *options(analysis)],
+        help=inspect.getdoc(type(analysis)),
+        epilog=analysis.epilog,
+    )
+
+
+def options(analysis: AnyAnalysis) -> Iterator[click.Option]:
+    """Yield an option for each setting, then those that all analyses have."""
+    if analysis.is_against_a_reference:
+        text = "Hold the others against this testbed. Default: the study's reference."
+        yield click.Option(["--reference"], metavar="TESTBED", help=text)
+    for name, field in analysis.params.model_fields.items():
+        yield option(name, field)
+    if analysis.more:
+        yield click.Option(["--all", "more"], is_flag=True, help=analysis.more)
+    if names := analysis.table_names:
+        yield click.Option(["--table"], type=click.Choice(names), default=names[0], help="Which table CSV is of.")
+    yield click.Option(["--format", "style"], type=click.Choice(STYLES), help="Default: by the name of -o, else text.")
+    file = click.Path(path_type=Path)
+    yield click.Option(["-o", "--output"], type=file, help="File to write; .html makes a page. Default: standard output.")
+
+
+def option(name: str, field: FieldInfo) -> click.Option:
+    """Return the option of a setting. Its type, bounds, default and help are those of the setting."""
+    kind, several, notes = _kind(field)
+    words = [f"--{name.replace('_', '-')}", name]
+    text = f"{heading(field.description or '')}."
+    default = None if field.default in (None, ()) else field.get_default()
+    shown = default is not None
+    if kind is bool:
+        return click.Option([f"{words[0]}/--no-{words[0][2:]}", name], default=default, help=text, show_default=shown)
+    metavar: str | None = "NAME"
+    parse: click.ParamType[Any] = click.STRING
+    if get_origin(kind) is Literal:
+        metavar, parse = None, click.Choice([str(value) for value in get_args(kind)])
+    elif quantity := next((each for each in notes if isinstance(each, Quantity)), None):
+        metavar = quantity.name.upper()
+    elif kind in (int, float):
+        metavar, parse = None if several else "VALUE", _range(kind, notes)
+    return click.Option(words, type=parse, metavar=metavar, default=default, multiple=several, show_default=shown, help=text)
+
+
+def _kind(field: FieldInfo) -> tuple[Any, bool, Sequence[object]]:
+    """Return the type without None, whether there may be several, and what is noted of it."""
+    kind, several, notes = field.annotation, False, list(field.metadata)
+    while True:
+        inner = [each for each in get_args(kind) if each not in (type(None), Ellipsis)]
+        if get_origin(kind) is tuple:
+            several = True
+        elif get_origin(kind) is Annotated:
+            notes += inner[1:]
+        elif get_origin(kind) not in (Union, UnionType):
+            return kind, several, notes
+        kind = inner[0]
+
+
+def _range(kind: type, notes: Sequence[object]) -> click.ParamType[Any]:
+    low = next((each for each in notes if isinstance(each, Gt | Ge)), None)
+    high = next((each for each in notes if isinstance(each, Lt | Le)), None)
+    least = low.gt if isinstance(low, Gt) else low.ge if low else None
+    most = high.lt if isinstance(high, Lt) else high.le if high else None
+    if least is None and most is None:
+        return click.FLOAT if kind is float else click.INT
+    made: Any = click.FloatRange if kind is float else click.IntRange
+    parse: click.ParamType[Any] = made(least, most, isinstance(low, Gt), isinstance(high, Lt))
+    return parse
+
+
+def settings(model: type[BaseModel], given: dict[str, Any]) -> BaseModel:
+    """Return the settings that options gave. Raises TwinbedError, which names the option."""
+    try:
+        return model(**{name: value for name, value in given.items() if value not in (None, ())})
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0]).replace("_", "-")
+        cause = first.get("ctx", {}).get("error")
+        text = str(cause) if cause else f"{first['input']!r}: {first['msg'].removeprefix('Input ')}"
+        raise TwinbedError(f"--{name}: {text}") from error

@@ -1,0 +1,126 @@
+"""A section (``show/section``) in each form for readers: HTML, lines of text, parts for Markdown, LaTeX and notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from markupsafe import Markup
+
+from twinbed.contracts.analysis import Part
+from twinbed.contracts.analysis import Section as Composed
+from twinbed.render import plots
+from twinbed.render.collected import Figure as Kept
+from twinbed.render.collected import kept
+from twinbed.render.colours import light
+from twinbed.render.html import html, notes
+from twinbed.render.tabular import Tabular
+from twinbed.show.figure import PAGE, Figure
+from twinbed.show.section import Item, Section
+from twinbed.show.table import Table
+
+
+def tabular(table: Table) -> Tabular:
+    """Return a table as readers get it."""
+    shown = table.shown
+    rows = tuple(tuple(column.text(record) for column in shown) for record in table.records)
+    texts = next((at for at, column in enumerate(shown) if column.format), len(shown))
+    return Tabular(table.title, table.caption, tuple(column.title for column in shown), rows, texts)
+
+
+def composed(section: Section | Composed) -> Composed:
+    """Return a section in the form that reports and notebooks take."""
+    if isinstance(section, Composed):
+        return section
+    return Composed(
+        section.key,
+        section.title,
+        lambda: body(section),
+        tuple(parts(section)),
+        section.sentence,
+        section.notes,
+        section.kicker,
+        section.layer,
+    )
+
+
+def parts(section: Section) -> Iterator[Part]:
+    """Yield the section's sentence with its first table, then the other tables that readers get, but for folded ones."""
+    tables = [table for table in section.tables(folded=False) if _is_shown(table)]
+    first = tabular(tables[0]) if tables else None
+    yield Part(section.key, f"tab-{section.key}", section.title, section.sentence, first)
+    for table in tables[1:]:
+        yield Part(table.key, f"tab-{table.key}", table.title, table.caption, tabular(table))
+
+
+def body(section: Section) -> Markup:
+    """Return what is below the section's heading and sentence."""
+    return Markup().join(_body(section))
+
+
+def _body(section: Section) -> Iterator[Markup]:
+    for is_figure, items in groupby(section.items, lambda item: isinstance(item, Figure)):
+        if is_figure:
+            drawn = Markup().join(_figure(item) for item in items if isinstance(item, Figure))
+            yield html('<div class="plots">{}</div>', drawn)
+        else:
+            yield from map(_item, items)
+
+
+def _item(item: Item) -> Markup:
+    match item:
+        case Table():
+            return tabular(item).as_html() if _is_shown(item) else Markup()
+        case Section() if item.folded:
+            return html("<details><summary>{}</summary>{}</details>", item.title, body(item))
+        case Section():
+            said = html("<p>{}</p>", item.sentence) if item.sentence else ""
+            return html('<section id="{}"><h3>{}</h3>{}{}</section>', item.key, item.title, said, body(item))
+        case str():
+            return html('<p class="note">{}</p>', item)
+        case tuple():
+            return notes(item)
+        case _:
+            raise TypeError(f"a section has no {type(item).__name__}")
+
+
+def _figure(figure: Figure) -> Markup:
+    """Return the figure drawn; nothing where figures themselves are wanted instead (``collected``)."""
+    draw = figure.drawing
+    if draw is None:
+        drawn = plots.svg(figure.spec() if figure.spec else {}, figure.label, figure.name)
+    elif kept(lambda: Kept(figure.name, figure.label, drawing=draw(light()))):
+        return Markup()
+    else:
+        drawn = Markup(draw(PAGE))  # Its texts were escaped as it was drawn.
+    caption = html("<figcaption>{}</figcaption>", figure.caption) if figure.caption else ""
+    return html("<figure>{}{}</figure>", caption, drawn)
+
+
+def lines(section: Section | Composed, *, everything: bool = False) -> Iterator[str]:
+    """Yield the lines that a terminal shows, with ``everything`` those of inner sections that it else leaves out."""
+    if isinstance(section, Composed):
+        raise TypeError(f"{section.key} is not data")
+    if section.sentence:
+        yield section.sentence
+    for item in section.items:
+        match item:
+            case Table() if _is_shown(item):
+                yield ""
+                yield tabular(item).as_text().removesuffix("\n")
+                if item.caption:
+                    yield item.caption
+            case Section() if item.in_text or everything:
+                yield ""
+                yield item.title
+                yield from lines(item, everything=everything)
+            case str():
+                yield item
+            case tuple():
+                yield from item
+            case _:
+                pass
+
+
+def _is_shown(table: Table) -> bool:
+    return bool(table.records and table.shown)

@@ -1,0 +1,47 @@
+"""What an analysis has to say, as data: a sentence, then tables, figures, notes and sections of its own, in their order.
+
+Every form follows from it: text, CSV, JSON, Arrow, Markdown, LaTeX and HTML (``render/sections``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from twinbed.show.figure import Figure
+from twinbed.show.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A sentence that answers the question, and what it rests on."""
+
+    key: str
+    """The anchor of the section in a page, and the name of its first table in LaTeX."""
+    title: str
+    """What headings and a page's navigation call it."""
+    sentence: str = ""
+    items: Sequence[Item] = ()
+    notes: tuple[str, ...] = ()
+    """What comes last in a report, such as cautions. A page of its own has all cautions, and what was left out."""
+    kicker: str = ""
+    """What a page of its own has above its title, in a few words."""
+    layer: str = ""
+    """The layer of metrics that it belongs into; empty for a section of its own."""
+    folded: bool = False
+    """Whether a page shows only its title until it is opened."""
+    in_text: bool = True
+    """Whether a terminal shows it."""
+
+    def tables(self, *, folded: bool = True) -> Iterator[Table]:
+        """Yield the tables, those of inner sections too, with or without those of folded ones."""
+        for item in self.items:
+            if isinstance(item, Table):
+                yield item
+            elif isinstance(item, Section) and (folded or not item.folded):
+                yield from item.tables(folded=folded)
+
+
+Item: TypeAlias = Table | Figure | Section | str | tuple[str, ...]
+"""A text is a paragraph, a tuple of texts a list."""

@@ -1,0 +1,87 @@
+"""A table as data: records, and columns that say what programs and readers get of each record.
+
+Programs (CSV, JSON, Arrow) get the columns that have a key, in base units, None for missing.  Readers (text, Markdown, LaTeX,
+HTML) get the columns that have a head, as texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, TypeAlias
+
+from twinbed.model.run import Level
+from twinbed.show.quantities import NONE
+from twinbed.show.words import cell_title
+
+Row: TypeAlias = Mapping[str, Any]
+"""Column -> a value of JSON: a number, a text, None for missing, or lists and mappings of those. Base units."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. Without ``key`` only readers have it, without ``head`` only programs do."""
+
+    key: str = ""
+    head: str = ""
+    unit: str = ""
+    """Shown behind the head."""
+    format: str | Callable[[Any], str] = ""
+    """How readers see a value: a format specification, or a function of the value. A column that has one stands to the right;
+    a missing value is a dash in it, and empty in others. "s" is for texts that stand to the right."""
+    value: Callable[[Any], object] | None = None
+    """Returns the value of a record; by default the record's attribute, or item, ``key``."""
+
+    def of(self, record: object) -> Any:
+        """Return the value of a record, as programs get it."""
+        if self.value is not None:
+            return self.value(record)
+        return record[self.key] if isinstance(record, Mapping) else getattr(record, self.key)
+
+    def text(self, record: object) -> str:
+        """Return the value of a record, as readers get it."""
+        value = self.of(record)
+        if value is None:
+            return NONE if self.format else ""
+        return self.format(value) if callable(self.format) else format(value, self.format)
+
+    @property
+    def title(self) -> str:
+        """The head with its unit: ``for (s)``."""
+        return f"{self.head} ({self.unit})" if self.unit else self.head
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Records in columns. ``key`` names the table for programs, ``title`` and ``caption`` are for readers."""
+
+    key: str
+    title: str
+    caption: str
+    columns: Sequence[Column]
+    records: Sequence[Any]
+
+    def rows(self) -> list[Row]:
+        """Return a row a record, as programs get it."""
+        columns = [column for column in self.columns if column.key]
+        return [{column.key: column.of(record) for column in columns} for record in self.records]
+
+    @property
+    def shown(self) -> Sequence[Column]:
+        """The columns that readers get."""
+        return [column for column in self.columns if column.head]
+
+
+def cell_columns(records: Sequence[Any], cell: Callable[[Any], Mapping[str, Level]] = attrgetter("cell")) -> list[Column]:
+    """Return the columns that say of which cell a record is: a factor each for programs, one title of all for readers."""
+    factors = dict.fromkeys(name for record in records for name in cell(record))
+    return [*(Column(name, value=_level(cell, name)) for name in factors), Column(head="Cell", value=_title(cell))]
+
+
+def _level(cell: Callable[[Any], Mapping[str, Level]], factor: str) -> Callable[[Any], Level | None]:
+    return lambda record: cell(record).get(factor)
+
+
+def _title(cell: Callable[[Any], Mapping[str, Level]]) -> Callable[[Any], str]:
+    return lambda record: cell_title(cell(record))
