@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import ndtri
 
-from twinbed.analyses.compare.method import CompareParams
+from twinbed.analyses.compare.gathered import CompareParams
 from twinbed.analyses.compare.method import analysis as compare
 from twinbed.model.caution import Caution
 from twinbed.model.linkcheck import LinkCheck

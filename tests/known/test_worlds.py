@@ -10,7 +10,7 @@ import pytest
 from benchmarks.simulated.worlds import IN_SUCCESSION, MONTHS_S, drawn, study, varies_more
 from scipy import stats
 
-from twinbed.analyses.compare.method import CompareParams
+from twinbed.analyses.compare.gathered import CompareParams
 from twinbed.analyses.compare.method import analysis as compare
 from twinbed.analyses.compare.result import Comparison
 from twinbed.analyses.compare.summary import summaries

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
+from twinbed.analyses.compare.estimate_tables import measured_tables
 from twinbed.analyses.compare.grid import Grid, Row, grid
-from twinbed.analyses.compare.measured import measured_tables
 from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.analyses.compare.words import column_head, deviation, hardly_varies
 from twinbed.contracts.analysis import Section

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from twinbed.analyses.compare.estimate_tables import measured_tables
 from twinbed.analyses.compare.grid import Grid, grid
-from twinbed.analyses.compare.measured import measured_tables
 from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.analyses.compare.summary import summaries
 from twinbed.analyses.compare.words import SYMBOLS, emulated, hardly_varies, held, varies

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import overload
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down adjustment (1979, Scand. J. Stat. 6:65): rejecting where the result is at most alpha keeps the
-    chance of any false rejection in the family at alpha, whatever the dependence."""
-    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
-    adjusted = [1.0] * len(p_values)
+@overload
+def holm(p_values: Sequence[float]) -> list[float]: ...
+@overload
+def holm(p_values: Sequence[float | None]) -> list[float | None]: ...
+def holm(p_values: Sequence[float | None]) -> Sequence[float | None]:
+    """Return p-values with Holm's step-down adjustment (1979, Scand. J. Stat. 6:65): rejecting where the result is at most
+    alpha keeps the chance of any false rejection in the family at alpha, whatever the dependence. None is no
+    test, and stays."""
+    tested = sorted((p_value, index) for index, p_value in enumerate(p_values) if p_value is not None)
+    adjusted: list[float | None] = [None] * len(p_values)
     highest = 0.0
-    for rank, index in enumerate(order):
-        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[index]))
+    for rank, (p_value, index) in enumerate(tested):
+        highest = max(highest, min(1.0, (len(tested) - rank) * p_value))
         adjusted[index] = highest
     return adjusted
 

@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from synthetic_results import write_study
-from twinbed.analyses.compare.method import CompareParams
+from twinbed.analyses.compare.gathered import CompareParams
 from twinbed.analyses.compare.method import analysis as compare
 from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.cli import main

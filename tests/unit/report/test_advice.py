@@ -14,7 +14,7 @@ from benchmarks.simulated.ruled import PAYLOADS, study
 import twinbed
 from synthetic_results import write_study
 from twinbed import registry
-from twinbed.analyses.compare.method import FEW
+from twinbed.analyses.compare.result import FEW
 from twinbed.cli.main import run
 from twinbed.model.caution import Kind
 from twinbed.model.run import Level

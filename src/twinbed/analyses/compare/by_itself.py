@@ -7,8 +7,8 @@ from itertools import groupby
 
 from markupsafe import Markup
 
+from twinbed.analyses.compare.estimate_tables import measured_tables
 from twinbed.analyses.compare.grid import grid
-from twinbed.analyses.compare.measured import measured_tables
 from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.analyses.compare.section import headline_metric, lede, verdicts
 from twinbed.analyses.compare.summary import summaries

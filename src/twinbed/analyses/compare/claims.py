@@ -17,8 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from twinbed.analyses.compare.method import FEW
-from twinbed.analyses.compare.result import Comparison
+from twinbed.analyses.compare.result import FEW, Comparison
 from twinbed.model.caution import NO_VERDICT
 from twinbed.model.result import Verdict
 from twinbed.statistics.multiplicity import holm
@@ -50,9 +49,7 @@ def decided(comparisons: Sequence[Comparison], alpha: float) -> Decided:
     able = [testable(each) for each in comparisons]
     half = alpha / 2
     alone = ([each.p_equivalent for each in comparisons], [each.p_different_alone for each in comparisons])
-    within, beyond = (
-        _corrected([p_value if tested else None for p_value, tested in zip(each, able, strict=True)]) for each in alone
-    )
+    within, beyond = (holm([p_value if tested else None for p_value, tested in zip(each, able, strict=True)]) for each in alone)
     of_all = tuple(
         replace(each, verdict=_verdict(equivalent, different, half), p_equivalent=equivalent, p_different=different)
         for each, equivalent, different in zip(comparisons, within, beyond, strict=True)
@@ -64,12 +61,6 @@ def decided(comparisons: Sequence[Comparison], alpha: float) -> Decided:
         sum(equivalent is not None or different is not None for equivalent, different in zip(within, beyond, strict=True)),
         *(half / max(1, count - already) for count, already in zip(there, shown, strict=True)),
     )
-
-
-def _corrected(p_values: Sequence[float | None]) -> list[float | None]:
-    """By Holm, over those that there are."""
-    adjusted = iter(holm([each for each in p_values if each is not None]))
-    return [None if each is None else next(adjusted) for each in p_values]
 
 
 def _verdict(p_equivalent: float | None, p_different: float | None, level: float) -> Verdict:

@@ -82,7 +82,8 @@ def command(
     are shown to be within it.  Read docs/statistics.md for what the numbers mean.
     """
     from twinbed.analyses.compare.by_itself import section
-    from twinbed.analyses.compare.method import CompareParams, analysis
+    from twinbed.analyses.compare.gathered import CompareParams
+    from twinbed.analyses.compare.method import analysis
     from twinbed.model.error import TwinbedError
     from twinbed.model.units import QuantityError, parse_share
 

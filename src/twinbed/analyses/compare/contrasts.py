@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from twinbed.analyses.compare.decision import Case, Nature, Rules, doubtful_shape
-from twinbed.analyses.compare.estimates import undecided
+from twinbed.analyses.compare.estimates import measured
 from twinbed.analyses.compare.judging import judged
-from twinbed.analyses.compare.result import Comparison, Comparisons, Estimated
+from twinbed.analyses.compare.result import Comparison, Comparisons, Estimated, Measured
+from twinbed.analyses.compare.verdicts import comparison
 from twinbed.executor import Executor
 from twinbed.metrics.metric import Scale
 from twinbed.model.caution import Caution, Kind
@@ -39,7 +39,7 @@ def contrasts(
         if factor in each.cell and each.scale == Scale.RATIO and not each.events:
             rest = {name: level for name, level in each.cell.items() if name != factor}
             places.setdefault((each.metric, each.host, each.direction, each.testbed, _name(rest)), []).append(each)
-    asked: list[tuple[str, Comparison, Case]] = []
+    asked: list[tuple[str, Measured, Case]] = []
     for of_place in places.values():
         by_level = {_name({factor: each.cell[factor]}): each for each in of_place}
         first, *others = (by_level.get(_name({factor: level})) for level in levels)
@@ -48,21 +48,19 @@ def contrasts(
                 own = [each for side in (other, first) for each in cautions.get((_name(side.cell), side.testbed), ())]
                 asked.append((other.testbed, *_contrast(other, first, factor, rules, own)))
     judgements = judged([case for _, _, case in asked], executor)
-    for (testbed, bare, _), judgement in zip(asked, judgements, strict=True):
-        yield testbed, replace(judgement.on(bare), p_different_alone=judgement.p_different)
+    for (testbed, both, _), judgement in zip(asked, judgements, strict=True):
+        yield testbed, comparison(both, judgement, p_different_alone=judgement.p_different)
 
 
-def _contrast(
-    of: Estimated, base: Estimated, factor: str, rules: Rules, cautions: Sequence[Caution]
-) -> tuple[Comparison, Case]:
+def _contrast(of: Estimated, base: Estimated, factor: str, rules: Rules, cautions: Sequence[Caution]) -> tuple[Measured, Case]:
     samples = of.estimate, base.estimate
     shapes = [doubtful_shape(each.values, of.scale, rules.margin) for each in samples]
     skewed = (Caution(Kind.SKEWED, shape, of.testbed) for shape in shapes if shape)
     here, there = (named(factor, level_text(each.cell[factor])) for each in (of, base))
     rest = {name: level for name, level in of.cell.items() if name != factor}
-    bare = undecided(of, base, (here, there), rest, rules.margin, (*cautions, *skewed), headline=of.headline)
+    both = measured(of, base, (here, there), rest, rules.margin, (*cautions, *skewed), headline=of.headline)
     one, two = (Sample.of(each.values) for each in samples)
-    return bare, Case(of.scale, one, two, Arranged(one, two), Nature(steps=(of.step, base.step)), rules, skewed=any(shapes))
+    return both, Case(of.scale, one, two, Arranged(one, two), Nature(steps=(of.step, base.step)), rules, skewed=any(shapes))
 
 
 def _name(cell: Mapping[str, Level]) -> str:

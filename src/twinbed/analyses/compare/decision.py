@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
-from twinbed.analyses.compare.result import Comparison, Effect, Spread
+from twinbed.analyses.compare.result import Effect, Tested
 from twinbed.analyses.compare.spreads import spread
 from twinbed.metrics.metric import Scale
 from twinbed.model.caution import Kind
@@ -74,25 +74,10 @@ class Case:
     """Whether their shape asks for the bootstrap."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """What the two samples of a case say. Fields are those of a Comparison, but for the last three."""
+@dataclass(frozen=True, kw_only=True)
+class Judgement(Tested):
+    """The second stage of a comparison: what the two samples of a case say, and what is doubtful about it."""
 
-    ratio: float | None = None
-    ratio_interval: Interval | None = None
-    wide_interval: Interval | None = None
-    verdict: Verdict = Verdict.INCONCLUSIVE
-    method: str = ""
-    p_equivalent: float | None = None
-    p_different: float | None = None
-    replicates_needed: int | None = None
-    event_counts: tuple[int, int] | None = None
-    pair_deviation: float | None = None
-    bootstrap_interval: Interval | None = None
-    median_ratio: float | None = None
-    median_ratio_interval: Interval | None = None
-    spread: Spread | None = None
-    effect: Effect | None = None
     few_counts: str = ""
     """What is doubtful about a test that rests on few counts."""
     coarse: str = ""
@@ -100,18 +85,13 @@ class Judgement:
     censored: str = ""
     """Why means say little: values end at a limit."""
 
-    def on(self, bare: Comparison) -> Comparison:
-        """The comparison with it."""
-        return replace(bare, **{name: getattr(self, name) for name in _JUDGED})
-
 
 DOUBTS = {"few_counts": Kind.FEW_COUNTS, "coarse": Kind.COARSE, "censored": Kind.CENSORED}
 """The caution of what is doubtful about a judgement."""
-_JUDGED = tuple(each.name for each in fields(Judgement) if each.name not in DOUBTS)
 
 
 def judge(case: Case) -> Judgement:
-    """All that two samples say. Spreads are of runs, and so are what has only an order, and names."""
+    """Return all that two samples say. Spreads are of runs, and so are what has only an order, and names."""
     one, two, arranged = case.one, case.two, case.arranged
     if min(len(one), len(two), len(arranged.one), len(arranged.two)) < 2:
         return _of_single_runs(case)

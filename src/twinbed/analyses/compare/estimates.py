@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from twinbed.analyses.compare.result import Comparison, Estimate, Estimated, Quantile
+from twinbed.analyses.compare.result import Estimate, Estimated, Measured, Quantile
 from twinbed.metrics.metric import Scale
 from twinbed.model.caution import Caution
-from twinbed.model.result import Interval, Verdict
+from twinbed.model.result import Interval
 from twinbed.model.run import Level
 from twinbed.model.tables import TESTBED
 from twinbed.statistics.moments import factor, mean_interval, variance
@@ -69,7 +69,7 @@ def intervals_overlap(testbed: Estimate, reference: Estimate) -> bool | None:
     return None if one is None or two is None else one.low <= two.high and two.low <= one.high
 
 
-def undecided(
+def measured(
     of: Estimated,
     base: Estimated,
     names: tuple[str, str],
@@ -81,9 +81,9 @@ def undecided(
     by: str = TESTBED,
     paired: bool = False,
     sessions: tuple[int, int] | None = None,
-) -> Comparison:
-    """One against the other before any test; ``names`` are what the two are called, ``cell`` where both are."""
-    return Comparison(
+) -> Measured:
+    """Return one against the other before any test; ``names`` are what the two are called, ``cell`` where both are."""
+    return Measured(
         metric=of.metric,
         unit=of.unit,
         layer=of.layer,
@@ -94,18 +94,15 @@ def undecided(
         cell=cell,
         testbed=names[0],
         reference=names[1],
+        by=by,
         estimate=of.estimate,
         reference_estimate=base.estimate,
-        step=max(of.step, base.step),
-        events=of.events,
-        ratio=None,
-        ratio_interval=None,
         margin=margin,
-        verdict=Verdict.INCONCLUSIVE,
         within_rule=within_rule(of.estimate, base.estimate, margin) if of.scale == Scale.RATIO else None,
         intervals_overlap=intervals_overlap(of.estimate, base.estimate),
-        cautions=cautions,
-        by=by,
         paired=paired,
         sessions=sessions,
+        step=max(of.step, base.step),
+        events=of.events,
+        cautions=cautions,
     )

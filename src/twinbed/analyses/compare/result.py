@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+FEW = 5
+"""Fewer replicates than this get a caution: neither an outlier nor two modes can be seen in them."""
 OTHER_SETTINGS = "other settings"
 """Why runs are left out: the study as it stands does not ask for them."""
 
@@ -104,9 +106,9 @@ class AllRuns:
     verdict: Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """One metric of one cell against the reference in the matching cell."""
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """The first stage of a comparison: one metric of one cell on a testbed and on the reference, before any test."""
 
     metric: str
     unit: str
@@ -119,43 +121,69 @@ class Comparison:
     """The levels of all factors but ``testbed``."""
     testbed: str
     reference: str
+    by: str = TESTBED
+    """The factor whose levels are compared: ``testbed`` and ``reference`` are such levels, named ``workload.keep_alive on``
+    where it is another than the testbed."""
     estimate: Estimate
     reference_estimate: Estimate
-    ratio: float | None
-    """testbed / reference; None where the scale has no ratio or the reference is 0."""
-    ratio_interval: Interval | None
-    """At 1 - 2 alpha (90 % for alpha 0.05): inside the margin exactly when the two one-sided tests both reject."""
     margin: float
-    verdict: Verdict
     within_rule: bool | None
     """The seeds' rule: means differ by no more than the margin (ICNC, section II); None where a share of a mean means
     nothing."""
     intervals_overlap: bool | None
     """The seeds' stronger rule: 95 % intervals overlap."""
+    paired: bool = False
+    """Whether means are compared by differences within blocks or sessions."""
+    sessions: tuple[int, int] | None = None
+    """How many sessions means are of, here and on the reference; None where they are of runs."""
+    step: float = 0.0
+    """What values are rounded to, in the unit; 0 where nothing shows that they are."""
+    events: bool = False
+    """Whether values are counts of events."""
     cautions: tuple[Caution, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """The metric and where it is measured, as responses are named: ``cpu_seconds_per_request@client``."""
+        return "@".join(each for each in (self.metric, self.host, self.direction) if each)
+
+    @property
+    def runs(self) -> int:
+        """The number of runs of the testbed that has fewer."""
+        return min(self.estimate.n, self.reference_estimate.n)
+
+    @property
+    def unseen_share(self) -> float | None:
+        """The largest share of runs that may behave otherwise than all of these did; None without runs."""
+        return unseen_share(self.runs) if self.runs else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tested:
+    """What tests of two samples say. P-values are not corrected, and the verdict is the tests' own, until the last stage."""
+
+    ratio: float | None = None
+    """testbed / reference; None where the scale has no ratio or the reference is 0."""
+    ratio_interval: Interval | None = None
+    """At 1 - 2 alpha (90 % for alpha 0.05): inside the margin exactly when the two one-sided tests both reject."""
+    wide_interval: Interval | None = None
+    """At 1 - alpha: outside the margin exactly when the single test for a difference rejects."""
+    verdict: Verdict = Verdict.INCONCLUSIVE
     method: str = ""
     """How the interval was made: of a ratio ``log``, ``fieller``, ``exact``, ``counts`` (of rare events) or ``unseen`` (both
     are 0 throughout, so that there is none); else ``welch``, ``student`` (of pairs), ``newcombe`` or the test that names
     were compared by;
     ``unlooked`` before a study's first look; empty where there is none."""
-    paired: bool = False
-    """Whether means are compared by differences within blocks or sessions."""
-    pair_deviation: float | None = None
-    """The standard deviation of the differences of logarithms within pairs, ddof 1; None where there are none."""
-    sessions: tuple[int, int] | None = None
-    """How many sessions means are of, here and on the reference; None where they are of runs."""
-    wide_interval: Interval | None = None
-    """At 1 - alpha: outside the margin exactly when the single test for a difference rejects."""
     p_equivalent: float | None = None
     """The larger p-value of the two one-sided tests."""
     p_different: float | None = None
-    """p-value of the test that the ratio is outside the margin, after Holm's correction over the family."""
-    p_different_alone: float | None = None
-    """The same before the correction, for families of more than one study."""
-    family: int = 1
-    """Number of comparisons that Holm's correction covers."""
+    """p-value of the test that the ratio is outside the margin."""
     replicates_needed: int | None = None
     """For an inconclusive ratio inside the margin: replicates a testbed that would show equivalence at the same spread."""
+    event_counts: tuple[int, int] | None = None
+    """How many events a verdict on few of them is of, here and on the reference."""
+    pair_deviation: float | None = None
+    """The standard deviation of the differences of logarithms within pairs, ddof 1; None where there are none."""
     bootstrap_interval: Interval | None = None
     """The interval of the ratio by BCa, at 1 - 2 alpha, where values are far from normal and there are enough of them."""
     median_ratio: float | None = None
@@ -165,35 +193,22 @@ class Comparison:
     """None for fewer than two values on a side, and on scales without differences."""
     effect: Effect | None = None
     """On other scales than ratio."""
-    event_counts: tuple[int, int] | None = None
-    """How many events a verdict on few of them is of, here and on the reference."""
-    step: float = 0.0
-    """What values are rounded to, in the unit; 0 where nothing shows that they are."""
-    events: bool = False
-    """Whether values are counts of events."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison(Measured, Tested):
+    """The last stage: ``p_different`` and the spread are corrected for the family, cautions have been heeded, and the verdict
+    is final."""
+
+    p_different_alone: float | None = None
+    """``p_different`` before the correction, for families of more than one study."""
+    family: int = 1
+    """Number of comparisons that Holm's correction covers."""
     all_runs: AllRuns | None = None
     """The same of all runs; None where the study leaves none out for a caution."""
     predictable: float | None = None
     """The half-width, as a share, of the reference's mean as a calibration that was kept with the results predicts it here;
     None without one, or where it refuses."""
-    by: str = TESTBED
-    """The factor whose levels are compared: ``testbed`` and ``reference`` are such levels, named ``workload.keep_alive on``
-    where it is another than the testbed."""
-
-    @property
-    def place(self) -> str:
-        """The metric and where it is measured, as responses are named: ``cpu_seconds_per_request@client``."""
-        return "@".join(each for each in (self.metric, self.host, self.direction) if each)
-
-    @property
-    def runs(self) -> int:
-        """Of the testbed that has fewer."""
-        return min(self.estimate.n, self.reference_estimate.n)
-
-    @property
-    def unseen_share(self) -> float | None:
-        """The largest share of runs that may behave otherwise than all of these did; None without runs."""
-        return unseen_share(self.runs) if self.runs else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from markupsafe import Markup
 
 from twinbed.analyses.compare import exclusion
+from twinbed.analyses.compare.estimate_tables import measured
 from twinbed.analyses.compare.forest import MOST, drawable
 from twinbed.analyses.compare.grid import grid, spread
-from twinbed.analyses.compare.measured import measured
 from twinbed.analyses.compare.plots import cells_left_out, distribution, forest, ratios, values
 from twinbed.analyses.compare.result import Comparison, Comparisons, Estimate, Pooled
 from twinbed.analyses.compare.summary import Summary, summaries

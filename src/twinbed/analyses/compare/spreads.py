@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from twinbed.analyses.compare.result import Comparison, Spread
+from twinbed.analyses.compare.result import Spread
 from twinbed.model.result import Interval
 from twinbed.statistics.moments import logarithms, variance, varies
 from twinbed.statistics.multiplicity import holm
@@ -71,15 +71,15 @@ def _reason(one: Values, two: Values) -> str:
     return f"a test and an interval need {LEAST} values a testbed" if min(len(one), len(two)) < LEAST else ""
 
 
-def decided(comparisons: Sequence[Comparison], alpha: float) -> list[Comparison]:
-    """The tests of one family, each kind with Holm's correction of its own. Spreads differ where Bonett's rejects, and so does
-    Brown and Forsythe's about values: the first does for a spread that one slow run makes, or a few, the second does not."""
-    spreads = [each.spread for each in comparisons]
-    of_ratio = _adjusted([spread.p_value if spread else None for spread in spreads])
-    of_levene = _adjusted([spread.p_brown_forsythe if spread else None for spread in spreads])
-    of_values = _adjusted([spread.p_at_values if spread else None for spread in spreads])
+def decided(spreads: Sequence[Spread | None], alpha: float) -> list[Spread | None]:
+    """Return the spreads of one family, each kind of test with Holm's correction of its own. Spreads differ where Bonett's
+    rejects, and so does Brown and Forsythe's about values: the first does for a spread that one slow run makes, or a few, the
+    second does not."""
+    of_ratio = holm([spread.p_value if spread else None for spread in spreads])
+    of_levene = holm([spread.p_brown_forsythe if spread else None for spread in spreads])
+    of_values = holm([spread.p_at_values if spread else None for spread in spreads])
     family = max(1, sum(p_value is not None for p_value in of_ratio))
-    corrected = [
+    return [
         spread
         and replace(
             spread,
@@ -91,9 +91,3 @@ def decided(comparisons: Sequence[Comparison], alpha: float) -> list[Comparison]
         )
         for spread, one, two, three in zip(spreads, of_ratio, of_levene, of_values, strict=True)
     ]
-    return [replace(each, spread=spread) for each, spread in zip(comparisons, corrected, strict=True)]
-
-
-def _adjusted(p_values: Sequence[float | None]) -> list[float | None]:
-    adjusted = iter(holm([p_value for p_value in p_values if p_value is not None]))
-    return [None if p_value is None else next(adjusted) for p_value in p_values]

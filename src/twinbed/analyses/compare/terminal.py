@@ -10,9 +10,9 @@ from itertools import groupby
 from rich.text import Text
 
 from twinbed.analyses.compare import exclusion
+from twinbed.analyses.compare.estimate_tables import measured
 from twinbed.analyses.compare.forest import STYLES, forest
 from twinbed.analyses.compare.grid import mean
-from twinbed.analyses.compare.measured import measured
 from twinbed.analyses.compare.result import OTHER_SETTINGS, Comparison, Comparisons, Estimate, Pooled
 from twinbed.analyses.compare.summary import summaries, unseen
 from twinbed.analyses.compare.words import (

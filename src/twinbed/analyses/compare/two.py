@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 
 from twinbed.analyses.compare import relative
-from twinbed.analyses.compare.method import CompareParams, analysis
+from twinbed.analyses.compare.gathered import CompareParams
+from twinbed.analyses.compare.method import analysis
 from twinbed.analyses.compare.relative import Change, changes
 from twinbed.analyses.compare.result import Comparisons
 from twinbed.contracts.analysis import TwoResults
@@ -33,8 +34,8 @@ class Two:
 
     def compared(self, executor: Executor, params: CompareParams) -> Comparisons:
         one, other = self.both.names
-        result = analysis.run_on(executor, self.both.tables, params.model_copy(update={"by": self.both.by}))
-        return replace(result, about=f"{other} is held against {one}, testbed by testbed and cell by cell.")
+        about = f"{other} is held against {one}, testbed by testbed and cell by cell."
+        return analysis.run_on(executor, self.both.tables, params.model_copy(update={"by": self.both.by}), about)
 
     @cached_property
     def passports(self) -> Differences:

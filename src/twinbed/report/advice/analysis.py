@@ -16,8 +16,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from twinbed.analyses.compare.claims import decided, values
-from twinbed.analyses.compare.method import FEW
-from twinbed.analyses.compare.result import Comparison
+from twinbed.analyses.compare.result import FEW, Comparison
 from twinbed.executor import Executor, Here
 from twinbed.metrics.metric import Layer
 from twinbed.model.error import TwinbedError

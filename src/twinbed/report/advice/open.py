@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from twinbed.analyses.compare.claims import Decided, values
-from twinbed.analyses.compare.method import FEW
-from twinbed.analyses.compare.result import Comparison
+from twinbed.analyses.compare.result import FEW, Comparison
 from twinbed.design.replicates import Levels, found_needs
 from twinbed.model.result import Verdict
 from twinbed.report.advice.result import Contrast, Open

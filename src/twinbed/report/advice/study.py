@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from twinbed import registry
 from twinbed.analyses.compare.contrasts import contrasts
-from twinbed.analyses.compare.method import CompareParams
+from twinbed.analyses.compare.gathered import CompareParams
 from twinbed.analyses.compare.method import analysis as compare
 from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.executor import Executor

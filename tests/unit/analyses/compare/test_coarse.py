@@ -10,7 +10,7 @@ import pytest
 
 from synthetic_results import write_study
 from twinbed.analyses.compare.decision import Case, Nature, Rules, judge
-from twinbed.analyses.compare.method import CompareParams
+from twinbed.analyses.compare.gathered import CompareParams
 from twinbed.analyses.compare.method import analysis as compare
 from twinbed.model.caution import Kind
 from twinbed.model.result import Verdict

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.simulated.little import InMemory, record
 
 from twinbed.analyses.compare import exclusion
-from twinbed.analyses.compare.method import CompareParams
+from twinbed.analyses.compare.gathered import CompareParams
 from twinbed.analyses.compare.method import analysis as compare
 from twinbed.analyses.compare.rows import as_csv
 from twinbed.analyses.compare.terminal import verdict_table

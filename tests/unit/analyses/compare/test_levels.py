@@ -17,7 +17,7 @@ from tests.command import twinbed as carried_out
 import twinbed
 from synthetic_results import write_study
 from twinbed.analyses.compare.command import command
-from twinbed.analyses.compare.method import CompareParams
+from twinbed.analyses.compare.gathered import CompareParams
 from twinbed.analyses.compare.method import analysis as compare
 from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.cli.inputs import ResultsFolders

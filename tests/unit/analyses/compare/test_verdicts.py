@@ -16,7 +16,7 @@ from scipy import stats
 from synthetic_results import write_run, write_study
 from twinbed.analyses.compare.command import command
 from twinbed.analyses.compare.estimates import estimate
-from twinbed.analyses.compare.method import CompareParams
+from twinbed.analyses.compare.gathered import CompareParams
 from twinbed.analyses.compare.method import analysis as compare
 from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.analyses.compare.summary import summaries
