@@ -11,6 +11,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from manual import json_output
+from manual.pages import write
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parents[2]
@@ -46,10 +48,13 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built beside a copy of the pages, since the builder keeps its cache by the settings file."""
+    """Built from pages of its own, without what takes long and links nowhere: results, and all examples of JSON but one."""
     folder = tmp_path_factory.mktemp("manual")
     shutil.copy(ROOT / "mkdocs.yml", folder)
-    shutil.copytree(ROOT / "docs", folder / "docs", ignore=shutil.ignore_patterns("__pycache__", "notebook-results"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_output, "EXAMPLES", {"studies": ""})
+        patch.setattr(json_output, "prepared", lambda: None)
+        write(folder / "dist" / "pages", results=())
     program = Path(sys.executable).with_name("zensical")
     assert program.exists(), "no zensical beside python: pip install --group dev"
     done = subprocess.run(
@@ -76,17 +81,23 @@ def in_nav(entry: object) -> Iterator[str]:
             yield from in_nav(below)
 
 
-def test_every_page_is_in_nav_once() -> None:
+@pytest.fixture(scope="module")
+def sources(site: Path) -> set[str]:
+    """The pages that the site is built from."""
+    folder = site.with_name("pages")
+    return {str(path.relative_to(folder)) for path in folder.rglob("*.md")}
+
+
+def test_every_page_is_in_nav_once(sources: set[str]) -> None:
     settings = YAML(typ="safe").load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
-    listed = sorted(in_nav(settings["nav"]))
-    assert listed == sorted(str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md"))
+    assert sorted(in_nav(settings["nav"])) == sorted(sources)
 
 
-def test_every_page_is_built_and_begins_with_its_heading(pages: dict[Path, Page], site: Path) -> None:
-    sources = [path.relative_to(ROOT / "docs").with_suffix(".html") for path in (ROOT / "docs").rglob("*.md")]
-    assert {path.relative_to(site) for path in pages} == {*sources, Path("404.html")}
-    for source in sources:
-        assert "<h1" in (site / source).read_text(encoding="utf-8"), source
+def test_every_page_is_built_and_begins_with_its_heading(pages: dict[Path, Page], site: Path, sources: set[str]) -> None:
+    built = {Path(source).with_suffix(".html") for source in sources}
+    assert {path.relative_to(site) for path in pages} == {*built, Path("404.html")}
+    for page in built:
+        assert "<h1" in (site / page).read_text(encoding="utf-8"), page
 
 
 def test_nothing_is_asked_of_another_host(pages: dict[Path, Page], site: Path) -> None:

@@ -56,7 +56,7 @@ def _lines(choices: Choices, catalogue: Catalogue) -> Iterator[str]:
     name = re.sub(r"[^A-Za-z0-9._-]", "-", Path(choices.file).stem).strip("._-")[:64] or "study"
     yield from (
         f"# What it will do: twinbed plan {choices.file}. Run it, or go on with it: twinbed run {choices.file}.",
-        "# Every setting: `twinbed describe`, or docs/settings.md. An editor completes them with `twinbed schema`.",
+        "# Every setting: `twinbed describe`. An editor completes them with `twinbed schema`.",
         "",
         f"study: {written(name)} # also the name of the results folder",
         "",

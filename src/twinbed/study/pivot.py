@@ -42,7 +42,7 @@ class Pivot(BaseModel):
 
     title: StrictStr = Field(examples=["Requests per second"], description="what stands above it")
     metric: StrictStr = Field(
-        examples=["requests_per_second"], description="whose values it holds, by its name in docs/metrics.md"
+        examples=["requests_per_second"], description="whose values it holds, by its name in `twinbed describe`"
     )
     host: StrictStr = Field(
         "", examples=["client"], description="client, server or machine; without it, the value of the whole run"
@@ -137,7 +137,7 @@ class PivotReader:
         if unit is None:
             near = nearest(table.metric, self.metrics)
             message = f"{table.metric!r} is measured by neither the workload nor an instrument of this study"
-            self.problems.append(Problem.at(place, f"{path}.metric", message, "a metric of docs/metrics.md", near))
+            self.problems.append(Problem.at(place, f"{path}.metric", message, "a metric that `twinbed describe` lists", near))
         elif table.unit is not None and UNITS[table.unit][0] != unit.partition("/")[0] and UNITS[table.unit][0] != unit:
             fitting = [name for name, (base, _) in UNITS.items() if base in (unit, unit.partition("/")[0])]
             message = f"{table.unit} is no unit of {table.metric}, which is in {unit}"

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import io
 import re
-import runpy
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from manual import json_output
 
 from twinbed.cli.main import run
 from twinbed.contracts.check import Check
 from twinbed.lab import matrix
 from twinbed.model.run import Phase
 
-MADE = runpy.run_path(str(Path(__file__).parents[3] / "docs" / "make_json.py"))
 COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3|4|9|10)\d(?:;\d+)*m")
 COLOURED = {"run", "compare"}
 
@@ -39,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     path = tmp_path_factory.mktemp("colours")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(path)
-        MADE["prepared"]()
+        json_output.prepared()
         yield path
 
 
@@ -61,12 +60,12 @@ def made_anew(folder: Path, name: str) -> None:
         (folder / "results" / "demo" / "report.html").unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize("name", MADE["EXAMPLES"])
+@pytest.mark.parametrize("name", json_output.EXAMPLES)
 def test_nobody_gets_colours_who_does_not_want_them(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made_anew(folder, name)
     terminal = on_a_terminal(monkeypatch)
     monkeypatch.setenv("NO_COLOR", "1")
-    run(MADE["line"](name))
+    run(json_output.line(name))
     assert terminal.text(), "it says something"
     assert not COLOUR.search(terminal.text())
 
@@ -75,14 +74,14 @@ def test_nobody_gets_colours_who_does_not_want_them(name: str, folder: Path, mon
 def test_who_looks_gets_colours(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made_anew(folder, name)
     terminal = on_a_terminal(monkeypatch)
-    run(MADE["line"](name))
+    run(json_output.line(name))
     assert COLOUR.search(terminal.text())
 
 
-@pytest.mark.parametrize("name", MADE["EXAMPLES"])
+@pytest.mark.parametrize("name", json_output.EXAMPLES)
 def test_a_pipe_gets_plain_text(name: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     made_anew(folder, name)
-    run(MADE["line"](name))
+    run(json_output.line(name))
     shown = capfd.readouterr()
     assert shown.out + shown.err
     assert "\x1b" not in shown.out + shown.err

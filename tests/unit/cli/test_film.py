@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-import runpy
 from pathlib import Path
 from xml.etree import ElementTree
 
 import click
 import pytest
+from manual.record_film import COMMANDS
 
 from twinbed.cli import main
 
 DOCS = Path(__file__).parents[3] / "docs"
-COMMANDS = runpy.run_path(str(DOCS / "record_film.py"))["COMMANDS"]
 SVG = "{http://www.w3.org/2000/svg}"
 MOST_BYTES = 150_000
 """Of the film: every reader of the README loads it."""

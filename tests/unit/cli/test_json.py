@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import runpy
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
+from manual import json_output
 
 import twinbed
 from twinbed.cli.envelope import SCHEMA, WITHOUT
 from twinbed.cli.main import cli, run
 from twinbed.contracts import exit_codes as codes
 
-DOCS = Path(__file__).parents[3] / "docs"
-MADE = runpy.run_path(str(DOCS / "make_json.py"))
+CAPTURES = Path(__file__).parents[2] / "golden" / "captures"
 
 
 def commands(group: click.Group, above: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
@@ -53,19 +52,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     path = tmp_path_factory.mktemp("json")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(path)
-        MADE["prepared"]()
+        json_output.prepared()
         yield path
 
 
-@pytest.mark.parametrize("name", MADE["EXAMPLES"])
+@pytest.mark.parametrize("name", json_output.EXAMPLES)
 def test_the_envelope_holds_the_result(name: str, folder: Path) -> None:
-    code, text = MADE["output"](MADE["line"](name, "--json"))
+    code, text = json_output.output(json_output.line(name, "--json"))
     envelope = json.loads(text)
     assert list(envelope) == ["twinbed", "command", "result"]
     assert envelope["twinbed"] == {"schema": SCHEMA, "version": twinbed.__version__}
     assert envelope["command"] == name
+    shape = json_output.shape(envelope["result"])
+    assert json.loads(json_output.laid_out(shape)) == shape, "the page of the manual shows it"
     if has_format(COMMANDS[name]):
-        again, bare = MADE["output"](MADE["line"](name, "--format", "json"))
+        again, bare = json_output.output(json_output.line(name, "--format", "json"))
         assert (envelope["result"], code) == (json.loads(bare), again)
     else:
         assert envelope["result"], "a command tells what it did"
@@ -74,24 +75,24 @@ def test_the_envelope_holds_the_result(name: str, folder: Path) -> None:
 
 
 def test_run_tells_its_runs_and_verdict(folder: Path) -> None:
-    result = json.loads(MADE["output"](["run", "demo.yaml", "--json"])[1])["result"]
+    result = json.loads(json_output.output(["run", "demo.yaml", "--json"])[1])["result"]
     assert result["runs"] == {"complete": 24, "failed": 0, "left": 0, "made": 0}
     assert result["report"] == "results/demo/report.html"
-    _, quiet = MADE["output"](["run", "demo.yaml", "-q"])
+    _, quiet = json_output.output(["run", "demo.yaml", "-q"])
     assert quiet.splitlines() == [*result["verdict"], result["report"]]
 
 
 def test_a_file_gets_the_bare_result(folder: Path) -> None:
-    _, text = MADE["output"](["analyse", "stalls", "results/demo", "-o", "stalls.txt", "--json"])
+    _, text = json_output.output(["analyse", "stalls", "results/demo", "-o", "stalls.txt", "--json"])
     assert json.loads(text)["result"] == {"written": ["stalls.txt"]}
-    _, bare = MADE["output"](["analyse", "stalls", "results/demo", "--format", "json"])
+    _, bare = json_output.output(["analyse", "stalls", "results/demo", "--format", "json"])
     assert (folder / "stalls.txt").read_text() == bare
 
 
 def test_what_is_said_beside_a_file_is_left_out(folder: Path) -> None:
     """`match` says on standard output that captures share nothing, where its rows go to a file."""
-    other = DOCS.parent / "tests" / "golden" / "captures" / "http-ipv6.pcap"
-    code, text = MADE["output"](["match", MADE["CAPTURE"], str(other), "-o", "rows.json", "--json"])
+    other = CAPTURES / "http-ipv6.pcap"
+    code, text = json_output.output(["match", json_output.CAPTURE, str(other), "-o", "rows.json", "--json"])
     assert code == codes.NOTHING_SHARED
     assert json.loads(text)["result"] == {"written": ["rows.json"]}
     assert json.loads((folder / "rows.json").read_text())
@@ -110,12 +111,3 @@ def test_another_format_beside_it_is_refused(capfd: pytest.CaptureFixture[str]) 
     assert run(["studies", "--json", "--format", "csv"]) == codes.USAGE
     assert "give one of the two" in capfd.readouterr().err
     assert run(["studies", "--json", "--format", "json"]) == codes.DONE
-
-
-def test_the_page_has_every_example() -> None:
-    page = (DOCS / "json.md").read_text(encoding="utf-8")
-    assert page.startswith(MADE["HEAD"])
-    for name in MADE["EXAMPLES"]:
-        assert f"\n## {name}\n" in page
-    for name, reason in WITHOUT.items():
-        assert f"- `{name}`: {reason}.\n" in page

@@ -1,21 +1,20 @@
-"""Writes docs/json.md: ``python docs/make_json.py``. Every example in it was run, and its envelope read.
+"""The page of what ``--json`` prints, from examples that are run.
 
 Values are shown by their types, and of a list the first element alone, so that the page says what there is, not what one
-machine measured. A test runs the examples too, and holds their list against the commands that there are.
+machine measured. tests/unit/cli/test_json.py runs the examples too.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
-import os
 import shlex
-import sys
 import tempfile
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from twinbed.cli.envelope import SCHEMA, WITHOUT
+from twinbed.cli.envelope import WITHOUT
 from twinbed.cli.main import run
 
 ROOT = Path(__file__).parents[1]
@@ -59,27 +58,6 @@ EXAMPLES = {
 }
 """Command -> the rest of a command line. Others of the same group print theirs in the same way."""
 WIDTH = 120
-HEAD = f"""# JSON of every command
-
-Made by `python docs/make_json.py`, which runs every example.
-
-`--json` prints what a command came to as one JSON document on standard output:
-
-```json
-{{"twinbed": {{"schema": {SCHEMA}, "version": "..."}}, "command": "compare", "result": ...}}
-```
-
-- `result` is what `--format json` prints, where a command has that; `--format json` stays as it is, without an envelope. Of
-  another command it is what was done: which files were written, how many runs were made.
-- `schema` is the version of the envelope and of all results. It grows when a member is taken away or means something else.
-  Members may be added without that: pass over what you do not know.
-- With `-o FILE` a command that writes its output to FILE writes the bare result there; the envelope then says
-  `{{"written": ["FILE"]}}`.
-- Errors are text on standard error, and nothing is on standard output; exit codes are the same as without it
-  ([commands](commands.md)). Progress goes to standard error too. What is cut off in the middle is no whole document.
-
-Below, `text`, `number` and `yes or no` stand for values, and of a list there is the first element.
-"""
 
 
 def prepared() -> None:
@@ -137,22 +115,12 @@ def laid_out(value: object, indent: str = "") -> str:
 
 
 def text() -> str:
-    """The page."""
-    parts = [HEAD, "\n## Commands without it\n\n", *(f"- `{name}`: {reason}.\n" for name, reason in WITHOUT.items())]
-    for command in EXAMPLES:
-        words = line(command, "--json")
-        result = json.loads(output(words)[1])["result"]
-        parts.append(f"\n## {command}\n\n`twinbed {shlex.join(words)}`\n\n```json\n{laid_out(shape(result))}\n```\n")
-    return "".join(parts)
-
-
-def main() -> None:
-    with tempfile.TemporaryDirectory(prefix="twinbed-json-") as folder:
-        os.chdir(folder)
+    """Return an example of each command, as it was run now."""
+    parts = ["## Commands without it\n\n", *(f"- `{name}`: {reason}.\n" for name, reason in WITHOUT.items())]
+    with tempfile.TemporaryDirectory(prefix="twinbed-json-") as folder, contextlib.chdir(folder):
         prepared()
-        made = text()
-    (ROOT / "docs" / "json.md").write_text(made, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        for command in EXAMPLES:
+            words = line(command, "--json")
+            result = json.loads(output(words)[1])["result"]
+            parts.append(f"\n## {command}\n\n`twinbed {shlex.join(words)}`\n\n```json\n{laid_out(shape(result))}\n```\n")
+    return "".join(parts)

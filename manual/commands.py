@@ -1,13 +1,9 @@
-"""Writes docs/commands.md from what commands say of themselves: ``python docs/make_commands.py``. A test compares the two.
-
-``python docs/make_commands.py --man FOLDER`` writes a man page of each command instead, from the same words.
-"""
+"""The page of commands, and a man page of each, from the help of the program."""
 
 from __future__ import annotations
 
 import inspect
 import re
-import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,32 +12,17 @@ from pathlib import Path
 import click
 
 import twinbed
+from manual.markdown import code, table
 from twinbed.cli.lazy import LazyGroup
 from twinbed.cli.main import cli
 
-HEAD = """# Commands
-
-Made from the commands' own help by `python docs/make_commands.py`; `twinbed COMMAND --help` prints the same.
-
-## Man pages and completion
-
-`python docs/make_commands.py --man man/man1` writes a man page of each command; `MANPATH=man: man twinbed-run` shows one.
-
-Shells complete commands and options after one line:
-
-| shell | line | in |
-|---|---|---|
-| bash | `eval "$(_TWINBED_COMPLETE=bash_source twinbed)"` | `~/.bashrc` |
-| zsh | `eval "$(_TWINBED_COMPLETE=zsh_source twinbed)"` | `~/.zshrc` |
-| fish | `_TWINBED_COMPLETE=fish_source twinbed \\| source` | `~/.config/fish/completions/twinbed.fish` |
-"""
 _VERBATIM = "\b"
-"""What begins a paragraph of a help whose lines stay as they are."""
+"""Begins a paragraph whose lines stay as they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A command's words about itself. A paragraph that begins with _VERBATIM has lines of its own."""
+    """The help of a command. A paragraph that begins with _VERBATIM keeps its lines."""
 
     name: str
     usage: str
@@ -52,7 +33,7 @@ class Page:
 
 
 def pages() -> Iterator[Page]:
-    """The program's, and those of all commands, in the order of ``twinbed --help``."""
+    """Yield the program's page and those of all commands, in the order of ``twinbed --help``."""
     yield from _pages(click.Context(cli, info_name="twinbed", **cli.context_settings))
 
 
@@ -78,18 +59,19 @@ def _pages(context: click.Context) -> Iterator[Page]:
 
 
 def _short(group: click.Command, child: click.Context) -> str:
-    """As the group lists it."""
+    """Return a command's line in the list of its group."""
     if isinstance(group, LazyGroup):
         return group.lazy[child.info_name or ""].help
     return child.command.get_short_help_str(200)
 
 
 def text() -> str:
-    """The whole page."""
-    return "\n".join([HEAD, *map(_section, pages())])
+    """Return a section of each command."""
+    return "\n".join(map(section, pages()))
 
 
-def _section(page: Page) -> str:
+def section(page: Page) -> str:
+    """Return the section of one command."""
     parts = [f"## {page.name}\n\n```\n{page.usage}\n```"]
     for paragraph in page.paragraphs:
         if paragraph.startswith(_VERBATIM):
@@ -97,11 +79,10 @@ def _section(page: Page) -> str:
         else:
             parts.append(_plain(paragraph))
     if page.options:
-        rows = [f"| `{_cell(names)}` | {_plain(_cell(words))} |" for names, words in page.options]
-        parts.append("\n".join(["| option | |", "|---|---|", *rows]))
+        parts.append(table(("option", "meaning"), [(code(names), _plain(words)) for names, words in page.options]).rstrip())
     if page.commands:
-        rows = [f"| [`{name}`](#{_anchor(f'{page.name} {name}')}) | {_plain(_cell(words))} |" for name, words in page.commands]
-        parts.append("\n".join(["| command | |", "|---|---|", *rows]))
+        rows = [(f"[`{name}`](#{_anchor(f'{page.name} {name}')})", _plain(words)) for name, words in page.commands]
+        parts.append(table(("command", "what it does"), rows).rstrip())
     if page.epilog:
         parts.append(page.epilog)
     return "\n\n".join(parts) + "\n"
@@ -112,13 +93,9 @@ def _verbatim(paragraph: str) -> str:
 
 
 def _plain(paragraph: str) -> str:
-    """What Markdown would take for its own is not."""
+    """Return a paragraph that Markdown reads as itself; code stays code."""
     parts = re.split(r"(`[^`]*`)", " ".join(paragraph.split()))
     return "".join(part if part.startswith("`") else re.sub(r"([*_<\[])", r"\\\1", part) for part in parts)
-
-
-def _cell(words: str) -> str:
-    return words.replace("|", "\\|")
 
 
 def _anchor(name: str) -> str:
@@ -126,7 +103,7 @@ def _anchor(name: str) -> str:
 
 
 def man(page: Page) -> str:
-    """A man page in man(7)'s macros."""
+    """Return a man page in man(7)'s macros."""
     title = page.name.replace(" ", "-")
     first = " ".join(page.paragraphs[0].split()) if page.paragraphs else ""
     lines = [
@@ -155,7 +132,7 @@ def man(page: Page) -> str:
 
 
 def _line(words: str) -> str:
-    """A line that begins with a control character is text all the same."""
+    """Return a line of text, even one that begins with a control character."""
     escaped = _roff(words)
     return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped
 
@@ -164,17 +141,8 @@ def _roff(words: str) -> str:
     return words.replace("\\", "\\e").replace("-", "\\-")
 
 
-def main(arguments: list[str]) -> None:
-    if arguments[:1] == ["--man"] and len(arguments) == 2:
-        folder = Path(arguments[1])
-        folder.mkdir(parents=True, exist_ok=True)
-        for page in pages():
-            (folder / f"{page.name.replace(' ', '-')}.1").write_text(man(page), encoding="utf-8")
-    elif not arguments:
-        (Path(__file__).parent / "commands.md").write_text(text(), encoding="utf-8")
-    else:
-        sys.exit(__doc__)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def write_man(folder: Path) -> None:
+    """Write a man page of each command into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for page in pages():
+        (folder / f"{page.name.replace(' ', '-')}.1").write_text(man(page), encoding="utf-8")

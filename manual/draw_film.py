@@ -2,7 +2,7 @@
 # requires-python = ">=3.11"
 # dependencies = ["pyte>=0.8.2"]
 # ///
-"""Draws docs/film.svg, a film of a session, from docs/film.cast: ``uv run docs/make_film.py``.
+"""Draw docs/film.svg, a film of a session, from docs/film.cast: ``uv run manual/draw_film.py``.
 
 pyte is the terminal: it knows what cursor movements make of the screen. A picture of it is taken whenever it has changed and
 stays so for a moment; pauses are shortened. Pictures stand side by side and are moved past the window by CSS, so that nothing
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pyte
 
-CAST = Path(__file__).parent / "film.cast"
+CAST = Path(__file__).parents[1] / "docs/film.cast"
 WIDTH, HEIGHT, FONT_SIZE = 8.4, 18, 14
 """Of a character, in pixels."""
 MARGIN = 14

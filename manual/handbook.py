@@ -1,19 +1,14 @@
-"""Writes docs/handbook.md, what the papers found and what was measured of it: ``python docs/make_handbook.py [RESULTS ...]``.
-
-Without results it is made of those that are kept in docs/measured, archives without raw artifacts: a test holds the page to
-them.
-With results it is yours: write it elsewhere with ``-o``.
-"""
+"""The handbook: what the papers found, and what results say of it. The manual has it of the archives in docs/measured."""
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from manual.markdown import table
 from twinbed import registry
 from twinbed.cli.inputs import ResultsFolders
 from twinbed.cli.published import own
@@ -30,30 +25,14 @@ from twinbed.report.advice.words import numbers
 from twinbed.show.words import heading, metric_name
 from twinbed.study.loading import load
 
-DOCS = Path(__file__).parent
-STUDIES = DOCS.parent / "studies"
-MEASURED = tuple(sorted((DOCS / "measured").glob("*.zip")))
+ROOT = Path(__file__).parents[1]
+MEASURED = tuple(sorted((ROOT / "docs/measured").glob("*.zip")))
 """Archives of what was measured for the page."""
 MARGIN = 0.10
 MOST_CASES = 3
 NOT_MEASURED = "not measured here"
 WALKS = "sequences of system calls"
 
-HEAD = """# The experimenter's handbook
-
-Made by `python docs/make_handbook.py` from the printed tables in `src/twinbed/published/data`, the studies in `studies/` and
-the program itself; what was measured is in `docs/measured`, as archives that every command reads.
-
-The project from which twinbed began set out for an "Emulytics experimenter's handbook" (slides of 2017, SAND2017-8992 C). This
-page is one: what its papers found, whether it follows from the numbers that they print, and what measurements say of it. A
-measurement is of the machine that it was made on. Make the page of your own:
-
-    twinbed run studies/icnc-2019.yaml -o results/icnc
-    python docs/make_handbook.py results/icnc -o my-handbook.md
-
-How the printed tables were read, and what in them does not follow: [published.md](published.md). What rules rest on:
-[advise.md](advise.md).
-"""
 
 READING = """Verdicts on printed numbers are twinbed's, at a margin of 10 %, where n and a spread are printed (*equivalent*,
 *different*, *inconclusive*); where they are not, there is a ratio only. *measured* has the verdicts of the results that the
@@ -72,13 +51,13 @@ class Place:
 
 
 def text(results: Sequence[Path] = ()) -> str:
-    """The whole page."""
+    """Return what the papers found, metric by metric, and what results say of it."""
     found = library()
     claims = check_all(found)
     held = compare(found, MARGIN)
     measured = [each for folder in results for each in own(folder, MARGIN)]
     advice = _advice(results) if results else None
-    lines = [HEAD, *_rules_first(claims, held, advice), "## What was found, metric by metric\n", READING]
+    lines = [*_rules_first(claims, held, advice), "## What was found, metric by metric\n", READING]
     for metric in _metrics(found, claims, held):
         lines += _metric(found, metric, claims, held, measured)
     lines += _measured(advice)
@@ -130,11 +109,11 @@ def _metric(
         places.setdefault(Place(row.table, row.testbed, row.labels.get("payload", "")), []).append(row)
     pairs = list(printed_with_own(found, rows, measured))
     heads = ("table", "testbed", "payload", "cells", "ratio", "printed", "weighs on it", "measured", "agree")
-    yield f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}"
+    lines = []
     for place, of_place in places.items():
         ours = list(dict.fromkeys(each for row, each in pairs if row in of_place and each is not None))
-        yield f"| {' | '.join(_line(place, of_place, ours))} |"
-    yield ""
+        lines.append(tuple(_line(place, of_place, ours)))
+    yield table(heads, lines)
 
 
 def _claim(each: Checked) -> Iterator[str]:
@@ -187,9 +166,8 @@ def _measured(advice: Advice | None) -> Iterator[str]:
     yield "## What was measured here\n"
     if advice is None:
         yield "Nothing. These studies come with the program; each asks a question, and repeats the printed tables named:\n"
-        yield "| study | question | repeats |\n|---|---|---|"
-        yield from (f"| [{name}](gallery.md#{name}) | {question} | {tables} |" for name, question, tables in _studies())
-        yield ""
+        rows = [(f"[{name}](gallery.md#{name})", question, tables) for name, question, tables in _studies()]
+        yield table(("study", "question", "repeats"), rows)
         return
     for topic in Topic:
         statements = [each for each in advice.statements if each.topic is topic]
@@ -229,7 +207,7 @@ def _settled(metric: str, of: Sequence[Open]) -> str:
 def _studies() -> Iterator[tuple[str, str, str]]:
     """Its name, its question as its first comment asks it, and the printed tables that it repeats."""
     catalogue = registry.catalogue()
-    for file in sorted(STUDIES.glob("*.yaml")):
+    for file in sorted((ROOT / "studies").glob("*.yaml")):
         source = file.read_text(encoding="utf-8")
         comment = " ".join(re.match(r"(?:#.*\n)*", source)[0].replace("#", " ").split())  # type: ignore[index]
         asked = re.search(r"[Qq]uestions?: (.*?\?)", comment)
@@ -237,15 +215,3 @@ def _studies() -> Iterator[tuple[str, str, str]]:
             each.published for each in load(source, file.name, catalogue).tables if each.published
         )
         yield file.stem, asked[1] if asked else comment.partition(". ")[0].removesuffix("."), ", ".join(tables)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("results", nargs="*", type=Path)
-    parser.add_argument("-o", "--output", type=Path, default=DOCS / "handbook.md")
-    options = parser.parse_args()
-    options.output.write_text(text(options.results or MEASURED), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,37 +1,17 @@
-"""Writes docs/published.md from the printed tables and what is found in them: ``python docs/make_published.py``.
-
-A test holds the two together.
-"""
+"""The page of the papers' printed tables, and of what is found in them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 
+from manual.markdown import table
 from twinbed.model.result import Verdict
 from twinbed.published.audit import audit
 from twinbed.published.printed import library
 from twinbed.published.replay import replay
 from twinbed.published.replayed import Status
 from twinbed.published.verdicts import compare
-
-HEAD = """# The papers' printed tables
-
-Made by `python docs/make_published.py` from the data in `src/twinbed/published/data` and the program itself.
-
-twinbed is built on five texts. Every table of numbers in them is data here: `twinbed published list` and `show TABLE` print it.
-`replay` recomputes the numbers that follow from other printed numbers. `audit` lists the numbers that do not follow. `compare`
-compares virtual testbeds with physical ones, by the papers' rule and by twinbed's verdicts, together with your own results.
-
-    twinbed published show ICNC-III --format csv > table.csv
-    twinbed published replay ONL-4
-    twinbed published audit
-    twinbed published compare results/
-
-Exit codes: `replay` and `audit` end with 4 if some number differs or is flagged, else with 0. For the printed numbers,
-`compare` ends with 4 if some testbed is shown to differ, 5 if none is but some cannot be decided, and 0 if all are equivalent.
-"""
 
 READING = """## How the tables were read
 
@@ -58,45 +38,20 @@ SIZES = """- 1MB and 16MB are read as 2^20 and 2^24 bytes. If they were 10^6 and
 - The runs that the cap ended are those of normal runs whose mean and interval are the printed ones: more than 5 % of them.
 """
 
-GATE = """## What a link can carry
-
-The largest goodput and rate of transactions follow from rate, MTU and headers. For 1 Gbit/s:
-
-| path | TCP payload, Mbit/s |
-|---|---|
-| Ethernet, MTU 1500, IPv4, timestamps | 1448 / 1538 = 941.5 |
-| with a VLAN tag | 1448 / 1542 = 939.0 |
-| IPv6 | 1428 / 1538 = 928.5 |
-| both directions on one rate, an acknowledgement for two segments | 2 x 1448 / (2 x 1538 + 90) = 914.7 |
-| as HTB and TBF count: no preamble, gap, checksum or tag | 1448 / 1514 = 956.4 |
-
-Goodput above the first line gets the caution *goodput above what the link can carry*, in your studies and in the printed
-tables. A shaped link carries more than a wire of the same rate, up to the last line; goodput above that is a burst, or an
-error.
-"""
-
 
 def text() -> str:
-    """The whole page."""
-    return "\n".join([HEAD, *_tables(), READING, *_notes(), SIZES, *_replayed(), *_findings(), *_verdicts(), GATE])
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
-    yield f"| {' | '.join(heads)} |"
-    yield f"|{'---|' * len(heads)}"
-    for row in rows:
-        yield f"| {' | '.join('' if each is None else str(each).replace('|', chr(92) + '|') for each in row)} |"
-    yield ""
+    """Return the tables, how they were read, and what does not follow."""
+    return "\n".join([*_tables(), READING, *_notes(), SIZES, *_replayed(), *_findings(), *_verdicts()])
 
 
 def _tables() -> Iterator[str]:
     yield "## What is in it\n"
     found = library()
-    yield from _table(
+    yield table(
         ("source", "what", "by", "number or date"),
         [(source.id, source.title, source.authors, source.number or source.date) for source in found.sources.values()],
     )
-    yield from _table(
+    yield table(
         ("table", "page", "n", "cells", "caption"),
         [(each.id, each.page, each.n, len(each.cells), each.caption) for each in found.tables.values()],
     )
@@ -105,10 +60,10 @@ def _tables() -> Iterator[str]:
 
 
 def _notes() -> Iterator[str]:
-    for table in library().tables.values():
-        said = "; ".join(filter(None, (table.note, table.n_said and f"n: {table.n_said}")))
-        if said:
-            yield f"- {table.id}: {said}."
+    for each in library().tables.values():
+        notes = "; ".join(filter(None, (each.note, each.n_said and f"n: {each.n_said}")))
+        if notes:
+            yield f"- {each.id}: {notes}."
 
 
 def _replayed() -> Iterator[str]:
@@ -117,9 +72,7 @@ def _replayed() -> Iterator[str]:
     for row in replay(library()):
         counts.setdefault(row.table if row.table in library().tables else "text", Counter())[row.status] += 1
     heads = (Status.EQUAL, Status.ROUNDING, Status.DIFFERS, Status.DERIVED)
-    yield from _table(
-        ("table", *heads), [(name, *(count[status] or None for status in heads)) for name, count in counts.items()]
-    )
+    yield table(("table", *heads), [(name, *(count[status] or None for status in heads)) for name, count in counts.items()])
     yield "*derived*: computed where no printed number exists for comparison, such as goodput from request rates.\n"
 
 
@@ -142,7 +95,7 @@ def _findings() -> Iterator[str]:
             for each in findings
             if each.rule == rule
         ]
-        yield from _table(("finding", "where", "printed", "follows", "arithmetic", "changes"), rows)
+        yield table(("finding", "where", "printed", "follows", "arithmetic", "changes"), rows)
 
 
 def _verdicts() -> Iterator[str]:
@@ -151,13 +104,9 @@ def _verdicts() -> Iterator[str]:
     rows = compare(library())
     groups = dict.fromkeys((row.table, row.testbed) for row in rows)
     lines = []
-    for table, testbed in groups:
-        own = [row for row in rows if (row.table, row.testbed) == (table, testbed)]
+    for name, testbed in groups:
+        own = [row for row in rows if (row.table, row.testbed) == (name, testbed)]
         verdicts = Counter(row.verdict for row in own)
         within = sum(row.within_rule is True for row in own)
-        lines.append((table, testbed, len(own), within, *(verdicts[each] or None for each in (*Verdict, None))))
-    yield from _table(("table", "testbed", "cells", "within 10 %", *map(str, Verdict), "no interval"), lines)
-
-
-if __name__ == "__main__":
-    (Path(__file__).parent / "published.md").write_text(text(), encoding="utf-8")
+        lines.append((name, testbed, len(own), within, *(verdicts[each] or None for each in (*Verdict, None))))
+    yield table(("table", "testbed", "cells", "within 10 %", *map(str, Verdict), "no interval"), lines)

@@ -1,7 +1,7 @@
-"""Records docs/film.cast, a session in a terminal, as asciicast v2: ``python docs/record_film.py``, as root.
+"""Record docs/film.cast, a session in a terminal, as asciicast v2: ``python -m manual.record_film``, as root.
 
 The commands are run as anybody would run them, in a new folder, in a terminal of their own; nothing is cut or changed. The
-image of hosts should be there, or its building is filmed too. ``docs/make_film.py`` draws what was recorded.
+image of hosts should be there, or its building is filmed too. ``manual/draw_film.py`` draws what was recorded.
 
 Source of the format: docs.asciinema.org/manual/asciicast/v2.
 """
@@ -27,7 +27,7 @@ COMMANDS = (
     "twinbed run offload --profile quick",
     "twinbed compare results/offload-quick -q",
 )
-CAST = Path(__file__).parent / "film.cast"
+CAST = Path(__file__).parents[1] / "docs/film.cast"
 _PROGRAM = "import sys; from twinbed.cli.main import main; sys.exit(main())"
 _EVERY_S = 0.1
 """What a command writes within this time is one event."""

@@ -1,0 +1,83 @@
+"""The page of metrics, from the declarations of plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from manual.markdown import table
+from twinbed import registry
+from twinbed.metrics import completeness, monitor, overlap, pace, usage
+from twinbed.metrics.derived import FAIRNESS, unit_of_work
+from twinbed.metrics.metric import Metric
+
+DERIVED = (
+    (
+        "Runs with two or more pairs have these. Fairness is over each client's own rate, and missing where one is missing:"
+        " {rates}.",
+        (FAIRNESS, overlap.OVERLAP),
+    ),
+    (
+        "Runs whose requests are captured (instrument `packets`), or that iperf3 made, have these: see [steady](steady.md)."
+        " They are missing where too little happened to show a pace.",
+        pace.METRICS,
+    ),
+    (
+        "Each link whose requests are captured, not encrypted, has these where its client counted them too.",
+        completeness.METRICS,
+    ),
+    (
+        "Each link that the instrument `monitor` watches has these, and the clients together: see [observer](observer.md).",
+        monitor.EXTRA_METRICS,
+    ),
+    (
+        "Programs of every run have these, each with all that it starts itself: the workload's apart from the instruments'."
+        " A client counts from its start to its end, a server from the start of the workload. All are divided by the work too.",
+        usage.METRICS,
+    ),
+)
+"""Metrics that no plugin declares, and what has them."""
+IMPORTED = "Files that were made elsewhere ([formats](formats.md)) give the metrics above where they are the same, and these."
+
+
+def text() -> str:
+    """Return a section of each plugin that has metrics."""
+    return "\n".join([*_derived(), *_declared(), *_imported()])
+
+
+def _derived() -> Iterator[str]:
+    rates = "; ".join(f"`{plugin.rate}` of `{plugin.name}`" for plugin in registry.PLUGINS.workloads.values())
+    yield "## derived\n"
+    for about, metrics in DERIVED:
+        yield f"{about.format(rates=rates)}\n\n{_table(metrics)}"
+
+
+def _declared() -> Iterator[str]:
+    plugins = registry.PLUGINS
+    found = (
+        *(("workload", each) for each in plugins.workloads.values()),
+        *(("instrument", each) for each in plugins.instruments.values()),
+        *(("background load", each) for each in plugins.backgrounds.values()),
+    )
+    for kind, plugin in found:
+        yield f"## {kind} `{plugin.name}`\n\n{plugin.summary}\n\n{_table(plugin.metrics, divided=True)}"
+
+
+def _imported() -> Iterator[str]:
+    """Yield the section of what formats of files made elsewhere have beside the metrics of plugins."""
+    plugins = registry.PLUGINS
+    known = {
+        each.name for found in (plugins.workloads, plugins.accompanying) for plugin in found.values() for each in plugin.metrics
+    }
+    others: dict[str, Metric] = {}
+    for each in (metric for plugin in plugins.formats.values() for metric in plugin.metrics if metric.name not in known):
+        others.setdefault(each.name, each)
+    yield f"## imported\n\n{IMPORTED}\n\n{_table(others.values())}"
+
+
+def _table(metrics: Iterable[Metric], divided: bool = False) -> str:
+    return table(("metric", "unit", "layer", "scale", "", "what"), [_row(each, divided) for each in metrics])
+
+
+def _row(metric: Metric, divided: bool) -> tuple[str, ...]:
+    marks = (f"per {unit_of_work('requests')}" if divided and metric.extensive else "", "headline" if metric.headline else "")
+    return f"`{metric.name}`", metric.unit, metric.layer, metric.scale, ", ".join(filter(None, marks)), metric.description
