@@ -1,24 +1,26 @@
-"""How often intervals hold the truth and verdicts are wrong, by simulation: writes docs/coverage.md.
+"""How often intervals hold the truth and verdicts are wrong, by simulation: the tables of docs/coverage.md.
 
-python -m benchmarks.coverage                        all of it
-python -m benchmarks.coverage --part calibrated      one table, printed
-python -m benchmarks.coverage --on tcp://...:8786    the same page from a cluster's workers
-python -m benchmarks.coverage --studies 500 --bootstrap 50 --doubts 50 --corpus 2 -o /tmp/coverage.md
+python -m benchmarks.coverage --write                            all tables, put into the page
+python -m benchmarks.coverage --write --part calibrated          one of them
+python -m benchmarks.coverage --write --on tcp://...:8786        the same from a cluster's workers
+python -m benchmarks.coverage --studies 500 --bootstrap 50 --doubts 50 --corpus 2        smaller ones, printed
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.simulated.arrays import LEVEL, brown_forsythe, equal_deviations, mann_whitney, ratio_p_values
+from benchmarks.simulated import anomaly, contention
+from benchmarks.simulated.arrays import brown_forsythe, equal_deviations, mann_whitney, ratio_p_values
 from benchmarks.simulated.corpus import CORPORA, count
-from benchmarks.simulated.few_levels import CURVES, EXPENSIVE
+from benchmarks.simulated.few_levels import CURVES
 from benchmarks.simulated.few_levels import held as predicted
 from benchmarks.simulated.inside import PAUSES, error_of_means, settled, stalled
 from benchmarks.simulated.little import LITTLE, rates
@@ -26,12 +28,12 @@ from benchmarks.simulated.little import SIZES as LITTLE_SIZES
 from benchmarks.simulated.looks import ends
 from benchmarks.simulated.losses import SIZES as LOSS_SIZES
 from benchmarks.simulated.losses import WORLDS, named
-from benchmarks.simulated.methods import METHODS, TRUE_RATIO, Method
+from benchmarks.simulated.methods import METHODS, Method
 from benchmarks.simulated.multifidelity import CURVES as RELATIONS
 from benchmarks.simulated.multifidelity import curved
 from benchmarks.simulated.needed import DEVIATIONS, RATIOS, chance
 from benchmarks.simulated.populations import POPULATIONS, Population
-from benchmarks.simulated.shared import MARGIN, SPREAD, blocks, sessions
+from benchmarks.simulated.shared import MARGIN, blocks, sessions
 from benchmarks.simulated.stepped import SIZES as STEPPED_SIZES
 from benchmarks.simulated.stepped import STEPPED
 from benchmarks.simulated.stepped import rates as stepped_rates
@@ -42,6 +44,9 @@ from twinbed.executor import Executor, opened
 from twinbed.model.interim import UntilDecided
 from twinbed.statistics.order import neighbours
 
+PAGE = Path(__file__).parents[1] / "docs/coverage.md"
+_PLACE = re.compile(r"<!-- (?!end)(.+?) -->\n\n(.*?\n)\n<!-- end -->", re.DOTALL)
+"""A table and its name."""
 SIZES = (3, 5, 10, 30)
 ALPHA = 0.05
 Row = Sequence[str]
@@ -338,6 +343,14 @@ def _corpora(studies: int) -> str:
     return _table(["studies", "each", "wrong verdict", "found", "per cent"], rows)
 
 
+def _contention(studies: int) -> str:
+    return _table(contention.HEADS, list(contention.rows(studies)))
+
+
+def _anomaly(studies: int) -> str:
+    return _table(anomaly.HEADS, list(anomaly.rows(studies)))
+
+
 def _per_cent(share: float) -> str:
     return f"{100 * share:.1f}"
 
@@ -371,6 +384,8 @@ def part(task: tuple[str, tuple[int, ...]]) -> str:
         "corpora": _corpora,
         "calibrated": _calibrated,
         "relations": _relations,
+        "contention": _contention,
+        "anomaly": _anomaly,
     }
     return parts[name](*numbers)
 
@@ -378,13 +393,28 @@ def part(task: tuple[str, tuple[int, ...]]) -> str:
 def parts(
     sizes: tuple[int, int, int, int], seed: int, executor: Executor, tell: Callable[[str], None], only: Sequence[str] = ()
 ) -> dict[str, str]:
-    """The tables by their names, of ``only`` these. Longest first, so that none is waited for alone.
+    """Return the tables by their names, of ``only`` these."""
+    tasks = planned(sizes, seed)
+    if unknown := [name for name in only if name not in tasks]:
+        raise SystemExit(f"there is no part {', '.join(unknown)}; there are: {', '.join(tasks)}")
+    tasks = {name: numbers for name, numbers in tasks.items() if not only or name in only}
+    found = {}
+    for name, table in zip(tasks, executor.map(part, tasks.items()), strict=True):
+        tell(name)
+        found[name] = table
+    return found
+
+
+def planned(sizes: tuple[int, int, int, int], seed: int) -> dict[str, tuple[int, ...]]:
+    """Return the tables' names with what their functions take. Longest first, so that none is waited for alone.
 
     Constants of ``calibrate`` were chosen with ``seed`` 1, so that its table is of the next seed.
     """
     studies, bootstrap, of_doubts, corpus = sizes
-    tasks: dict[str, tuple[int, ...]] = {
+    return {
+        "anomaly": (2 * corpus,),
         "corpora": (corpus,),
+        "contention": (corpus,),
         "calibrated": (max(corpus // 4, 2), seed + 1),
         "relations": (of_doubts, seed),
         "little": (of_doubts, seed),
@@ -404,203 +434,16 @@ def parts(
         "settling": (studies // 10, seed),
         "stalls": (studies // 10, seed),
     }
-    if unknown := [name for name in only if name not in tasks]:
-        raise SystemExit(f"there is no part {', '.join(unknown)}; there are: {', '.join(tasks)}")
-    tasks = {name: numbers for name, numbers in tasks.items() if not only or name in only}
-    found = {}
-    for name, table in zip(tasks, executor.map(part, tasks.items()), strict=True):
-        tell(name)
-        found[name] = table
-    return found
 
 
-def document(studies: int, bootstrap: int, of_doubts: int, corpus: int, seed: int, found: Mapping[str, str]) -> str:
-    """The whole page, of ``parts``."""
-    intervals = "\n".join(table for name, table in found.items() if name.startswith("intervals"))
-    return f"""# How often intervals hold the truth, and verdicts are wrong
+def tables(page: str) -> dict[str, str]:
+    """Return the tables of a page by their names."""
+    return dict(_PLACE.findall(page))
 
-Made by `python -m benchmarks.coverage --studies {studies} --bootstrap {bootstrap} --doubts {of_doubts} --corpus {corpus} \
---seed {seed}`; do not edit. Its tables were made one by one, as each method changed: the same command with \
-`--part NAME` prints one table. The planted truth is known, so every interval and verdict is either \
-right or wrong.
 
-Everything is in per cent of {studies:,} simulated studies for each number, unless said otherwise. Monte Carlo standard error: \
-{_per_cent(math.sqrt(0.0475 / studies))} at 5 or 95 %; {_per_cent(math.sqrt(0.0475 / bootstrap))} for the bootstrap, of \
-{bootstrap:,} studies.
-
-## In short
-
-- If the assumptions of a method hold, its intervals have the stated coverage, and wrong verdicts keep to their limit. \
-Bonett's and Jain's intervals err on the safe side with five to ten values; Jain's errs a little on the other side with \
-thirty.
-- **Three values** say nothing about their shape: if values have two modes, all three are from one mode in a quarter of the \
-studies, and the mean's interval contains the truth in three of four. Below {FEW} values there is always a caution.
-- **Two modes**: an interval of the ratio of medians contains the truth in half to two thirds of the studies. The caution on \
-shape is given for half of the samples of ten, and for all of thirty; five values cannot show it.
-- **Runs that depend on the run before**: every interval is too short, with many values as with few, and up to a fifth of \
-the verdicts at the edge are wrong. The caution on order is given for one in six samples of ten values, and for two in three \
-of thirty. Randomised blocks protect against this dependence; the caution does not.
-- **Skewed values**: the mean's own interval has a coverage of 91 to 94 %; the ratio's, by logarithms, has the stated \
-coverage. The bootstrap, on which no verdict rests, has less than that.
-- **Zeros**: with three to five values Fieller's interval often has no bounds, and verdicts are rare.
-
-## Intervals
-
-Coverage of {LEVEL:.0%} intervals by the number n of values (of each testbed, for ratios and Cliff's delta; the true ratio \
-is {TRUE_RATIO}, for the delta 1 + m/2 with the margin m below). Bold: the assumptions of the method hold. `–`: there is no \
-interval, because n is too small or a value is 0; "of 83%": there is one in 83 % of the studies, and coverage is of those. \
-Order statistics cover *at least* what is stated.
-
-{intervals}
-## Verdicts on a ratio
-
-Share of single comparisons called equivalent and different at {ALPHA:.0%}, by the true ratio; the margin is about two \
-standard deviations, so that there is something to decide. Bold: wrong verdicts, with the limit 5.
-
-{found["tests"]}
-## Tests of no difference
-
-Share of studies in which a test at {ALPHA:.0%} rejects: the hypothesis of equal values if they are equal, and that of equal \
-spreads if they are equal and if one is double. Bold: wrong rejections, limit 5. With zeros of {studies // 10:,} studies.
-
-{found["others"]}
-## What the program warns of
-
-Share of {of_doubts:,} samples with a caution: *too few* values (below {FEW}), *shape* (Grubbs's test for an outlier, Shapiro \
-and Wilk's of normality from ten values on), *order* (correlation with the run before, before Holm's correction).
-
-{found["doubts"]}
-## Studies that go on until they are decided
-
-One comparison, log-normal values, margin 10 %, at most six looks; a study ends with its first verdict. Bold: wrong verdicts \
-over all looks, limit 5. "After": mean number of replicates.
-
-{found["looks"]}
-Of {2 * studies:,} studies each. Where a testbed's run is like its run before, a study ends with whichever state it met first: \
-every comparison of such a study has the caution `looks`, unless it is of sessions.
-
-## Blocks and sessions
-
-One comparison, log-normal values of {SPREAD:.1%} standard deviation, margin 10 %. Of the variance the share *correlation* \
-lies between blocks, or between sessions. Bold: wrong verdicts, limit 5; at a rate of 1 and (1 + m)² the share of right ones.
-
-Blocks of the design that are complete, with the test of independent runs and with that of pairs:
-
-{found["blocks"]}
-Sessions that each testbed has of its own, with their runs taken as independent, and with `--sessions`:
-
-{found["sessions"]}
-- A comparison of independent runs never errs too often because of blocks; it only reaches fewer verdicts. Pairs cost \
-something where blocks share nothing, and with 2 or 3 replicates; from 4 on they are worth it.
-- Runs of sessions are no independent runs: taken as such, too many verdicts are wrong, the more so the more runs a session \
-has. Means of sessions keep to the limit, but two or three sessions hardly ever decide.
-
-## Where values say little
-
-Whole comparisons of one cell, {of_doubts} studies for each number, margin 10 %: the share of wrong verdicts, and in brackets \
-of those without any caution. "n = 3, 10": replicates on the testbed and on the reference. Beside each "equivalent" the \
-program gives the share of runs that may be otherwise unseen (`unseen_share`), which is not counted as a caution here.
-
-{found["little"]}
-- Rounding and rare events give no more wrong verdicts than other values.
-- Times that a time-out cut short are called equivalent by their means only where all runs of both testbeds ended so, or one \
-alone did not; a value that nothing differs from has a caution.
-- A slow mode in a fifth of the runs is seen by none of five runs in a third of the studies, and nothing in them can show it. \
-`unseen_share` says that: 45 % for 5 runs, 26 % for 10, 14 % for 20. A rarer mode matters where it is slow: stalls of 14 times \
-a latency in 5 % of the runs make the geometric mean 14 % larger and the arithmetic one 65 %, and three of four studies of \
-five runs meet none.
-- A machine whose state lasts from run to run does no harm where the order is random. A testbed that has such a state of its \
-own does: five runs cannot show it, twenty do in most studies.
-
-## Values that come in steps
-
-Whole comparisons of one cell, {of_doubts} studies for each number, margin 10 %: the share called equivalent at a true ratio \
-of 1.1 or 1/1.1, in brackets that without any caution, limit 5; and the share at a ratio of 1. The mean lies anywhere in the \
-range named, the coefficient of variation between 0.5 and 5 %. Steps are found from the values alone.
-
-{found["stepped"]}
-- Where no value differs from another, nothing shows the step, and the program's caution says so: 20 and 20 ms may be one \
-tick of 4 ms apart. More replicates do not help; other cells of the study that vary do.
-- A program that cuts digits off beside one that rounds is half a step off however many values there are. Where results were \
-measured elsewhere, an equivalence that would not survive that has a caution.
-
-## Testbeds measured one after the other
-
-Whole comparisons of one cell, {of_doubts // 2} studies for each number, margin 10 %, run-to-run spread 2 %: share of wrong \
-verdicts, and in brackets of those without any caution.
-
-{found["succession"]}
-Where no session has runs of both testbeds there is no verdict, unless `--sessions none` states that sessions do not matter; \
-the caution stays then. In one session without a long pause a caution says that one testbed came after the other.
-
-## Spreads of runs of which a few are slow
-
-Per cent of {of_doubts} studies of one metric, and of {of_doubts // 5} studies of 40, in which a spread is said to differ. \
-Bold: wrong, as both testbeds are alike; limit 5.
-
-{found["slow"]}
-Bonett's test alone takes a single slow run for a spread. So Brown and Forsythe's, about a value instead of the median, has to \
-reject too; five values then show no spread to differ among many metrics.
-
-## What sentences pick out
-
-Five runs each of two testbeds, every metric 10 % apart at a margin of 10 %: per cent of {of_doubts} studies in which any is \
-equivalent by itself, and in which a sentence names any as one that the testbed can stand in for. Bold: limit 5.
-
-{found["picked"]}
-## Replicates that are named
-
-Per cent of new studies of as many replicates as "N new replicates would show it to be within" names that do show it, after \
-{of_doubts // 5} inconclusive studies of n replicates each; in brackets how many of these named a number. 80 are promised.
-
-{found["needed"]}
-Near the edge of the margin, with a large spread and few replicates, it is less than that: 66 to 80 at a ratio of 1.07, \
-where 10 to 27 of 100 studies name a number.
-
-## How many fit, by losses
-
-Per cent of {studies // 5:,} studies in which `analyse capacity` names an N as keeping a loss of at most 1 %. What it names is \
-that *most runs* keep it. Bold: they do not, limit 5. With fewer than five runs nothing is named.
-
-{found["losses"]}
-Where one run in ten loses 15 %, most runs keep the objective, and N is named though the mean does not keep it: five runs \
-seldom meet such a run. The sentence says how many there may be: up to 45 % of all runs, for five that all kept it.
-
-## Inside runs
-
-Per cent of {studies // 10:,} cells whose runs are said never to settle, or to have one that does not, at a margin of \
-{MARGIN:.0%}. Runs are autoregressions of 100 values with a standard deviation of 10 %, whose neighbours correlate as stated. \
-Bold: wrong, limit 5. Last: the estimated variance of one run's mean, over the true one.
-
-{found["settling"]}
-Per cent of {studies // 10:,} runs of random pauses that are said to stall; none does. Bold: wrong.
-
-{found["stalls"]}
-Pauses whose tail is that of a power law have no pace of their own, and are called stalls where they are long.
-
-## What another testbed would give
-
-`calibrate` with {EXPENSIVE} levels drawn at random on the expensive testbed, which are too few for a conformal interval: \
-{max(corpus // 4, 2)} studies of each kind (of seed {seed + 1}; constants were chosen with others), intervals of 95 % at the \
-places inside the range that were not measured. Half-widths and errors (root mean square) are in per cent of the value; \
-*straight lines* join the expensive testbed's own logarithms. The standard error of a share is about 2.
-
-{found["calibrated"]}
-A step or a sawtooth between two measured levels leaves no trace at them. There the intervals hold less than 95 %, and every \
-output says so: 95 % if no step lies between two levels, {EXPENSIVE / (EXPENSIVE + 1):.0%} whatever the curve, and what the \
-levels left out show. Nineteen levels drawn at random rest on no such belief ([calibration.md](calibration.md)).
-
-`analyse multifidelity`, 95 %, {of_doubts} studies for each number: draws of the expensive testbed, of ten times as many of \
-the cheap one. A relation that bends is refused, and the expensive draws stand alone; five draws cannot show a bend, and \
-carry a caution.
-
-{found["relations"]}
-## Whole studies of the fake testbed
-
-These studies are run, extracted and compared like any study: {corpus} of each kind. Testbeds of A/A studies do not differ, \
-so that a single headline called different makes the whole study wrong; Holm's correction keeps those studies to 5 %.
-
-{found["corpora"]}"""
+def filled(page: str, found: Mapping[str, str]) -> str:
+    """Return a page with tables that were found put in place of those of the same names."""
+    return _PLACE.sub(lambda at: f"<!-- {at[1]} -->\n\n{found.get(at[1], at[2])}\n<!-- end -->", page)
 
 
 def main() -> None:
@@ -610,21 +453,24 @@ def main() -> None:
     parser.add_argument("--doubts", type=int, default=500)
     parser.add_argument("--corpus", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("-o", "--output", type=Path, default=Path(__file__).parents[1] / "docs/coverage.md")
     parser.add_argument("--on", help="who simulates: local:N, tcp://SCHEDULER of dask, or a file with a cluster")
-    parser.add_argument("--part", action="append", default=[], help="print this table only, such as calibrated")
+    parser.add_argument("--part", action="append", default=[], help="this table only, such as calibrated")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/coverage.md, which states the sizes")
     given = parser.parse_args()
     sizes = (given.studies, given.bootstrap, given.doubts, given.corpus)
+    stated = tuple(map(parser.get_default, ("studies", "bootstrap", "doubts", "corpus", "seed")))
+    if given.write and (*sizes, given.seed) != stated:
+        parser.error("docs/coverage.md states the sizes and the seed that are the defaults; leave out --write, or the others")
 
     def tell(part: str) -> None:
         sys.stderr.write(f"{part}\n")
 
     with opened(given.on) as executor:
         found = parts(sizes, given.seed, executor, tell, given.part)
-    if given.part:
+    if given.write:
+        PAGE.write_text(filled(PAGE.read_text(), found))
+    else:
         sys.stdout.write("\n".join(found.values()))
-        return
-    given.output.write_text(document(*sizes, given.seed, found))
 
 
 if __name__ == "__main__":

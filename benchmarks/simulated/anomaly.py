@@ -7,6 +7,7 @@ with two or all of these; rare ones; the response under other names; and levels 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,7 +22,7 @@ SHARES = {1: 1.0, 2: 1.08, 4: 1.05}
 SPREAD = 0.02
 """Standard deviation of the logarithm of the rate at equal N."""
 SECONDS, ALONE = 90.0, 2000.0
-PLANTED = "planted"
+NAME = "planted"
 KINDS = ("work", "time", "pairs", "work and time", "all three", "rare", "response", "level")
 Floats = NDArray[np.float64]
 
@@ -50,7 +51,7 @@ class Anomaly:
         shared = chance.normal(size=len(n))
         metrics: dict[str, Given] = {}
         if self.correlation is not None:
-            metrics[PLANTED] = Given(Measure.PER_WORK, self._planted(chance, rate).tolist())
+            metrics[NAME] = Given(Measure.PER_WORK, self._planted(chance, rate).tolist())
         for at in range(self.of_n):
             y = np.log(n) * chance.uniform(0.05, 0.5) * chance.choice((-1, 1)) + chance.normal(0, 0.05, len(n))
             metrics[f"of N {at}"] = Given(Measure.PER_WORK, np.exp(y).tolist())
@@ -110,9 +111,9 @@ def outcome(of: Anomaly, studies: int, first: int = 0) -> Outcome:
     found, before_all, false, of_n = [], [], [], []
     for seed in range(first, first + studies):
         named = [row.metric for row in moving(*of.study(seed)) if row.moves]
-        wrong = [name for name in named if name != PLANTED and not name.startswith("of N")]
-        found.append(PLANTED in named)
-        before_all.append(named[:1] == [PLANTED])
+        wrong = [name for name in named if name != NAME and not name.startswith("of N")]
+        found.append(NAME in named)
+        before_all.append(named[:1] == [NAME])
         false.append(len(wrong) / max(1, len(named)))
         of_n.append(sum(name.startswith("of N") for name in named) / of.of_n if of.of_n else math.nan)
     planted = of.correlation is not None
@@ -123,3 +124,28 @@ def outcome(of: Anomaly, studies: int, first: int = 0) -> Outcome:
         float(np.mean([share > 0 for share in false])),
         float(np.mean(of_n)),
     )
+
+
+PLANTED = (
+    *(Anomaly("more a request where faster", 10, correlation) for correlation in (0.6, 0.7, 0.8, 0.9)),
+    Anomaly("the same, 5 replicates", 5, 0.9),
+    Anomaly("the same, 20 replicates", 20, 0.6),
+    Anomaly("the same, others have half their variance in common", 10, 0.8, common=0.5),
+    Anomaly("fewer a request where faster", 10, 0.8, -1),
+    Anomaly("the same, 20 replicates", 20, 0.8, -1),
+    Anomaly("the same, 40 replicates", 40, 0.8, -1),
+    Anomaly("none", 10, None),
+    Anomaly("none, half the variance in common", 10, None, common=0.5),
+    Anomaly("more a request where faster; 20 others change with N", 10, 0.8, of_n=20),
+)
+HEADS = ("planted", "correlation", "replicates", "found", "first of all", "false discoveries", "any false", "of N")
+
+
+def rows(studies: int) -> Iterator[list[str]]:
+    """Yield the rows of the table in docs/coverage.md, shares in per cent."""
+    for planted in PLANTED:
+        of = outcome(planted, studies)
+        correlation = "" if planted.correlation is None else f"{planted.correlation * planted.direction:g}"
+        shares = (of.found, of.first, of.false, of.any_false, of.of_n)
+        shown = ("" if math.isnan(share) else f"{100 * share:.1f}" for share in shares)
+        yield [planted.name, correlation, str(planted.replicates), *shown]

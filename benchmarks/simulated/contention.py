@@ -7,7 +7,7 @@ comes in time.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -119,3 +119,27 @@ def _at(found: Detection, runs: Runs, n: int) -> float:
 def leads(found: Sequence[Detection]) -> int:
     pairs = [(each.lead.alarmed, each.lead.fallen) for each in found]
     return sum(alarmed is not None and fallen is not None and alarmed < fallen for alarmed, fallen in pairs)
+
+
+REPLICATES = (4, 8, 16)
+HEADS = (
+    "planted",
+    "replicates",
+    "area, mean (least)",
+    "false alarms",
+    "alarms without contention",
+    "detected in time",
+    "best there can be",
+    "studies that lead",
+    "no detector",
+)
+
+
+def rows(studies: int) -> Iterator[list[str]]:
+    """Yield the rows of the table in docs/coverage.md, shares in per cent."""
+    for planted in PLANTED:
+        for replicates in REPLICATES:
+            of = outcome(planted, replicates, studies)
+            shares = (of.false_alarms, of.quiet, of.in_time, planted.best(), of.leads, of.without)
+            area = f"{of.area:.3f} ({of.least_area:.3f})"
+            yield [planted.name, str(replicates), area, *(f"{100 * share:.1f}" for share in shares)]

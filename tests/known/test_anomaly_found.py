@@ -1,18 +1,14 @@
-"""docs/anomaly.md in small: one planted metric of 188 is found, and what is named beside it is rarely false."""
+"""docs/coverage.md, anomalies, in small: one planted metric of 188 is found, and what is named beside it is rarely false."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from benchmarks.anomaly import HEADS, PLANTED
-from benchmarks.simulated.anomaly import METRICS, Anomaly, outcome
-from benchmarks.simulated.anomaly import PLANTED as NAME
+from benchmarks.coverage import PAGE, tables
+from benchmarks.simulated.anomaly import HEADS, METRICS, NAME, PLANTED, Anomaly, outcome
 
 import draws
 from twinbed.statistics.anomaly import moving
 
-PAGE = Path(__file__).parents[2] / "docs/anomaly.md"
 STUDIES = draws.studies(12, 100)
 pytestmark = pytest.mark.soak
 
@@ -42,7 +38,7 @@ def test_what_correlates_with_the_rate_as_it_is_would_have_been_named() -> None:
 
 
 def test_the_page_keeps_what_it_promises() -> None:
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in PAGE.read_text().splitlines() if line.startswith("|")]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in tables(PAGE.read_text())["anomaly"].splitlines()]
     assert rows[0] == list(HEADS) and [row[0] for row in rows[2:]] == [planted.name for planted in PLANTED]
     for planted, row in zip(PLANTED, rows[2:], strict=True):
         assert float(row[5]) <= 5, row

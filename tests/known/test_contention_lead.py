@@ -1,17 +1,14 @@
-"""docs/contention.md in small: planted contention is detected before the rate has fallen, nearly as well as is possible."""
+"""docs/coverage.md, contention, in small: planted contention is detected before the rate has fallen, and nearly at best."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from benchmarks.contention import HEADS, REPLICATES
-from benchmarks.simulated.contention import FALLEN, IN_TIME, PLANTED, outcome
+from benchmarks.coverage import PAGE, tables
+from benchmarks.simulated.contention import FALLEN, HEADS, IN_TIME, PLANTED, REPLICATES, outcome
 
 from twinbed.statistics.contention import FALSE_ALARMS, Runs, detect
 
-PAGE = Path(__file__).parents[2] / "docs/contention.md"
 STUDIES = 25
 FIRST, LOGARITHMS, *_, WITH_THE_RATE, _WITH_LOGARITHMS = PLANTED
 
@@ -48,7 +45,7 @@ def test_where_no_number_is_in_time_that_is_said() -> None:
 
 
 def test_the_page_keeps_what_it_promises() -> None:
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in PAGE.read_text().splitlines() if line.startswith("|")]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in tables(PAGE.read_text())["contention"].splitlines()]
     assert rows[0] == list(HEADS) and len(rows) == 2 + len(PLANTED) * len(REPLICATES)
     for row in rows[2:]:
         area, false_alarms, quiet = float(row[2].split()[0]), float(row[3]), float(row[4])

@@ -4,20 +4,19 @@ given."""
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.coverage import ALPHA, coverage, document, doubts, part, verdicts
+from benchmarks.coverage import ALPHA, FEW, PAGE, coverage, doubts, filled, part, planned, tables, verdicts
 from benchmarks.simulated.arrays import LEVEL, brown_forsythe, equal_deviations, mann_whitney, ratio_p_values
 from benchmarks.simulated.corpus import CORPORA, count
 from benchmarks.simulated.methods import METHODS, TRUE_RATIO, Method
 from benchmarks.simulated.populations import POPULATIONS, Population
+from benchmarks.simulated.shared import MARGIN, SPREAD
 
 from twinbed.executor.local import Processes
 from twinbed.statistics import ordinal, ratio, spread
 
-PAGE = Path(__file__).parents[2] / "docs/coverage.md"
 VECTORISED = [method for method in METHODS if method.at_once is not None]
 
 
@@ -125,32 +124,19 @@ def test_a_small_corpus_is_carried_out_and_counted() -> None:
         assert found.wrong == 0 or not corpus.family
 
 
-def test_the_page_is_what_the_command_in_its_head_writes() -> None:
-    """All but the tables, which take a quarter of an hour."""
-    names = (
-        "tests",
-        "others",
-        "doubts",
-        "looks",
-        "blocks",
-        "sessions",
-        "little",
-        "stepped",
-        "losses",
-        "settling",
-        "stalls",
-        "corpora",
-        "calibrated",
-        "relations",
-        "succession",
-        "slow",
-        "picked",
-        "needed",
-    )
+def test_the_page_has_every_table_and_states_what_they_were_made_with() -> None:
     page = PAGE.read_text()
-    lines = document(10_000, 1_000, 500, 200, 1, dict.fromkeys(names, "")).splitlines()
-    assert [line for line in lines if line not in page] == []
-    assert page.count("\n| ") > 130
+    found = tables(page)
+    assert set(found) == set(planned((10_000, 1_000, 500, 200), 1))
+    assert all(table.count("\n| ") >= 3 for table in found.values())
+    assert (LEVEL, TRUE_RATIO, ALPHA, FEW, MARGIN, SPREAD) == (0.95, 1.2, 0.05, 5, 0.1, 0.075)
+
+
+def test_a_table_is_put_in_its_place() -> None:
+    page = PAGE.read_text()
+    changed = filled(page, {"blocks": "| new |\n"})
+    assert tables(changed) == {**tables(page), "blocks": "| new |\n"}
+    assert filled(changed, tables(page)) == page
 
 
 def test_tables_are_the_same_from_other_processes() -> None:

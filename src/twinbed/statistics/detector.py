@@ -8,7 +8,7 @@ It alarms above a threshold that at most ``false_alarms`` of runs of the other k
 scores, each from a model that has not seen its replicate, whatever their distribution (Vovk, Gammerman and Shafer 2005).  Fewer
 than 1/false_alarms - 1 runs have no such quantile: then the threshold is Student's prediction bound for one more run, or the
 greatest score if that is more. The models that score these runs have seen one replicate less, and the ridge is chosen on the
-same runs; benchmarks/contention.py measures the effect.
+same runs; docs/coverage.md measures the effect.
 """
 
 from __future__ import annotations
