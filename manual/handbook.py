@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from manual.markdown import table
-from twinbed import registry
 from twinbed.cli.inputs import ResultsFolders
 from twinbed.cli.published import own
 from twinbed.model.result import Verdict
@@ -23,7 +21,6 @@ from twinbed.report.advice.study import Settings
 from twinbed.report.advice.text import TITLES, bases, details, lede
 from twinbed.report.advice.words import numbers
 from twinbed.show.words import heading, metric_name
-from twinbed.study.loading import load
 
 ROOT = Path(__file__).parents[1]
 MEASURED = tuple(sorted((ROOT / "docs/measured").glob("*.zip")))
@@ -50,13 +47,13 @@ class Place:
     payload: str
 
 
-def text(results: Sequence[Path] = ()) -> str:
+def text(results: Sequence[Path]) -> str:
     """Return what the papers found, metric by metric, and what results say of it."""
     found = library()
     claims = check_all(found)
     held = compare(found, MARGIN)
     measured = [each for folder in results for each in own(folder, MARGIN)]
-    advice = _advice(results) if results else None
+    advice = _advice(results)
     lines = [*_rules_first(claims, held, advice), "## What was found, metric by metric\n", READING]
     for metric in _metrics(found, claims, held):
         lines += _metric(found, metric, claims, held, measured)
@@ -79,19 +76,16 @@ def _metric_of(found: Library, checked: Checked) -> str:
     return WALKS if ":" in checked.claim.left else found.select(checked.claim.left)[0].metric
 
 
-def _rules_first(claims: Sequence[Checked], held: Sequence[Held], advice: Advice | None) -> Iterator[str]:
+def _rules_first(claims: Sequence[Checked], held: Sequence[Held], advice: Advice) -> Iterator[str]:
     holding = sum(not each.wrong for each in claims)
     verdicts = Counter(row.verdict for row in held)
     counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in Verdict)
     yield "## In short\n"
-    yield f"- Of {len(claims)} checks of what the papers say of their own tables {holding} hold for the numbers printed there."
-    yield f"- Of {len(held)} printed comparisons of a virtual testbed with the physical one: {counts}, {verdicts[None]} without"
-    yield "  an interval."
-    if advice is None:
-        yield "- Nothing was measured for this page: it has what the papers print, and no number of ours."
-    else:
-        yield f"- Measured here: {lede(advice)[:1].lower()}{lede(advice)[1:]}"
-        yield from (f"- {each}." for each in bases(advice))
+    yield f"- The papers' statements about their own tables hold in {holding} of {len(claims)} checks."
+    yield f"- The papers print {len(held)} comparisons of a virtual testbed with the physical one: {counts},"
+    yield f"  {verdicts[None]} without an interval."
+    yield f"- Measured here: {lede(advice)[:1].lower()}{lede(advice)[1:]}"
+    yield from (f"- {each}." for each in bases(advice))
     yield ""
 
 
@@ -162,13 +156,8 @@ def _agreement(printed: set[Verdict | None], measured: set[Verdict]) -> str:
     return "agree" if printed == measured else "differ"
 
 
-def _measured(advice: Advice | None) -> Iterator[str]:
+def _measured(advice: Advice) -> Iterator[str]:
     yield "## What was measured here\n"
-    if advice is None:
-        yield "Nothing. These studies come with the program; each asks a question, and repeats the printed tables named:\n"
-        rows = [(f"[{name}](gallery.md#{name})", question, tables) for name, question, tables in _studies()]
-        yield table(("study", "question", "repeats"), rows)
-        return
     for topic in Topic:
         statements = [each for each in advice.statements if each.topic is topic]
         if statements:
@@ -202,16 +191,3 @@ def _settled(metric: str, of: Sequence[Open]) -> str:
     wanted = [each.replicates for each in of]
     most = max((each for each in wanted if each is not None), default=None)
     return f"{metric} ({'no number' if most is None or None in wanted else f'{most:,}'})"
-
-
-def _studies() -> Iterator[tuple[str, str, str]]:
-    """Its name, its question as its first comment asks it, and the printed tables that it repeats."""
-    catalogue = registry.catalogue()
-    for file in sorted((ROOT / "studies").glob("*.yaml")):
-        source = file.read_text(encoding="utf-8")
-        comment = " ".join(re.match(r"(?:#.*\n)*", source)[0].replace("#", " ").split())  # type: ignore[index]
-        asked = re.search(r"[Qq]uestions?: (.*?\?)", comment)
-        tables: Mapping[str, None] = dict.fromkeys(
-            each.published for each in load(source, file.name, catalogue).tables if each.published
-        )
-        yield file.stem, asked[1] if asked else comment.partition(". ")[0].removesuffix("."), ", ".join(tables)

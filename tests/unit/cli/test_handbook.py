@@ -1,4 +1,4 @@
-"""The handbook has no measurement without results, and measured ratios beside the printed ones with results."""
+"""The handbook has measured ratios beside the printed ones."""
 
 from __future__ import annotations
 
@@ -11,13 +11,6 @@ from typing import Any
 from manual.handbook import text
 
 from synthetic_results import write_study
-
-
-def test_without_results_the_handbook_invents_no_measurement() -> None:
-    made = text()
-    assert "Nothing was measured for this page" in made
-    rows = [line for line in made.splitlines() if line.startswith("| ICNC-I |")]
-    assert rows and all(line.endswith("| not measured here |  |") for line in rows)
 
 
 def test_with_results_what_is_measured_stands_beside_what_is_printed(tmp_path: Path) -> None:
@@ -34,4 +27,3 @@ def test_with_results_what_is_measured_stands_beside_what_is_printed(tmp_path: P
     [large] = [line for line in made.splitlines() if line.startswith("| ICNC-I | e1000 | 1MB |")]
     assert small.endswith("(different) | agree |") and large.endswith("(different) | differ |")
     assert "e1000 gives 0." in made and "no machine: physical and e1000" in made
-    assert "Nothing was measured" not in made
