@@ -57,7 +57,8 @@ EXAMPLES = {
     "prune": "results/demo --keep tables --dry-run",
 }
 """Command -> the rest of a command line. Others of the same group print theirs in the same way."""
-WIDTH = 120
+WIDTH = 80
+"""Of a line of an example: what the site shows without scrolling."""
 
 
 def prepared() -> None:
@@ -96,16 +97,16 @@ def shape(value: object) -> object:
     return "number" if isinstance(value, int | float) else "text" if isinstance(value, str) else None
 
 
-def laid_out(value: object, indent: str = "") -> str:
-    """JSON of which what fits is on one line."""
+def laid_out(value: object, indent: str = "", before: str = "") -> str:
+    """Return JSON in which a value that fits behind its indent and ``before`` is on one line."""
     line = json.dumps(value, ensure_ascii=False)
-    if len(indent + line) <= WIDTH or not isinstance(value, dict | list) or not value:
+    if len(indent + before + line) < WIDTH or not isinstance(value, dict | list) or not value:
         return line
     inner = f"{indent}  "
     names = [f"{json.dumps(name)}: " for name in value] if isinstance(value, dict) else [""] * len(value)
     lines: list[str] = []
     for name, each in zip(names, value.values() if isinstance(value, dict) else value, strict=True):
-        member = name + laid_out(each, inner)
+        member = name + laid_out(each, inner, name)
         if lines and "\n" not in lines[-1] + member and len(f"{inner}{lines[-1]}, {member}") < WIDTH:
             lines[-1] += f", {member}"
         else:
@@ -116,7 +117,7 @@ def laid_out(value: object, indent: str = "") -> str:
 
 def text() -> str:
     """Return an example of each command, as it was run now."""
-    parts = ["## Commands without it\n\n", *(f"- `{name}`: {reason}.\n" for name, reason in WITHOUT.items())]
+    parts = ["## Commands without `--json`\n\n", *(f"- `{name}`: {reason}.\n" for name, reason in WITHOUT.items())]
     with tempfile.TemporaryDirectory(prefix="twinbed-json-") as folder, contextlib.chdir(folder):
         prepared()
         for command in EXAMPLES:
