@@ -17,8 +17,8 @@ from pathlib import Path
 from benchmarks import Figure
 from benchmarks.big_results import RATIOS, publish
 from twinbed.analyses.compare.method import analysis as compare
-from twinbed.analyses.compare.result import Comparisons
 from twinbed.executor import opened
+from twinbed.model.comparison import Comparisons
 from twinbed.results.bucket.address import Address
 from twinbed.results.store import Store
 

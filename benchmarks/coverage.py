@@ -39,8 +39,8 @@ from benchmarks.simulated.stepped import STEPPED
 from benchmarks.simulated.stepped import rates as stepped_rates
 from benchmarks.simulated.worlds import IN_SUCCESSION, picked, varies_more
 from twinbed.analyses.compare.decision import doubtful_shape
-from twinbed.analyses.compare.result import FEW
 from twinbed.executor import Executor, opened
+from twinbed.model.comparison import FEW
 from twinbed.model.interim import UntilDecided
 from twinbed.statistics.order import neighbours
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from twinbed import design
 from twinbed.analyses.compare.method import analysis as compare
-from twinbed.analyses.compare.result import Comparison
 from twinbed.cli.extraction import extracted
 from twinbed.cli.interim import Deciding
 from twinbed.contracts.site import Installed
 from twinbed.image import Image
 from twinbed.lab.study import carry_out
+from twinbed.model.comparison import Comparison
 from twinbed.model.result import Verdict
 from twinbed.registry import PLUGINS, catalogue
 from twinbed.results.folder import Folder

@@ -16,8 +16,8 @@ from benchmarks.simulated.little import MARGIN, InMemory, record
 from twinbed.analyses.compare.decision import doubtful_shape
 from twinbed.analyses.compare.gathered import CompareParams
 from twinbed.analyses.compare.method import analysis as compare
-from twinbed.analyses.compare.result import FEW, Comparisons
 from twinbed.analyses.compare.spreads import spread
+from twinbed.model.comparison import FEW, Comparisons
 from twinbed.model.result import Verdict
 from twinbed.model.tables import Outline, StudyDocument
 from twinbed.statistics.multiplicity import holm

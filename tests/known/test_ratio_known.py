@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from twinbed.analyses.compare.estimates import estimate, intervals_overlap, within_rule
-from twinbed.analyses.compare.result import Estimate
+from twinbed.model.comparison import Estimate
 from twinbed.model.result import Interval
 from twinbed.statistics.moments import holds_outlier, variance, welch_df
 from twinbed.statistics.multiplicity import holm

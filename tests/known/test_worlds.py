@@ -12,11 +12,11 @@ from scipy import stats
 
 from twinbed.analyses.compare.gathered import CompareParams
 from twinbed.analyses.compare.method import analysis as compare
-from twinbed.analyses.compare.result import Comparison
 from twinbed.analyses.compare.summary import summaries
 from twinbed.analyses.compare.words import explanation
 from twinbed.design.replicates import Levels, found_needs
 from twinbed.model.caution import Kind
+from twinbed.model.comparison import Comparison
 from twinbed.model.result import Verdict
 from twinbed.statistics.power import POWER, replicates_needed
 from twinbed.statistics.ratio import ratio_test

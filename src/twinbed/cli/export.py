@@ -15,8 +15,8 @@ from twinbed.model.error import TwinbedError
 from twinbed.terminal import say, say_progress
 
 if TYPE_CHECKING:
-    from twinbed.analyses.compare.result import Comparisons
     from twinbed.api import Results
+    from twinbed.model.comparison import Comparisons
     from twinbed.results.store import Store
 
 STYLES: Mapping[str, tuple[str, ...]] = {"csv": ("csv",), "parquet": ("parquet",), "both": ("csv", "parquet")}

@@ -24,7 +24,7 @@ from twinbed.study.study import Study
 from twinbed.terminal import say
 
 if TYPE_CHECKING:
-    from twinbed.analyses.compare.result import Comparison
+    from twinbed.model.comparison import Comparison
 
 
 class Pilot:

@@ -19,7 +19,7 @@ from twinbed.model.result import Verdict
 from twinbed.statistics.power import power_different, power_equivalent, replicates, upper_deviation
 
 if TYPE_CHECKING:
-    from twinbed.analyses.compare.result import Comparison
+    from twinbed.model.comparison import Comparison
 
 POWERS = (0.80, 0.90)
 UPPER = 0.80

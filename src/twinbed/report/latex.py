@@ -13,9 +13,9 @@ from itertools import groupby
 
 from twinbed.analyses.compare.estimate_tables import measured_tables
 from twinbed.analyses.compare.grid import Grid, Row, grid
-from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.analyses.compare.words import column_head, deviation, hardly_varies
 from twinbed.contracts.analysis import Section
+from twinbed.model.comparison import Comparison, Comparisons
 from twinbed.model.result import Verdict
 from twinbed.model.tables import Tables
 from twinbed.render.latex_text import escape, needs, table

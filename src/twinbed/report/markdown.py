@@ -7,11 +7,11 @@ from itertools import groupby
 
 from twinbed.analyses.compare.estimate_tables import measured_tables
 from twinbed.analyses.compare.grid import Grid, grid
-from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.analyses.compare.summary import summaries
 from twinbed.analyses.compare.words import SYMBOLS, emulated, hardly_varies, held, varies
 from twinbed.analyses.contention.sentences import sentences
 from twinbed.contracts.analysis import Section
+from twinbed.model.comparison import Comparison, Comparisons
 from twinbed.model.tables import Tables
 from twinbed.render.markdown import plain, row, table
 from twinbed.render.tabular import Tabular

@@ -7,13 +7,13 @@ from itertools import groupby
 
 from markupsafe import Markup
 
-from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.analyses.compare.section import headline_metric, layer_names, lede, method, metric_table, other_metrics, verdicts
 from twinbed.analyses.compare.summary import summaries
 from twinbed.analyses.compare.variation import variation
 from twinbed.analyses.compare.words import nothing_compared
 from twinbed.contracts.analysis import Section
 from twinbed.metrics.metric import Layer
+from twinbed.model.comparison import Comparison, Comparisons
 from twinbed.model.tables import TESTBED, Tables
 from twinbed.render import plots
 from twinbed.render.document import document

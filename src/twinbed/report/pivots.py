@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from twinbed.analyses.compare.levels import level_ratio
-from twinbed.analyses.compare.result import Comparison, Comparisons, Estimated
 from twinbed.model.caution import Kind
+from twinbed.model.comparison import Comparison, Comparisons, Estimated
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import Document
 from twinbed.model.record import refused

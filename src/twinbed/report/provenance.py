@@ -10,7 +10,7 @@ from pathlib import Path
 
 from markupsafe import Markup, escape
 
-from twinbed.analyses.compare.result import Comparisons
+from twinbed.model.comparison import Comparisons
 from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.model.tables import Outline, Tables

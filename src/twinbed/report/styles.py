@@ -10,8 +10,8 @@ from twinbed.model.tables import TESTBED
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from twinbed.analyses.compare.result import Comparisons
     from twinbed.contracts.analysis import Section
+    from twinbed.model.comparison import Comparisons
     from twinbed.model.tables import Tables
     from twinbed.report.pivots import Levels, Table
 

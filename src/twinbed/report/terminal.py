@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from twinbed.analyses.compare.result import Comparisons
 from twinbed.analyses.compare.summary import summaries
 from twinbed.analyses.compare.terminal import verdict_table
 from twinbed.analyses.compare.words import SYMBOLS, nothing_compared
+from twinbed.model.comparison import Comparisons
 from twinbed.render.terminal import Terminal
 from twinbed.report.scaling.result import Scaling
 from twinbed.report.scaling.words import recommendations, statements

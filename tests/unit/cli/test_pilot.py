@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from synthetic_results import write_study
-from twinbed.analyses.compare.result import Comparison, Estimate
 from twinbed.cli import main
 from twinbed.design.replicates import Levels, needs, whole
+from twinbed.model.comparison import Comparison, Estimate
 from twinbed.model.result import Verdict
 from twinbed.statistics.power import power_different, power_equivalent, upper_deviation
 

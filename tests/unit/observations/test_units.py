@@ -16,9 +16,9 @@ from scipy import stats
 from synthetic_results import write_study
 from twinbed.analyses.compare.gathered import CompareParams
 from twinbed.analyses.compare.method import analysis as compare
-from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.cli import main
 from twinbed.model.caution import Kind
+from twinbed.model.comparison import Comparison, Comparisons
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Verdict
 from twinbed.observations.units import by_time

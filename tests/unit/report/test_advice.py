@@ -14,9 +14,9 @@ from benchmarks.simulated.ruled import PAYLOADS, study
 import twinbed
 from synthetic_results import write_study
 from twinbed import registry
-from twinbed.analyses.compare.result import FEW
 from twinbed.cli.main import run
 from twinbed.model.caution import Kind
+from twinbed.model.comparison import FEW
 from twinbed.model.run import Level
 from twinbed.model.units import parse_size
 from twinbed.report.advice.analysis import advise

@@ -13,8 +13,8 @@ import pytest
 
 from synthetic_results import write_study
 from twinbed.analyses.compare.method import analysis as compare
-from twinbed.analyses.compare.result import Comparisons
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.comparison import Comparisons
 from twinbed.model.tables import Tables
 from twinbed.published.printed import library
 from twinbed.published.printed_metrics import printed_at

@@ -9,11 +9,11 @@ from markupsafe import Markup
 
 from twinbed.analyses.compare.estimate_tables import measured_tables
 from twinbed.analyses.compare.grid import grid
-from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.analyses.compare.section import headline_metric, lede, verdicts
 from twinbed.analyses.compare.summary import summaries
 from twinbed.analyses.compare.words import SYMBOLS, emulated, held, nothing_compared
 from twinbed.contracts.analysis import Part, Section
+from twinbed.model.comparison import Comparison, Comparisons
 from twinbed.render.tabular import Tabular
 from twinbed.show.quantities import share
 from twinbed.show.words import heading, interim_sentence, metric_title

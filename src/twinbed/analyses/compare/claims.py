@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from twinbed.analyses.compare.result import FEW, Comparison
 from twinbed.model.caution import NO_VERDICT
+from twinbed.model.comparison import FEW, Comparison
 from twinbed.model.result import Verdict
 from twinbed.statistics.multiplicity import holm
 

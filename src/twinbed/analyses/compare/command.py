@@ -15,8 +15,8 @@ from twinbed.observations.pages import write_page
 from twinbed.terminal import say_text
 
 if TYPE_CHECKING:
-    from twinbed.analyses.compare.result import Comparison, Comparisons
     from twinbed.analyses.compare.two import Two
+    from twinbed.model.comparison import Comparison, Comparisons
 
 
 _A_LINE = 10_000

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from twinbed.analyses.compare.decision import Case, Nature, Rules, doubtful_shape
 from twinbed.analyses.compare.estimates import measured
 from twinbed.analyses.compare.judging import judged
-from twinbed.analyses.compare.result import Comparison, Comparisons, Estimated, Measured
 from twinbed.analyses.compare.verdicts import comparison
 from twinbed.executor import Executor
 from twinbed.metrics.metric import Scale
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.comparison import Comparison, Comparisons, Estimated, Measured
 from twinbed.model.run import Level, level_text
 from twinbed.observations.levels import named
 from twinbed.observations.units import Arranged

@@ -10,10 +10,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from twinbed.analyses.compare.result import Effect, Tested
 from twinbed.analyses.compare.spreads import spread
 from twinbed.metrics.metric import Scale
 from twinbed.model.caution import Kind
+from twinbed.model.comparison import Effect, Tested
 from twinbed.model.result import Interval, Verdict
 from twinbed.observations.units import Arranged
 from twinbed.statistics.bootstrap import far_from_normal, ratio_interval

@@ -10,8 +10,8 @@ from twinbed.analyses.compare.cautions import carried, of_group, of_study, resid
 from twinbed.analyses.compare.decision import DOUBTS
 from twinbed.analyses.compare.gathered import Gathered
 from twinbed.analyses.compare.ordering import order_cautions, orderings, session_cautions
-from twinbed.analyses.compare.result import CellCautions, Comparison, Ordering
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.comparison import CellCautions, Comparison, Ordering
 from twinbed.observations.apart import Times
 from twinbed.observations.samples import CellRuns, Key
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from twinbed.analyses.compare.grid import centre
-from twinbed.analyses.compare.result import Comparisons, Estimate
+from twinbed.model.comparison import Comparisons, Estimate
 from twinbed.render.tabular import Tabular
 from twinbed.show.quantities import unit_scale
 from twinbed.show.words import cell_title, heading, metric_title

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from twinbed.analyses.compare.result import Estimate, Estimated, Measured, Quantile
 from twinbed.metrics.metric import Scale
 from twinbed.model.caution import Caution
+from twinbed.model.comparison import Estimate, Estimated, Measured, Quantile
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
 from twinbed.model.tables import TESTBED

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
-from twinbed.analyses.compare.result import Comparisons
 from twinbed.analyses.compare.words import column_head
+from twinbed.model.comparison import Comparisons
 from twinbed.model.result import Interval, Verdict
 from twinbed.render.html import html
 from twinbed.render.tabular import Tabular

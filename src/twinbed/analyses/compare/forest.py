@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from twinbed.analyses.compare.result import Comparison
 from twinbed.analyses.compare.words import SYMBOLS, explanation, held
+from twinbed.model.comparison import Comparison
 from twinbed.model.result import Verdict
 from twinbed.show.quantities import ratio, share
 from twinbed.show.words import cell_title, metric_title

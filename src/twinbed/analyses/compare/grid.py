@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from twinbed.analyses.compare.result import Comparison, Estimate
+from twinbed.model.comparison import Comparison, Estimate
 from twinbed.show.quantities import UnitScale, number, unit_scale, with_interval
 from twinbed.show.words import cell_title
 

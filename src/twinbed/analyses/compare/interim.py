@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from twinbed.analyses.compare.decision import Case, Judgement, judge
-from twinbed.analyses.compare.result import Effect, Spread
+from twinbed.model.comparison import Effect, Spread
 from twinbed.model.result import Interval, Verdict
 from twinbed.statistics.sequential import interim_levels, overall_level
 

@@ -6,7 +6,7 @@ intervals on which verdicts rest. It decides nothing.
 
 from __future__ import annotations
 
-from twinbed.analyses.compare.result import Estimated
+from twinbed.model.comparison import Estimated
 from twinbed.model.result import Interval
 from twinbed.model.tables import Outline
 from twinbed.statistics.ratio import ratio_test

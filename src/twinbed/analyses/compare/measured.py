@@ -11,10 +11,10 @@ from twinbed.analyses.compare.doubts import doubts
 from twinbed.analyses.compare.estimates import estimate, measured
 from twinbed.analyses.compare.gathered import Gathered
 from twinbed.analyses.compare.pool import pooled
-from twinbed.analyses.compare.result import FEW, Estimate, Estimated, Measured, Pooled
 from twinbed.analyses.compare.tallies import tallies
 from twinbed.metrics.metric import Scale
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.comparison import FEW, Estimate, Estimated, Measured, Pooled
 from twinbed.model.run import Level
 from twinbed.observations.samples import CellRuns, Key
 from twinbed.statistics.sample import Sample

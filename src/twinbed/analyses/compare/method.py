@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from twinbed.analyses.compare.gathered import CompareParams, gathered
 from twinbed.analyses.compare.judging import judged
 from twinbed.analyses.compare.measured import Measurement
-from twinbed.analyses.compare.result import OTHER_SETTINGS, AllRuns, Comparison, Comparisons
 from twinbed.analyses.compare.verdicts import Place, place, verdicts
 from twinbed.contracts.analysis import Analysis, Section
 from twinbed.executor import Executor, Here
+from twinbed.model.comparison import OTHER_SETTINGS, AllRuns, Comparison, Comparisons
 from twinbed.model.tables import TESTBED, Tables
 from twinbed.observations.excluded import excluded
 from twinbed.observations.levels import compared_by, held_against

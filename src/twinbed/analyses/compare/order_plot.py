@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twinbed.analyses.compare.result import Drift, Ordering, Residual
+from twinbed.model.comparison import Drift, Ordering, Residual
 from twinbed.render.plots import DIFFERENT, INK, MUTED, WIDTH, Spec, panels
 from twinbed.show.quantities import UnitScale, unit_scale
 

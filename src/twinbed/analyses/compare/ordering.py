@@ -16,10 +16,10 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from twinbed.analyses.compare.result import Drift, Ordering, Residuals
 from twinbed.metrics.metric import Scale
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.columns import Records
+from twinbed.model.comparison import Drift, Ordering, Residuals
 from twinbed.model.record import Record
 from twinbed.observations.samples import Key, Samples
 from twinbed.observations.units import by_time

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from twinbed.analyses.compare.forest import MOST, drawable, span
 from twinbed.analyses.compare.grid import centre
-from twinbed.analyses.compare.result import Comparison, Estimate, Estimated
 from twinbed.analyses.compare.words import explanation
+from twinbed.model.comparison import Comparison, Estimate, Estimated
 from twinbed.model.result import Verdict
 from twinbed.render.plots import (
     BAND,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from twinbed.analyses.compare.result import Pooled
+from twinbed.model.comparison import Pooled
 from twinbed.model.result import Interval
 from twinbed.observations.samples import CellRuns, Key
 from twinbed.observations.units import Arranged, Units

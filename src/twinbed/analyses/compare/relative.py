@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.metrics.metric import Scale
+from twinbed.model.comparison import Comparison, Comparisons
 from twinbed.model.json import Json
 from twinbed.model.result import Interval, Verdict
 from twinbed.model.run import Level, level_text

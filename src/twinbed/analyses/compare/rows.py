@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from twinbed.analyses.compare.result import AllRuns, Comparison, Estimate, Ordering, Spread
 from twinbed.analyses.compare.words import explanation
+from twinbed.model.comparison import AllRuns, Comparison, Estimate, Ordering, Spread
 from twinbed.model.json import Json
 from twinbed.model.result import Interval
 from twinbed.model.run import level_text
 from twinbed.model.tables import TESTBED
 from twinbed.observations.levels import named
 from twinbed.render.spreadsheet import csv_text
+from twinbed.statistics.counts import unseen_share
 
 
 def rows(comparisons: Sequence[Comparison]) -> list[dict[str, Json]]:
@@ -74,7 +75,7 @@ def _row(each: Comparison, factors: Sequence[str]) -> dict[str, Json]:
         "replicates_needed": each.replicates_needed,
         "predictable": each.predictable,
         "step": each.step or None,
-        "unseen_share": each.unseen_share,
+        "unseen_share": unseen_share(each.runs) if each.runs else None,
         "cautions": " | ".join(f"{item.kind.name.lower()}({item.subject}: {item.detail})" for item in each.cautions) or None,
     }
 

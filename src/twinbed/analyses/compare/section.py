@@ -11,7 +11,6 @@ from twinbed.analyses.compare.estimate_tables import measured
 from twinbed.analyses.compare.forest import MOST, drawable
 from twinbed.analyses.compare.grid import grid, spread
 from twinbed.analyses.compare.plots import cells_left_out, distribution, forest, ratios, values
-from twinbed.analyses.compare.result import Comparison, Comparisons, Estimate, Pooled
 from twinbed.analyses.compare.summary import Summary, summaries
 from twinbed.analyses.compare.variation import other_estimates
 from twinbed.analyses.compare.words import (
@@ -25,6 +24,7 @@ from twinbed.analyses.compare.words import (
     varies_finding,
 )
 from twinbed.model.caution import Kind
+from twinbed.model.comparison import Comparison, Comparisons, Estimate, Pooled
 from twinbed.model.result import Verdict
 from twinbed.render import plots
 from twinbed.render.html import html

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from twinbed.analyses.compare.result import Spread
+from twinbed.model.comparison import Spread
 from twinbed.model.result import Interval
 from twinbed.statistics.moments import logarithms, variance, varies
 from twinbed.statistics.multiplicity import holm

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
-from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.analyses.compare.words import CHANCE, WITHOUT, doubt, explanation, finding, plus_minus, replicates
+from twinbed.model.comparison import Comparison, Comparisons
 from twinbed.model.result import Verdict
 from twinbed.show.quantities import share
 from twinbed.show.words import metric_name

@@ -13,7 +13,6 @@ from twinbed.analyses.compare import exclusion
 from twinbed.analyses.compare.estimate_tables import measured
 from twinbed.analyses.compare.forest import STYLES, forest
 from twinbed.analyses.compare.grid import mean
-from twinbed.analyses.compare.result import OTHER_SETTINGS, Comparison, Comparisons, Estimate, Pooled
 from twinbed.analyses.compare.summary import summaries, unseen
 from twinbed.analyses.compare.words import (
     RULE,
@@ -30,6 +29,7 @@ from twinbed.analyses.compare.words import (
     pooled_text,
 )
 from twinbed.model.caution import Kind
+from twinbed.model.comparison import OTHER_SETTINGS, Comparison, Comparisons, Estimate, Pooled
 from twinbed.model.result import Verdict
 from twinbed.render.terminal import Terminal
 from twinbed.show.quantities import UnitScale, share, unit_scale

@@ -13,9 +13,9 @@ from twinbed.analyses.compare import relative
 from twinbed.analyses.compare.gathered import CompareParams
 from twinbed.analyses.compare.method import analysis
 from twinbed.analyses.compare.relative import Change, changes
-from twinbed.analyses.compare.result import Comparisons
 from twinbed.contracts.analysis import TwoResults
 from twinbed.executor import Executor
+from twinbed.model.comparison import Comparisons
 from twinbed.model.json import Json
 from twinbed.observations.levels import held_against
 from twinbed.observations.passports import Differences, Side, between

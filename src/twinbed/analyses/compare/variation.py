@@ -9,8 +9,8 @@ from itertools import groupby
 from markupsafe import Markup
 
 from twinbed.analyses.compare.order_plot import MOST_RUNS, residuals
-from twinbed.analyses.compare.result import Comparison, Comparisons, Drift, Estimate, Ordering, Quantile
 from twinbed.analyses.compare.words import RULE, column_head, deviation, hardly_varies, varies
+from twinbed.model.comparison import Comparison, Comparisons, Drift, Estimate, Ordering, Quantile
 from twinbed.model.result import Interval
 from twinbed.render import plots
 from twinbed.render.html import html

@@ -7,9 +7,9 @@ from dataclasses import fields
 from typing import TypeAlias
 
 from twinbed.analyses.compare.decision import DOUBTS, Judgement
-from twinbed.analyses.compare.result import AllRuns, Comparison, Measured, Tested
 from twinbed.analyses.compare.spreads import decided
 from twinbed.model.caution import NO_VERDICT, Caution
+from twinbed.model.comparison import AllRuns, Comparison, Measured, Tested
 from twinbed.model.result import Verdict
 from twinbed.observations.predictable import Predictable
 from twinbed.statistics.multiplicity import holm

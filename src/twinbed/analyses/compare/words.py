@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from twinbed.analyses.compare.result import Comparison, Comparisons, Estimate, Pooled, Spread
 from twinbed.metrics.metric import Scale
 from twinbed.model.caution import NO_VERDICT, Kind
+from twinbed.model.comparison import Comparison, Comparisons, Estimate, Pooled, Spread
 from twinbed.model.result import Verdict
 from twinbed.model.run import level_text
 from twinbed.model.tables import TESTBED
 from twinbed.show.quantities import NONE, UnitScale, change, ratio, ratio_with_interval, share, unit_scale
 from twinbed.show.words import _bounds, cell_title, heading, metric_title, times
-from twinbed.statistics.counts import most_unseen
+from twinbed.statistics.counts import most_unseen, unseen_share
 from twinbed.statistics.power import POWER
 
 CHANCE = share(POWER)
@@ -79,7 +79,7 @@ def _unseen(each: Comparison) -> str:
 
 
 def _unseen_share(each: Comparison) -> str:
-    return share(round(each.unseen_share or 0.0, 2))
+    return share(round(unseen_share(each.runs) if each.runs else 0.0, 2))
 
 
 def _tentative(each: Comparison) -> str:

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from twinbed.analyses.compare.claims import decided, values
-from twinbed.analyses.compare.result import FEW, Comparison
 from twinbed.executor import Executor, Here
 from twinbed.metrics.metric import Layer
+from twinbed.model.comparison import FEW, Comparison
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Verdict
 from twinbed.model.tables import Tables

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from twinbed.analyses.compare.result import Comparison
+from twinbed.model.comparison import Comparison
 from twinbed.model.result import Verdict
 from twinbed.model.tables import TESTBED, Tables
 from twinbed.report.advice.result import Contradiction, Contrast, Evidence

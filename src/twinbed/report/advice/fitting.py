@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from twinbed.analyses.compare.result import Comparisons
 from twinbed.model.caution import Kind
+from twinbed.model.comparison import Comparisons
 from twinbed.model.run import Level, level_text
 from twinbed.model.tables import Tables
 from twinbed.report.advice.result import Rule, Topic

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from twinbed.analyses.compare.claims import Decided, values
-from twinbed.analyses.compare.result import FEW, Comparison
 from twinbed.design.replicates import Levels, found_needs
+from twinbed.model.comparison import FEW, Comparison
 from twinbed.model.result import Verdict
 from twinbed.report.advice.result import Contrast, Open
 from twinbed.report.advice.study import Held

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from twinbed.analyses.compare.result import Comparison
 from twinbed.model.caution import Kind
+from twinbed.model.comparison import Comparison
 
 
 class Topic(StrEnum):

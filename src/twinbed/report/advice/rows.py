@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from twinbed.analyses.compare.result import Comparison
+from twinbed.model.comparison import Comparison
 from twinbed.model.json import Json
 from twinbed.model.run import level_text
 from twinbed.report.advice.result import Advice, Rule, Span

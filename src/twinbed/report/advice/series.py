@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from twinbed.analyses.compare.result import Comparison
+from twinbed.model.comparison import Comparison
 from twinbed.model.result import Verdict
 from twinbed.model.run import Level, level_text
 from twinbed.observations.levels import size

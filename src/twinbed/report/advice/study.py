@@ -9,8 +9,8 @@ from twinbed import registry
 from twinbed.analyses.compare.contrasts import contrasts
 from twinbed.analyses.compare.gathered import CompareParams
 from twinbed.analyses.compare.method import analysis as compare
-from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.executor import Executor
+from twinbed.model.comparison import Comparison, Comparisons
 from twinbed.model.record import IMPORTED
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from twinbed.analyses.compare.claims import values
-from twinbed.analyses.compare.result import Comparison
 from twinbed.analyses.compare.words import held
 from twinbed.model.caution import Kind
+from twinbed.model.comparison import Comparison
 from twinbed.model.result import Verdict
 from twinbed.model.run import level_text
 from twinbed.report.advice.result import Contradiction, Contrast, Evidence, Open, Rule, Span, Topic

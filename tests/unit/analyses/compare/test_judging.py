@@ -21,11 +21,11 @@ from twinbed.analyses.compare import judging
 from twinbed.analyses.compare.decision import Case, Nature, Rules
 from twinbed.analyses.compare.judging import judged
 from twinbed.analyses.compare.method import analysis as compare
-from twinbed.analyses.compare.result import Comparisons
 from twinbed.analyses.compare.rows import as_csv, order_rows, rows
 from twinbed.executor import Executor, Here
 from twinbed.executor.local import Processes
 from twinbed.metrics.metric import Scale
+from twinbed.model.comparison import Comparisons
 from twinbed.observations.units import Arranged
 from twinbed.report.advice.analysis import advise
 from twinbed.report.advice.study import Settings

@@ -19,8 +19,8 @@ from synthetic_results import write_study
 from twinbed.analyses.compare.command import command
 from twinbed.analyses.compare.gathered import CompareParams
 from twinbed.analyses.compare.method import analysis as compare
-from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.cli.inputs import ResultsFolders
+from twinbed.model.comparison import Comparison, Comparisons
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Verdict
 from twinbed.model.run import Level

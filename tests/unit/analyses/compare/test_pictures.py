@@ -14,8 +14,8 @@ import vl_convert
 from synthetic_results import planted_response, write_study
 from twinbed import registry
 from twinbed.analyses.compare.plots import distribution, forest, ratios
-from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.analyses.compare.terminal import verdict_table
+from twinbed.model.comparison import Comparison, Comparisons
 from twinbed.render.terminal import Terminal
 from twinbed.results.extract import extract
 from twinbed.show.words import cell_title

@@ -18,13 +18,13 @@ from click.testing import CliRunner
 from synthetic_results import write_run, write_study
 from twinbed.analyses.compare.command import command
 from twinbed.analyses.compare.method import analysis as compare
-from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.analyses.compare.rows import rows
 from twinbed.analyses.compare.summary import summaries
 from twinbed.analyses.compare.terminal import weight
 from twinbed.analyses.compare.words import explanation, held, varies
 from twinbed.cli.inputs import ResultsFolders
 from twinbed.model.caution import Kind
+from twinbed.model.comparison import Comparison, Comparisons
 from twinbed.model.result import Verdict
 from twinbed.report.styles import rendered
 from twinbed.results.extract import extract

@@ -8,8 +8,8 @@ import pyarrow as pa
 from benchmarks.simulated.little import InMemory, record
 
 from twinbed.analyses.compare.method import analysis as compare
-from twinbed.analyses.compare.result import Comparisons
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.comparison import Comparisons
 from twinbed.model.tables import Outline
 
 STEADY = [0.01, -0.02, 0.015, -0.01, 0.0, 0.02]

@@ -15,9 +15,9 @@ from tests.command import twinbed
 
 from synthetic_results import planted_response, write_study
 from twinbed import registry
-from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.analyses.compare.terminal import verdict_table, weight
 from twinbed.model.caution import Kind
+from twinbed.model.comparison import Comparison, Comparisons
 from twinbed.render.terminal import Terminal
 from twinbed.results.extract import extract
 from twinbed.terminal import PLAIN, WIDTH

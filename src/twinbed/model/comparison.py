@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, overload
 
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Caution, Kind
 from twinbed.model.interim import InterimAnalysis
 from twinbed.model.result import Interval, Verdict
 from twinbed.model.run import Level
 from twinbed.model.tables import TESTBED
-from twinbed.observations.excluded import Excluded
-from twinbed.statistics.counts import unseen_share
 
 if TYPE_CHECKING:
     import numpy as np
@@ -151,11 +149,6 @@ class Measured:
     def runs(self) -> int:
         """The number of runs of the testbed that has fewer."""
         return min(self.estimate.n, self.reference_estimate.n)
-
-    @property
-    def unseen_share(self) -> float | None:
-        """The largest share of runs that may behave otherwise than all of these did; None without runs."""
-        return unseen_share(self.runs) if self.runs else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -352,6 +345,36 @@ class CellCautions:
     cell: Mapping[str, Level]
     testbed: str
     cautions: tuple[Caution, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """``ids`` are complete runs with one of the cautions ``kinds``."""
+
+    kinds: Sequence[str]
+    ids: frozenset[str]
+    runs: Mapping[str, tuple[int, int]]
+    """Testbed -> complete runs that are left out, and how many there are."""
+    decided_after: int = 0
+    """How many runs there were when the study file came to say so."""
+    asked_now: bool = False
+    """Whether it was not the study that says so, but whoever asked for the result."""
+
+    @property
+    def sentence(self) -> str:
+        counts = ", ".join(f"{name} {out} of {of}" for name, (out, of) in self.runs.items())
+        whose = "as was asked for now, not by the study" if self.asked_now else "as the study says"
+        return f"Runs left out, {whose} (exclude: {', '.join(self.kinds)}): {counts}."
+
+    def cautions(self) -> Iterator[Caution]:
+        shares = {out / of for out, of in self.runs.values() if of}
+        if len(shares) > 1:
+            counts = ", ".join(f"{name} {out} of {of}" for name, (out, of) in self.runs.items())
+            yield Caution(Kind.EXCLUDED_UNEQUALLY, f"{', '.join(self.kinds)}: {counts}")
+        if self.asked_now:
+            yield Caution(Kind.EXCLUDED_AFTERWARDS, f"{', '.join(self.kinds)}: asked for with the results in hand")
+        elif self.decided_after:
+            yield Caution(Kind.EXCLUDED_AFTERWARDS, f"{', '.join(self.kinds)}: after {self.decided_after} runs")
 
 
 @dataclass(frozen=True, slots=True)
