@@ -63,6 +63,8 @@ def study_tables(tables: Tables, result: Comparisons) -> tuple[Table, ...]:
     def printed(name: str, levels: Levels, metric: str) -> str | None:
         return printed_at(library(), library().table(name), levels, metric)
 
+    if not tables.outline.data.get("tables"):
+        return ()
     if result.by != TESTBED:
         from twinbed import registry
 
