@@ -56,14 +56,16 @@ CLIENT = b"#!/bin/sh\nexec /usr/bin/twinbed-probe agent --port cc\n"
 
 
 @pytest.fixture
-def files(image: Image, tmp_path: Path) -> recipe.Made:
-    """The kernel and initrd that are made for minimega."""
+def files(image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> recipe.Made:
+    """The kernel and initrd that are made for minimega. Compressed little, the initrd is made sooner and takes more of the
+    guest's memory."""
+    monkeypatch.setattr(recipe, "_LEVEL", 1)
     return recipe.make(image, tmp_path / "files", CLIENT)
 
 
 @pytest.fixture
 def made(base: Path, image: Image, probe: Path, tmp_path: Path, files: recipe.Made) -> Iterator[StandIn]:
-    """With virtual machines of these files."""
+    """With virtual machines, of which the server boots from these files."""
     (tmp_path / "lab").mkdir()
     with open_lab(probe, tmp_path / "lab") as lab, standing_in(base, Made(lab, probe, image, files)) as server:
         yield server
