@@ -73,9 +73,13 @@ class Fleet:
         named = ["sh", "-c", 'hostname "$0" && exec "$@"', name, *worker]
         self._start(name, [*alone, *named], TWINBED_CACHE=str(cache))
 
+    def registered(self) -> int:
+        """How many machines have come to the scheduler since it was started last."""
+        return self.log("scheduler")[self.logged :].count("Register worker addr")
+
     def wait_for(self, machines: int) -> None:
-        """Until so many have come to the scheduler since it was started last."""
-        wait_until(lambda: self.log("scheduler")[self.logged :].count("Register worker addr") >= machines)
+        """Until so many have come."""
+        wait_until(lambda: self.registered() >= machines)
 
     def kill(self, name: str) -> None:
         """As when its power fails."""

@@ -56,10 +56,8 @@ CLIENT = b"#!/bin/sh\nexec /usr/bin/twinbed-probe agent --port cc\n"
 
 
 @pytest.fixture
-def files(image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> recipe.Made:
-    """The kernel and initrd that are made for minimega. Compressed little, the initrd is made sooner and takes more of the
-    guest's memory."""
-    monkeypatch.setattr(recipe, "_LEVEL", 1)
+def files(image: Image, tmp_path: Path) -> recipe.Made:
+    """The kernel and initrd that are made for minimega."""
     return recipe.make(image, tmp_path / "files", CLIENT)
 
 
