@@ -28,7 +28,7 @@ replicates: 2
 GUEST = "mixed, client: {driver: container}, server: {driver: qemu}"
 SLOW = "topology: {link: {rate: 5mbit}}\n"
 """A long workload over such a link leaves the processors to others."""
-LONG_S = 20
+LONG_S = 6
 """A workload that is not over before it is hurt, however late a busy machine comes to that; the one that is hurt ends then."""
 
 
