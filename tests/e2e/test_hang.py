@@ -29,7 +29,7 @@ GUEST = "mixed, client: {driver: container}, server: {driver: qemu}"
 SLOW = "topology: {link: {rate: 5mbit}}\n"
 """A long workload over such a link leaves the processors to others."""
 LONG_S = 6
-"""A workload that is not over before it is hurt, however late a busy machine comes to that; the one that is hurt ends then."""
+"""A workload lasts so long that a busy machine, which comes late to hurt it, finds it there."""
 
 
 def killed(*words: str) -> Harm:
