@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -58,24 +59,31 @@ class Fleet:
 
     def machine(self, name: str, *, lab: bool = True, image: bool = True, preload: Path | None = None) -> None:
         """``name``: the machine's; its worker is the first of its processes, so that all of them end with it. ``image``:
-        whether it has one for containers and guests. ``preload``: a module that makes it another machine than it would be."""
+        whether it has this machine's image for containers and guests. ``preload``: a module that makes it another machine than
+        it would be."""
         cache = self.folder / f"cache-{name}"
         cache.mkdir(exist_ok=True)
-        if image and not (cache / "current").exists():
-            built = find() or build()  # once for all; of thousands of files
-            for part in (f"images/{built.rootfs.parent.name}", "current"):
-                (cache / part).parent.mkdir(exist_ok=True)
-                subprocess.run(["cp", "--archive", "--link", str(cache_root() / part), str(cache / part)], check=True)
+        mounts = ""
+        if image:
+            find() or build()
+            # Mounted, not linked: one more link changes a file's state, and the image would be checked anew by all.
+            for part in ("images", "current", "checked"):
+                (cache / part).mkdir(exist_ok=True)
+                mounts += shlex.join(["mount", "--bind", str(cache_root() / part), str(cache / part)]) + " && "
         worker = [sys.executable, "-m", "distributed.cli.dask_worker", self.address, "--host", "127.0.0.1", "--no-dashboard"]
         worker += ["--nthreads", "1", "--no-nanny", "--local-directory", str(cache), *(["--resources", "lab=1"] if lab else [])]
         worker += ["--preload", str(preload)] if preload else []
         alone = ["unshare", "--uts", "--pid", "--mount-proc", "--fork", "--kill-child"]
-        named = ["sh", "-c", 'hostname "$0" && exec "$@"', name, *worker]
+        named = ["sh", "-c", f'hostname "$0" && {mounts}exec "$@"', name, *worker]
         self._start(name, [*alone, *named], TWINBED_CACHE=str(cache))
 
+    def registered(self) -> int:
+        """How many machines have come to the scheduler since it was started last."""
+        return self.log("scheduler")[self.logged :].count("Register worker addr")
+
     def wait_for(self, machines: int) -> None:
-        """Until so many have come to the scheduler since it was started last."""
-        wait_until(lambda: self.log("scheduler")[self.logged :].count("Register worker addr") >= machines)
+        """Until so many have come."""
+        wait_until(lambda: self.registered() >= machines)
 
     def kill(self, name: str) -> None:
         """As when its power fails."""

@@ -1,4 +1,4 @@
-"""Headless Chromium over its DevTools pipe: opens a page, clicks, asks, takes screenshots, and notes errors and requests.
+"""Headless Chromium over its DevTools pipe: opens a page, clicks, asks, prints, and notes errors and requests.
 
 The pipe (``--remote-debugging-pipe``: JSON messages that end in a zero byte, on descriptors 3 and 4) needs no port and
 no library.
@@ -85,12 +85,6 @@ class Page:
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
             pressed = {} if kind == "mouseMoved" else {"button": "left", "clickCount": 1}
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **pressed)
-
-    def screenshot(self, file: Path) -> bytes:
-        """The whole page, as PNG."""
-        image = base64.b64decode(self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)["data"])
-        file.write_bytes(image)
-        return image
 
     def pdf(self, file: Path) -> None:
         file.write_bytes(base64.b64decode(self.call("Page.printToPDF", printBackground=True)["data"]))

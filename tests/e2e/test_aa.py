@@ -18,7 +18,7 @@ reference: one
 workload: {kind: http, duration: 1s, max_requests: 1000, payload: 500B}
 topology: {link: {rate: 1gbit}}
 instruments: [packets, counters]
-replicates: 4
+replicates: 3
 confidence: 0.9999
 seed: 20190221
 """

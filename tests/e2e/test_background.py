@@ -46,7 +46,8 @@ def one_run(text: str) -> Run:
 
 def test_a_study_of_the_load(tmp_path: Path, leaves_nothing: None) -> None:
     """A worker for each CPU leaves no CPU idle; level 0 leaves nothing of the load in its run."""
-    text = study("where: machine") + f"factors: {{background.cpu: [0, {CPUS}]}}\ninstruments: [counters]\n"
+    text = study("where: machine", workload="kind: http, duration: 2s")
+    text += f"factors: {{background.cpu: [0, {CPUS}]}}\ninstruments: [counters]\n"
     (tmp_path / "beside.yaml").write_text(text)
     results = tmp_path / "results"
     arguments = [str(tmp_path / "beside.yaml"), "-o", str(results)]
@@ -102,7 +103,8 @@ class Brief(Stress):
 def test_a_load_that_ends_early_is_told(site: Callable[..., Site], leaves_nothing: None) -> None:
     plugins = dataclasses.replace(PLUGINS, backgrounds={"stress": Brief()})
     outcome = Outcome()
-    text = study("cpu: 1, where: servers", workload="kind: http, duration: 6s")
+    text = study("cpu: 1, where: servers", workload="kind: http, payload: 100kB, duration: 6s")
+    text += "topology: {link: {rate: 20mbit}}\n"
     execute(one_run(text), plugins, site(), outcome, lambda _: None)
     (caution,) = (caution for caution in outcome.cautions if caution.kind is Kind.BACKGROUND_ENDED)
     assert caution.detail.startswith("stress-ng on server: ")

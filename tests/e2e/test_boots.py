@@ -19,6 +19,7 @@ from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.links.layout import layout
 from twinbed.model.topology import Topology
+from twinbed.registry import PLUGINS
 from twinbed.testbeds.qemu import driver, guest, qemu
 from twinbed.testbeds.qemu.settings import QemuSettings
 from twinbed.testbeds.qemu.snapshot import Model, held
@@ -103,7 +104,9 @@ def test_another_qemu_does_not_resume_it(
     ):
         pytest.fail("it was resumed")
     monkeypatch.setattr(driver, "DEFAULT_BOOT", "snapshot")
-    with qemu.up(QemuSettings(accelerator="tcg"), Topology(), site("other")) as bed:
+    mixed = PLUGINS.drivers["mixed"]
+    ends = mixed.params(client={"driver": "qemu", "accelerator": "tcg"}, server={"driver": "container"})
+    with mixed.up(ends, Topology(), site("other")) as bed:
         assert [item for item in bed.applied if not item.agrees] == []
         assert {item.found for item in bed.applied if item.setting == "boot"} == {"fresh"}
         assert str(bed.passport["client"]["boot"]).startswith(

@@ -147,7 +147,7 @@ def held_to(carried: Carried) -> Path:
 
 GUEST = """
 study: guest
-testbeds: {bed: {driver: qemu, nic: virtio-net-pci, accelerator: tcg}}
+testbeds: {bed: {driver: mixed, client: {driver: qemu, nic: virtio-net-pci, accelerator: tcg}, server: {driver: container}}}
 workload: {kind: http, duration: 2s, max_requests: 200}
 replicates: 1
 """

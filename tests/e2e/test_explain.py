@@ -16,9 +16,9 @@ testbeds:
   same: {driver: container, quickack: on}
   planted: {driver: container}
 reference: one
-workload: {kind: http, duration: 1s, max_requests: 1000, payload: 500B, keep_alive: on, nagle: on}
+workload: {kind: http, duration: 1s, max_requests: 300, payload: 500B, keep_alive: on, nagle: on}
 instruments: [packets, counters]
-replicates: 5
+replicates: 3
 """
 """nginx writes header and body apart: Nagle's algorithm holds the body back until the header is acknowledged, which waits for
 its timer, 40 ms, unless the client's route says otherwise."""

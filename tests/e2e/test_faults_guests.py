@@ -7,8 +7,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Any
 
 import pytest
 from qemu.qmp import QMPClient
+from tests.command import twinbed
 from tests.faults import Carried, Harm, carry, processes
 
 from twinbed.contracts.bed import Bed
@@ -181,8 +180,7 @@ replicates: 1
     (marked,) = [run for run in carried.records if any(caution["kind"] == "nic_reset" for caution in run["cautions"])]
     log = kept(carried, marked, "server/kernel.log")
     assert all(line in log for line in E1000_HANGS)
-    command = [sys.executable, "-m", "twinbed.cli.main", "compare", str(carried.results), "--format", "json"]
-    said = json.loads(subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stdout)
+    said = json.loads(twinbed("compare", carried.results, "--format", "json").stdout)
     headlines = [each for each in said["comparisons"] if each["headline"]]
     assert headlines
     for each in headlines:

@@ -26,8 +26,10 @@ instruments: [packets, counters]
 replicates: 2
 """
 GUEST = "mixed, client: {driver: container}, server: {driver: qemu}"
+SLOW = "topology: {link: {rate: 5mbit}}\n"
+"""A long workload over such a link leaves the processors to others."""
 LONG_S = 6
-"""A workload that is not over before it is hurt, however late a busy machine comes to that; the one that is hurt ends then."""
+"""A workload lasts so long that a busy machine, which comes late to hurt it, finds it there."""
 
 
 def killed(*words: str) -> Harm:
@@ -81,7 +83,7 @@ def test_a_server_that_dies(tmp_path: Path, image: Image, probe: Path, leaves_no
 def test_an_instrument_that_dies(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> None:
     dies = killed("tcpdump", "client.pcap")
     text = STUDY.format(driver="container", seconds=LONG_S)
-    hurt, fine = carry(text, tmp_path / "results", image, probe, dies, short=True, fine_s=1.0).records
+    hurt, fine = carry(text + SLOW, tmp_path / "results", image, probe, dies, short=True, fine_s=1.0).records
     assert "tcpdump" in hurt["reason"] and "SIGKILL while the workload ran" in hurt["reason"]
     assert fine["status"] == "complete"
 
@@ -111,7 +113,8 @@ def test_links_that_a_host_plants_are_not_followed(tmp_path: Path, image: Image,
         for name in ("ab.txt", "another"):
             client.run(["ln", "-s", str(victim), f"{client.artifacts}/{name}"])
 
-    done = carry(STUDY.format(driver="container", seconds=4), tmp_path / "results", image, probe, plant, fine_s=1.0)
+    text = STUDY.format(driver="container", seconds=4)
+    done = carry(text + SLOW, tmp_path / "results", image, probe, plant, fine_s=1.0)
     hurt, fine = done.records
     assert victim.read_text() == "kept"
     assert (hurt["failed_phase"], fine["status"]) == ("collect", "complete")

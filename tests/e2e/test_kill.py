@@ -1,10 +1,9 @@
-"""twinbed killed at any instant: what was complete stays, the same command goes on, and nothing stays on the machine."""
+"""twinbed killed amid its phases: what was complete stays, the same command goes on, and nothing stays on the machine."""
 
 from __future__ import annotations
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -18,46 +17,96 @@ STUDY = """
 study: killed
 testbeds:
   bed: {{driver: {driver}}}
-workload: {{kind: http, duration: 5s, max_requests: 60}}
+workload: {{kind: http, duration: 5s, max_requests: 20}}
 topology: {{link: {{rate: 1gbit}}}}
-factors: {{testbed: [bed], payload: [500B, 20kB]}}
+factors: {{testbed: [bed], payload: [{payloads}]}}
 instruments: [packets, counters]
 replicates: {replicates}
 seed: 7
 """
+KILLED = """
+import os, signal, sys
+
+from twinbed.cli.main import main
+from twinbed.results.folder import Folder
+
+method, word, left, when = sys.argv.pop(1).split(",")
+original, left = getattr(Folder, method), int(left)
+
+
+def die(at, arguments):
+    global left
+    if at == when and word in repr(arguments):
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def watched(*arguments, **named):
+    die("before", arguments)
+    done = original(*arguments, **named)
+    die("after", arguments)
+    return done
+
+
+setattr(Folder, method, watched)
+main()
+"""
+"""twinbed that ends itself by SIGKILL before or after the nth of those calls of a method of its results folder whose arguments
+have a word."""
+
+
+def words(study: Path, results: Path) -> list[str]:
+    return ["run", str(study), "-o", str(results), "--no-report"]
 
 
 def command(study: Path, results: Path) -> list[str]:
-    return [sys.executable, "-m", "twinbed.cli.main", "run", str(study), "-o", str(results), "--no-report"]
+    return [sys.executable, "-m", "twinbed.cli.main", *words(study, results)]
 
 
 def runs_of(results: Path) -> dict[str, dict]:
     return {path.parent.name: json.loads(path.read_text()) for path in (results / "runs").glob("[0-9a-f]*/run.json")}
 
 
+def instant(method: str, word: str = "", number: int = 1, when: str = "after") -> str:
+    return f"{method},{word},{number},{when}"
+
+
 BEDS = [
-    ("container", 8, 9, 2.5),
-    ("mixed, client: {driver: qemu}, server: {driver: container}", 1, 2, 6.0),
+    (
+        "container",
+        {
+            instant("log", "Phase.CONFIGURE:"): 0,
+            instant("log", "Phase.WORKLOAD:", 2): 1,
+            instant("put", when="before"): 0,
+            instant("put", when="after"): 1,
+        },
+    ),
+    ("mixed, client: {driver: qemu, boot: snapshot}, server: {driver: container}", {instant("log", "Phase.WORKLOAD:"): 0}),
 ]
+"""When the program dies, and how many runs it has completed by then. `make soak` kills it and other processes of labs in every
+phase."""
 
 
-@pytest.mark.parametrize(("driver", "replicates", "kills", "longest_s"), BEDS, ids=["containers", "a guest"])
-def test_sigkill_at_random_instants(driver: str, replicates: int, kills: int, longest_s: float, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("driver", "instants"), BEDS, ids=["containers", "a guest"])
+def test_sigkill(driver: str, instants: dict[str, int], tmp_path: Path) -> None:
     study, results = tmp_path / "study.yaml", tmp_path / "results"
-    study.write_text(STUDY.format(driver=driver, replicates=replicates))
+    payloads = ["500B", "20kB"][: len(instants)]
+    study.write_text(STUDY.format(driver=driver, payloads=", ".join(payloads), replicates=len(instants) // 2 + 1))
     before = lab_remains()
-    instants = random.Random(20190221)
-    killed_in_flight = 0
-    for _ in range(kills):
+    for at, completed in instants.items():
         complete = {name: (results / "runs" / name / "run.json").stat().st_mtime_ns for name in runs_of(results)}
-        process = subprocess.Popen(command(study, results), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(instants.uniform(0.2, longest_s))
-        killed_in_flight += process.poll() is None
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        killed = subprocess.run(
+            [sys.executable, "-c", KILLED, at, *words(study, results)],
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+        assert killed.returncode == -signal.SIGKILL, (at, killed.stderr)
         kept = {name: (results / "runs" / name / "run.json").stat().st_mtime_ns for name in complete}
         assert kept == complete, "what was complete is never made again"
-    assert killed_in_flight > kills / 2, "most kills hit a study in flight"
+        assert len(runs_of(results)) == len(complete) + completed, at
 
     done = subprocess.run(command(study, results), capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
@@ -65,7 +114,7 @@ def test_sigkill_at_random_instants(driver: str, replicates: int, kills: int, lo
     runs = runs_of(results)
     planned = json.loads((results / "study.json").read_text())["runs"]
     assert sorted(runs) == sorted(run["id"] for run in planned)
-    assert len(runs) == 2 * replicates
+    assert len(runs) == len(payloads) * (len(instants) // 2 + 1)
     assert {run["status"] for run in runs.values()} == {"complete"}
     assert len({(json.dumps(run["levels"]), run["replicate"]) for run in runs.values()}) == len(runs)
     assert [path.name for path in (results / "runs").iterdir() if path.name not in runs] == []
@@ -74,7 +123,7 @@ def test_sigkill_at_random_instants(driver: str, replicates: int, kills: int, lo
 
 def test_interrupt_cleans_up_and_says_how_to_go_on(tmp_path: Path) -> None:
     study, results = tmp_path / "study.yaml", tmp_path / "results"
-    study.write_text(STUDY.format(driver="container", replicates=20))
+    study.write_text(STUDY.format(driver="container", payloads="500B", replicates=40))
     before = lab_remains()
     process = subprocess.Popen(command(study, results), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120

@@ -97,7 +97,7 @@ def test_pairs_are_told_apart(site: Place, leaves_nothing: None) -> None:
 
 
 def test_what_is_done_to_a_guest_s_packets_is_seen_one_way(site: Place, leaves_nothing: None) -> None:
-    """With 25 % loss of 150 probes and more, 0.12 to 0.38 is within three and a half standard errors."""
+    """With 25 % loss of 150 probes and more, 0.07 to 0.43 is within five standard errors."""
     # As many packets reached netem, whenever a busy machine let them.
     counted = "tc -s qdisc show dev eth0 | sed -n 's/.* \\([0-9]*\\) pkt (dropped \\([0-9]*\\),.*/\\1 + \\2/p'"
     enough = f"while [ $(($({counted}))) -lt 200 ]; do sleep 0.1; done"
@@ -107,7 +107,7 @@ def test_what_is_done_to_a_guest_s_packets_is_seen_one_way(site: Place, leaves_n
     known = [at for at, row in enumerate(probes) if row["rtt_s"] is not None and row["rtt_s"] < 0.025]
     after = probes[known[-1] + 1 if known else 0 :]  # netem holds none for less
     assert len(after) >= 150
-    assert 0.12 < sum(row["rtt_s"] is None for row in after) / len(after) < 0.38
+    assert 0.07 < sum(row["rtt_s"] is None for row in after) / len(after) < 0.43
     assert values["probe_loss", THERE] > 0.02, "of all probes, also those before it"
     assert values["probe_loss", BACK] == 0
     assert values["probe_loss", ""] == values["probe_loss", THERE]

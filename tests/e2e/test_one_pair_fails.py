@@ -14,8 +14,8 @@ from twinbed.image import Image
 STUDY = """
 study: four
 testbeds: {bed: {driver: container}}
-topology: {pairs: 4}
-workload: {kind: http, duration: 3s, max_requests: 50000000}
+topology: {pairs: 4, link: {rate: 10mbit}}
+workload: {kind: http, payload: 100kB, duration: 3s, max_requests: 50000000}
 instruments: [packets]
 replicates: 2
 """
@@ -57,7 +57,7 @@ def test_all_that_is_gone_is_named(image: Image, probe: Path, tmp_path: Path, le
         for name in ("client1", "server3"):
             bed.hosts[name].run(["sh", "-c", "until pkill -9 -x iperf3; do sleep 0.01; done"])
 
-    text = STUDY.replace("kind: http, duration: 3s, max_requests: 50000000", "kind: iperf3, duration: 3s")
+    text = STUDY.replace("kind: http, payload: 100kB, duration: 3s, max_requests: 50000000", "kind: iperf3, duration: 3s")
     carried = carry(text, tmp_path / "results", image, probe, end_two)
     (failed,) = (record for record in carried.records if record["status"] == "failed")
     assert failed["failed_phase"] == "workload"

@@ -131,12 +131,11 @@ def test_links_lead_somewhere(opened: Page) -> None:
 
 
 @pytest.mark.parametrize("width", [380, 768, 1280])
-def test_nothing_sticks_out(page: Page, report: Path, tmp_path: Path, width: int) -> None:
+def test_nothing_sticks_out(page: Page, report: Path, width: int) -> None:
     page.errors.clear()
     page.open(report, width=width, height=800)
     page.ask("document.querySelectorAll('details').forEach(each => { each.open = true })")
     assert page.ask("document.documentElement.scrollWidth") <= width
-    assert page.screenshot(tmp_path / "page.png").startswith(b"\x89PNG")
     assert page.errors == []
 
 

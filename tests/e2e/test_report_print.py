@@ -36,13 +36,20 @@ def written(folder: Path, factors: dict[str, list[object]], replicates: int) -> 
     return folder / "report.html"
 
 
-@pytest.mark.parametrize(
-    ("factors", "replicates"), [({"payload": ["500B", "1MiB"]}, 5), ({"pairs": [1, 2, 4, 8, 16]}, 2)], ids=["payload", "pairs"]
-)
-def test_thirty_runs_take_at_most_twelve_pages(
-    page: Page, tmp_path: Path, factors: dict[str, list[object]], replicates: int
-) -> None:
-    page.open(written(tmp_path, factors, replicates), width=1280, height=800)
+STUDIES: dict[str, tuple[dict[str, list[object]], int]] = {
+    "payload": ({"payload": ["500B", "1MiB"]}, 5),
+    "pairs": ({"pairs": [1, 2, 4, 8, 16]}, 2),
+}
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {name: written(tmp_path_factory.mktemp(name), *study) for name, study in STUDIES.items()}
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_thirty_runs_take_at_most_twelve_pages(page: Page, tmp_path: Path, reports: dict[str, Path], study: str) -> None:
+    page.open(reports[study], width=1280, height=800)
     first = "document.querySelector('figure svg').getBoundingClientRect()"
     assert page.ask(f"{first}.top") < 600, "a plot is on the first screen"
     page.pdf(tmp_path / "report.pdf")
@@ -51,10 +58,10 @@ def test_thirty_runs_take_at_most_twelve_pages(
     assert 2 <= pages <= MOST_PAGES
 
 
-def test_details_are_folded_and_nothing_is_torn_on_paper(page: Page, tmp_path: Path) -> None:
+def test_details_are_folded_and_nothing_is_torn_on_paper(page: Page, reports: dict[str, Path]) -> None:
     page.call("Emulation.setEmulatedMedia", media="print")
     try:
-        page.open(written(tmp_path, {"payload": ["500B", "1MiB"]}, 5), width=700, height=1000)
+        page.open(reports["payload"], width=700, height=1000)
         page.ask("document.querySelectorAll('details').forEach(each => { each.open = true })")
         style = "getComputedStyle(document.querySelector('{}')).{}"
         inside = "[...document.querySelectorAll('details > :not(summary)')].map(each => getComputedStyle(each).display)"

@@ -132,7 +132,7 @@ replicates: 1
 
 def test_what_is_put_on_machines_is_put_on_all(site: Callable[..., Site], leaves_nothing: None) -> None:
     """The load, the counters, a capture of every link; and every lost datagram is found, whatever machine dropped it."""
-    workload = "kind: iperf3, protocol: udp, rate: 40mbit, payload: 1400B, duration: 2s"
+    workload = "kind: iperf3, protocol: udp, rate: 40mbit, payload: 1400B, duration: 1s"
     more = "background: {kind: stress, cpu: 1, where: machine}\ninstruments: [packets, counters]"
     run, place, outcome = one_run("bridge", "plain", more, workload), site(), Outcome()
     execute(run, PLUGINS, place, outcome, lambda _: None, None)

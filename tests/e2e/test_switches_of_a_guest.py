@@ -65,19 +65,13 @@ def shows(wire: str, said: bytes) -> bool:
 CASES = {
     "access": ({"vlan": 5, "trunk": "plain"}, [r"> \S+, ethertype IPv4 \(0x0800\), length \d+: 10\.77\."]),
     "tagged": ({"trunk": "vlan"}, [r"ethertype 802\.1Q \(0x8100\), length \d+: vlan 77, p 0, ethertype IPv4"]),
-    "gre": (
-        {"vlan": 6, "trunk": "gre", "pairs": 2, "client_machines": 2},
-        [
-            r"10\.79\.0\.\d > 10\.79\.0\.\d: GREv0, key=0x4f, proto TEB",
-            r"10\.79\.1\.\d > 10\.79\.1\.\d: GREv0, key=0x50, proto TEB",
-        ],
-    ),
+    "gre": ({"vlan": 6, "trunk": "gre"}, [r"10\.79\.0\.\d > 10\.79\.0\.\d: GREv0, key=0x4f, proto TEB"]),
 }
 """And what is on the wire of each trunk."""
 
 
 def test_a_bridge_does_all_that_the_kernel_can(guest: AgentHost) -> None:
-    """One test, as a guest takes seconds to boot."""
+    """One test, as a guest takes seconds to boot. Each program that is started in it takes a tenth of a second."""
     for how, wires in CASES.values():
         topology = Topology.model_validate(how)
         plan = layout(topology)
@@ -110,6 +104,8 @@ def test_a_bridge_does_all_that_the_kernel_can(guest: AgentHost) -> None:
             lines = [line for line in capture.wait(30.0).text.splitlines() if re.match(r"\d\d:\d\d:\d\d\.", line)]
             assert [line for line in lines if "ARP" not in line and not re.search(wire, line)] == []
 
+        if how is not CASES["access"][0]:
+            continue
         elsewhere = Fabric(Topology.model_validate({**how, "vlan": 9}), plan, machines, made, fabric.kinds)
         wrong = {item.setting for item in elsewhere.applied() if not item.agrees}
         assert wrong >= {"vlan", "pvid"}, "another VLAN than asked is seen"

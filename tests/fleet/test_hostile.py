@@ -41,20 +41,35 @@ BODIES = {
 }
 
 
+BROKEN = """
+from twinbed.testbeds.fake import FakeHost
+
+
+def endless(self, arguments):
+    return endless(self, arguments)
+
+
+FakeHost._respond = endless
+"""
+"""This exception is one that dask cannot send."""
+
+
 def test_what_is_no_answer_costs_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("twinbed.fleet.controller.AWAY_S", 0.5)
     monkeypatch.setattr("twinbed.executor.data_only.MESSAGE_BYTES", 2**20)
     canary = tmp_path / "canary"
+    modules = {name: HOSTILE.replace("BODY", body).replace("FILE", repr(str(canary))) for name, body in BODIES.items()}
+    modules["m6"] = BROKEN
     one = Fleet(tmp_path)
     study, results = written(tmp_path, "0.2s", FAKE), tmp_path / "results"
     try:
         one.scheduler()
         one.machine("m1", image=False)
-        for name, body in BODIES.items():
+        for name, text in modules.items():
             module = tmp_path / f"{name}.py"
-            module.write_text(HOSTILE.replace("BODY", body).replace("FILE", repr(str(canary))))
+            module.write_text(text)
             one.machine(name, image=False, preload=module)
-        one.wait_for(5)
+        one.wait_for(6)
         assert run(study, results, one) == 0
     finally:
         one.end()
@@ -62,7 +77,8 @@ def test_what_is_no_answer_costs_the_machine(tmp_path: Path, monkeypatch: pytest
     assert not canary.exists()
     machines = json.loads((results / "fleet.json").read_text())["machines"]
     reasons = "\n".join(about["left out"] for about in machines.values() if "left out" in about)
-    assert sum("left out" in about for about in machines.values()) == len(BODIES), machines
+    assert sum("left out" in about for about in machines.values()) == len(modules), machines
+    assert machines["m6"]["left out"] == "RecursionError: maximum recursion depth exceeded"
     assert "not with bytes" in reasons and "Canary()" in reasons and "what is no answer" in reasons and "at most" in reasons
 
 

@@ -63,7 +63,7 @@ def files(image: Image, tmp_path: Path) -> recipe.Made:
 
 @pytest.fixture
 def made(base: Path, image: Image, probe: Path, tmp_path: Path, files: recipe.Made) -> Iterator[StandIn]:
-    """With virtual machines of these files."""
+    """With virtual machines, of which the server boots from these files."""
     (tmp_path / "lab").mkdir()
     with open_lab(probe, tmp_path / "lab") as lab, standing_in(base, Made(lab, probe, image, files)) as server:
         yield server

@@ -1,4 +1,4 @@
-"""QEMU's threads on CPUs of their own: real QEMU processes, on this machine."""
+"""QEMU's threads on CPUs of their own: real QEMU processes, on this machine. test_machines.py pins guests that boot."""
 
 from __future__ import annotations
 
@@ -6,23 +6,19 @@ import contextlib
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from minimega.standin import StandIn
-from twinbed.contracts.site import Site
 from twinbed.hosts.error import HostError
 from twinbed.model.caution import Kind
-from twinbed.model.topology import Topology
-from twinbed.registry import PLUGINS
 from twinbed.testbeds.minimega import pinning
 from twinbed.testbeds.minimega.head import Head, open_head
 from twinbed.testbeds.minimega.launch import Wanted
 from twinbed.testbeds.minimega.machine import Machine
 
-DRIVER = PLUGINS.drivers["minimega"]
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
 QEMU = (
     "qemu-system-x86_64",
@@ -122,17 +118,3 @@ def test_a_process_that_is_not_the_guests(server: StandIn, head: Head) -> None:
                 pinning.place(head, guest, (4000,))
         finally:
             other.kill()
-
-
-@pytest.mark.skipif(len(CPUS) < 2, reason="one CPU: all guests share it")
-def test_a_bed_with_pinned_guests(machines: StandIn, site: Callable[..., Site]) -> None:
-    params = DRIVER.params(base=str(machines.base), kernel="/opt/k", cpus="auto")
-    with DRIVER.up(params, Topology(), site()) as bed:
-        assert [item for item in bed.applied if not item.agrees] == []
-        cpus = {item.subject: item.found for item in bed.applied if item.setting == "cpus"}
-        assert set(cpus) == {"client", "server"}
-        assert cpus["client"] != cpus["server"]
-        for vm in next(space for name, space in machines.spaces.items() if name != "minimega").vms.values():
-            assert affinities(int(vm.row["pid"])) == {cpus[vm.name]}
-        assert Kind.UNPINNED not in {caution.kind for caution in bed.cautions}
-        assert not any("optimize" in line for line in machines.heard)

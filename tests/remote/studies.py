@@ -29,13 +29,16 @@ def study(
     workload: dict[str, Any],
     replicates: int = 1,
     instruments: Sequence[str] = ("packets", "counters"),
+    rate: str | None = None,
     **more: Any,
 ) -> list[str]:
-    """The command that carries out a study. A capture of a long workload may need more disk than there is."""
+    """The command that carries out a study. ``rate``: that of the link; a long workload at a low rate leaves the processors to
+    others. A capture of a long workload may need more disk than there is."""
     file = folder / "study.yaml"
     testbeds = {"physical": {"driver": "remote", **two.settings(**more)}}
     text = {"study": "faults", "testbeds": testbeds, "workload": {"kind": "http", **workload}, "replicates": replicates}
-    file.write_text(json.dumps({**text, "instruments": list(instruments)}))
+    link = {"topology": {"link": {"rate": rate}}} if rate else {}
+    file.write_text(json.dumps({**text, **link, "instruments": list(instruments)}))
     return [sys.executable, "-c", PROGRAM, "run", str(file), "-o", str(folder / "results"), "--no-report"]
 
 

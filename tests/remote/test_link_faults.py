@@ -14,11 +14,12 @@ from twinbed.hosts.error import HostError
 from twinbed.model.topology import Link, Topology
 from twinbed.testbeds.remote import remote
 
-CUT_S = 2.0
+CUT_S = 1.0
 
 
 def test_the_experiment_link_is_cut_for_a_while(two: Machines, tmp_path: Path) -> None:
-    argv = study(tmp_path, two, {"duration": "4s", "threads": 1}, instruments=["counters"])
+    workload = {"duration": "6s", "threads": 1, "payload": "100kB"}
+    argv = study(tmp_path, two, workload, instruments=["counters"], rate="20mbit")
     with at_work(argv, tmp_path) as process:
         two.cut(EXPERIMENT, "client")
         time.sleep(CUT_S)

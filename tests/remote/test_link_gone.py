@@ -11,7 +11,7 @@ from tests.remote.studies import at_work, records, study
 def test_the_experiment_link_is_cut_for_good_and_the_study_goes_on(two: Machines, tmp_path: Path) -> None:
     # Named, as a NIC without a carrier is found by nothing else: the second run may begin before the link is whole again.
     hosts = {name: {**host, "nic": EXPERIMENT} for name, host in two.settings()["hosts"].items()}
-    argv = study(tmp_path, two, {"duration": "6s", "threads": 1}, replicates=2, hosts=hosts)
+    argv = study(tmp_path, two, {"duration": "6s", "threads": 1, "payload": "100kB"}, replicates=2, rate="20mbit", hosts=hosts)
     with at_work(argv, tmp_path) as process:
         two.cut(EXPERIMENT, "server")
         until("the run has failed", lambda: len(records(tmp_path)) == 1, 120)

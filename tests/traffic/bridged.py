@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 REQUESTS = 24
+RING_BYTES = 2**24
+"""Of each CPU: room for all events while other work keeps the probe from reading."""
 CLIENT, SERVER, PORT = "10.99.7.1", "10.99.7.2", 8080
 SLEEP_S = 0.02
 BODY_BYTES = 1200
@@ -128,7 +130,7 @@ def main(folder: Path, probe: str, what: str) -> None:
         running.append(start(words, "listening on"))
     for host, name, peer in (("c", "client", SERVER), ("s", "server", CLIENT)):
         (folder / name).mkdir()
-        out = ["--out", f"{folder}/{name}/kernel.stations", "--bytes", str(2**26), "--ring", str(2**20), "--share", "1"]
+        out = ["--out", f"{folder}/{name}/kernel.stations", "--bytes", str(2**26), "--ring", str(RING_BYTES), "--share", "1"]
         running.append(start([*at[host], probe, "stations", *out, "--peer", peer]))
     cpu = str(min(os.sched_getaffinity(0)))
     # Before all other work, so that the server waits for the busy program alone.

@@ -230,6 +230,9 @@ def test_results_that_were_cut_off_are_unreadable(cut: int, tmp_path: Path) -> N
     (tmp_path / "client" / "irtt-server.json").write_bytes((GOLDEN / "containers.json").read_bytes()[:cut])
     with pytest.raises(ValueError, match=r"irtt-server\.json of client"):
         latency.extract(PARAMS, tmp_path)
+    (tmp_path / "client" / "irtt-server.json.out.err").write_text("panic: too late\n\ngoroutine 1\n")
+    with pytest.raises(ValueError, match=r"irtt-server\.json of client.*; irtt wrote: panic: too late goroutine 1"):
+        latency.extract(PARAMS, tmp_path)
 
 
 def test_a_client_that_broke_off_is_unreadable(extracted: Callable[..., Any]) -> None:

@@ -29,6 +29,8 @@ from twinbed.readers.latency.probes import (
 )
 
 _WAITED = 3
+_SHOWN = 300
+"""Characters of what a client that broke off wrote to its error output."""
 _FATES = {
     b"false": (ARRIVED, ARRIVED),
     b"true_up": (LOST, ABSENT),
@@ -49,7 +51,14 @@ does not fit is an error, never a probe less."""
 def read(file: Path) -> Pair:
     """Raises OSError, ValueError or LookupError where the file is not what irtt writes, or was cut off."""
     server = file.name.removeprefix("irtt-").removesuffix(".json")
-    return parsed(file.read_bytes(), f"{file.name} of {file.parent.name}", file.parent.name, server)
+    try:
+        return parsed(file.read_bytes(), f"{file.name} of {file.parent.name}", file.parent.name, server)
+    except (ValueError, LookupError) as error:
+        said = file.with_name(f"{file.name}.out.err")
+        if not said.exists():
+            raise
+        why = " ".join(said.read_text(errors="replace")[:_SHOWN].split())
+        raise ValueError(f"{error}; irtt wrote: {why}") from None
 
 
 def parsed(text: bytes, where: str, client: str, server: str) -> Pair:
