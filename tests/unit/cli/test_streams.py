@@ -57,7 +57,7 @@ def _with_small_files(act: Callable[[], None]) -> None:
 @pytest.mark.parametrize("wide", ["0", "99999999", "-1", "x"])
 def test_any_width_is_one(wide: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", wide)
-    done = twinbed("plan", STUDY)
+    done = twinbed("published", "list")
     assert (done.returncode, done.stderr) == (0, "")
 
 
