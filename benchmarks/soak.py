@@ -97,6 +97,7 @@ PARTS: Sequence[Part] = (
         1,
         set_to(TWINBED_BUCKET_CASES="400", TWINBED_BUCKET_SEED="SEED"),
     ),
+    Part("damaged reports", tests("tests/unit/imports/formats/test_damaged.py"), 1, set_to(TWINBED_SOAK_SEED="SEED")),
     Part("links in results", module("tests.links_everywhere", "--cases", "300", "--seed", "SEED"), 2),
     Part("hostile names", module("tests.hostile_names", "--cases", "4", "--seed", "SEED"), 2),
     Part("hostile streams", module("tests.hostile_streams", "300", "SEED"), 1),

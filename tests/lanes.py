@@ -37,8 +37,11 @@ no long file is the last."""
 
 
 def unit(nodeid: str) -> str:
-    """Return the name of what one worker runs as a whole: a test that makes a lab of its own, or a file."""
+    """Return the name of what one worker runs as a whole: a test that makes a lab of its own, a file, or the files that read
+    the program's own sources, so that these are parsed once."""
     file = nodeid.partition("::")[0]
+    if file.rpartition("/")[0] == "tests/unit":
+        return "tests/unit"
     return nodeid if is_lab(file) and not file.startswith(SHARED) else file
 
 

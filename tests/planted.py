@@ -19,6 +19,8 @@ START_NS = 1_700_000_000_123_456_789
 US, MS = 1000, 1_000_000
 CLIENT, SERVER = "client", "server"
 MSS = 1448
+LETTERS = bytes(65 + number % 25 for number in range(256))
+"""What a random byte becomes in a body."""
 
 
 @dataclass
@@ -236,7 +238,7 @@ class Connection:
     def answer(self, request: Planted, pieces: int, *, chunked: bool, more: bool = False) -> None:
         """``more``: another answer follows at once, for which the acknowledgment of this one would seem to be waited."""
         at = request.stations
-        body = bytes(self.draw.randrange(65, 90) for _ in range(MSS * (pieces - 1) + 200))
+        body = self.draw.randbytes(MSS * (pieces - 1) + 200).translate(LETTERS)
         if chunked:
             sizes = [len(body) // 3, len(body) - len(body) // 3]
             framed = b"".join(b"%x\r\n%s\r\n" % (size, body[:size]) for size in sizes) + b"0\r\n\r\n"

@@ -99,8 +99,8 @@ def test_it_runs_beside_a_real_run(
     text = f"""
 study: contract
 testbeds: {{bed: {{driver: container}}}}
-topology: {{bystanders: 1}}
-workload: {{kind: http, duration: 3s}}
+topology: {{bystanders: 1, link: {{rate: 100mbit}}}}
+workload: {{kind: http, duration: 2s}}
 background: {{kind: {name}, {settings}, {where}}}
 replicates: 1
 """

@@ -140,5 +140,5 @@ def test_a_table_is_put_in_its_place() -> None:
 
 
 def test_tables_are_the_same_from_other_processes() -> None:
-    tasks = [("blocks", (50, 1)), ("sessions", (50, 1)), ("intervals 1", (1, 50, 2, 1))]
+    tasks = [("blocks", (10, 1)), ("sessions", (10, 1)), ("intervals 1", (1, 10, 2, 1))]
     assert list(Processes(2).map(part, tasks)) == [part(task) for task in tasks]

@@ -10,7 +10,7 @@ from scipy import stats
 
 import draws
 
-STUDIES = draws.studies(200, 1000)
+STUDIES = draws.studies(100, 1000)
 ROOM = draws.room(0.05, STUDIES)
 pytestmark = pytest.mark.soak
 NORMAL = [world for world in WORLDS if "exponential" not in world.about]

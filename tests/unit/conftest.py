@@ -1,7 +1,11 @@
-"""A catalogue of made-up plugins, so that tests of study files do not change when a real plugin does."""
+"""A catalogue of made-up plugins, so that tests of study files do not change when a real plugin does; and pages without
+pictures, for tests of other things."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -10,7 +14,20 @@ from pydantic import Field, model_validator
 from twinbed.contracts.params import DriverParams, InstrumentParams, WorkloadParams
 from twinbed.instruments.packets import PacketsParams
 from twinbed.model.units import Duration, Rate, Size
+from twinbed.render import plots
 from twinbed.study.catalogue import Catalogue
+
+UNDRAWN = (
+    "cli/",
+    "imports/",
+    "results/",
+    "analyses/compare/test_interim.py",
+    "analyses/compare/test_levels.py",
+    "analyses/compare/test_scales.py",
+    "analyses/multifidelity/",
+)
+"""Tests whose pages have no picture in them, since Vega takes 90 ms for each. Every kind of figure is drawn by the tests of the
+page (``report/``), of Python's figures (``api/``), of exports, and of each analysis' own pictures."""
 
 
 class Container(DriverParams):
@@ -76,3 +93,13 @@ def catalogue() -> Catalogue:
         workloads={"http": Http, "stream": Stream},
         instruments={"packets": Packets, "counters": Counters},
     )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _undrawn(request: pytest.FixtureRequest) -> Iterator[None]:
+    if not request.path.relative_to(Path(__file__).parent).as_posix().startswith(UNDRAWN):
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plots, "_drawn", lambda spec: f'<svg viewBox="0 0 {len(json.loads(spec))} 1"></svg>')
+        yield

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from sources import PACKAGE, nodes, parsed
+
 REPOSITORY = Path(__file__).parents[2]
-PACKAGE = REPOSITORY / "src/twinbed"
 COMMAND = (sys.executable, "-c", "from importlinter.cli import lint_imports_command as run; run()", "--no-cache")
 
 ROOMS = "rooms import lower rooms only"
@@ -109,6 +110,7 @@ def test_a_room_that_no_rule_names_is_found(tmp_path: Path, path: str) -> None:
 
 def test_no_files_import_each_other_in_a_circle() -> None:
     """Imports inside functions count, those for type checkers alone do not."""
+    nodes()
     assert not set(circles(imports(PACKAGE)))
 
 
@@ -130,10 +132,7 @@ def imports(package: Path) -> dict[str, set[str]]:
     for file in package.rglob("*.py"):
         parts = file.relative_to(package.parent).with_suffix("").parts
         files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
-    return {
-        module: {name for name in imported(ast.parse(file.read_bytes()), files.keys()) if name != module}
-        for module, file in files.items()
-    }
+    return {module: {name for name in imported(parsed(file), files.keys()) if name != module} for module, file in files.items()}
 
 
 def imported(node: ast.AST, modules: Collection[str]) -> Iterator[str]:

@@ -112,8 +112,11 @@ def _manifest(folder: Path) -> Manifest:
 
 
 def opened(folder: Path) -> Image:
-    """The image in a finished folder."""
-    data = checked(folder)
+    """The image in a finished folder, whose files are as they were built."""
+    return _image(folder, checked(folder))
+
+
+def _image(folder: Path, data: Manifest) -> Image:
     try:
         return Image(
             digest=data["digest"],
@@ -144,10 +147,11 @@ def boot_modules(image: Image) -> Sequence[tuple[str, bytes, bool]]:
 
 
 def images() -> Sequence[Image]:
-    """Every finished image, oldest first, without those of older versions of twinbed, which are of no use to this one."""
+    """Return every finished image, oldest first, without images of older versions of twinbed, which are of no use to this one.
+    Files are not checked: who uses an image opens it by its key."""
     manifests = [path for top in places() if _has(top, "images") for path in (top / "images").glob(f"*/{MANIFEST}")]
     found = sorted(filter(lambda path: _is_finished(path.parent), manifests), key=lambda path: path.stat().st_mtime)
-    return [opened(path.parent) for path in found if not _is_older(path)]
+    return [_image(path.parent, _manifest(path.parent)) for path in found if not _is_older(path)]
 
 
 @contextlib.contextmanager

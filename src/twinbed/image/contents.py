@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 
@@ -22,7 +21,7 @@ def listing(folder: Path) -> str:
     """A line ``MODE SHA256 PATH`` for each file below ``folder`` but the folder's own two, in the order of paths. MODE is octal
     (stat(2)); a symbolic link's hash is of its target, a folder's or a device's of nothing, and of what this user may not
     read there is none (``-``)."""
-    found = list(_files(folder))
+    found = _files(folder)
     with ThreadPoolExecutor() as pool:
         hashes = pool.map(lambda item: _hash(folder / item[0], item[1]), found)
         return "".join(f"{about.st_mode:06o} {sha256} {path}\n" for (path, about), sha256 in zip(found, hashes, strict=True))
@@ -43,26 +42,29 @@ def differing(folder: Path, expected: str) -> str | None:
 
 def state(folder: Path) -> str:
     """A hash of what stat(2) says of every file below ``folder``."""
-    whole = hashlib.sha256()
-    for path, about in _files(folder):
-        times = f"{about.st_mode} {about.st_ino} {about.st_size} {about.st_mtime_ns} {about.st_ctime_ns}"
-        whole.update(f"{times} {path}\n".encode(errors="surrogateescape"))
-    return whole.hexdigest()
+    lines = [
+        f"{about.st_mode} {about.st_ino} {about.st_size} {about.st_mtime_ns} {about.st_ctime_ns} {path}\n"
+        for path, about in _files(folder)
+    ]
+    return hashlib.sha256("".join(lines).encode(errors="surrogateescape")).hexdigest()
 
 
-def _files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    yield from sorted(_below(str(folder), ""))
-
-
-def _below(folder: str, prefix: str) -> Iterator[tuple[str, os.stat_result]]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            path = prefix + entry.name
-            if path in _TOP:
-                continue
-            yield path, entry.stat(follow_symlinks=False)
-            if entry.is_dir(follow_symlinks=False) and os.access(entry.path, os.R_OK | os.X_OK):
-                yield from _below(entry.path, f"{path}/")
+def _files(folder: Path) -> list[tuple[str, os.stat_result]]:
+    """Return every file below a folder in the order of paths. Images have 7,000, and every run looks at them all."""
+    found: list[tuple[str, os.stat_result]] = []
+    folders = [(str(folder), "")]
+    while folders:
+        place, prefix = folders.pop()
+        with os.scandir(place) as entries:
+            for entry in entries:
+                path = prefix + entry.name
+                if path in _TOP:
+                    continue
+                found.append((path, entry.stat(follow_symlinks=False)))
+                if entry.is_dir(follow_symlinks=False) and os.access(entry.path, os.R_OK | os.X_OK):
+                    folders.append((entry.path, f"{path}/"))
+    found.sort()
+    return found
 
 
 def _hash(path: Path, about: os.stat_result) -> str:

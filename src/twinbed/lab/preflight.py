@@ -127,19 +127,20 @@ def backgrounds(loads: Sequence[tuple[AnyDriver, BackgroundParams]]) -> list[Che
 def programs(plugins: Sequence[tuple[str, InstrumentParams | BackgroundParams]]) -> list[Check]:
     """Whether the image has the programs that a study's instruments and background load need on hosts: (name, params). Where
     there is no image, or can be none, ``machine`` says so."""
+    needed = dict.fromkeys((program, name) for name, params in plugins for program in params.programs())
     try:
-        image = find()
+        image = find() if needed else None
     except TwinbedError:
         image = None
     if image is None:
         return []
     checks = []
-    for name, params in plugins:
-        for program in params.programs():
-            path = shutil.which(program, path=":".join(str(image.rootfs / folder) for folder in _PROGRAM_FOLDERS))
-            status = "in the image" if path else "not in the image, and no package of Debian's"
-            check = Check(f"{program}, for {name}", path is not None, status, f"choose another tool for {name}, such as irtt")
-            checks += [] if check in checks else [check]
+    for program, name in needed:
+        path = shutil.which(program, path=":".join(str(image.rootfs / folder) for folder in _PROGRAM_FOLDERS))
+        status = "in the image" if path else "not in the image, and no package of Debian's"
+        checks.append(
+            Check(f"{program}, for {name}", path is not None, status, f"choose another tool for {name}, such as irtt")
+        )
     return checks
 
 

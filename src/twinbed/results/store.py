@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _LOG = logging.getLogger(__name__)
-
+_FEW_ROWS = 10_000
+"""Starting threads takes longer than to read so few."""
 
 FLEET = "fleet.json"
 """A file of results that a fleet made: who made them, and who was left out."""
@@ -175,7 +176,10 @@ class Store:
             try:
                 parquet = room.opened(file, columns)
                 there = parquet.schema_arrow.names
-                table = parquet.read(columns=None if columns is None else [each for each in columns if each in there])
+                table = parquet.read(
+                    columns=None if columns is None else [each for each in columns if each in there],
+                    use_threads=parquet.metadata.num_rows > _FEW_ROWS,
+                )
                 table.validate(full=True)
                 check(name, table, columns, imported=self._imported)
             except (OSError, pa.ArrowException) as error:

@@ -10,6 +10,7 @@ import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -118,8 +119,9 @@ class Declared:
         return ", or ".join(texts)
 
 
+@cache
 def declared(model: type[BaseModel]) -> tuple[Declared, ...]:
-    """The settings of a model, its own before those of what it inherits."""
+    """Return the settings of a model, its own before those of what it inherits."""
     order = [name for base in model.__mro__ for name in vars(base).get("__annotations__", {}) if name in model.model_fields]
     names = dict.fromkeys([*order, *model.model_fields])
     return tuple(_declared(name, model.model_fields[name]) for name in names)

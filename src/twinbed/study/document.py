@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from ruamel.yaml import YAML
@@ -99,9 +100,21 @@ def parse(text: str, file: str, problems: list[Problem], *, line: int = 1, colum
 
     ``line`` and ``column`` say where the text begins in what the user sees.
     """
+    tree, found = _parsed(text, Position(file, line, column))
+    problems += found
+    return tree
+
+
+@lru_cache(maxsize=128)
+def _parsed(text: str, start: Position) -> tuple[Node | None, Sequence[Problem]]:
+    """Return the tree and what is wrong. Programs that read the same studies again, as tests do, parse each of them once."""
+    problems: list[Problem] = []
+    return _composed(text, start, problems), problems
+
+
+def _composed(text: str, start: Position, problems: list[Problem]) -> Node | None:
     yaml = YAML(typ="safe", pure=True)
     yaml.Composer = _Limited
-    start = Position(file, line, column)
     try:
         root = yaml.compose(text)
         if root is None:

@@ -78,7 +78,7 @@ def test_who_looks_gets_colours(name: str, folder: Path, monkeypatch: pytest.Mon
     assert COLOUR.search(terminal.text())
 
 
-@pytest.mark.parametrize("name", json_output.EXAMPLES)
+@pytest.mark.parametrize("name", sorted(COLOURED))
 def test_a_pipe_gets_plain_text(name: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     made_anew(folder, name)
     run(json_output.line(name))

@@ -20,19 +20,21 @@ from twinbed.render.output import write
 STUDY = Path(__file__).parents[3] / "studies" / "quickstart.yaml"
 PROGRAM = [sys.executable, "-m", "twinbed.cli.main"]
 PLAN = [*PROGRAM, "plan", str(STUDY)]
+SETUP = [*PROGRAM, "setup", "container"]
+"""It prints at once."""
 
 
 def test_a_reader_that_has_gone_is_no_error() -> None:
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run(PLAN, stdout=write, stderr=subprocess.PIPE, check=False)
+    done = subprocess.run(SETUP, stdout=write, stderr=subprocess.PIPE, check=False)
     os.close(write)
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
 
 
 def test_no_room_for_the_output_is_said() -> None:
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(PLAN, stdout=full, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run(SETUP, stdout=full, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith(b"twinbed: standard output: No space left on device\n")
 
@@ -55,7 +57,7 @@ def _with_small_files(act: Callable[[], None]) -> None:
 @pytest.mark.parametrize("wide", ["0", "99999999", "-1", "x"])
 def test_any_width_is_one(wide: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", wide)
-    done = twinbed("plan", STUDY)
+    done = twinbed("published", "list")
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -312,7 +312,7 @@ def test_exported_metrics_come_back_equal(tmp_path: Path, capsys: pytest.Capture
         "topology.link.rate": ["1gbit", None],
         "offload": [True, False],
         "loss": [0.5, 1],
-        "pairs": [1, 2],
+        "pairs": [2],
         "é {x}": ["007"],
         "queue": ["auto", 10, 9],
     }
@@ -324,10 +324,10 @@ def test_exported_metrics_come_back_equal(tmp_path: Path, capsys: pytest.Capture
     (results / "study.json").write_text(json.dumps(study))
     out, again = tmp_path / "out", tmp_path / "again"
     assert run(["export", str(results), "-o", str(out), "--metrics"]) == 0
-    assert "288 runs, and import.yaml; 1 without values left out" in capsys.readouterr().out
+    assert "144 runs, and import.yaml; 1 without values left out" in capsys.readouterr().out
     assert run(["import", str(out / "metrics"), "--manifest", str(out / "metrics" / "import.yaml"), "-o", str(again)]) == 0
     wanted = metrics_of(results)
-    assert metrics_of(again) == wanted and len(wanted) > 288
+    assert metrics_of(again) == wanted and len(wanted) > 144
     assert any(row["value"] is None for row in wanted.values()) and {row["scale"] for row in wanted.values()} == {"ratio"}
     one, other = tb.open(results), tb.open(again)
     assert (other.reference, other.testbeds) == (one.reference, one.testbeds)

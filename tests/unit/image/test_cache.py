@@ -189,6 +189,18 @@ def test_a_changed_file_is_found_and_named(finished: Path, named: str, change: C
         assert f"remove {finished}" in failure.value.advice
 
 
+def test_a_changed_image_is_listed_and_not_opened(folder: Path) -> None:
+    with cache.building(silent) as work:
+        (work / "image" / "rootfs").mkdir(parents=True)
+        about = {"digest": "d2", "disk_type": "erofs", "kernel_version": "6.1", "packages": {}}
+        image = cache.publish(work / "image", "images", "key", about)
+    assert [each.digest for each in cache.images()] == [cache.opened(image).digest] == ["d2"]
+    (image / "rootfs" / "more").touch()
+    assert [each.digest for each in cache.images()] == ["d2"]
+    with pytest.raises(ImageFailed, match="rootfs/more: is not as it was built"):
+        cache.opened(image)
+
+
 def test_files_are_read_again_only_when_one_may_have_changed(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache.checked(finished)
     listing, read = contents.listing, []

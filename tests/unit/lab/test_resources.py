@@ -7,11 +7,13 @@ import re
 import resource
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from command import twinbed
 from twinbed import design, registry
 from twinbed.contracts.command import PROGRAM_BYTES
 from twinbed.hosts import resources as reading
@@ -265,15 +267,11 @@ def test_this_machine_is_read() -> None:
 # ---- real plans
 
 
-def twinbed(*arguments: object, files: tuple[int, int] | None = None) -> subprocess.CompletedProcess[str]:
-    """``files``: the limits of open files, soft and hard."""
-
-    def limited() -> None:
-        if files is not None:
-            resource.setrlimit(resource.RLIMIT_NOFILE, files)
-
+def limited(files: tuple[int, int], *arguments: object) -> subprocess.CompletedProcess[str]:
+    """A program of its own, with limits of open files, soft and hard."""
     argv = [sys.executable, "-m", "twinbed.cli.main", *map(str, arguments)]
-    return subprocess.run(argv, capture_output=True, text=True, check=False, preexec_fn=limited, timeout=300)
+    limit = partial(resource.setrlimit, resource.RLIMIT_NOFILE, files)
+    return subprocess.run(argv, capture_output=True, text=True, check=False, preexec_fn=limit, timeout=300)
 
 
 def study_of(folder: Path, testbed: str, pairs: int) -> Path:
@@ -303,7 +301,7 @@ def test_160_guests_of_4_gib_are_planned_and_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("hard", [256, 4096])
 def test_a_limit_of_open_files_refuses_unless_it_may_be_raised(tmp_path: Path, hard: int) -> None:
     """160 containers need 640: three for each host, and 160."""
-    done = twinbed("plan", study_of(tmp_path, "driver: container", 80), files=(128, hard))
+    done = limited((128, hard), "plan", study_of(tmp_path, "driver: container", 80))
     if hard == 4096:
         assert (done.returncode, done.stderr) == (0, "")
     else:

@@ -82,7 +82,7 @@ def one_pass(many: Path) -> tuple[pa.Table, _core.FlowsSummary]:
 
 
 @pytest.mark.parametrize(
-    "executor", [Here(), Several(3), Several(40), Processes(2)], ids=["one", "three", "forty", "processes"]
+    "executor", [Here(), Several(3), Several(12), Processes(2)], ids=["one", "three", "twelve", "processes"]
 )
 def test_rows_and_their_order_are_those_of_one_pass_whoever_counts(executor: Executor, many: Path, one_pass):
     table, summary = shared([many], executor, FEW)

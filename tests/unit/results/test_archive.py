@@ -143,10 +143,10 @@ def test_what_would_do_harm_is_refused(
 
 def test_many_small_bombs_are_one(tmp_path: Path) -> None:
     """Members that are each below what no ratio counts for make 800 MB of 1 MB."""
-    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for number in range(16):
             archive.writestr(f"zeros-{number}", bytes(50 * 2**20))
-    with pytest.raises(ArchiveRefused, match="16 files would be 838,860,800 bytes from 81"):
+    with pytest.raises(ArchiveRefused, match="16 files would be 838,860,800 bytes from"):
         unpack.unpack(tmp_path / "bomb.zip", tmp_path / "out" / "study")
     assert not list((tmp_path / "out").iterdir())
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import twinbed
+from sources import parsed
 from twinbed.registry import PLUGINS
 from twinbed.results.extract import closure as closure_of
 from twinbed.results.extract.closure import closure, imported, source_files
@@ -110,14 +111,14 @@ def test_imports_are_found(source: str, modules: set[str]) -> None:
 def test_imports_are_found_as_a_parser_finds_them() -> None:
     files = source_files(PACKAGE)
     for module, file in files.items():
-        by_parser = set(parsed(ast.parse(file.read_bytes()))) & files.keys()
+        by_parser = set(by_statements(parsed(file))) & files.keys()
         assert by_parser <= set(imported(file.read_bytes())), module
 
 
-def parsed(node: ast.AST) -> Iterator[str]:
+def by_statements(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
         for child in node.orelse:
-            yield from parsed(child)
+            yield from by_statements(child)
         return
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
@@ -127,7 +128,7 @@ def parsed(node: ast.AST) -> Iterator[str]:
         yield from (f"{node.module}.{alias.name}" for alias in node.names)
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.expr):  # which hold no statements
-            yield from parsed(child)
+            yield from by_statements(child)
 
 
 def test_a_root_that_is_not_there_is_an_error() -> None:

@@ -223,8 +223,8 @@ def test_a_new_run_is_less_sure_than_the_mean() -> None:
 
 def test_a_law_that_breaks_is_doubted() -> None:
     """A step between two payloads, of which the process knows nothing, in most studies."""
-    doubted = [made(seed, "a step of 30 %", 20, 30)[0].is_doubted for seed in range(8)]
-    believed = [made(seed, "joint laws", 20, 30)[0].is_doubted for seed in range(8)]
+    doubted = [made(seed, "a step of 30 %", 20, 30)[0].is_doubted for seed in range(4)]
+    believed = [made(seed, "joint laws", 20, 30)[0].is_doubted for seed in range(4)]
     assert sum(doubted) > sum(believed)
 
 

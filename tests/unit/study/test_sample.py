@@ -57,12 +57,12 @@ def test_draws_are_uniform_and_cover_every_part() -> None:
 
 
 def test_draws_of_two_factors_have_nothing_to_do_with_each_other() -> None:
-    """The mean of correlations over 50 seeds has a standard error of at most 1/sqrt(50 x 32)."""
+    """The mean of correlations over 20 seeds has a standard error of at most 1/sqrt(20 x 32)."""
     correlations = []
-    for seed in range(50):
+    for seed in range(20):
         one, other = ([uniform(seed, name, index) for index in range(32)] for name in ("payload", "rate"))
         correlations.append(np.corrcoef(one, other)[0, 1])
-    assert abs(np.mean(correlations)) < 4 / math.sqrt(50 * 32)
+    assert abs(np.mean(correlations)) < 4 / math.sqrt(20 * 32)
 
 
 def test_levels_are_drawn_alike_on_every_testbed_and_kept_when_a_study_grows() -> None:
@@ -122,14 +122,14 @@ def test_a_testbed_is_measured_at_some_levels_only() -> None:
 def test_listed_levels_are_chosen_at_random() -> None:
     listed: Sequence[str] = [f"{each}kB" for each in range(1, 21)]
     chosen: dict[str, int] = dict.fromkeys(listed, 0)
-    for seed in range(200):
+    for seed in range(100):
         some = study(f"payload: [{', '.join(listed)}]", ", only: {payload: {random: 5}}", seed)
         more = study(f"payload: [{', '.join(listed)}]", ", only: {payload: {random: 8}}", seed)
         own = {str(level) for (level,) in at(some, "physical", "payload")}
         assert len(own) == 5 and own < {str(level) for (level,) in at(more, "physical", "payload")}
         for level in own:
             chosen[level] += 1
-    # Each in a quarter of 200: chi-squared of 20 levels.
+    # Each in a quarter of 100: chi-squared of 20 levels.
     assert stats.chisquare([*chosen.values()]).pvalue > 0.001
 
 

@@ -23,6 +23,7 @@ from twinbed.contracts import exit_codes as codes
 from twinbed.model.caution import Caution, Kind
 from twinbed.study.loading import load
 
+SMALL: Any = {"payloads": 8, "dear": 6, "threads": (1, 4)}
 KEPT = "calibrations/virtio-physical.json"
 
 
@@ -132,7 +133,7 @@ def test_new_results_are_predicted_where_the_passport_is_the_same(
     rows = json.loads(capsys.readouterr().out)["predictions"]
     assert len(rows) == 48 and all(row["cheap"] > 0 for row in rows)
     other = {"virtio": {"client": {"kernel": "6.18.0"}}, "physical": {"client": {"kernel": "6.9.0"}}}
-    write_calibrated(tmp_path / "other", passports=other)
+    write_calibrated(tmp_path / "other", passports=other, **SMALL)
     assert run(["predict", str(results / KEPT), "--with", str(tmp_path / "other")]) == codes.USAGE
     assert "client: kernel is 6.18.0, was 6.1.0" in capsys.readouterr().err
 
@@ -148,7 +149,7 @@ def test_an_emulated_cpu_disqualifies_unless_both_have_one(tmp_path: Path, capsy
     capsys.readouterr()
     assert run(["predict", str(tmp_path / "one" / KEPT), "--payload", "64KiB", "--threads", "3"]) == codes.DONE
     assert "made despite software_cpu" in capsys.readouterr().out
-    write_calibrated(tmp_path / "both", cautions={"virtio": emulated, "physical": emulated})
+    write_calibrated(tmp_path / "both", cautions={"virtio": emulated, "physical": emulated}, **SMALL)
     assert run(["calibrate", str(tmp_path / "both")]) == codes.DONE
 
 

@@ -12,12 +12,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import draws
 from format_cases import Case, cases
 from twinbed.contracts.format import FormatError
 from twinbed.imports.text.source import File
 from twinbed.registry import PLUGINS
 
 CASES = list(cases())
+EXAMPLES = draws.studies(4, 100)
+"""Of each case. `make soak` tries more."""
 MOST_BYTES = 40_000
 """Of a text that is damaged: many small ones find more than few large ones."""
 ODD = (
@@ -66,7 +69,7 @@ def damaged(draw: st.DrawFn, text: bytes, other: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
 def test_damage(case: Case, tmp_path: Path, data: st.DataObject) -> None:
     other = data.draw(st.sampled_from(CASES))
