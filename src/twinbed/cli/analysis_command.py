@@ -67,9 +67,10 @@ def options(analysis: AnyAnalysis) -> Iterator[click.Option]:
 
 
 def option(name: str, field: FieldInfo) -> click.Option:
-    """Return the option of a setting. Its type, bounds, default and help are those of the setting."""
+    """Return the option of a setting. Its type, bounds, default and help are those of the setting; its name is the setting's
+    alias, where it has one."""
     kind, several, notes = _kind(field)
-    words = [f"--{name.replace('_', '-')}", name]
+    words = [f"--{(field.alias or name).replace('_', '-')}", name]
     text = f"{heading(field.description or '')}."
     default = None if field.default in (None, ()) else field.get_default()
     shown = default is not None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
@@ -20,6 +20,7 @@ from twinbed.contracts import exit_codes
 from twinbed.model.error import TwinbedError
 from twinbed.show.section import Section as Shown
 from twinbed.show.table import Row
+from twinbed.show.words import caution_sentences, left_out
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -134,7 +135,8 @@ class Analysis(ABC, Generic[ParamsT, ResultT]):
     def tables(self, result: ResultT) -> Mapping[str, Sequence[Row]]:
         """Return title -> rows that have the same columns, for CSV, JSON and Python. Base units, None for missing."""
         section = self.section(result)
-        return {each.key: each.rows() for each in section.tables()} if isinstance(section, Shown) else {}
+        tables = section.tables() if isinstance(section, Shown) else ()
+        return {each.key: each.rows() for each in tables if each.is_for_programs}
 
     def says_something(self, result: ResultT) -> bool:
         """Return whether a report of a study should have it."""
@@ -145,14 +147,19 @@ class Analysis(ABC, Generic[ParamsT, ResultT]):
         return exit_codes.DONE
 
     def sections(self, source: Tables) -> Sequence[Shown | Section]:
-        """Return what a report of these tables shows, by default settings; nothing where there is nothing to say."""
+        """Return what a report of these tables shows, by default settings, with the result's cautions and what it leaves out;
+        nothing where there is nothing to say."""
         if not self.is_in_reports:
             return ()
         try:
             result = self.run(source)
         except TwinbedError:  # such as no packets in these results: nothing to say
             return ()
-        return (self.section(result),) if self.says_something(result) else ()
+        if not self.says_something(result):
+            return ()
+        section = self.section(result)
+        weighs = (*section.notes, *caution_sentences(result.cautions), *left_out(result.left_out))
+        return (replace(section, notes=tuple(dict.fromkeys(weighs))),)
 
     def files(self, source: Tables) -> Iterator[File]:
         """Files for other programs, which ``twinbed export`` writes."""

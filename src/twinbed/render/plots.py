@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from markupsafe import Markup
 
 from twinbed.render.collected import Figure, kept
+from twinbed.show.figure import Figure as Shown
 from twinbed.terminal import everywhere, visible
 
 Spec = dict[str, Any]
 """A plot or a part of one, as Vega-Lite's schema has it: parts of parts are looked into by name."""
+Record = TypeVar("Record")
 
 
 WIDTH = 268
@@ -102,6 +104,29 @@ def labelled(drawn: str, label: str) -> str:
 
 def _attribute(text: str) -> str:
     return visible(text).replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+
+
+def panelled(
+    name: str,
+    caption: str,
+    records: Iterable[Record],
+    title: Callable[[Record], str],
+    panel: Callable[[Sequence[Record]], Spec],
+    most: int = MOST_CELLS,
+) -> tuple[Shown | str, ...]:
+    """Return a figure with a panel for all records of one title, and a note where only the first panels are drawn; nothing
+    where there are no records."""
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        groups.setdefault(title(record), []).append(record)
+    if not groups:
+        return ()
+
+    def spec() -> Spec:
+        return panels([{"title": title, "width": WIDTH, **panel(group)} for title, group in [*groups.items()][:most]])
+
+    figure = Shown(name, spec=spec, caption=caption)
+    return (figure, f"The first {most} of {len(groups)} are drawn.") if len(groups) > most else (figure,)
 
 
 def panels(each: list[Spec], between: int | None = None) -> Spec:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import groupby
 
 from markupsafe import Markup
@@ -45,12 +46,15 @@ def composed(section: Section | Composed) -> Composed:
 
 
 def parts(section: Section) -> Iterator[Part]:
-    """Yield the section's sentence with its first table, then the other tables that readers get, but for folded ones."""
+    """Yield the section's sentence with its first table, then the other tables that readers get, but for folded ones. The
+    sentence of a part ends with its table's caption."""
     tables = [table for table in section.tables(folded=False) if _is_shown(table)]
-    first = tabular(tables[0]) if tables else None
-    yield Part(section.key, f"tab-{section.key}", section.title, section.sentence, first)
-    for table in tables[1:]:
-        yield Part(table.key, f"tab-{table.key}", table.title, table.caption, tabular(table))
+    if not tables:
+        yield Part(section.key, f"tab-{section.key}", section.title, section.sentence)
+    for at, table in enumerate(tables):
+        key, title, said = (table.key, table.title, "") if at else (section.key, section.title, section.sentence)
+        shown = replace(tabular(table), caption="")
+        yield Part(key, f"tab-{key}", title, f"{said} {table.caption}".strip(), shown)
 
 
 def body(section: Section) -> Markup:
@@ -59,18 +63,23 @@ def body(section: Section) -> Markup:
 
 
 def _body(section: Section) -> Iterator[Markup]:
+    several = sum(map(_is_shown, section.tables(folded=False))) > 1
     for is_figure, items in groupby(section.items, lambda item: isinstance(item, Figure)):
         if is_figure:
             drawn = Markup().join(_figure(item) for item in items if isinstance(item, Figure))
             yield html('<div class="plots">{}</div>', drawn)
         else:
-            yield from map(_item, items)
+            yield from (_item(item, headed=several) for item in items)
 
 
-def _item(item: Item) -> Markup:
+def _item(item: Item, *, headed: bool) -> Markup:
+    """Return an item as HTML, a table below its title if ``headed``."""
     match item:
+        case Table() if not _is_shown(item):
+            return Markup()
         case Table():
-            return tabular(item).as_html() if _is_shown(item) else Markup()
+            heading = html("<h3>{}</h3>", item.title) if headed else ""
+            return html("{}{}", heading, tabular(item).as_html())
         case Section() if item.folded:
             return html("<details><summary>{}</summary>{}</details>", item.title, body(item))
         case Section():
@@ -86,10 +95,10 @@ def _item(item: Item) -> Markup:
 
 def _figure(figure: Figure) -> Markup:
     """Return the figure drawn; nothing where figures themselves are wanted instead (``collected``)."""
-    draw = figure.drawing
+    draw, label = figure.drawing, figure.label or f"{figure.caption} The table has the numbers."
     if draw is None:
-        drawn = plots.svg(figure.spec() if figure.spec else {}, figure.label, figure.name)
-    elif kept(lambda: Kept(figure.name, figure.label, drawing=draw(light()))):
+        drawn = plots.svg(figure.spec() if figure.spec else {}, label, figure.name)
+    elif kept(lambda: Kept(figure.name, label, drawing=draw(light()))):
         return Markup()
     else:
         drawn = Markup(draw(PAGE))  # Its texts were escaped as it was drawn.

@@ -23,7 +23,7 @@ class Tabular:
     texts: int = 1
 
     def as_text(self) -> str:
-        """Aligned columns two spaces apart below the title."""
+        """Aligned columns two spaces apart below the title, where there is one."""
         cells = [self.heads, *self.rows]
         lines = [[one_line(cell or "") for cell in line] for line in cells]
         widths = [max(len(line[column]) for line in lines) for column in range(len(self.heads))]
@@ -34,7 +34,7 @@ class Tabular:
             ).rstrip()
             for line in lines
         ]
-        return "\n".join([self.title, *shown]) + "\n"
+        return "\n".join([*filter(None, [self.title]), *shown]) + "\n"
 
     def as_latex(self, label: str) -> str:
         r"""A table for ``\input``; needs booktabs, and longtable where it has many rows."""

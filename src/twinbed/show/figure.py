@@ -23,8 +23,8 @@ class Figure:
 
     name: str
     """A few words, for a file's name."""
-    label: str
-    """What it shows, for those who cannot see it."""
+    label: str = ""
+    """What it shows, for those who cannot see it. By default the caption; the section's table has the numbers."""
     spec: Callable[[], Spec] | None = None
     drawing: Callable[[Colours], str] | None = None
     caption: str = ""

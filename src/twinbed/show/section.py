@@ -24,7 +24,7 @@ class Section:
     sentence: str = ""
     items: Sequence[Item] = ()
     notes: tuple[str, ...] = ()
-    """What comes last in a report, such as cautions. A page of its own has all cautions, and what was left out."""
+    """What comes last in a report and a page, beside the cautions of the result and what it leaves out, which both have."""
     kicker: str = ""
     """What a page of its own has above its title, in a few words."""
     layer: str = ""

@@ -30,14 +30,20 @@ class Column:
     format: str | Callable[[Any], str] = ""
     """How readers see a value: a format specification, or a function of the value. A column that has one stands to the right;
     a missing value is a dash in it, and empty in others. "s" is for texts that stand to the right."""
-    value: Callable[[Any], object] | None = None
-    """Returns the value of a record; by default the record's attribute, or item, ``key``."""
+    value: str | Callable[[Any], object] = ""
+    """Returns the value of a record, or is where it is: attributes such as ``interval.low``, None where one of them is None. By
+    default the record's attribute, or item, ``key``."""
 
     def of(self, record: object) -> Any:
         """Return the value of a record, as programs get it."""
-        if self.value is not None:
+        if callable(self.value):
             return self.value(record)
-        return record[self.key] if isinstance(record, Mapping) else getattr(record, self.key)
+        if isinstance(record, Mapping):
+            return record.get(self.value or self.key)
+        found: Any = record
+        for name in (self.value or self.key).split("."):
+            found = None if found is None else getattr(found, name)
+        return found
 
     def text(self, record: object) -> str:
         """Return the value of a record, as readers get it."""
@@ -54,7 +60,8 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Records in columns. ``key`` names the table for programs, ``title`` and ``caption`` are for readers."""
+    """Records in columns. ``key`` names the table for programs, ``title`` and ``caption`` are for readers. A table without a
+    column that has a key is for readers alone, one without a head for programs (``plain``)."""
 
     key: str
     title: str
@@ -64,13 +71,28 @@ class Table:
 
     def rows(self) -> list[Row]:
         """Return a row a record, as programs get it."""
-        columns = [column for column in self.columns if column.key]
+        columns = self.keyed
         return [{column.key: column.of(record) for column in columns} for record in self.records]
+
+    @property
+    def keyed(self) -> Sequence[Column]:
+        """The columns that programs get."""
+        return [column for column in self.columns if column.key]
+
+    @property
+    def is_for_programs(self) -> bool:
+        """Whether programs get the table; one without records may have no columns."""
+        return bool(self.keyed or not self.columns)
 
     @property
     def shown(self) -> Sequence[Column]:
         """The columns that readers get."""
         return [column for column in self.columns if column.head]
+
+
+def plain(key: str, rows: Sequence[Row]) -> Table:
+    """Return a table for programs alone, of rows that are ready."""
+    return Table(key, "", "", [Column(name) for name in dict.fromkeys(name for row in rows for name in row)], rows)
 
 
 def cell_columns(records: Sequence[Any], cell: Callable[[Any], Mapping[str, Level]] = attrgetter("cell")) -> list[Column]:

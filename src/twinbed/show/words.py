@@ -47,6 +47,11 @@ def cell_title(cell: Mapping[str, Level]) -> str:
     return ", ".join(f"{factor} {level_text(level)}" for factor, level in cell.items()) or "all runs"
 
 
+def at_cell(cell: Mapping[str, Level]) -> str:
+    """Return `` at payload 500B, offload on``; nothing for the one cell of a study without factors."""
+    return f" at {cell_title(cell)}" if cell else ""
+
+
 def _bounds(interval: Interval | None, say: Callable[[float], str]) -> str:
     return f" [{say(interval.low)}, {say(interval.high)}]" if interval else ""
 
