@@ -29,7 +29,7 @@ ANALYSES: Mapping[str, Entry] = {
     "capacity": Entry("How many fit: the largest N that keeps an objective."),
     "contention": Entry("Where rates bend, and whether the machine shows it."),
     "tails": Entry("What users feel: the times of single requests, by quantiles."),
-    "steady": Entry("Do runs warm up and settle, and how long should they last."),
+    "steady": Entry("Do runs warm up and settle, and how long should they last.", command=False),
     "stalls": Entry("When connections stood still, for how long, and what the kernels said.", command=False),
     "sockets": Entry("What holds TCP senders up, and their congestion windows over time."),
     "monitor": Entry("What a security monitor sees that is not the workload's, and which alerts differ."),

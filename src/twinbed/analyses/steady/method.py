@@ -9,24 +9,29 @@ Methods and sources: twinbed.statistics.steady.
 
 from __future__ import annotations
 
-import json
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from statistics import fmean
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from twinbed.analyses.steady import words
 from twinbed.analyses.steady.result import Astray, Budget, Share, Steady, SteadyStates
-from twinbed.contracts.analysis import Analysis, Section
+from twinbed.contracts.analysis import Analysis
+from twinbed.model import units
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.record import Record
 from twinbed.model.result import Interval
-from twinbed.model.run import Level, Status, level_text
+from twinbed.model.run import Level
 from twinbed.model.tables import Tables
+from twinbed.observations.inside import by_cell, by_run, complete, numbers, of_clients
 from twinbed.observations.unsettled import unsettled
-from twinbed.show.table import Row
+from twinbed.show.section import Section
+from twinbed.show.words import at_cell
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.steady import (
     LEAST,
@@ -47,7 +52,6 @@ from twinbed.statistics.steady import (
     warm_ups,
 )
 
-CLIENT = "client"
 HOUR = 3600.0
 WORKLOAD = "workload"
 """The phase that measures."""
@@ -58,8 +62,12 @@ class SteadyParams(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    margin: float | None = Field(default=None, gt=0, description="how much drift still counts as none: 0.1 is 10 %")
-    confidence: float | None = Field(default=None, gt=0.5, lt=1, description="level of intervals and tests")
+    margin: units.Share | None = Field(
+        default=None, gt=0, description="How much drift still counts as none. Default: the study's"
+    )
+    confidence: units.Share | None = Field(
+        default=None, gt=0.5, lt=1, description="Level of intervals and tests. Default: the study's"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,52 +80,38 @@ class _Series:
 
 
 class SteadyAnalysis(Analysis[SteadyParams, SteadyStates]):
-    """Steady states."""
+    """Do runs warm up, do they settle, and how long should they last?
+
+    \b
+    twinbed analyse steady results/
+    twinbed analyse steady results/ -o steady.html               as a page, with the rate over time
+    """
 
     name = "steady"
     params = SteadyParams
     summary = "what the rate does inside runs: warm-up, drift, and how long runs should last"
+    epilog = "docs/steady.md says what is tested, and what to do about it."
+    table_names = ("cells", "series")
+    is_in_reports = True
 
     def run(self, source: Tables, params: SteadyParams | None = None) -> SteadyStates:
         params = params or SteadyParams()
         margin = params.margin if params.margin is not None else source.outline.margin
         level = params.confidence if params.confidence is not None else source.outline.confidence
-        complete = [record for record in source.records if record.status is Status.COMPLETE]
-        name, series = _series(source, complete)
-        groups: dict[tuple[str, str], list[_Series]] = {}
-        cells: dict[str, dict[str, Level]] = {}
-        for each in series:
-            levels = {factor: value for factor, value in each.record.levels.items() if factor != "testbed"}
-            cell = json.dumps(levels, sort_keys=True)
-            cells.setdefault(cell, levels)
-            groups.setdefault((cell, str(each.record.settings["testbed"]["name"])), []).append(each)
+        records = complete(source)
+        name, series = _series(source, records)
         found = [
-            _steady(cells[cell], testbed, groups[cell, testbed], margin, level)
-            for cell in cells
-            for testbed in source.outline.testbeds
-            if (cell, testbed) in groups
+            _steady(cell.levels, testbed, runs, margin, level)
+            for cell in by_cell(source, series, attrgetter("record"))
+            for testbed, runs in cell.runs.items()
         ]
-        left = len(complete) - len(series)
+        left = len(records) - len(series)
         left_out = {f"runs whose series has fewer than {LEAST} values": left} if left else {}
         cautions = tuple(caution for each, settled in found for caution in _caution(each, settled))
         return SteadyStates(name, margin, tuple(each for each, _ in found), cautions, left_out)
 
-    def tables(self, result: SteadyStates) -> Mapping[str, Sequence[Row]]:
-        from twinbed.analyses.steady.tables import rows, series_rows
-
-        return {"cells": rows(result), "series": series_rows(result)}
-
     def section(self, result: SteadyStates) -> Section:
-        from twinbed.analyses.steady.section import section
-
-        return section(result)
-
-    def sections(self, source: Tables) -> Sequence[Section]:
-        try:
-            result = self.run(source)
-        except TwinbedError:  # no series: nothing to say
-            return ()
-        return (self.section(result),)
+        return words.section(result)
 
 
 def _series(tables: Tables, records: Sequence[Record]) -> tuple[str, list[_Series]]:
@@ -135,51 +129,45 @@ def _series(tables: Tables, records: Sequence[Record]) -> tuple[str, list[_Serie
 
 
 def _of_exchanges(tables: Tables, records: Sequence[Record]) -> Iterator[_Series]:
-    """Answers complete in equal parts of the time from the first request to the last answer."""
+    """Yield series of answers complete in equal parts of the time from the first request to the last answer."""
     import numpy as np
 
     table = tables.table("exchanges")
     if not table.num_rows:
         return
-    # pyarrow's own way to arrays loads pandas wherever that is installed, which takes a second.
-    lasted = np.array(table["duration_s"].to_pylist(), dtype=np.float64)
-    of_clients = np.array([link.startswith(CLIENT) for link in table["link"].to_pylist()], bool)
-    known = np.array([start is not None for start in table["start_ns"].to_pylist()], bool)
-    kept = np.flatnonzero(of_clients & known & ~np.isnan(lasted))
-    lasted, begun = lasted[kept], np.array(table["start_ns"].to_pylist(), dtype=object)[kept].astype(np.int64)
-    runs = table["run"].combine_chunks().dictionary_encode()
-    indices = np.array(runs.indices.to_pylist(), dtype=np.int64)[kept]
-    order = np.argsort(indices, kind="stable")
-    bounds = np.searchsorted(indices[order], np.arange(len(runs.dictionary) + 1))
-    places = {run: order[bounds[at] : bounds[at + 1]] for at, run in enumerate(runs.dictionary.to_pylist())}
+    lasted, starts = numbers(table["duration_s"]), table["start_ns"].to_pylist()
+    begun = np.array([start or 0 for start in starts], dtype=np.int64)
+    places = by_run(table, of_clients(table) & ~np.isnan(lasted) & np.array([start is not None for start in starts], bool))
     for record in records:
-        own = places.get(record.id, order[:0])
-        found = rates_of_answers(begun[own], lasted[own])
+        own = places.get(record.id, ())
+        found = rates_of_answers(begun[own], lasted[own]) if len(own) else None
         if found is not None:
             yield _Series(record, found.rates, found.seconds)
 
 
 def _of_answers(tables: Tables, records: Sequence[Record]) -> Iterator[_Series]:
-    """Of runs of very many requests."""
-    of_run: dict[str, list[dict[str, float]]] = {}
-    for row in tables.table("answers").to_pylist():
-        of_run.setdefault(row["run"], []).append(row)
+    """Yield the series of runs of very many requests."""
+    of_run = _rows(tables, "answers")
     for record in records:
-        parts = of_run.get(record.id)
-        if parts:
-            yield _Series(
-                record, [row["answers"] / row["seconds"] for row in parts], math.fsum(row["seconds"] for row in parts)
-            )
+        if parts := of_run.get(record.id):
+            seconds = math.fsum(row["seconds"] for row in parts)
+            yield _Series(record, [row["answers"] / row["seconds"] for row in parts], seconds)
 
 
 def _of_intervals(tables: Tables, records: Sequence[Record]) -> Iterator[_Series]:
-    of_run: dict[str, list[dict[str, object]]] = {}
-    for row in tables.table("intervals").to_pylist():
-        of_run.setdefault(row["run"], []).append(row)
+    of_run = _rows(tables, "intervals")
     for record in records:
         found = rates_of_intervals(of_run.get(record.id, ()))
         if found is not None:
             yield _Series(record, found.rates, found.seconds)
+
+
+def _rows(tables: Tables, name: str) -> Mapping[str, list[dict[str, float]]]:
+    """Return the rows of a table by run."""
+    of_run: dict[str, list[dict[str, float]]] = defaultdict(list)
+    for row in tables.table(name).to_pylist():
+        of_run[row["run"]].append(row)
+    return of_run
 
 
 def _steady(
@@ -227,7 +215,7 @@ def _budget(parts: Split, seconds: float, overhead: float) -> Budget:
 
 
 def _parts(rates: Sequence[float], mean: float, bins: int) -> list[float]:
-    """As shares of the mean, in ``bins`` equal parts."""
+    """Return the rates as shares of the mean, in ``bins`` equal parts."""
     import numpy as np
 
     at = np.linspace(0, len(rates), bins + 1)
@@ -246,10 +234,8 @@ def _share(over: Over, alpha: float) -> Share:
 
 
 def _caution(each: Steady, found: Settling) -> Iterator[Caution]:
-    detail = unsettled(found)
-    if detail is not None:
-        where = " ".join(f"{name} {level_text(value)}" for name, value in each.cell.items())
-        yield Caution(Kind.UNSETTLED, f"{detail}{f' at {where}' if where else ''}", each.testbed)
+    if detail := unsettled(found):
+        yield Caution(Kind.UNSETTLED, f"{detail}{at_cell(each.cell)}", each.testbed)
 
 
 analysis = SteadyAnalysis()

@@ -13,18 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from benchmarks.simulated.little import InMemory, record
+from tests.commanded import printed
 
-from twinbed.analyses.steady.command import command
 from twinbed.analyses.steady.method import SteadyParams
 from twinbed.analyses.steady.method import analysis as steady
 from twinbed.analyses.steady.result import Steady
-from twinbed.analyses.steady.section import section
-from twinbed.analyses.steady.tables import sentence, table
-from twinbed.contracts import exit_codes as codes
+from twinbed.analyses.steady.words import sentence
 from twinbed.model.caution import Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.tables import Outline
-from twinbed.render.pages import page
+from twinbed.render.sections import body, lines
 
 Pace = Callable[[np.ndarray], np.ndarray]
 """Share of a run that has passed -> rate, as a share of the usual one."""
@@ -131,7 +129,7 @@ def test_one_run_that_drifts_among_steady_ones_is_named() -> None:
     assert (caution.kind, caution.subject) == (Kind.UNSETTLED, "virtual")
     assert "in the second half of one run" in caution.detail
     assert "in 1 of 2 cells one run drifts unlike the others" in sentence(result).lower()
-    assert "undecided, one not" in "".join(table(result).as_text())
+    assert "undecided, one not" in "\n".join(lines(steady.section(result)))
 
 
 def test_runs_of_few_answers_are_left_out_and_counted() -> None:
@@ -163,39 +161,20 @@ def test_intervals_of_iperf3_are_a_series_of_all_clients() -> None:
     assert each.warm_up.mean == pytest.approx(1 / (1 - 0.5 * 10 / 60) - 1, abs=0.01)
 
 
-class Given:
-    """What the command line opens."""
-
-    def __init__(self, tables: InMemory) -> None:
-        self.opened = tables
-
-    def is_results(self, source: Path) -> bool:
-        return True
-
-    def tables(self, results: Path, reference: str | None = None, *, all_settings: bool = False) -> InMemory:
-        return self.opened
-
-
-def test_the_command_prints_every_form(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    given = Given(study({"real": level, "virtual": warming}))
-
-    def run(*arguments: str) -> tuple[int, str]:
-        code = command.main(["results", *arguments], standalone_mode=False, obj=given)
-        return code, capsys.readouterr().out
-
-    code, text = run()
-    assert code == codes.DONE and "the warm-up moves the mean, most on virtual" in " ".join(text.split())
-    cells = json.loads(run("--format", "json")[1])["cells"]
+def test_the_command_prints_every_form(tmp_path: Path) -> None:
+    tables = study({"real": level, "virtual": warming})
+    assert "the warm-up moves the mean, most on virtual" in printed(steady, tables)
+    cells = json.loads(printed(steady, tables, "--format", "json"))["cells"]
     assert [row["warm_up_shown"] for row in cells] == [False, True]
-    assert run("--format", "csv", "--table", "series")[1].count("\n") == 201
-    assert run("-o", str(tmp_path / "steady.html"))[0] == codes.DONE
+    assert printed(steady, tables, "--format", "csv", "--table", "series").count("\n") == 201
+    printed(steady, tables, "-o", str(tmp_path / "steady.html"))
     drawn = (tmp_path / "steady.html").read_text()
     assert drawn.count("<svg ") == 1 and "warm-up: 2" in drawn
-    with pytest.raises(TwinbedError, match="is not a share"):
-        run("--margin", "lots")
+    with pytest.raises(TwinbedError, match="a share between 0 and 1"):
+        printed(steady, tables, "--margin", "lots")
 
 
 def test_a_page_says_what_never_settles() -> None:
     result = steady.run(study({"real": level, "virtual": falling}))
-    text = page(section(result), result, "results")
+    text = body(steady.section(result))
     assert "virtual: never settles" in text and "real: never settles" not in text

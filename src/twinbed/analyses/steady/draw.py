@@ -1,23 +1,29 @@
-"""The rate over the time of a run, a panel a cell and testbed: the mean of runs, their least and most, and the warm-up."""
+"""The rate over the time of a run: a panel for each cell and testbed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from twinbed.analyses.steady.result import Steady
-from twinbed.render.plots import BAND, DIFFERENT, INK, MUTED, WIDTH, Spec, panels
+from twinbed.render.plots import BAND, DIFFERENT, INK, MUTED, Spec, panelled
+from twinbed.show.figure import Figure
 from twinbed.show.words import cell_title
 
 HEIGHT = 90
-MOST = 24
-"""Panels; the table has the rest."""
+CAPTION = "The rate over the time of a run: the mean of all runs, and between which they lie; shaded: the warm-up."
 
 
-def over_time(states: Sequence[Steady]) -> Spec:
-    return panels([_panel(each) for each in states[:MOST]])
+def over_time(states: Sequence[Steady]) -> tuple[Figure | str, ...]:
+    """Return the figure: the mean of runs, their least and most, and the warm-up."""
+    return panelled("rate inside runs", CAPTION, states, _title, _panel)
 
 
-def _panel(each: Steady) -> Spec:
+def _title(each: Steady) -> str:
+    return f"{cell_title(each.cell)} {each.testbed}{': never settles' if each.settles is False else ''}"
+
+
+def _panel(states: Sequence[Steady]) -> Spec:
+    (each,) = states
     parts = len(each.series)
     rows = [
         {
@@ -72,10 +78,4 @@ def _panel(each: Steady) -> Spec:
             "encoding": {"x": x, "y": y, "description": {"field": "said"}},
         },
     ]
-    title = " ".join(filter(None, (cell_title(each.cell), each.testbed)))
-    return {
-        "title": f"{title}{': never settles' if each.settles is False else ''}",
-        "width": WIDTH,
-        "height": HEIGHT,
-        "layer": layers,
-    }
+    return {"height": HEIGHT, "layer": layers}

@@ -1,0 +1,80 @@
+"""What analyses of single runs share: complete runs by cell and testbed, rows of tables, and the requests of each run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from twinbed.model.record import Record
+from twinbed.model.run import Level, Status
+from twinbed.model.tables import Tables
+from twinbed.observations.samples import cell_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+Run = TypeVar("Run")
+CLIENT = "client"
+"""How the names of clients and of their links begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell(Generic[Run]):
+    """Runs of one combination of levels."""
+
+    levels: Mapping[str, Level]
+    """Of all factors but the testbed."""
+    runs: Mapping[str, Sequence[Run]]
+    """By testbed, in the order of the study."""
+
+
+def complete(tables: Tables) -> list[Record]:
+    """Return the complete runs."""
+    return [record for record in tables.records if record.status is Status.COMPLETE]
+
+
+def by_cell(tables: Tables, runs: Iterable[Run], record: Callable[[Run], Record]) -> list[Cell[Run]]:
+    """Return the runs by cell, in the order in which cells first come. ``record`` returns that of a run."""
+    cells: dict[str, tuple[dict[str, Level], dict[str, list[Run]]]] = {}
+    for run in runs:
+        name, levels = cell_of(record(run).levels)
+        of_cell = cells.setdefault(name, (levels, {}))[1]
+        of_cell.setdefault(str(record(run).settings["testbed"]["name"]), []).append(run)
+    order = tables.outline.testbeds
+    return [Cell(levels, {name: of_cell[name] for name in order if name in of_cell}) for levels, of_cell in cells.values()]
+
+
+def rows(tables: Tables, name: str, *columns: str) -> Iterator[tuple[Any, ...]]:
+    """Yield these columns of each row of a table; nothing of a table without rows, which may have no columns."""
+    table = tables.table(name)
+    if table.num_rows:
+        yield from zip(*(table[column].to_pylist() for column in columns), strict=True)
+
+
+def of_clients(table: pa.Table) -> NDArray[np.bool_]:
+    """Return which rows are of clients' links. A request that its server's link shows too counts once."""
+    import numpy as np
+
+    return np.array([link.startswith(CLIENT) for link in table["link"].to_pylist()], bool)
+
+
+def numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    """Return a column as an array, NaN for missing. pyarrow's own way loads pandas where it is installed: a second."""
+    import numpy as np
+
+    return np.array(column.to_pylist(), dtype=np.float64)
+
+
+def by_run(table: pa.Table, kept: NDArray[np.bool_], order: NDArray[np.float64] | None = None) -> dict[str, NDArray[np.intp]]:
+    """Return the rows of each run, of those that are ``kept``: in the table's order, or that of the values of ``order``."""
+    import numpy as np
+
+    runs = table["run"].combine_chunks().dictionary_encode()
+    indices = np.array(runs.indices.to_pylist(), dtype=np.int64)
+    rows = np.flatnonzero(kept)
+    rows = rows[np.lexsort((indices[rows],) if order is None else (order[rows], indices[rows]))]
+    bounds = np.searchsorted(indices[rows], np.arange(len(runs.dictionary) + 1))
+    return {run: rows[bounds[at] : bounds[at + 1]] for at, run in enumerate(runs.dictionary.to_pylist())}
