@@ -28,7 +28,7 @@ ANALYSES: Mapping[str, Entry] = {
     "regression": Entry("By how much: a linear model of factors and numbers."),
     "capacity": Entry("How many fit: the largest N that keeps an objective."),
     "contention": Entry("Where rates bend, and whether the machine shows it."),
-    "tails": Entry("What users feel: the times of single requests, by quantiles."),
+    "tails": Entry("What users feel: the times of single requests, by quantiles.", command=False),
     "steady": Entry("Do runs warm up and settle, and how long should they last.", command=False),
     "stalls": Entry("When connections stood still, for how long, and what the kernels said.", command=False),
     "sockets": Entry("What holds TCP senders up, and their congestion windows over time."),

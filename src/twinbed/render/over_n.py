@@ -51,10 +51,10 @@ def beside(names: Sequence[str], tested: Sequence[int], many: str) -> Spec:
     return x
 
 
-def ranged(names: Sequence[str], of: Sequence[object], legend: Spec | None) -> Spec:
-    """How lines are told apart: by colours, dashes or shapes, each in its order."""
+def ranged(names: Sequence[str], of: Sequence[object], legend: Spec | None, field: str = "series") -> Spec:
+    """Return how lines are told apart: by colours, dashes or shapes, each in its order."""
     scale = {"domain": list(names), "range": [of[at % len(of)] for at in range(len(names))]}
-    return {"field": "series", "type": "nominal", "sort": list(names), "scale": scale, "legend": legend}
+    return {"field": field, "type": "nominal", "sort": list(names), "scale": scale, "legend": legend}
 
 
 def dashed(rows: Sequence[Spec], x: Spec, y: Spec, colour: Spec) -> list[Spec]:

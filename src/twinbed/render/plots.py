@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from textwrap import wrap
 from typing import Any, TypeVar
 
 from markupsafe import Markup
@@ -36,6 +37,8 @@ CHARACTER = 6.5
 ROW = 24
 
 
+TITLE = 36
+"""Characters of a line above a panel."""
 MOST_CELLS = 24
 """Panels in a plot; the tables hold the rest."""
 
@@ -123,7 +126,7 @@ def panelled(
         return ()
 
     def spec() -> Spec:
-        return panels([{"title": title, "width": WIDTH, **panel(group)} for title, group in [*groups.items()][:most]])
+        return panels([{"title": wrap(title, TITLE), "width": WIDTH, **panel(of)} for title, of in [*groups.items()][:most]])
 
     figure = Shown(name, spec=spec, caption=caption)
     return (figure, f"The first {most} of {len(groups)} are drawn.") if len(groups) > most else (figure,)

@@ -80,6 +80,8 @@ def _item(item: Item, *, headed: bool) -> Markup:
         case Table():
             heading = html("<h3>{}</h3>", item.title) if headed else ""
             return html("{}{}", heading, tabular(item).as_html())
+        case Section() if not item.sentence and not body(item):
+            return Markup()
         case Section() if item.folded:
             return html("<details><summary>{}</summary>{}</details>", item.title, body(item))
         case Section():
@@ -119,10 +121,8 @@ def lines(section: Section | Composed, *, everything: bool = False) -> Iterator[
                 yield tabular(item).as_text().removesuffix("\n")
                 if item.caption:
                     yield item.caption
-            case Section() if item.in_text or everything:
-                yield ""
-                yield item.title
-                yield from lines(item, everything=everything)
+            case Section() if (item.in_text or everything) and (inner := [*lines(item, everything=everything)]):
+                yield from ("", item.title, *inner)
             case str():
                 yield item
             case tuple():

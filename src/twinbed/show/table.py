@@ -7,7 +7,7 @@ HTML) get the columns that have a head, as texts.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -78,6 +78,10 @@ class Table:
     def keyed(self) -> Sequence[Column]:
         """The columns that programs get."""
         return [column for column in self.columns if column.key]
+
+    def for_readers(self) -> Table:
+        """Return the table without what programs get of it, who get all records from another one."""
+        return replace(self, columns=[replace(each, key="", value=each.value or each.key) for each in self.shown])
 
     @property
     def is_for_programs(self) -> bool:

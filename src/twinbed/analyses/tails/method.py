@@ -13,26 +13,31 @@ all of them.
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from statistics import fmean
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from twinbed.analyses.tails import words
 from twinbed.analyses.tails.result import Shift, Tail, Tails
-from twinbed.contracts.analysis import Analysis, Section
+from twinbed.contracts.analysis import Analysis
+from twinbed.model import units
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.record import Record
 from twinbed.model.result import Interval, Pairing, Verdict
-from twinbed.model.run import Level, Status
+from twinbed.model.run import Level
 from twinbed.model.tables import Tables
 from twinbed.observations.apart import in_succession
-from twinbed.show.table import Row
+from twinbed.observations.inside import by_cell, by_run, complete, numbers, of_clients
+from twinbed.show.section import Section
+from twinbed.show.words import at_cell
 from twinbed.statistics.harrell_davis import harrell_davis
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.ratio import RatioTest, ratio_test
@@ -44,19 +49,23 @@ BEYOND = 5
 MILLISECOND = 0.001
 FEW = 5
 """Runs; fewer get a caution."""
-CLIENT = "client"
-"""How the names of clients begin; a request that is seen on its server's link too counts once."""
 
 
 class TailsParams(BaseModel):
     """The settings of ``tails``; null takes what the study file says."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
-    margin: float | None = Field(default=None, gt=0, description="how far apart still counts as equivalent: 0.1 is 10 %")
-    confidence: float | None = Field(default=None, gt=0.5, lt=1, description="1 - alpha")
-    source: str | None = Field(
-        default=None, description="exchanges (of captures) or requests (as the tool wrote them); captures where there are any"
+    margin: units.Share | None = Field(
+        default=None, gt=0, description="How far apart still counts as equivalent. Default: the study's"
+    )
+    confidence: units.Share | None = Field(
+        default=None, gt=0.5, lt=1, description="Level of tests; at 95 % intervals are of 90 %. Default: the study's"
+    )
+    source: Literal["exchanges", "requests"] | None = Field(
+        default=None,
+        alias="times",
+        description="As captured on the clients' links, or as ab wrote them. Default: as captured, if they were",
     )
 
 
@@ -70,11 +79,25 @@ class _Run:
 
 
 class TailsAnalysis(Analysis[TailsParams, Tails]):
-    """The times of single requests."""
+    """What do users feel: do the slowest requests take as long as on the reference?
+
+    Each run has its own quantiles of the times of its requests; those of runs are compared, since requests of one run are not
+    independent. The median, P90 and P99 get verdicts.
+
+    \b
+    twinbed analyse tails results/
+    twinbed analyse tails results/ --all
+    twinbed analyse tails results/ -o tails.html                 as a page
+    """
 
     name = "tails"
     params = TailsParams
     summary = "the times of single requests: quantiles against the reference, and the shift function"
+    epilog = "docs/tails.md says what is compared, and what a quantile of few requests is worth."
+    table_names = ("shifts", "quantiles")
+    is_against_a_reference = True
+    more = "Every quantile, not only the median, P90 and P99."
+    is_in_reports = True
 
     def run(self, source: Tables, params: TailsParams | None = None) -> Tails:
         params = params or TailsParams()
@@ -85,32 +108,25 @@ class TailsAnalysis(Analysis[TailsParams, Tails]):
         if outline.reference is None:
             raise TwinbedError("there is no reference testbed to compare with", advice="give one: --reference TESTBED")
         name, times, incomplete = _times(source, params.source)
-        complete = [record for record in source.records if record.status is Status.COMPLETE]
+        records = complete(source)
         step = MILLISECOND if name == "requests" else 0.0
         whole = [
-            _Run(record, times[record.id].requests, _quantiles(times[record.id])) for record in complete if record.id in times
+            _Run(record, times[record.id].requests, _quantiles(times[record.id])) for record in records if record.id in times
         ]
         runs = [replace(run, quantiles=_told(run.quantiles, step)) for run in whole]
-        groups: dict[str, dict[str, list[_Run]]] = {}
-        cells: dict[str, dict[str, Level]] = {}
-        for run in runs:
-            levels = {factor: level for factor, level in run.record.levels.items() if factor != "testbed"}
-            cell = json.dumps(levels, sort_keys=True)
-            cells.setdefault(cell, levels)
-            groups.setdefault(cell, {}).setdefault(str(run.record.settings["testbed"]["name"]), []).append(run)
         paired = outline.data.get("comparison") == Pairing.PAIRED
         tails, shifts, cautions = list[Tail](), list[Shift](), list[Caution]()
-        for cell, of_cell in groups.items():
-            cautions += in_succession(source, {testbed: [run.record.id for run in runs] for testbed, runs in of_cell.items()})
-            for testbed in (each for each in outline.testbeds if each in of_cell):
-                tails.append(_tail(cells[cell], testbed, of_cell[testbed]))
-                cautions += _few(cells[cell], testbed, of_cell[testbed])
-                if testbed != outline.reference and outline.reference in of_cell:
-                    pair = of_cell[testbed], of_cell[outline.reference]
-                    about = cells[cell], testbed, outline.reference
+        for cell in by_cell(source, runs, attrgetter("record")):
+            cautions += in_succession(source, {testbed: [run.record.id for run in of] for testbed, of in cell.runs.items()})
+            for testbed, own in cell.runs.items():
+                tails.append(_tail(cell.levels, testbed, own))
+                cautions += _few(cell.levels, testbed, own)
+                if testbed != outline.reference and outline.reference in cell.runs:
+                    pair = own, cell.runs[outline.reference]
+                    about = cell.levels, testbed, outline.reference
                     shifts += _shifts(about, pair, margin, alpha, step, paired)
         left_out = {
-            "runs without times of requests": len(complete) - len(runs),
+            "runs without times of requests": len(records) - len(runs),
             "requests without an answer": incomplete,
             "quantiles of runs that are written as 0 ms": sum(len(run.quantiles) for run in whole)
             - sum(len(run.quantiles) for run in runs),
@@ -128,22 +144,11 @@ class TailsAnalysis(Analysis[TailsParams, Tails]):
             left_out={reason: count for reason, count in left_out.items() if count},
         )
 
-    def tables(self, result: Tails) -> Mapping[str, Sequence[Row]]:
-        from twinbed.analyses.tails.tables import quantile_rows, shift_rows
-
-        return {"shifts": shift_rows(result), "quantiles": quantile_rows(result)}
-
     def section(self, result: Tails) -> Section:
-        from twinbed.analyses.tails.section import section
+        return words.section(result)
 
-        return section(result)
-
-    def sections(self, source: Tables) -> Sequence[Section]:
-        try:
-            result = self.run(source)
-        except TwinbedError:  # no times of requests: nothing to say
-            return ()
-        return (self.section(result),) if result.verdicts else ()
+    def says_something(self, result: Tails) -> bool:
+        return bool(result.verdicts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +160,7 @@ class _Times:
 
 
 def _times(tables: Tables, wanted: str | None) -> tuple[str, dict[str, _Times], int]:
-    """The table that times are from; the times of each run; how many requests have no answer."""
-    if wanted not in (None, "exchanges", "requests"):
-        raise TwinbedError(f"there are no times of requests in {wanted!r}", advice="exchanges, of captures, or requests")
+    """Return the table that times are from, the times of each run, and how many requests have no answer."""
     for name, column in (("exchanges", "duration_s"), ("requests", "total_s")):
         if wanted in (None, name):
             one_by_one, unanswered = _of_table(tables, name, column)
@@ -177,25 +180,17 @@ def _of_table(tables: Tables, name: str, column: str) -> tuple[dict[str, _Times]
     table = tables.table(name)
     if not table.num_rows:
         return {}, 0
-    # pyarrow's own way to arrays loads pandas wherever that is installed, which takes a second.
-    values = np.array(table[column].to_pylist(), dtype=np.float64)
+    values = numbers(table[column])
     asked, answered = np.ones(len(values), bool), ~np.isnan(values)
     if name == "exchanges":
-        asked = np.array([link.startswith(CLIENT) for link in table["link"].to_pylist()], bool)
-        answered &= np.array(table["complete"].to_pylist(), dtype=object) == True  # noqa: E712 -- None is not
-    kept = np.flatnonzero(asked & answered)
-    runs = table["run"].combine_chunks().dictionary_encode()
-    indices = np.array(runs.indices.to_pylist(), dtype=np.int64)[kept]
-    order = np.lexsort((values[kept], indices))
-    bounds = np.searchsorted(indices[order], np.arange(len(runs.dictionary) + 1))
-    ordered = values[kept][order]
-    times = {run: ordered[bounds[at] : bounds[at + 1]] for at, run in enumerate(runs.dictionary.to_pylist())}
-    found = {run: _Times(len(own), partial(harrell_davis, own)) for run, own in times.items() if len(own)}
-    return found, int(asked.sum()) - len(kept)
+        asked = of_clients(table)
+        answered &= np.array([complete is True for complete in table["complete"].to_pylist()], bool)
+    times = {run: values[rows] for run, rows in by_run(table, asked & answered, values).items() if len(rows)}
+    return {run: _Times(len(own), partial(harrell_davis, own)) for run, own in times.items()}, int((asked & ~answered).sum())
 
 
 def _of_histograms(tables: Tables, name: str) -> tuple[dict[str, _Times], int]:
-    """Of runs of very many requests."""
+    """Return the times of runs of very many requests."""
     import numpy as np
 
     from twinbed.statistics.histogram import Histogram, bucket
@@ -225,8 +220,8 @@ def _quantiles(times: _Times) -> dict[float, float]:
 
 
 def _told(quantiles: Mapping[float, float], step: float) -> dict[float, float]:
-    """Those of at least half the step in which times are written: what is less is written as 0, which has no ratio to
-    anything."""
+    """Return the quantiles of at least half the step in which times are written: what is less is written as 0, which has no
+    ratio to anything."""
     return {share: value for share, value in quantiles.items() if value >= step / 2}
 
 
@@ -242,9 +237,8 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _few(cell: Mapping[str, Level], testbed: str, runs: Sequence[_Run]) -> Iterator[Caution]:
-    where = " ".join(f"{name} {level}" for name, level in cell.items())
     if len(runs) < FEW:
-        yield Caution(Kind.FEW_REPLICATES, f"{len(runs)} runs{f' at {where}' if where else ''}", testbed)
+        yield Caution(Kind.FEW_REPLICATES, f"{len(runs)} runs{at_cell(cell)}", testbed)
 
 
 def _shifts(
@@ -292,7 +286,7 @@ def _shift(
 
 
 def _decided(shifts: Sequence[Shift], alpha: float) -> list[Shift]:
-    """With Holm's correction over all verdicts."""
+    """Return the shifts with Holm's correction over all verdicts."""
     adjusted: dict[int, float] = defaultdict(float)
     family = [at for at, each in enumerate(shifts) if each.verdict is not None]
     adjusted.update(zip(family, holm([shifts[at].p_different for at in family]), strict=True))

@@ -10,6 +10,11 @@ from twinbed.model.result import Interval, Verdict
 from twinbed.model.run import Level
 
 
+def quantile_name(share: float) -> str:
+    """Return ``P99.9``; the median by its name."""
+    return "median" if share == 0.5 else f"P{100 * share:g}"
+
+
 @dataclass(frozen=True, slots=True)
 class Tail:
     """The times of all requests of one cell on one testbed."""
@@ -48,6 +53,11 @@ class Shift:
     paired: bool
     verdict: Verdict | None
     """Of the shares that are decided (VERDICTS); None of the rest of the shift function."""
+
+    @property
+    def bounds(self) -> tuple[float, float] | tuple[None, None]:
+        """The ends of the interval."""
+        return (self.interval.low, self.interval.high) if self.interval else (None, None)
 
 
 @dataclass(frozen=True, slots=True)

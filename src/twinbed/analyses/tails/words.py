@@ -1,15 +1,92 @@
-"""What the tails say, in a sentence."""
+"""The times of single requests as a section: a sentence, tables of quantiles, and what else says how sure they are."""
 
 from __future__ import annotations
 
-from twinbed.analyses.tails.result import Tails
-from twinbed.analyses.tails.tables import quantile_name
+from collections.abc import Sequence
+
+from twinbed.analyses.tails import draw
+from twinbed.analyses.tails.result import Shift, Tails, quantile_name
 from twinbed.model.result import Verdict
-from twinbed.show.quantities import change, share
+from twinbed.show.quantities import change, number, ratio_with_interval, share, unit_scale
+from twinbed.show.section import Section
+from twinbed.show.table import Column, Table, cell_columns, plain
+from twinbed.show.words import at_cell
+
+SYMBOLS = {Verdict.EQUIVALENT: "= equivalent", Verdict.DIFFERENT: "≠ different", Verdict.INCONCLUSIVE: "? inconclusive"}
+
+
+def section(result: Tails) -> Section:
+    """Return what there is to say of the times of single requests."""
+    verdicts = shifts(result, result.verdicts, "Times of single requests", _caption(result)).for_readers()
+    every = Section("quantiles", "All quantiles", items=(shifts(result, result.shifts),), folded=True, in_text=False)
+    items = (verdicts, *draw.survival(result), *draw.shift(result), every, quantiles(result))
+    return Section("tails", "Tails", sentence(result), items, kicker="The times of single requests")
+
+
+def shifts(result: Tails, records: Sequence[Shift], title: str = "", caption: str = "") -> Table:
+    """Return a row a quantile and testbed but the reference."""
+    level = share(round(1 - 2 * (1 - result.confidence), 4))
+    columns = (
+        *cell_columns(records),
+        Column("testbed", "Testbed"),
+        Column("reference"),
+        Column("share"),
+        Column(head="Quantile", value=lambda each: quantile_name(each.share)),
+        Column("seconds", value="value"),
+        Column("reference_seconds", value="reference_value"),
+        Column(head=result.reference, format="s", value=lambda each: _time(each.reference_value, each)),
+        Column(head="time", format="s", value=lambda each: _time(each.value, each)),
+        Column("ratio"),
+        Column("low", value="interval.low"),
+        Column("high", value="interval.high"),
+        Column(head=f"ratio [{level} interval]", format="s", value=lambda each: ratio_with_interval(each.ratio, *each.bounds)),
+        Column("paired"),
+        Column("p_equivalent"),
+        Column("p_different_holm", value="p_different"),
+        Column("verdict", value=lambda each: each.verdict and str(each.verdict)),
+        Column(head="verdict", format="s", value=lambda each: SYMBOLS.get(each.verdict, "")),
+    )
+    return Table("shifts", title, caption, columns, records)
+
+
+def _time(seconds: float, each: Shift) -> str:
+    """Return a time in the unit that both times of the row have."""
+    scale = unit_scale("s", [each.value, each.reference_value])
+    return f"{number(seconds / scale.factor)} {scale.unit}"
+
+
+def quantiles(result: Tails) -> Table:
+    """Return a row a quantile, cell and testbed, the reference's too, for programs."""
+    rows = [
+        {
+            **each.cell,
+            "testbed": each.testbed,
+            "runs": each.runs,
+            "requests": each.requests,
+            "fewest_requests": each.fewest,
+            "share": share,
+            "seconds": seconds,
+        }
+        for each in result.tails
+        for share, seconds in each.quantiles.items()
+    ]
+    return plain("quantiles", rows)
+
+
+def _caption(result: Tails) -> str:
+    where = {
+        "exchanges": "from a request's first packet to its answer's last, as captured on the clients' links",
+        "requests": "as the load generator wrote them, in whole milliseconds",
+    }[result.source]
+    how = "within blocks" if any(each.paired for each in result.shifts) else "as of independent runs"
+    return (
+        f"Times of single requests, {where}. A run's quantile is its own; ratios are of the geometric means of runs, compared "
+        f"{how} at a margin of {share(result.margin)}."
+    )
 
 
 def sentence(result: Tails) -> str:
-    """``virtio: 2 of 6 quantiles differ by more than 10 %, most of all the P99 at payload 500B, 8.2 times as much as real.``"""
+    """Return how many quantiles of each testbed differ, and the one that differs most."""
     parts = []
     for testbed in dict.fromkeys(each.testbed for each in result.verdicts):
         own = [each for each in result.verdicts if each.testbed == testbed]
@@ -21,10 +98,9 @@ def sentence(result: Tails) -> str:
             )
             continue
         most = max(different, key=lambda each: max(each.ratio or 1e-300, 1 / (each.ratio or 1e-300)))
-        where = " ".join(f"{name} {level}" for name, level in most.cell.items())
         far = change(most.ratio, most.reference) if most.ratio else f"none on {most.reference}"
         parts.append(
             f"{testbed}: {len(different)} of {len(own)} quantiles differ by more than {share(result.margin)}, most of all the "
-            f"{quantile_name(most.share)}{f' at {where}' if where else ''}, {far}"
+            f"{quantile_name(most.share)}{at_cell(most.cell)}, {far}"
         )
     return "; ".join(parts) + "." if parts else "No quantile has two runs on both sides."

@@ -11,19 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from benchmarks.simulated.little import InMemory, record
+from tests.commanded import printed
 
-from twinbed.analyses.tails.command import command
-from twinbed.analyses.tails.method import TailsParams
 from twinbed.analyses.tails.method import analysis as tails
 from twinbed.analyses.tails.result import Tails
-from twinbed.analyses.tails.section import section
 from twinbed.analyses.tails.words import sentence
-from twinbed.contracts import exit_codes as codes
 from twinbed.model.caution import Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Pairing, Verdict
 from twinbed.model.tables import Outline, StudyDocument
-from twinbed.render.pages import page
 
 Times = Callable[[np.random.Generator], np.ndarray]
 RUNS = 6
@@ -145,59 +141,27 @@ def test_runs_without_times_are_counted() -> None:
     assert tails.run(more).left_out == {"runs without times of requests": 1, "requests without an answer": 1}
 
 
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        (TailsParams(source="requests"), "has no times of single requests"),
-        (TailsParams(source="guesses"), "no times of requests in 'guesses'"),
-    ],
-)
-def test_what_is_not_there_is_said(params: TailsParams, message: str) -> None:
-    with pytest.raises(TwinbedError, match=message):
-        tails.run(study({"real": usual, "virtual": usual}), params)
-
-
 def test_a_report_without_requests_has_no_section() -> None:
     tables = study({"real": usual, "virtual": usual})
     assert tails.sections(replace(tables, tables={})) == ()
     [found] = tails.sections(tables)
-    assert found.key == "tails" and found.parts[0].table is not None
+    assert found.key == "tails"
 
 
-def test_the_page_draws_both_pictures() -> None:
-    result = tails.run(study({"real": usual, "virtual": with_tail}))
-    text = page(section(result), result, "results")
+def test_the_page_draws_both_figures(tmp_path: Path) -> None:
+    printed(tails, study({"real": usual, "virtual": with_tail}), "-o", str(tmp_path / "tails.html"))
+    text = (tmp_path / "tails.html").read_text()
     assert text.count("<svg ") == 2 and "virtual: 1 % of requests take longer than" in text
-    assert str(section(result).body()).count("<table") == 2
+    assert text.count("<table") == 2
 
 
-class Given:
-    """What the command line opens."""
-
-    def __init__(self, tables: InMemory) -> None:
-        self.opened = tables
-
-    def is_results(self, source: Path) -> bool:
-        return True
-
-    def tables(self, results: Path, reference: str | None = None, *, all_settings: bool = False) -> InMemory:
-        return self.opened
-
-
-def test_the_command_prints_every_form(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    given = Given(study({"real": usual, "virtual": with_tail}))
-
-    def run(*arguments: str) -> tuple[int, str]:
-        code = command.main(["results", *arguments], standalone_mode=False, obj=given)
-        return code, capsys.readouterr().out
-
-    code, text = run()
-    assert code == codes.DONE and "≠ different" in text and "P95" not in text
-    assert "P95" in run("--all")[1]
-    rows: Sequence[dict[str, object]] = json.loads(run("--format", "json")[1])["shifts"]
+def test_the_command_prints_every_form(tmp_path: Path) -> None:
+    tables = study({"real": usual, "virtual": with_tail})
+    text = printed(tails, tables)
+    assert "≠ different" in text and "P95" not in text
+    assert "P95" in printed(tails, tables, "--all")
+    rows: Sequence[dict[str, object]] = json.loads(printed(tails, tables, "--format", "json"))["shifts"]
     assert {row["verdict"] for row in rows} == {"equivalent", "different", None}
-    assert run("--format", "csv", "--table", "quantiles")[1].startswith("payload,testbed,runs,requests")
-    assert run("-o", str(tmp_path / "tails.html"))[0] == codes.DONE
-    assert "<svg " in (tmp_path / "tails.html").read_text()
-    with pytest.raises(TwinbedError, match="is not a share"):
-        run("--margin", "lots")
+    assert printed(tails, tables, "--format", "csv", "--table", "quantiles").startswith("payload,testbed,runs,requests")
+    with pytest.raises(TwinbedError, match="no times of single requests"):
+        printed(tails, tables, "--times", "requests")

@@ -1,0 +1,132 @@
+"""The tail as figures: what share of requests takes longer, on logarithmic axes, and the shift function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from twinbed.analyses.tails.result import Shift, Tail, Tails, quantile_name
+from twinbed.render.over_n import LEGEND, ranged
+from twinbed.render.plots import BAND, DASHES, SERIES, Spec, panelled
+from twinbed.show.figure import Figure
+from twinbed.show.quantities import number, ratio_with_interval, unit_scale
+from twinbed.show.words import cell_title
+
+HEIGHT = 170
+MOST_CELLS = 12
+"""Panels in a figure; the table has the rest."""
+
+
+def survival(result: Tails) -> tuple[Figure | str, ...]:
+    """Return a panel a cell, a line a testbed with a dot at each quantile: time against the share of requests that take
+    longer."""
+
+    def panel(tails: Sequence[Tail]) -> Spec:
+        return _survival(tails, _testbeds(result))
+
+    caption = "What share of requests takes longer than a time."
+    return panelled("times of requests tails", caption, result.tails, lambda each: cell_title(each.cell), panel, MOST_CELLS)
+
+
+def shift(result: Tails) -> tuple[Figure | str, ...]:
+    """Return a panel a cell: the ratio of each quantile with its interval, over the band of the margin. Testbeds have the
+    colours of ``survival``, where the reference has one too."""
+
+    def panel(shifts: Sequence[Shift]) -> Spec:
+        return _shift(shifts, _testbeds(result), result.margin)
+
+    name, caption = "times of requests shift function", f"Each quantile against {result.reference}."
+    return panelled(name, caption, result.shifts, lambda each: cell_title(each.cell), panel, MOST_CELLS)
+
+
+def _testbeds(result: Tails) -> list[str]:
+    return list(dict.fromkeys(each.testbed for each in result.tails))
+
+
+def _survival(tails: Sequence[Tail], testbeds: Sequence[str]) -> Spec:
+    values = [seconds for tail in tails for seconds in tail.quantiles.values()]
+    scale = unit_scale("s", [max(values, default=0.0)])
+    rows = [
+        {
+            "testbed": tail.testbed,
+            "time": seconds / scale.factor,
+            "share": 1 - share,
+            "said": f"{tail.testbed}: {100 * (1 - share):.3g} % of requests take longer than "
+            f"{number(seconds / scale.factor)} {scale.unit}",
+        }
+        for tail in tails
+        for share, seconds in tail.quantiles.items()
+        if seconds > 0
+    ]
+    x = {
+        "field": "time",
+        "type": "quantitative",
+        "scale": {"type": "log", "nice": False},
+        "axis": {"title": f"time of a request ({scale.unit})", "format": "~g", "tickCount": 5, "grid": False},
+    }
+    y = {
+        "field": "share",
+        "type": "quantitative",
+        "scale": {"type": "log", "domain": [0.0009, 1]},
+        "axis": {"title": "of requests take longer", "format": "~%", "values": [0.001, 0.01, 0.1, 0.5, 1], "minExtent": 40},
+    }
+    colour, dash = (ranged(testbeds, of, LEGEND, "testbed") for of in (SERIES, DASHES))
+    encoding = {"x": x, "y": y, "color": colour, "description": {"field": "said"}}
+    line: Spec = {
+        "data": {"values": rows},
+        "mark": {"type": "line", "strokeWidth": 1.8, "aria": False},
+        "encoding": {**encoding, "strokeDash": dash},
+    }
+    dots: Spec = {"data": {"values": rows}, "mark": {"type": "circle", "size": 22, "opacity": 0.8}, "encoding": encoding}
+    return {"height": HEIGHT, "layer": [line, dots]}
+
+
+def _shift(shifts: Sequence[Shift], testbeds: Sequence[str], margin: float) -> Spec:
+    edges = [{"low": 1 / (1 + margin), "high": 1 + margin}]
+    rows = [
+        {
+            "testbed": each.testbed,
+            "quantile": quantile_name(each.share),
+            "ratio": each.ratio,
+            "low": each.interval.low if each.interval else each.ratio,
+            "high": each.interval.high if each.interval else each.ratio,
+            "said": f"{each.testbed}, {quantile_name(each.share)}: {ratio_with_interval(each.ratio, *each.bounds)}",
+        }
+        for each in shifts
+        if each.ratio
+    ]
+    names = list(dict.fromkeys(quantile_name(each.share) for each in shifts))
+    x = {
+        "field": "quantile",
+        "type": "ordinal",
+        "sort": names,
+        "axis": {"title": "quantile of requests", "labelAngle": -45, "grid": False},
+    }
+    y = {
+        "field": "ratio",
+        "type": "quantitative",
+        "scale": {"type": "log", "nice": False, "clamp": True},
+        "axis": {"title": f"ratio to {shifts[0].reference}", "format": "~g", "tickCount": 5, "minExtent": 40},
+    }
+    band: Spec = {
+        "data": {"values": edges},
+        "mark": {"type": "rect", "color": BAND, "aria": False},
+        "encoding": {"y": {**y, "field": "low"}, "y2": {"field": "high"}},
+    }
+    others = list(dict.fromkeys(each.testbed for each in shifts))
+    encoding: Spec = {
+        "x": x,
+        "xOffset": {"field": "testbed", "type": "nominal", "sort": others},
+        "color": ranged(testbeds, SERIES, {**LEGEND, "values": others}, "testbed"),
+        "description": {"field": "said"},
+    }
+    bars: Spec = {
+        "data": {"values": rows},
+        "mark": {"type": "rule", "strokeWidth": 1.5},
+        "encoding": {**encoding, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
+    }
+    points: Spec = {
+        "data": {"values": rows},
+        "mark": {"type": "circle", "size": 36, "opacity": 1},
+        "encoding": {**encoding, "y": y},
+    }
+    return {"height": HEIGHT, "layer": [band, bars, points]}
