@@ -7,24 +7,22 @@ that had the most bytes acknowledged.  Definitions and sources: docs/sockets.md.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
-
+from twinbed.analyses.sockets import words
 from twinbed.analyses.sockets.result import Limits, Senders, Window
-from twinbed.contracts.analysis import Analysis, Section
+from twinbed.contracts.analysis import Analysis, NoSettings
 from twinbed.metrics import sockets as metrics
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
-from twinbed.model.json import loads
 from twinbed.model.record import Record
-from twinbed.model.run import Level, Status
+from twinbed.model.run import Level
 from twinbed.model.tables import Tables
-from twinbed.show.table import Row
-from twinbed.show.words import cell_title
+from twinbed.observations.inside import by_cell, complete
+from twinbed.show.section import Section
+from twinbed.show.words import at_cell
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,90 +42,63 @@ OF_LIMITS = {
     "seen": metrics.SEEN_SHARE,
 }
 
-Group = tuple[str, str]
-"""Cell as JSON, testbed."""
 End = tuple[str, str, int]
 """Run, host, socket."""
 
 
-class SocketsParams(BaseModel):
-    """It has no settings."""
+class SocketsAnalysis(Analysis[NoSettings, Senders]):
+    """What holds TCP senders up: the application, the receive window, the send buffer, or the network?
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    The study needs the instrument sockets.
 
-
-class SocketsAnalysis(Analysis[SocketsParams, Senders]):
-    """What holds senders up."""
+    \b
+    twinbed analyse sockets results/
+    twinbed analyse sockets results/ -o sockets.html             as a page, with congestion windows over time
+    twinbed analyse sockets results/ --table windows -o w.csv    the windows as rows
+    """
 
     name = "sockets"
-    params = SocketsParams
+    params = NoSettings
     summary = "what holds TCP senders up, and their congestion windows over time"
+    epilog = "docs/sockets.md says how each reason is measured."
+    table_names = ("limits", "windows")
+    is_in_reports = True
 
-    def run(self, source: Tables, params: SocketsParams | None = None) -> Senders:
+    def run(self, source: Tables, params: NoSettings | None = None) -> Senders:
         table = source.table("sockets")
         if not table.num_rows:
             raise TwinbedError(f"{source.shown} has no samples of sockets", advice="the instrument sockets takes them")
-        complete = [record for record in source.records if record.status is Status.COMPLETE]
+        records = complete(source)
         bytes_of = _bytes(table)
         sampled = {run for run, _, _ in bytes_of}
-        groups: dict[Group, list[Record]] = {}
-        for record in complete:
-            if record.id in sampled:
-                groups.setdefault((_cell(record), str(record.settings["testbed"]["name"])), []).append(record)
-        ordered = [
-            (cell, testbed)
-            for cell in dict.fromkeys(cell for cell, _ in groups)
-            for testbed in source.outline.testbeds
-            if (cell, testbed) in groups
-        ]
-        values = _values(source)
-        series = _series(table, _largest(bytes_of))
-        limits = [
-            _limits(loads(cell), testbed, side, groups[cell, testbed], values)
-            for cell, testbed in ordered
-            for side in _sending(bytes_of, {record.id for record in groups[cell, testbed]})
-        ]
-        windows = [
-            window for cell, testbed in ordered for window in _windows(loads(cell), testbed, groups[cell, testbed], series)
-        ]
-        left = sum(record.id not in sampled for record in complete)
+        values, series = _values(source), _series(table, _largest(bytes_of))
+        limits, windows = list[Limits](), list[Window]()
+        for cell in by_cell(source, [each for each in records if each.id in sampled], lambda record: record):
+            for testbed, runs in cell.runs.items():
+                sides = _sending(bytes_of, {record.id for record in runs})
+                limits += [_limits(cell.levels, testbed, side, runs, values) for side in sides]
+                windows += _windows(cell.levels, testbed, runs, series)
+        left = sum(record.id not in sampled for record in records)
         left_out = {"runs without a sample of a socket": left} if left else {}
         return Senders(
             tuple(limits), tuple(windows), source.outline.reference, source.outline.testbeds, tuple(_cautions(limits)), left_out
         )
 
-    def tables(self, result: Senders) -> Mapping[str, Sequence[Row]]:
-        from twinbed.analyses.sockets.tables import rows, window_rows
-
-        return {"limits": rows(result), "windows": window_rows(result)}
-
     def section(self, result: Senders) -> Section:
-        from twinbed.analyses.sockets.section import section
+        return words.section(result)
 
-        return section(result)
-
-    def sections(self, source: Tables) -> Sequence[Section]:
-        try:
-            result = self.run(source)
-        except TwinbedError:  # no samples: nothing to say
-            return ()
-        if not result.limits:
-            return ()
-        return (self.section(result),)
-
-
-def _cell(record: Record) -> str:
-    return json.dumps({factor: value for factor, value in record.levels.items() if factor != "testbed"}, sort_keys=True)
+    def says_something(self, result: Senders) -> bool:
+        return bool(result.limits)
 
 
 def _bytes(table: pa.Table) -> dict[End, float]:
-    """Bytes acknowledged on each end of a connection; 0 where the kernel does not say."""
+    """Return the bytes acknowledged on each end of a connection; 0 where the kernel does not say."""
     ends = table.group_by(["run", "host", "socket"]).aggregate([("bytes_acked", "max")])
     return {(row["run"], row["host"], row["socket"]): row["bytes_acked_max"] or 0 for row in ends.to_pylist()}
 
 
 def _largest(bytes_of: Mapping[End, float]) -> list[End]:
-    """One end a run."""
+    """Return the end with the most bytes of each run."""
     of_run: dict[str, End] = {}
     for end in sorted(bytes_of, key=lambda end: (-bytes_of[end], end)):
         of_run.setdefault(end[0], end)
@@ -139,7 +110,7 @@ def _side(host: str) -> str:
 
 
 def _sending(bytes_of: Mapping[End, float], runs: set[str]) -> list[str]:
-    """The sides that send more than a little."""
+    """Return the sides that send more than a little."""
     sent: dict[str, float] = {}
     for (run, host, _), count in bytes_of.items():
         if run in runs:
@@ -178,7 +149,7 @@ def _limits(cell: Mapping[str, Level], testbed: str, side: str, records: Sequenc
 
 
 def _series(table: pa.Table, ends: Sequence[End]) -> dict[End, tuple[list[float], list[float]]]:
-    """End -> times and windows of its samples, in the order of time."""
+    """Return the times and windows of each end's samples, in the order of time."""
     import pyarrow as pa
 
     keys = ["run", "host", "socket"]
@@ -222,8 +193,7 @@ def _thinned(seconds: Sequence[float], cwnd: Sequence[float]) -> tuple[tuple[flo
 def _cautions(limits: Sequence[Limits]) -> Iterator[Caution]:
     for each in limits:
         if each.seen is not None and each.seen < metrics.FEWEST_SEEN:
-            where = f" at {cell_title(each.cell)}" if each.cell else ""
-            detail = f"{100 * each.seen:.2g} % of connections have a sample{where}"
+            detail = f"{100 * each.seen:.2g} % of connections have a sample{at_cell(each.cell)}"
             yield Caution(Kind.UNSAMPLED, detail, each.testbed)
 
 

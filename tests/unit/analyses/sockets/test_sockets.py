@@ -12,15 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from benchmarks.simulated.little import InMemory, record
+from tests.commanded import printed
 
-from twinbed.analyses.sockets.command import command
 from twinbed.analyses.sockets.method import analysis as sockets
-from twinbed.analyses.sockets.tables import sentence
-from twinbed.contracts import exit_codes as codes
+from twinbed.analyses.sockets.words import sentence
 from twinbed.model.caution import Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.tables import Outline
-from twinbed.render.pages import in_report, page
+from twinbed.render.pages import in_report
+from twinbed.render.sections import composed
 
 NAMES = ("application_limited_share", "rwnd_limited_share", "sndbuf_limited_share", "network_limited_share")
 REAL = dict(zip(NAMES, (0.5, 0.0, 0.2, 0.8), strict=True))
@@ -152,39 +152,17 @@ def test_testbeds_that_are_alike_have_no_difference() -> None:
     assert sentence(sockets.run(alike)) == "Senders are held up most by the application (real, virtual)."
 
 
-class Given:
-    """What the command line opens."""
-
-    def __init__(self, tables: InMemory) -> None:
-        self.opened = tables
-
-    def is_results(self, source: Path) -> bool:
-        return True
-
-    def tables(self, results: Path, reference: str | None = None, *, all_settings: bool = False) -> InMemory:
-        return self.opened
-
-
-def test_the_command_prints_every_form(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    given = Given(study())
-
-    def run(*arguments: str) -> tuple[int, str]:
-        code = command.main(["results", *arguments], standalone_mode=False, obj=given)
-        return code, capsys.readouterr().out
-
-    code, text = run()
-    assert code == codes.DONE and "the receive window (virtual)" in " ".join(text.split())
-    limits = json.loads(run("--format", "json")[1])["limits"]
+def test_the_command_prints_every_form(tmp_path: Path) -> None:
+    assert "the receive window (virtual)" in printed(sockets, study())
+    limits = json.loads(printed(sockets, study(), "--format", "json"))["limits"]
     assert [row["rwnd"] for row in limits] == pytest.approx([0.0, 0.6])
-    assert run("--format", "csv", "--table", "windows")[1].count("\n") == 2 * 3 * 3 + 1
-    assert run("-o", str(tmp_path / "sockets.html"))[0] == codes.DONE
+    assert printed(sockets, study(), "--format", "csv", "--table", "windows").count("\n") == 2 * 3 * 3 + 1
+    printed(sockets, study(), "-o", str(tmp_path / "sockets.html"))
     drawn = (tmp_path / "sockets.html").read_text()
     assert drawn.count("<svg ") == 2 and "virtual: receive window 54 %" in drawn
 
 
 def test_a_report_has_the_section() -> None:
-    tables = study()
-    (section,) = sockets.sections(tables)
-    text = str(in_report(section))
+    (section,) = sockets.sections(study())
+    text = str(in_report(composed(section)))
     assert 'id="sockets"' in text and text.count("<svg ") == 2
-    assert "receive window" in page(section, sockets.run(tables), "results")

@@ -1,11 +1,11 @@
-"""Pictures: the time of connections by what holds their senders up, and congestion windows over time."""
+"""Figures: the time of connections by what holds their senders up, and congestion windows over time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from twinbed.analyses.sockets.result import Limits, Window
-from twinbed.render.over_n import LEGEND
+from twinbed.analyses.sockets.result import Limits, Senders, Window
+from twinbed.render.over_n import LEGEND, ranged
 from twinbed.render.plots import (
     DIFFERENT,
     EQUIVALENT,
@@ -14,12 +14,12 @@ from twinbed.render.plots import (
     ROW,
     RULE,
     SERIES,
-    WIDTH,
     Spec,
     label_width,
-    panels,
+    panelled,
     testbed_axis,
 )
+from twinbed.show.figure import Figure
 from twinbed.show.words import cell_title
 
 REASONS = {
@@ -29,21 +29,30 @@ REASONS = {
     "network": EQUIVALENT,
 }
 HEIGHT = 130
-MOST = 24
-"""Panels; the tables have the rest."""
 MOST_LABEL = 220
+BARS = (
+    "The time of connections by what holds their senders up; of the time with something to send alone, where the rest is not "
+    "known."
+)
+LINES = (
+    "The congestion window over time, of the connection of each run that had the most bytes acknowledged: every run thin, the "
+    "one whose mean is in the middle bold."
+)
 
 
-def reasons(limits: Sequence[Limits]) -> Spec:
-    """A panel a cell, a bar a testbed and side."""
-    groups: dict[str, list[Limits]] = {}
-    for each in limits:
-        groups.setdefault(cell_title(each.cell), []).append(each)
-    sides = {each.side for each in limits}
-    return panels([_reasons(title, group, several=len(sides) > 1) for title, group in list(groups.items())[:MOST]])
+def reasons(result: Senders) -> tuple[Figure | str, ...]:
+    """Return a panel a cell, a bar a testbed and side."""
+    if not any(each.parts() for each in result.limits):
+        return ()
+    several = len({each.side for each in result.limits}) > 1
+
+    def panel(limits: Sequence[Limits]) -> Spec:
+        return _reasons(limits, several=several)
+
+    return panelled("what holds senders up", BARS, result.limits, lambda each: cell_title(each.cell), panel)
 
 
-def _reasons(title: str, limits: Sequence[Limits], *, several: bool) -> Spec:
+def _reasons(limits: Sequence[Limits], *, several: bool) -> Spec:
     names = [_name(each, several=several) for each in limits]
     rows = [
         {
@@ -57,8 +66,6 @@ def _reasons(title: str, limits: Sequence[Limits], *, several: bool) -> Spec:
         for reason, part in each.parts().items()
     ]
     return {
-        "title": title,
-        "width": WIDTH,
         "height": {"step": ROW},
         "data": {"values": rows},
         "mark": {"type": "bar", "height": ROW - 8},
@@ -72,13 +79,12 @@ def _reasons(title: str, limits: Sequence[Limits], *, several: bool) -> Spec:
                 "axis": {"title": "% of connections' time", "tickCount": 5, "titleAnchor": "end"},
             },
             "order": {"field": "order"},
-            "color": {
-                "field": "reason",
-                "type": "nominal",
-                "sort": list(REASONS),
-                "scale": {"domain": list(REASONS), "range": list(REASONS.values())},
-                "legend": {**LEGEND, "symbolType": "square", "symbolSize": 100, "symbolStrokeWidth": 0},
-            },
+            "color": ranged(
+                list(REASONS),
+                list(REASONS.values()),
+                {**LEGEND, "symbolType": "square", "symbolSize": 100, "symbolStrokeWidth": 0},
+                "reason",
+            ),
             "description": {"field": "said"},
         },
     }
@@ -88,20 +94,24 @@ def _name(each: Limits, *, several: bool) -> str:
     return f"{each.testbed}, {each.side}" if several else each.testbed
 
 
-def over_time(windows: Sequence[Window], testbeds: Sequence[str]) -> Spec:
-    """A panel a cell and testbed: every run thin, the one in the middle bold."""
-    groups: dict[tuple[str, str], list[Window]] = {}
-    for each in windows:
-        groups.setdefault((cell_title(each.cell) if each.cell else "", each.testbed), []).append(each)
-    of_cell: dict[str, float] = {}
-    for (cell, _), group in groups.items():
-        of_cell[cell] = max(of_cell.get(cell, 0.0), max(max(each.cwnd) for each in group))
-    shown = list(groups.items())[:MOST]
-    return panels([_over_time(cell, testbed, group, testbeds, of_cell[cell]) for (cell, testbed), group in shown])
+def over_time(result: Senders) -> tuple[Figure | str, ...]:
+    """Return a panel a cell and testbed: every run thin, the one in the middle bold. Panels of a cell have one scale."""
+    most: dict[str, float] = {}
+    for each in result.windows:
+        cell = cell_title(each.cell)
+        most[cell] = max(most.get(cell, 0.0), *each.cwnd)
+
+    def title(window: Window) -> str:
+        return f"{cell_title(window.cell) if window.cell else ''} {window.testbed}".strip()
+
+    def panel(windows: Sequence[Window]) -> Spec:
+        return _over_time(windows, result.testbeds, most[cell_title(windows[0].cell)])
+
+    return panelled("congestion windows over time", LINES, result.windows, title, panel)
 
 
-def _over_time(cell: str, testbed: str, windows: Sequence[Window], testbeds: Sequence[str], most: float) -> Spec:
-    """Panels of a cell have one scale."""
+def _over_time(windows: Sequence[Window], testbeds: Sequence[str], most: float) -> Spec:
+    testbed = windows[0].testbed
     colour = SERIES[list(testbeds).index(testbed) % len(SERIES)] if testbed in testbeds else INK
     x: Spec = {
         "field": "seconds",
@@ -129,6 +139,4 @@ def _over_time(cell: str, testbed: str, windows: Sequence[Window], testbeds: Seq
             "encoding": {"x": x, "y": y, "detail": {"field": "run"}},
         }
 
-    layer = [line(False, strokeWidth=0.7, opacity=0.35), line(True, strokeWidth=1.7)]
-    title = " ".join(filter(None, (cell, testbed)))
-    return {"title": title, "width": WIDTH, "height": HEIGHT, "layer": layer}
+    return {"height": HEIGHT, "layer": [line(False, strokeWidth=0.7, opacity=0.35), line(True, strokeWidth=1.7)]}
