@@ -8,23 +8,22 @@ reference's.  The verdicts are each at 5 %, not corrected for their number: they
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pydantic import BaseModel, ConfigDict
-
+from twinbed.analyses.monitor import words
 from twinbed.analyses.monitor.result import Monitored, Seen
-from twinbed.contracts.analysis import Analysis, Section
+from twinbed.contracts.analysis import Analysis, NoSettings
 from twinbed.model.error import TwinbedError
-from twinbed.model.json import loads
 from twinbed.model.record import Record
-from twinbed.model.run import Status
 from twinbed.model.tables import Tables
+from twinbed.observations.inside import CLIENT, Cell, by_cell, complete
+from twinbed.observations.samples import cell_of
+from twinbed.show.section import Section
 from twinbed.show.table import Row
 from twinbed.statistics.counts import Tally, count_test
 from twinbed.statistics.events import rate_bounds
 
-CLIENT = "client"
 ALPHA = 0.05
 
 Kind = tuple[str, str, str]
@@ -33,66 +32,50 @@ Counts = dict[Kind, dict[str, int]]
 """Kind -> run -> events."""
 
 
-class MonitorAnalysisParams(BaseModel):
-    """It has no settings."""
+class MonitorAnalysis(Analysis[NoSettings, Monitored]):
+    """What a security monitor sees on each testbed: connections that are not the workload's by class, and alerts that differ.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    The study needs the instrument monitor; alerts need its engine suricata.
 
-
-class MonitorAnalysis(Analysis[MonitorAnalysisParams, Monitored]):
-    """What a security monitor sees."""
+    \b
+    twinbed analyse monitor results/
+    twinbed analyse monitor results/ -o monitor.html              as a page
+    twinbed analyse monitor results/ --table alerts -o alerts.csv the alerts as rows
+    """
 
     name = "monitor"
-    params = MonitorAnalysisParams
+    params = NoSettings
     summary = "what a security monitor sees that is not the workload's, and which alerts differ"
+    epilog = "docs/observer.md says what each class is and how alerts are compared."
+    table_names = ("classes", "alerts")
+    is_in_reports = True
 
-    def run(self, source: Tables, params: MonitorAnalysisParams | None = None) -> Monitored:
+    def run(self, source: Tables, params: NoSettings | None = None) -> Monitored:
         seconds = _seconds(source)
         if not seconds:
             raise TwinbedError(f"{source.shown} has no captures of a monitor", advice="the instrument monitor takes them")
-        complete = [record for record in source.records if record.status is Status.COMPLETE]
-        records = [record for record in complete if record.id in seconds]
-        groups: dict[tuple[str, str], list[Record]] = {}
-        for record in records:
-            groups.setdefault((_cell(record), str(record.settings["testbed"]["name"])), []).append(record)
-        ordered = sorted(groups, key=lambda group: (group[0], source.outline.testbeds.index(group[1])))
+        every = complete(source)
+        records = sorted((each for each in every if each.id in seconds), key=lambda record: cell_of(record.levels)[0])
         margin, reference = source.outline.margin, source.outline.reference
         classes, alerts = (
             tuple(
-                _seen(kind, cell, testbed, groups, reference, counts, seconds, margin)
-                for cell, testbed in ordered
-                for kind in counts
+                _seen(kind, runs, cell, testbed, reference, seconds, margin)
+                for cell in by_cell(source, records, lambda record: record)
+                for testbed in cell.runs
+                for kind, runs in counts.items()
             )
             for counts in (_classes(source), _alerts(source))
         )
-        left = len(complete) - len(records)
+        left = len(every) - len(records)
         left_out = {"runs without the instrument monitor": left} if left else {}
         return Monitored(classes, alerts, reference, (), left_out)
 
-    def tables(self, result: Monitored) -> Mapping[str, Sequence[Row]]:
-        from twinbed.analyses.monitor.tables import rows
-
-        return {"classes": rows(result.classes, "class"), "alerts": rows(result.alerts, "signature")}
-
     def section(self, result: Monitored) -> Section:
-        from twinbed.analyses.monitor.section import section
-
-        return section(result)
-
-    def sections(self, source: Tables) -> Sequence[Section]:
-        try:
-            result = self.run(source)
-        except TwinbedError:  # nothing was monitored
-            return ()
-        return (self.section(result),)
-
-
-def _cell(record: Record) -> str:
-    return json.dumps({factor: value for factor, value in record.levels.items() if factor != "testbed"}, sort_keys=True)
+        return words.section(result)
 
 
 def _seconds(source: Tables) -> dict[str, float | None]:
-    """Run -> how long its longest client's capture is."""
+    """Return how long the longest client's capture of each run is."""
     seconds: dict[str, float | None] = {}
     for row in _rows(source, "monitored_links"):
         both = [each for each in (seconds.get(row["run"]), row["seconds"]) if each is not None]
@@ -101,53 +84,51 @@ def _seconds(source: Tables) -> dict[str, float | None]:
 
 
 def _rows(source: Tables, name: str) -> Iterator[Row]:
-    """Of the clients' links."""
+    """Yield the rows of clients' links."""
     table = source.table(name)
     if table.num_rows:
         yield from (row for row in table.to_pylist() if row["link"].startswith(CLIENT))
 
 
 def _classes(source: Tables) -> Counts:
-    counts: Counts = {}
-    for row in _rows(source, "extra_classes"):
-        runs = counts.setdefault((row["observer"], row["checksums"], row["class"]), {})
-        runs[row["run"]] = runs.get(row["run"], 0) + row["connections"] + row["frames"]
-    return {kind: runs for kind, runs in counts.items() if any(runs.values())}
+    rows = _rows(source, "extra_classes")
+    found = ((row, (row["observer"], row["checksums"], row["class"]), row["connections"] + row["frames"]) for row in rows)
+    return {kind: runs for kind, runs in _counted(found).items() if any(runs.values())}
 
 
 def _alerts(source: Tables) -> Counts:
-    counts: Counts = {}
-    for row in _rows(source, "alerts"):
-        kind = ("suricata", row["checksums"], f"{row['generator']}:{row['signature_id']} {row['signature']}")
-        runs = counts.setdefault(kind, {})
-        runs[row["run"]] = runs.get(row["run"], 0) + row["alerts"]
+    names = "{generator}:{signature_id} {signature}"
+    rows = _rows(source, "alerts")
+    return _counted((row, ("suricata", row["checksums"], names.format_map(row)), row["alerts"]) for row in rows)
+
+
+def _counted(rows: Iterable[tuple[Row, Kind, int]]) -> Counts:
+    """Return the events of each kind and run."""
+    counts: Counts = defaultdict(lambda: defaultdict(int))
+    for row, kind, events in rows:
+        counts[kind][row["run"]] += events
     return counts
 
 
 def _seen(
     kind: Kind,
-    cell: str,
+    counts: Mapping[str, int],
+    cell: Cell[Record],
     testbed: str,
-    groups: Mapping[tuple[str, str], Sequence[Record]],
     reference: str | None,
-    counts: Counts,
     seconds: Mapping[str, float | None],
     margin: float,
 ) -> Seen:
-    observer, checksums, what = kind
-    runs = counts[kind]
-    own = groups[cell, testbed]
-    events = tuple(runs.get(record.id, 0) for record in own)
-    exposure = _exposure(own, seconds)
+    own, others = cell.runs[testbed], cell.runs.get(reference or "", ())
+    events, exposure = tuple(counts.get(record.id, 0) for record in own), _exposure(own, seconds)
     bounds = rate_bounds(sum(events), exposure) if exposure else None
-    others = groups.get((cell, reference or ""), ())
     same, verdict = None, None
     if others and testbed != reference:
-        theirs = tuple(runs.get(record.id, 0) for record in others)
+        theirs = tuple(counts.get(record.id, 0) for record in others)
         same = len({*events, *theirs}) == 1
         verdict = _verdict(events, theirs, exposure, _exposure(others, seconds), margin)
     low, high = (bounds.low, bounds.high) if bounds else (None, None)
-    return Seen(loads(cell), testbed, observer, checksums, what, events, exposure, low, high, same, verdict)
+    return Seen(cell.levels, testbed, *kind, events, exposure, low, high, same, verdict)
 
 
 def _exposure(records: Sequence[Record], seconds: Mapping[str, float | None]) -> float | None:

@@ -9,11 +9,10 @@ import pytest
 from benchmarks.simulated.little import InMemory, record
 
 from twinbed.analyses.monitor.method import analysis as monitor
-from twinbed.analyses.monitor.section import section
-from twinbed.analyses.monitor.tables import sentence
+from twinbed.analyses.monitor.words import sentence
 from twinbed.model.error import TwinbedError
 from twinbed.model.tables import Outline
-from twinbed.render.pages import page
+from twinbed.render.sections import body
 
 SECONDS = 10.0
 
@@ -62,7 +61,7 @@ def test_alerts_that_are_everywhere_the_same_are_said_so() -> None:
 def test_alerts_that_differ_in_any_run_are_named_with_their_testbed(virtual: list[int]) -> None:
     result = monitor.run(study({"real": [0, 0], "virtual": [0, 0]}, {"real": [1, 1], "virtual": virtual}))
     assert sentence(result).endswith("Alerts that the reference does not have as often: 1:7 an attack on virtual.")
-    assert "an attack" in page(section(result), result, "here")
+    assert "an attack" in body(monitor.section(result))
 
 
 def test_without_captures_it_says_what_takes_them() -> None:
