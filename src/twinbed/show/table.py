@@ -83,6 +83,10 @@ class Table:
         """Return the table without what programs get of it, who get all records from another one."""
         return replace(self, columns=[replace(each, key="", value=each.value or each.key) for each in self.shown])
 
+    def for_programs(self) -> Table:
+        """Return the table without what readers get of it, who get other records or another order."""
+        return replace(self, columns=[replace(each, head="") for each in self.keyed])
+
     @property
     def is_for_programs(self) -> bool:
         """Whether programs get the table; one without records may have no columns."""

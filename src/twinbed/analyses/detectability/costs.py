@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
@@ -11,10 +9,12 @@ from statistics import fmean
 from twinbed.analyses.detectability.result import Cost, Detection
 from twinbed.model.tables import Tables
 from twinbed.observations.frame import headline_places
+from twinbed.observations.inside import by_cell
+from twinbed.observations.samples import cell_of
 
 
 def costs(source: Tables, detections: Sequence[Detection]) -> tuple[str, tuple[Cost, ...]]:
-    """The name of the first headline, and a point for each detection that has a mean of it on both testbeds."""
+    """Return the name of the first headline, and a point for each detection that has a mean of it on both testbeds."""
     places = headline_places(source)
     if not places:
         return "", ()
@@ -22,7 +22,7 @@ def costs(source: Tables, detections: Sequence[Detection]) -> tuple[str, tuple[C
     means = _means(source, places[0])
     points = []
     for each in detections:
-        cell = json.dumps(dict(each.cell), sort_keys=True)
+        cell = cell_of(each.cell)[0]
         here, there = means.get((cell, each.testbed)), means.get((cell, each.reference))
         if here is not None and there:
             told = each.as_is
@@ -38,16 +38,16 @@ def _means(source: Tables, place: tuple[str, str, str]) -> dict[tuple[str, str],
     wanted = pc.and_(pc.equal(table["metric"], metric), pc.and_(pc.equal(table["host"], host), pc.is_valid(table["value"])))
     kept = table.filter(pc.and_(wanted, pc.equal(table["direction"], direction)))
     values = dict(zip(kept["run"].to_pylist(), kept["value"].to_pylist(), strict=True))
-    groups: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for record in source.records:
-        if record.id in values:
-            cell = json.dumps({name: level for name, level in record.levels.items() if name != "testbed"}, sort_keys=True)
-            groups[cell, str(record.settings["testbed"]["name"])].append(values[record.id])
-    return {key: fmean(each) for key, each in groups.items()}
+    cells = by_cell(source, [record for record in source.records if record.id in values], lambda record: record)
+    return {
+        (cell_of(cell.levels)[0], testbed): fmean(values[record.id] for record in records)
+        for cell in cells
+        for testbed, records in cell.runs.items()
+    }
 
 
 def _beats(one: Cost, other: Cost) -> bool:
-    """As good in both, and better in one. An area below 0.5 hides no better than chance does."""
+    """Return whether one is as good in both, and better in one. An area below 0.5 hides no better than chance does."""
     if (one.cell, one.observer) != (other.cell, other.observer):
         return False
     first, second = (max(one.area, 0.5), -one.ratio), (max(other.area, 0.5), -other.ratio)

@@ -8,40 +8,34 @@ are never on both sides.  Method, sources and error rates: docs/detectability.md
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
+from twinbed.analyses.detectability import words
 from twinbed.analyses.detectability.costs import costs
-from twinbed.analyses.detectability.features import (
-    OBSERVERS,
-    PASSIVE,
-    Matrix,
-    Observation,
-    Seen,
-    lengths,
-    matrix,
-    of_runs,
-    seen_by,
-)
+from twinbed.analyses.detectability.features import PASSIVE, Matrix, Observation, Seen, lengths, matrix, of_runs, seen_by
 from twinbed.analyses.detectability.needed import needed
 from twinbed.analyses.detectability.removed_by import is_applied, remedy_of
 from twinbed.analyses.detectability.result import Detectability, Detection, Length, Ranked, Told
-from twinbed.contracts.analysis import Analysis, Section
+from twinbed.contracts.analysis import Analysis
+from twinbed.contracts.analysis import Section as Composed
+from twinbed.model import units
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
-from twinbed.model.json import Document, loads
+from twinbed.model.json import Document
 from twinbed.model.record import Record
 from twinbed.model.result import Interval, Pairing
-from twinbed.model.run import Level, Status
+from twinbed.model.run import Level
 from twinbed.model.tables import Tables
 from twinbed.observations.apart import Times
-from twinbed.show.table import Row
+from twinbed.observations.inside import by_cell, complete
+from twinbed.show.section import Section
 from twinbed.show.words import cell_title
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.pairs_out import PairsOut
@@ -58,8 +52,12 @@ class DetectabilityParams(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    observer: str | None = Field(default=None, pattern=f"^({'|'.join(OBSERVERS)})$", description="passive, active or host; all")
-    confidence: float | None = Field(default=None, gt=0.5, lt=1, description="1 - alpha")
+    observer: Literal["passive", "active", "host"] | None = Field(
+        default=None, description="Who observes. Default: all that something was recorded for"
+    )
+    confidence: units.Share | None = Field(
+        default=None, gt=0.5, lt=1, description="Level of intervals and tests. Default: the study's"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +80,23 @@ class _Comparison:
 
 
 class DetectabilityAnalysis(Analysis[DetectabilityParams, Detectability]):
-    """Can it be told?"""
+    """Can an observer tell a testbed from the reference, how well, from how many packets, and by what?
+
+    The study needs the instrument packets, for the active observer and the one on the host the instrument fingerprint.
+
+    \b
+    twinbed analyse detectability results/
+    twinbed analyse detectability results/ -o told.html                   as a page, with what hiding costs in speed
+    twinbed analyse detectability results/ --table features -o f.csv      every feature, and the setting that removes it
+    """
 
     name = "detectability"
     params = DetectabilityParams
     summary = "can an observer tell a testbed from the reference, how well, and from how much"
+    epilog = "docs/detectability.md has the method and its error rates."
+    table_names = ("detectability", "features", "lengths", "costs")
+    is_against_a_reference = True
+    is_in_reports = True
 
     def run(self, source: Tables, params: DetectabilityParams | None = None) -> Detectability:
         params = params or DetectabilityParams()
@@ -125,51 +135,27 @@ class DetectabilityAnalysis(Analysis[DetectabilityParams, Detectability]):
             left_out={reason: count for reason, count in left_out.items() if count},
         )
 
-    def tables(self, result: Detectability) -> Mapping[str, Sequence[Row]]:
-        from twinbed.analyses.detectability.tables import cost_rows, feature_rows, length_rows, rows
-
-        return {
-            "detectability": rows(result),
-            "features": feature_rows(result),
-            "lengths": length_rows(result),
-            "costs": cost_rows(result),
-        }
-
     def section(self, result: Detectability) -> Section:
-        from twinbed.analyses.detectability.section import section
+        return words.section(result)
 
-        return section(result)
-
-    def sections(self, source: Tables) -> Sequence[Section]:
-        if not any(INSTRUMENT in record.settings["instruments"] for record in source.records):
-            return ()
-        try:
-            result = self.run(source)
-        except TwinbedError:  # too few runs, or nothing seen: the command says which
-            return ()
-        return (self.section(result),)
-
-
-def _complete(source: Tables) -> list[Record]:
-    return [record for record in source.records if record.status is Status.COMPLETE]
+    def sections(self, source: Tables) -> Sequence[Section | Composed]:
+        asked = any(INSTRUMENT in record.settings["instruments"] for record in source.records)
+        return super().sections(source) if asked else ()
 
 
 def _without(source: Tables, seen: Mapping[str, Seen]) -> int:
-    return sum(record.id not in seen for record in _complete(source))
+    return sum(record.id not in seen for record in complete(source))
 
 
 def _comparisons(source: Tables, seen: Mapping[str, Mapping[str, Seen]], reference: str, times: Times) -> Iterator[_Comparison]:
     """Labels are dealt within the design's blocks where the study compares so, within sessions that both have, or freely."""
-    groups: dict[str, dict[str, list[Record]]] = {}
-    for record in _complete(source):
-        cell = json.dumps({name: level for name, level in record.levels.items() if name != "testbed"}, sort_keys=True)
-        groups.setdefault(cell, {}).setdefault(str(record.settings["testbed"]["name"]), []).append(record)
+    cells = by_cell(source, complete(source), lambda record: record)
     paired = source.outline.data.get("comparison") == Pairing.PAIRED
     for observer, of in seen.items():
-        for cell, testbeds in groups.items():
-            there = [record for record in testbeds.get(reference, ()) if record.id in of]
-            for testbed in source.outline.testbeds:
-                here = [record for record in testbeds.get(testbed, ()) if record.id in of]
+        for cell in cells:
+            there = [record for record in cell.runs.get(reference, ()) if record.id in of]
+            for testbed, records in cell.runs.items():
+                here = [record for record in records if record.id in of]
                 if testbed == reference or not here or not there:
                     continue
                 runs = [*here, *there]
@@ -179,7 +165,7 @@ def _comparisons(source: Tables, seen: Mapping[str, Mapping[str, Seen]], referen
                     here_in, there_in = (times.sessions(record.id for record in of_side) for of_side in (here, there))
                     if len(set(here_in)) > 1 and set(here_in) == set(there_in):
                         blocks = [*here_in, *there_in]
-                yield _Comparison(loads(cell), testbed, observer, (here, there), [of[run.id] for run in runs], blocks)
+                yield _Comparison(cell.levels, testbed, observer, (here, there), [of[run.id] for run in runs], blocks)
 
 
 def _detection(of: _Comparison, reference: str, alpha: float) -> Detection:

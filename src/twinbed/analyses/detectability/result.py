@@ -10,6 +10,13 @@ from twinbed.model.caution import Caution
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
 
+WHO = {"passive": "A remote observer", "active": "An active remote observer", "host": "An observer on the host"}
+
+
+def area_text(area: float) -> str:
+    """Return ``0.99``; 1 only where it is."""
+    return f"{area:.2f}" if area in (0, 1) else f"{min(max(area, 0.01), 0.99):.2f}"
+
 
 @dataclass(frozen=True, slots=True)
 class Length:

@@ -1,15 +1,20 @@
-"""What was told, in sentences."""
+"""How well testbeds are told as a section: sentences, tables of detections, features and costs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
 
-from twinbed.analyses.detectability.result import Detectability, Detection, Needed, Ranked, Told
+from twinbed.analyses.detectability import draw
+from twinbed.analyses.detectability.result import WHO, Cost, Detectability, Detection, Needed, Ranked, Told, area_text
 from twinbed.show.numbers import joined
-from twinbed.show.words import cell_title, metric_name, p_text
+from twinbed.show.quantities import NONE, quantity, ratio
+from twinbed.show.section import Section
+from twinbed.show.table import Column, Table, cell_columns, plain
+from twinbed.show.words import at_cell, cell_title, metric_name, p_text
 
-WHO = {"passive": "A remote observer", "active": "An active remote observer", "host": "An observer on the host"}
 TITLES = {
     "gap_log_mean": "inter-arrival time",
     "gap_log_sd": "inter-arrival spread",
@@ -70,29 +75,175 @@ MOST = 3
 """Features that a sentence names."""
 
 
+MOST_FEATURES = 8
+"""Of each detection, in the table for readers."""
+CAPTION = (
+    "Runs are told apart by a linear rule that has seen neither of them: two are left out at a time. AUC: the chance that it "
+    "puts two of them in the right order; 0.5 is guessing. p: of as much among equals, by dealing labels anew, Holm's "
+    "correction over all rows of a set of features. Residue: features that no setting removes. Packets: each way, for 95 % "
+    "right."
+)
+OF_FEATURES = (
+    "What each feature tells alone at the longest observation, and the setting that removes it. AUC alone: in the better of "
+    "its orders, so at least 0.5; p by dealing labels anew: that any of an observer's features tells as much among equals."
+)
+OF_COSTS = "Named best: no other testbed of the cell is as hard to tell and as fast."
+
+
+@dataclass(frozen=True, slots=True)
+class _Set:
+    """What a detection tells by one set of features: all, or the residue, which no setting removes."""
+
+    of: Detection
+    features: str
+    told: Told
+
+
+@dataclass(frozen=True, slots=True)
+class _Feature:
+    of: Detection
+    rank: int
+    one: Ranked
+
+
+def section(result: Detectability) -> Section:
+    """Return what there is to say of how well testbeds are told."""
+    first, *others = sentences(result)
+    every = [_Feature(each, rank, one) for each in result.detections for rank, one in enumerate(each.ranked, 1)]
+    shown = [each for each in every if each.rank <= MOST_FEATURES]
+    by_speed = sorted(result.costs, key=lambda each: (cell_title(each.cell), each.observer, -each.ratio))
+    items = (
+        tuple(others),
+        _told(result),
+        *draw.over_length(result),
+        _features(shown).for_readers(),
+        _features(every).for_programs(),
+        _lengths(result),
+        _costs(result, by_speed).for_readers(),
+        *draw.pareto(result),
+        _costs(result, result.costs).for_programs(),
+    )
+    return Section("detectability", "Can it be told", first, items, kicker="Three observers")
+
+
+def _sets(result: Detectability) -> Iterator[_Set]:
+    for each in result.detections:
+        yield _Set(each, "all", each.as_is)
+        if each.residue is not None:
+            yield _Set(each, "residue", each.residue)
+
+
+def _named() -> tuple[Column, ...]:
+    """Return the columns that say which detection a row is of."""
+    return (
+        Column("testbed", "Testbed", value="of.testbed"),
+        Column("reference", value="of.reference"),
+        Column("observer", "observer", value="of.observer"),
+    )
+
+
+def _told(result: Detectability) -> Table:
+    """Return a row a detection and set of features."""
+    sets = list(_sets(result))
+    columns = (
+        *cell_columns(sets, attrgetter("of.cell")),
+        *_named(),
+        Column("features", "features"),
+        Column("number_of_features", value="told.features"),
+        Column("runs", value=lambda each: each.of.runs[0]),
+        Column("reference_runs", value=lambda each: each.of.runs[1]),
+        Column(head="runs", format="s", value=lambda each: ", ".join(map(str, each.of.runs))),
+        Column("auc", "AUC", value="told.area", format=area_text),
+        Column("low", value="told.interval.low"),
+        Column("high", value="told.interval.high"),
+        Column(head="interval", format="s", value=lambda each: _interval(each.told)),
+        Column("p_holm", "p", value="told.p", format=p_text),
+        Column("exact", value="told.exact"),
+        Column("packets", value="told.needed.packets"),
+        Column("packets_low", value="told.needed.low"),
+        Column("packets_high", value="told.needed.high"),
+        Column(head="packets", value="told.needed", format=needed_text),
+        Column("seconds", "time", value="told.needed.seconds", format=lambda value: quantity(value, "s")),
+    )
+    return Table("detectability", f"Told from {result.reference}", CAPTION, columns, sets)
+
+
+def _features(features: Sequence[_Feature]) -> Table:
+    """Return a row a feature, the most telling of each detection first."""
+    columns = (
+        *cell_columns(features, attrgetter("of.cell")),
+        *_named(),
+        Column("rank"),
+        Column("feature", value="one.feature"),
+        Column(head="feature", value=lambda each: title(each.one.feature)),
+        Column(head="removed by", value=lambda each: _removed_by(each.one)),
+        Column("auc_alone", "AUC alone", value="one.area", format=area_text),
+        Column("p", "p", value="one.p", format=p_text),
+        Column("removed_by", value=lambda each: each.one.remedy and str(each.one.remedy)),
+        Column("applied", value=lambda each: each.one.applied if each.one.remedy else None),
+    )
+    return Table("features", "What gives testbeds away", OF_FEATURES, columns, features)
+
+
+def _removed_by(one: Ranked) -> str:
+    return NONE if one.remedy is None else f"{one.remedy}{' (applied)' if one.applied else ''}"
+
+
+def _lengths(result: Detectability) -> Table:
+    """Return a row a length of observation, for programs."""
+    rows = [
+        {
+            **each.of.cell,
+            "testbed": each.of.testbed,
+            "reference": each.of.reference,
+            "observer": each.of.observer,
+            "features": each.features,
+            "packets": one.packets,
+            "seconds": one.seconds,
+            "auc": one.area,
+            "balanced_accuracy": one.accuracy,
+        }
+        for each in _sets(result)
+        for one in each.told.lengths
+    ]
+    return plain("lengths", rows)
+
+
+def _costs(result: Detectability, costs: Sequence[Cost]) -> Table:
+    """Return a row a testbed, cell and observer."""
+    columns = (
+        *cell_columns(costs),
+        Column("testbed", "Testbed"),
+        Column("observer", "observer"),
+        Column(head=" ", value=lambda each: "best" if each.best else ""),
+        Column("auc", "AUC", value="area", format=area_text),
+        Column("low", value="interval.low"),
+        Column("high", value="interval.high"),
+        Column("metric", value=lambda _: result.metric),
+        Column("ratio", f"{metric_name(result.metric)}, of {result.reference}'s", format=ratio),
+        Column("best"),
+    )
+    return Table("costs", "What hiding costs", OF_COSTS, columns, costs)
+
+
 def title(feature: str) -> str:
-    """``window scale (server)``, ``inter-arrival spread (server to client)``."""
+    """Return ``window scale (server)``, ``inter-arrival spread (server to client)``."""
     where, _, name = feature.rpartition(".")
     shown = TITLES.get(name, metric_name(name))
     return f"{shown} ({metric_name(where)})" if where else shown
 
 
-def area_text(area: float) -> str:
-    """``0.99``; 1 only where it is."""
-    return f"{area:.2f}" if area in (0, 1) else f"{min(max(area, 0.01), 0.99):.2f}"
-
-
 def packets_text(packets: float) -> str:
-    """To two digits, since lengths are tried in steps: ``40 packets``."""
+    """Return ``40 packets``, to two digits, since lengths are tried in steps."""
     digits = math.floor(math.log10(packets)) - 1
     rounded = max(1, round(round(packets, -digits) if digits > 0 else math.ceil(packets - 1e-9)))
     return f"{rounded:,} packet{'s' if rounded > 1 else ''}"
 
 
 def sentence(of: Detection, alpha: float) -> str:
-    """One detection. ``A remote observer tells e1000 from physical with 40 packets (AUC 0.99): window scale; with buffers alike
-    with 3,000 packets (AUC 0.71): inter-arrival spread.``"""
-    where = f" at {cell_title(of.cell)}" if of.cell else ""
+    """Return what one detection says: ``A remote observer tells e1000 from physical with 40 packets (AUC 0.99): window scale;
+    with buffers alike with 3,000 packets (AUC 0.71): inter-arrival spread.``"""
+    where = at_cell(of.cell)
     if of.as_is.p > alpha:
         return f"{WHO[of.observer]} was not shown to tell {of.testbed} from {of.reference}{where} ({_area(of.as_is)})."
     text = f"{WHO[of.observer]} tells {of.testbed} from {of.reference}{where}{_from(of.as_is)}{_by(of.ranked, alpha)}"
@@ -108,7 +259,7 @@ def sentence(of: Detection, alpha: float) -> str:
 
 
 def sentences(result: Detectability) -> Iterator[str]:
-    """What is told first, then what is not."""
+    """Return what is told first, then what is not."""
     return (sentence(each, result.alpha) for each in sorted(result.detections, key=lambda each: each.as_is.p > result.alpha))
 
 
@@ -118,7 +269,11 @@ def _set(each: Ranked) -> str:
 
 
 def _area(told: Told) -> str:
-    return f"AUC {area_text(told.area)} [{told.interval.low:.2f}, {told.interval.high:.2f}], p {p_text(told.p)}"
+    return f"AUC {area_text(told.area)} {_interval(told)}, p {p_text(told.p)}"
+
+
+def _interval(told: Told) -> str:
+    return f"[{told.interval.low:.2f}, {told.interval.high:.2f}]"
 
 
 def _from(told: Told) -> str:
@@ -131,7 +286,7 @@ def _from(told: Told) -> str:
 
 
 def _by(ranked: Sequence[Ranked], alpha: float) -> str:
-    """The features that tell most alone; all that tell as much as the first are the first."""
+    """Return the features that tell most alone; all that tell as much as the first are the first."""
     told = [each for each in ranked if each.p <= alpha]
     first = [each for each in told if each.area == told[0].area]
     if not first:
@@ -141,9 +296,7 @@ def _by(ranked: Sequence[Ranked], alpha: float) -> str:
     return f": {', '.join(named) + more if more else joined(named)}"
 
 
-def needed_text(needed: Needed | None) -> str | None:
-    """``40 [12, 190]``; an end beyond the longest observation is open."""
-    if needed is None:
-        return None
+def needed_text(needed: Needed) -> str:
+    """Return ``40 [12, 190]``; an end beyond the longest observation is open."""
     low, high = (None if end is None else packets_text(end).split()[0] for end in (needed.low, needed.high))
     return f"{packets_text(needed.packets).split()[0]} [{low or '?'}, {high or 'more'}]"

@@ -11,11 +11,11 @@ import pytest
 from benchmarks.simulated.little import InMemory
 from benchmarks.simulated.observed import Made, observed
 
+from twinbed.analyses.detectability.draw import over_length
 from twinbed.analyses.detectability.features import matrix, seen_by
 from twinbed.analyses.detectability.method import DetectabilityParams
 from twinbed.analyses.detectability.method import analysis as detectability
 from twinbed.analyses.detectability.needed import needed
-from twinbed.analyses.detectability.plots import over_length
 from twinbed.analyses.detectability.removed_by import OFFLOAD, REMEDIES, Remedy, is_applied
 from twinbed.analyses.detectability.result import Detection, Length, Needed
 from twinbed.analyses.detectability.words import packets_text, sentence, sentences
@@ -23,7 +23,9 @@ from twinbed.contracts.host_settings import HostSettings
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.topology import Topology
-from twinbed.render.pages import page
+from twinbed.render.sections import body
+from twinbed.show.figure import Figure
+from twinbed.show.section import Section
 from twinbed.testbeds.container import ContainerSettings
 from twinbed.testbeds.qemu.settings import QemuSettings
 
@@ -219,7 +221,7 @@ def test_tables_are_json_and_the_page_has_all_of_it() -> None:
     tables = json.loads(json.dumps(detectability.tables(result), allow_nan=False))
     assert {row["removed_by"] for row in tables["features"]} >= {"buffers: alike", None}
     assert next(row["auc"] for row in tables["detectability"] if row["observer"] == "passive") == 1.0
-    shown = page(detectability.section(result), result, "made")
+    shown = body(detectability.section(result))
     assert shown.count("<svg") == 2 and "&lt;b&gt;" in shown and "<b>" not in shown
     assert "What hiding costs" in shown and "window scale (server)" in shown
 
@@ -229,7 +231,9 @@ def test_the_picture_has_room_for_the_residue_s_accuracies() -> None:
     (found,) = [each for each in result.detections if each.observer == "passive"]
     assert found.residue is not None
     low = replace(found.residue, lengths=(Length(4, 0.1, 0.5, 0.5), Length(16, 0.4, 0.1, 0.12)))
-    (panel,) = over_length(replace(result, detections=(replace(found, residue=low),)))["vconcat"]
+    (figure,) = over_length(replace(result, detections=(replace(found, residue=low),)))
+    assert isinstance(figure, Figure) and figure.spec is not None
+    (panel,) = figure.spec()["vconcat"]
     (domain,) = {tuple(layer["encoding"]["y"]["scale"]["domain"]) for layer in panel["layer"]}
     assert domain == (0.12, 1)
 
@@ -239,7 +243,7 @@ def test_reports_show_it_where_the_study_asked_for_it() -> None:
     assert not detectability.sections(source)
     asked = [replace(one, settings={**one.settings, "instruments": {"fingerprint": {}}}) for one in source.records]
     (section,) = detectability.sections(replace(source, records=asked))
-    assert section.parts[0].sentence.startswith("A remote observer tells other from real") and "<svg" in section.body()
+    assert isinstance(section, Section) and section.sentence.startswith("A remote observer tells other from real")
     few = study(Made(scale=5), runs=2)
     asked = [replace(one, settings={**one.settings, "instruments": {"fingerprint": {}}}) for one in few.records]
     assert not detectability.sections(replace(few, records=asked))

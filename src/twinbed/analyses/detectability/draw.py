@@ -1,44 +1,42 @@
-"""Pictures: accuracy over the length of the observation, and how well testbeds are told against what they cost in speed."""
+"""Figures: accuracy over the length of the observation, and how well testbeds are told against what they cost in speed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from twinbed.analyses.detectability.needed import TARGET
-from twinbed.analyses.detectability.result import Cost, Detectability, Detection
-from twinbed.analyses.detectability.words import WHO, area_text
-from twinbed.render.over_n import LEGEND
-from twinbed.render.plots import DASHES, MUTED, SERIES, WIDTH, Spec, panels
+from twinbed.analyses.detectability.result import WHO, Cost, Detectability, Detection, area_text
+from twinbed.render.over_n import LEGEND, ranged
+from twinbed.render.plots import DASHES, MUTED, SERIES, Spec, panelled
+from twinbed.show.figure import Figure
 from twinbed.show.words import cell_title, metric_name
 
 HEIGHT = 180
 ALL, LEFT = "all", "residue"
 MOST = 12
 """Panels; the tables have the rest."""
+LINES = (
+    "The share of observations that are told right over their length: solid by all features, dashed by the residue, "
+    "which no setting removes. The thin grey lines are 95 % and guessing."
+)
+COSTS = (
+    "How well each testbed is told against its speed, with intervals of the AUC: to the right is fast, below is hidden. Those "
+    "that no other beats in both are joined."
+)
 
 
-def over_length(result: Detectability) -> Spec:
-    """A panel a cell, of the passive observer: solid lines are of all features, dashed ones of what no setting removes."""
-    groups: dict[str, list[Detection]] = {}
-    for each in result.detections:
-        if len(each.as_is.lengths) > 1:
-            groups.setdefault(cell_title(each.cell), []).append(each)
+def over_length(result: Detectability) -> tuple[Figure | str, ...]:
+    """Return a panel a cell, of the passive observer: solid lines are of all features, dashed ones of the residue."""
     testbeds = list(dict.fromkeys(each.testbed for each in result.detections))
-    return panels([_over_length(name, group, testbeds) for name, group in list(groups.items())[:MOST]])
+    several = [each for each in result.detections if len(each.as_is.lengths) > 1]
+
+    def panel(group: Sequence[Detection]) -> Spec:
+        return _over_length(group, testbeds)
+
+    return panelled("accuracy over length", LINES, several, lambda each: cell_title(each.cell), panel, MOST)
 
 
-def _colour(testbeds: Sequence[str]) -> Spec:
-    colours = [SERIES[(at + 1) % len(SERIES)] for at in range(len(testbeds))]
-    return {
-        "field": "testbed",
-        "type": "nominal",
-        "sort": list(testbeds),
-        "scale": {"domain": list(testbeds), "range": colours},
-        "legend": LEGEND,
-    }
-
-
-def _over_length(name: str, group: Sequence[Detection], testbeds: Sequence[str]) -> Spec:
+def _over_length(group: Sequence[Detection], testbeds: Sequence[str]) -> Spec:
     rows = [
         {
             "testbed": each.testbed,
@@ -65,15 +63,9 @@ def _over_length(name: str, group: Sequence[Detection], testbeds: Sequence[str])
         "scale": {"domain": [lowest, 1]},
         "axis": {"title": "told right", "format": "~%", "tickCount": 5, "minExtent": 40},
     }
-    sets = [ALL, LEFT]
-    dash: Spec = {
-        "field": "features",
-        "type": "nominal",
-        "sort": sets,
-        "scale": {"domain": sets, "range": list(DASHES[:2])},
-        "legend": {**LEGEND, "symbolType": "stroke"} if len({row["features"] for row in rows}) > 1 else None,
-    }
-    encoding = {"x": x, "y": y, "color": _colour(testbeds), "description": {"field": "said"}}
+    legend = {**LEGEND, "symbolType": "stroke"} if len({row["features"] for row in rows}) > 1 else None
+    colour = ranged(testbeds, (*SERIES[1:], SERIES[0]), LEGEND, "testbed")
+    encoding = {"x": x, "y": y, "color": colour, "description": {"field": "said"}}
     layer: list[Spec] = [
         {
             "data": {"values": [{"accuracy": TARGET}, {"accuracy": 0.5}]},
@@ -83,24 +75,27 @@ def _over_length(name: str, group: Sequence[Detection], testbeds: Sequence[str])
         {
             "data": {"values": rows},
             "mark": {"type": "line", "strokeWidth": 1.7, "aria": False},
-            "encoding": {**encoding, "strokeDash": dash},
+            "encoding": {**encoding, "strokeDash": ranged((ALL, LEFT), DASHES, legend, "features")},
         },
         {"data": {"values": rows}, "mark": {"type": "circle", "size": 30, "opacity": 1}, "encoding": encoding},
     ]
-    return {"title": name, "width": WIDTH, "height": HEIGHT, "layer": layer}
+    return {"height": HEIGHT, "layer": layer}
 
 
-def pareto(result: Detectability) -> Spec:
-    """A panel a cell and observer: a line joins the testbeds that nothing beats, which have their names."""
-    groups: dict[str, list[Cost]] = {}
-    for each in result.costs:
-        name = f"{WHO[each.observer]}{f', {cell_title(each.cell)}' if each.cell else ''}"
-        groups.setdefault(name, []).append(each)
+def pareto(result: Detectability) -> tuple[Figure | str, ...]:
+    """Return a panel a cell and observer: a line joins the testbeds that nothing beats, which have their names."""
     axis = f"{metric_name(result.metric)}, of {result.reference}'s"
-    return panels([_pareto(name, group, axis) for name, group in list(groups.items())[:MOST]])
+
+    def title(each: Cost) -> str:
+        return f"{WHO[each.observer]}{f', {cell_title(each.cell)}' if each.cell else ''}"
+
+    def panel(group: Sequence[Cost]) -> Spec:
+        return _pareto(group, axis)
+
+    return panelled("what hiding costs", COSTS, result.costs, title, panel, MOST)
 
 
-def _pareto(name: str, group: Sequence[Cost], axis: str) -> Spec:
+def _pareto(group: Sequence[Cost], axis: str) -> Spec:
     rows = [
         {
             "testbed": each.testbed,
@@ -156,4 +151,4 @@ def _pareto(name: str, group: Sequence[Cost], axis: str) -> Spec:
             "encoding": {"x": x, "y": y, "text": {"field": "testbed"}, "color": colour},
         },
     ]
-    return {"title": name, "width": WIDTH, "height": HEIGHT, "layer": layer}
+    return {"height": HEIGHT, "layer": layer}
