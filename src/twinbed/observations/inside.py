@@ -47,7 +47,7 @@ def by_cell(tables: Tables, runs: Iterable[Run], record: Callable[[Run], Record]
     return [Cell(levels, {name: of_cell[name] for name in order if name in of_cell}) for levels, of_cell in cells.values()]
 
 
-def rows(tables: Tables, name: str, *columns: str) -> Iterator[tuple[Any, ...]]:
+def read(tables: Tables, name: str, *columns: str) -> Iterator[tuple[Any, ...]]:
     """Yield these columns of each row of a table; nothing of a table without rows, which may have no columns."""
     table = tables.table(name)
     if table.num_rows:

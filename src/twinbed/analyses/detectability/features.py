@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinbed.model.tables import Tables
+from twinbed.observations.inside import CLIENT, read
 
 OBSERVERS = ("passive", "active", "host")
 PASSIVE = OBSERVERS[0]
@@ -34,8 +35,6 @@ OF_ONE_PACKET = frozenset(
 SHORTEST_S = 1e-9
 """Captures tell no shorter times."""
 KEYS = ("run", "link", "direction", "packets", "block", "seconds")
-CLIENT = "client"
-"""How the names of clients begin, and of their links."""
 
 Value: TypeAlias = float | str | None
 Observation: TypeAlias = dict[str, Value]
@@ -95,12 +94,11 @@ def seen_by(source: Tables) -> dict[str, dict[str, Seen]]:
 
 
 def _windows(source: Tables) -> Iterator[tuple[str, Seen]]:
-    table = source.table("windows")
     links: dict[str, str] = {}
-    for run, link in zip(*(table[name].to_pylist() for name in ("run", "link")), strict=True) if table.num_rows else ():
+    for run, link in read(source, "windows", "run", "link"):
         links[run] = min(links.get(run, link), link, key=lambda each: (not each.startswith(CLIENT), each))
     by_run: dict[str, dict[int, dict[int, dict[str, Mapping[str, Value]]]]] = {}
-    for row in table.to_pylist():
+    for row in source.table("windows").to_pylist():
         if row["link"] == links[row["run"]]:
             of_length = by_run.setdefault(row["run"], {}).setdefault(row["packets"], {})
             of_length.setdefault(row["block"], {})[row["direction"]] = row

@@ -15,8 +15,9 @@ from twinbed.analyses.stalls.result import KernelMessage, Stalled, StallsFound
 from twinbed.contracts.analysis import Analysis, NoSettings
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.record import Record
-from twinbed.model.run import Status
 from twinbed.model.tables import Tables
+from twinbed.observations.inside import complete, read
+from twinbed.observations.samples import cell_of
 from twinbed.show.section import Section
 
 NEAR_S = 1.0
@@ -77,7 +78,7 @@ class StallsAnalysis(Analysis[NoSettings, StallsFound]):
     is_in_reports = True
 
     def run(self, source: Tables, params: NoSettings | None = None) -> StallsFound:
-        records = {each.id: each for each in source.records if each.status is Status.COMPLETE}
+        records = {each.id: each for each in complete(source)}
         columns = [each.name for each in fields(_Seen)]
         rows = [
             _Seen(**{name: row[name] for name in columns})
@@ -86,22 +87,14 @@ class StallsAnalysis(Analysis[NoSettings, StallsFound]):
         ]
         requests, begun = _requests(source, rows), _begun(source, rows)
         messages: dict[str, list[_Said]] = defaultdict(list)
-        for row in source.table("kernel_messages").to_pylist():
-            messages[row["run"]].append(_Said(row["host"], row["time_ns"], row["text"]))
+        for run, *said in read(source, "kernel_messages", "run", "host", "time_ns", "text"):
+            messages[run].append(_Said(*said))
         stalls = [
             _stalled(records[group[0].run], group, requests, begun, messages[group[0].run])
             for group in _groups(sorted(rows, key=lambda row: (row.start_ns, row.link)))
         ]
-        metrics = source.table("metrics")
-        known = {
-            run
-            for run, metric, value in (
-                zip(*(metrics[name].to_pylist() for name in ("run", "metric", "value")), strict=True)
-                if metrics.num_rows
-                else ()
-            )
-            if metric == "stalls" and value is not None and run in records
-        }
+        metrics = read(source, "metrics", "run", "metric", "value")
+        known = {run for run, metric, value in metrics if metric == "stalls" and value is not None and run in records}
         return StallsFound(tuple(stalls), len(known), tuple(_pauses(source, records)))
 
     def section(self, result: StallsFound) -> Section:
@@ -112,7 +105,7 @@ class StallsAnalysis(Analysis[NoSettings, StallsFound]):
 
 
 def _groups(rows: Sequence[_Seen]) -> Iterator[list[_Seen]]:
-    """What both links of a connection saw at one time, together."""
+    """Yield what both links of a connection saw at one time, together."""
     groups: list[list[_Seen]] = []
     open_groups: dict[tuple[object, ...], list[_Seen]] = {}
     for row in rows:
@@ -135,7 +128,7 @@ def _stalled(
     begun: Mapping[tuple[str, str], int],
     messages: Sequence[_Said],
 ) -> Stalled:
-    """By the client's link, where that saw it."""
+    """Return one stall as the client's link saw it, where that did."""
     row = min(group, key=lambda each: (not each.link.startswith("client"), each.link))
     link, start, end = row.place, row.start_ns, row.end_ns
     under_way = None
@@ -144,7 +137,7 @@ def _stalled(
     near = round(1e9 * NEAR_S)
     return Stalled(
         run=record.id,
-        cell={name: level for name, level in record.levels.items() if name != "testbed"},
+        cell=cell_of(record.levels)[1],
         testbed=str(record.settings["testbed"]["name"]),
         links=tuple(sorted(each.link for each in group)),
         client=f"{row.originator_address}:{row.originator_port}",
@@ -170,7 +163,7 @@ def _stalled(
 
 
 def _place(group: Sequence[_Seen]) -> str | None:
-    """Where it got stuck, by what of the retransmissions and answers either link saw."""
+    """Return where it got stuck, by what of the retransmissions and answers either link saw."""
     by_side = {"client" if row.link.startswith("client") else "server": row for row in group}
     if len(by_side) != 2:
         return None
@@ -186,15 +179,10 @@ def _place(group: Sequence[_Seen]) -> str | None:
 
 
 def _requests(source: Tables, rows: Sequence[_Seen]) -> dict[tuple[str, str], list[tuple[int, int]]]:
-    """Run and link -> begin and end of each request, of the links that stalled. One without an end never had one."""
+    """Return the begin and end of each request on each link that stalled. A request without an end never had one."""
     wanted = {row.place for row in rows}
     found: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    table = source.table("exchanges")
-    if not wanted or not table.num_rows:
-        return found
-    for run, link, start, seconds in zip(
-        *(table[name].to_pylist() for name in ("run", "link", "start_ns", "duration_s")), strict=True
-    ):
+    for run, link, start, seconds in read(source, "exchanges", "run", "link", "start_ns", "duration_s") if wanted else ():
         if (run, link) in wanted and start is not None:
             end = 1 << 63 if seconds is None else start + round(1e9 * seconds)
             found.setdefault((run, link), []).append((start, end))
@@ -202,20 +190,17 @@ def _requests(source: Tables, rows: Sequence[_Seen]) -> dict[tuple[str, str], li
 
 
 def _begun(source: Tables, rows: Sequence[_Seen]) -> dict[tuple[str, str], int]:
+    """Return when the first connection of each link that stalled began."""
     wanted = {row.place for row in rows}
-    table = source.table("connections")
     begun: dict[tuple[str, str], int] = {}
-    columns = (table[name].to_pylist() for name in ("run", "link", "start_ns")) if wanted and table.num_rows else ()
-    for run, link, start in zip(*columns, strict=True):
+    for run, link, start in read(source, "connections", "run", "link", "start_ns") if wanted else ():
         if (run, link) in wanted and start is not None:
             begun[run, link] = min(start, begun.get((run, link), start))
     return begun
 
 
 def _pauses(source: Tables, records: Mapping[str, Record]) -> Iterator[Caution]:
-    table = source.table("cautions")
-    columns = (table[name].to_pylist() for name in ("run", "kind", "detail")) if table.num_rows else ()
-    for run, kind, detail in zip(*columns, strict=True):
+    for run, kind, detail in read(source, "cautions", "run", "kind", "detail"):
         if kind == Kind.STALL.name.lower() and run in records:
             yield Caution(Kind.STALL, detail, run)
 
