@@ -132,6 +132,16 @@ def panelled(
     return (figure, f"The first {most} of {len(groups)} are drawn.") if len(groups) > most else (figure,)
 
 
+def axis(field: str, title: str, scale: Spec, **more: object) -> Spec:
+    """Return the encoding of numbers along an axis. ``more`` is of the axis itself, such as ``tickCount``."""
+    return {"field": field, "type": "quantitative", "scale": scale, "axis": {"title": title, **more}}
+
+
+def layer(rows: Sequence[Spec], mark: str, encoding: Spec, **more: object) -> Spec:
+    """Return a layer of marks, one a row or one through all. ``more`` is of the mark, such as ``strokeWidth``."""
+    return {"data": {"values": rows}, "mark": {"type": mark, **more}, "encoding": encoding}
+
+
 def panels(each: list[Spec], between: int | None = None) -> Spec:
     """Panels below each other. ``between``: pixels from one's field to the next's, with what is written between them; where
     it is given, those of two plots stand level."""

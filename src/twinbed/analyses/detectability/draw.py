@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from twinbed.analyses.detectability.needed import TARGET
 from twinbed.analyses.detectability.result import WHO, Cost, Detectability, Detection, area_text
 from twinbed.render.over_n import LEGEND, ranged
-from twinbed.render.plots import DASHES, MUTED, SERIES, Spec, panelled
+from twinbed.render.plots import DASHES, MUTED, SERIES, Spec, axis, layer, panelled
 from twinbed.show.figure import Figure
 from twinbed.show.words import cell_title, metric_name
 
@@ -51,51 +51,35 @@ def _over_length(group: Sequence[Detection], testbeds: Sequence[str]) -> Spec:
         for length in told.lengths
     ]
     lowest = min(0.4, *(float(str(row["accuracy"])) for row in rows))
-    x: Spec = {
-        "field": "packets",
-        "type": "quantitative",
-        "scale": {"type": "log", "base": 2, "nice": False},
-        "axis": {"title": "packets observed, each way", "format": ",d", "grid": False, "tickCount": 6},
-    }
-    y: Spec = {
-        "field": "accuracy",
-        "type": "quantitative",
-        "scale": {"domain": [lowest, 1]},
-        "axis": {"title": "told right", "format": "~%", "tickCount": 5, "minExtent": 40},
-    }
+    powers = {"type": "log", "base": 2, "nice": False}
+    x = axis("packets", "packets observed, each way", powers, format=",d", grid=False, tickCount=6)
+    y = axis("accuracy", "told right", {"domain": [lowest, 1]}, format="~%", tickCount=5, minExtent=40)
     legend = {**LEGEND, "symbolType": "stroke"} if len({row["features"] for row in rows}) > 1 else None
+    dash = ranged((ALL, LEFT), DASHES, legend, "features")
     colour = ranged(testbeds, (*SERIES[1:], SERIES[0]), LEGEND, "testbed")
     encoding = {"x": x, "y": y, "color": colour, "description": {"field": "said"}}
-    layer: list[Spec] = [
-        {
-            "data": {"values": [{"accuracy": TARGET}, {"accuracy": 0.5}]},
-            "mark": {"type": "rule", "color": MUTED, "strokeDash": [4, 3], "aria": False},
-            "encoding": {"y": y},
-        },
-        {
-            "data": {"values": rows},
-            "mark": {"type": "line", "strokeWidth": 1.7, "aria": False},
-            "encoding": {**encoding, "strokeDash": ranged((ALL, LEFT), DASHES, legend, "features")},
-        },
-        {"data": {"values": rows}, "mark": {"type": "circle", "size": 30, "opacity": 1}, "encoding": encoding},
+    layers = [
+        layer([{"accuracy": TARGET}, {"accuracy": 0.5}], "rule", {"y": y}, color=MUTED, strokeDash=[4, 3], aria=False),
+        layer(rows, "line", {**encoding, "strokeDash": dash}, strokeWidth=1.7, aria=False),
+        layer(rows, "circle", encoding, size=30, opacity=1),
     ]
-    return {"height": HEIGHT, "layer": layer}
+    return {"height": HEIGHT, "layer": layers}
 
 
 def pareto(result: Detectability) -> tuple[Figure | str, ...]:
     """Return a panel a cell and observer: a line joins the testbeds that nothing beats, which have their names."""
-    axis = f"{metric_name(result.metric)}, of {result.reference}'s"
+    speed = f"{metric_name(result.metric)}, of {result.reference}'s"
 
     def title(each: Cost) -> str:
         return f"{WHO[each.observer]}{f', {cell_title(each.cell)}' if each.cell else ''}"
 
     def panel(group: Sequence[Cost]) -> Spec:
-        return _pareto(group, axis)
+        return _pareto(group, speed)
 
     return panelled("what hiding costs", COSTS, result.costs, title, panel, MOST)
 
 
-def _pareto(group: Sequence[Cost], axis: str) -> Spec:
+def _pareto(group: Sequence[Cost], speed: str) -> Spec:
     rows = [
         {
             "testbed": each.testbed,
@@ -111,44 +95,18 @@ def _pareto(group: Sequence[Cost], axis: str) -> Spec:
     best = sorted((row for row in rows if row["best"]), key=lambda row: float(str(row["ratio"])))
     ratios = [each.ratio for each in group]
     room = 0.15 * ((max(ratios) - min(ratios)) or 1.0)
-    x: Spec = {
-        "field": "ratio",
-        "type": "quantitative",
-        "scale": {"domain": [min(ratios) - room, max(ratios) + 2 * room], "nice": False},
-        "axis": {"title": axis, "format": "~g", "tickCount": 5, "grid": False},
-    }
-    y: Spec = {
-        "field": "area",
-        "type": "quantitative",
-        "scale": {"domain": [min(0.4, *(each.interval.low for each in group)), 1.04], "nice": False},
-        "axis": {"title": "AUC: 0.5 is hidden", "values": [0, 0.25, 0.5, 0.75, 1], "format": ".2~f", "minExtent": 40},
-    }
-    colour: Spec = {"condition": {"test": "datum.best", "value": SERIES[1]}, "value": MUTED}
-    layer: list[Spec] = [
-        {
-            "data": {"values": [{"area": 0.5}]},
-            "mark": {"type": "rule", "color": MUTED, "strokeDash": [4, 3], "aria": False},
-            "encoding": {"y": y},
-        },
-        {
-            "data": {"values": best},
-            "mark": {"type": "line", "strokeWidth": 1.5, "color": SERIES[1], "interpolate": "step-before", "aria": False},
-            "encoding": {"x": x, "y": y},
-        },
-        {
-            "data": {"values": rows},
-            "mark": {"type": "rule", "strokeWidth": 1.2, "aria": False, "opacity": 0.5},
-            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour},
-        },
-        {
-            "data": {"values": rows},
-            "mark": {"type": "circle", "size": 60, "opacity": 1},
-            "encoding": {"x": x, "y": y, "color": colour, "description": {"field": "said"}},
-        },
-        {
-            "data": {"values": rows},
-            "mark": {"type": "text", "align": "left", "dx": 7, "dy": -7, "fontSize": 11, "aria": False},
-            "encoding": {"x": x, "y": y, "text": {"field": "testbed"}, "color": colour},
-        },
+    shown = {"domain": [min(ratios) - room, max(ratios) + 2 * room], "nice": False}
+    x = axis("ratio", speed, shown, format="~g", tickCount=5, grid=False)
+    shown = {"domain": [min(0.4, *(each.interval.low for each in group)), 1.04], "nice": False}
+    y = axis("area", "AUC: 0.5 is hidden", shown, values=[0, 0.25, 0.5, 0.75, 1], format=".2~f", minExtent=40)
+    at: Spec = {"x": x, "y": y, "color": {"condition": {"test": "datum.best", "value": SERIES[1]}, "value": MUTED}}
+    ends = {**at, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
+    name = {**at, "text": {"field": "testbed"}}
+    layers = [
+        layer([{"area": 0.5}], "rule", {"y": y}, color=MUTED, strokeDash=[4, 3], aria=False),
+        layer(best, "line", {"x": x, "y": y}, strokeWidth=1.5, color=SERIES[1], interpolate="step-before", aria=False),
+        layer(rows, "rule", ends, strokeWidth=1.2, aria=False, opacity=0.5),
+        layer(rows, "circle", {**at, "description": {"field": "said"}}, size=60, opacity=1),
+        layer(rows, "text", name, align="left", dx=7, dy=-7, fontSize=11, aria=False),
     ]
-    return {"height": HEIGHT, "layer": layer}
+    return {"height": HEIGHT, "layer": layers}

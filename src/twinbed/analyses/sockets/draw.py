@@ -15,7 +15,9 @@ from twinbed.render.plots import (
     RULE,
     SERIES,
     Spec,
+    axis,
     label_width,
+    layer,
     panelled,
     testbed_axis,
 )
@@ -113,18 +115,8 @@ def over_time(result: Senders) -> tuple[Figure | str, ...]:
 def _over_time(windows: Sequence[Window], testbeds: Sequence[str], most: float) -> Spec:
     testbed = windows[0].testbed
     colour = SERIES[list(testbeds).index(testbed) % len(SERIES)] if testbed in testbeds else INK
-    x: Spec = {
-        "field": "seconds",
-        "type": "quantitative",
-        "scale": {"nice": False},
-        "axis": {"title": "s since its first sample", "tickCount": 5, "grid": False, "titleAnchor": "end"},
-    }
-    y: Spec = {
-        "field": "cwnd",
-        "type": "quantitative",
-        "scale": {"domain": [0, most]},
-        "axis": {"title": "segments", "tickCount": 3, "minExtent": 40},
-    }
+    x = axis("seconds", "s since its first sample", {"nice": False}, tickCount=5, grid=False, titleAnchor="end")
+    y = axis("cwnd", "segments", {"domain": [0, most]}, tickCount=3, minExtent=40)
 
     def line(median: bool, **mark: float) -> Spec:
         rows = [
@@ -133,10 +125,7 @@ def _over_time(windows: Sequence[Window], testbeds: Sequence[str], most: float) 
             if each.median is median
             for seconds, cwnd in zip(each.seconds, each.cwnd, strict=True)
         ]
-        return {
-            "data": {"values": rows},
-            "mark": {"type": "line", "interpolate": "step-after", "color": colour, "aria": False, **mark},
-            "encoding": {"x": x, "y": y, "detail": {"field": "run"}},
-        }
+        place = {"x": x, "y": y, "detail": {"field": "run"}}
+        return layer(rows, "line", place, interpolate="step-after", color=colour, aria=False, **mark)
 
     return {"height": HEIGHT, "layer": [line(False, strokeWidth=0.7, opacity=0.35), line(True, strokeWidth=1.7)]}

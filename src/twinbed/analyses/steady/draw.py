@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from twinbed.analyses.steady.result import Steady
-from twinbed.render.plots import BAND, DIFFERENT, INK, MUTED, Spec, panelled
+from twinbed.render.plots import BAND, DIFFERENT, INK, MUTED, Spec, axis, layer, panelled
 from twinbed.show.figure import Figure
 from twinbed.show.words import cell_title
 
@@ -35,47 +35,23 @@ def _panel(states: Sequence[Steady]) -> Spec:
         }
         for at, (rate, least, most) in enumerate(zip(each.series, each.least, each.most, strict=True))
     ]
-    x: Spec = {
-        "field": "at",
-        "type": "quantitative",
-        "scale": {"domain": [0, 100], "nice": False},
-        "axis": {"title": "% of a run", "tickCount": 5, "grid": False, "titleAnchor": "end"},
-    }
-    y: Spec = {
-        "field": "rate",
-        "type": "quantitative",
-        "scale": {"zero": True},
-        "axis": {"title": "% of its mean", "tickCount": 3, "minExtent": 40},
-    }
+    x = axis("at", "% of a run", {"domain": [0, 100], "nice": False}, tickCount=5, grid=False, titleAnchor="end")
+    y = axis("rate", "% of its mean", {"zero": True}, tickCount=3, minExtent=40)
+    ends = {"x": x, "y": {**y, "field": "least"}, "y2": {"field": "most"}}
     layers: list[Spec] = []
     if each.warm_up.shown and each.cut:
         layers.append(
-            {
-                "data": {"values": [{"start": 0, "end": 100 * each.cut, "said": f"warm-up: {100 * each.cut:.0f} % of a run"}]},
-                "mark": {"type": "rect", "color": BAND},
-                "encoding": {"x": {**x, "field": "start"}, "x2": {"field": "end"}, "description": {"field": "said"}},
-            }
+            layer(
+                [{"start": 0, "end": 100 * each.cut, "said": f"warm-up: {100 * each.cut:.0f} % of a run"}],
+                "rect",
+                {"x": {**x, "field": "start"}, "x2": {"field": "end"}, "description": {"field": "said"}},
+                color=BAND,
+            )
         )
     layers += [
-        {
-            "data": {"values": [{"one": 100}]},
-            "mark": {"type": "rule", "color": MUTED, "strokeDash": [3, 3], "aria": False},
-            "encoding": {"y": {**y, "field": "one"}},
-        },
-        {
-            "data": {"values": rows},
-            "mark": {"type": "area", "opacity": 0.15, "color": INK, "aria": False},
-            "encoding": {"x": x, "y": {**y, "field": "least"}, "y2": {"field": "most"}},
-        },
-        {
-            "data": {"values": rows},
-            "mark": {"type": "line", "strokeWidth": 1.6, "color": DIFFERENT if each.settles is False else INK, "aria": False},
-            "encoding": {"x": x, "y": y},
-        },
-        {
-            "data": {"values": rows},
-            "mark": {"type": "circle", "size": 14, "opacity": 0, "color": INK},
-            "encoding": {"x": x, "y": y, "description": {"field": "said"}},
-        },
+        layer([{"one": 100}], "rule", {"y": {**y, "field": "one"}}, color=MUTED, strokeDash=[3, 3], aria=False),
+        layer(rows, "area", ends, opacity=0.15, color=INK, aria=False),
+        layer(rows, "line", {"x": x, "y": y}, strokeWidth=1.6, color=DIFFERENT if each.settles is False else INK, aria=False),
+        layer(rows, "circle", {"x": x, "y": y, "description": {"field": "said"}}, size=14, opacity=0, color=INK),
     ]
     return {"height": HEIGHT, "layer": layers}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from twinbed.analyses.tails.result import Shift, Tail, Tails, quantile_name
 from twinbed.render.over_n import LEGEND, ranged
-from twinbed.render.plots import BAND, DASHES, SERIES, Spec, panelled
+from twinbed.render.plots import BAND, DASHES, SERIES, Spec, axis, layer, panelled
 from twinbed.show.figure import Figure
 from twinbed.show.quantities import number, ratio_with_interval, unit_scale
 from twinbed.show.words import cell_title
@@ -57,26 +57,13 @@ def _survival(tails: Sequence[Tail], testbeds: Sequence[str]) -> Spec:
         for share, seconds in tail.quantiles.items()
         if seconds > 0
     ]
-    x = {
-        "field": "time",
-        "type": "quantitative",
-        "scale": {"type": "log", "nice": False},
-        "axis": {"title": f"time of a request ({scale.unit})", "format": "~g", "tickCount": 5, "grid": False},
-    }
-    y = {
-        "field": "share",
-        "type": "quantitative",
-        "scale": {"type": "log", "domain": [0.0009, 1]},
-        "axis": {"title": "of requests take longer", "format": "~%", "values": [0.001, 0.01, 0.1, 0.5, 1], "minExtent": 40},
-    }
+    x = axis("time", f"time of a request ({scale.unit})", {"type": "log", "nice": False}, format="~g", tickCount=5, grid=False)
+    shares = {"type": "log", "domain": [0.0009, 1]}
+    y = axis("share", "of requests take longer", shares, format="~%", values=[0.001, 0.01, 0.1, 0.5, 1], minExtent=40)
     colour, dash = (ranged(testbeds, of, LEGEND, "testbed") for of in (SERIES, DASHES))
     encoding = {"x": x, "y": y, "color": colour, "description": {"field": "said"}}
-    line: Spec = {
-        "data": {"values": rows},
-        "mark": {"type": "line", "strokeWidth": 1.8, "aria": False},
-        "encoding": {**encoding, "strokeDash": dash},
-    }
-    dots: Spec = {"data": {"values": rows}, "mark": {"type": "circle", "size": 22, "opacity": 0.8}, "encoding": encoding}
+    line = layer(rows, "line", {**encoding, "strokeDash": dash}, strokeWidth=1.8, aria=False)
+    dots = layer(rows, "circle", encoding, size=22, opacity=0.8)
     return {"height": HEIGHT, "layer": [line, dots]}
 
 
@@ -101,17 +88,9 @@ def _shift(shifts: Sequence[Shift], testbeds: Sequence[str], margin: float) -> S
         "sort": names,
         "axis": {"title": "quantile of requests", "labelAngle": -45, "grid": False},
     }
-    y = {
-        "field": "ratio",
-        "type": "quantitative",
-        "scale": {"type": "log", "nice": False, "clamp": True},
-        "axis": {"title": f"ratio to {shifts[0].reference}", "format": "~g", "tickCount": 5, "minExtent": 40},
-    }
-    band: Spec = {
-        "data": {"values": edges},
-        "mark": {"type": "rect", "color": BAND, "aria": False},
-        "encoding": {"y": {**y, "field": "low"}, "y2": {"field": "high"}},
-    }
+    times = {"type": "log", "nice": False, "clamp": True}
+    y = axis("ratio", f"ratio to {shifts[0].reference}", times, format="~g", tickCount=5, minExtent=40)
+    band = layer(edges, "rect", {"y": {**y, "field": "low"}, "y2": {"field": "high"}}, color=BAND, aria=False)
     others = list(dict.fromkeys(each.testbed for each in shifts))
     encoding: Spec = {
         "x": x,
@@ -119,14 +98,6 @@ def _shift(shifts: Sequence[Shift], testbeds: Sequence[str], margin: float) -> S
         "color": ranged(testbeds, SERIES, {**LEGEND, "values": others}, "testbed"),
         "description": {"field": "said"},
     }
-    bars: Spec = {
-        "data": {"values": rows},
-        "mark": {"type": "rule", "strokeWidth": 1.5},
-        "encoding": {**encoding, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
-    }
-    points: Spec = {
-        "data": {"values": rows},
-        "mark": {"type": "circle", "size": 36, "opacity": 1},
-        "encoding": {**encoding, "y": y},
-    }
+    bars = layer(rows, "rule", {**encoding, "y": {**y, "field": "low"}, "y2": {"field": "high"}}, strokeWidth=1.5)
+    points = layer(rows, "circle", {**encoding, "y": y}, size=36, opacity=1)
     return {"height": HEIGHT, "layer": [band, bars, points]}
