@@ -54,11 +54,11 @@ class Seen:
     """Packets -> how long so many take, as the mean over blocks."""
 
     def takes(self, feature: str) -> int:
-        """Packets or probes."""
+        """Return the number of packets or probes that a feature takes."""
         return self.needs.get(feature, min(self.blocks, default=1))
 
     def at(self, packets: int | None, *, whole: bool) -> list[Observation]:
-        """Rows of an observation of so many packets; ``whole`` has all that there is once, whatever it took."""
+        """Return the rows of an observation of so many packets; ``whole`` adds all that a run has once, whatever it took."""
         once = {name: value for name, value in self.once.items() if whole or self.needs[name] <= (packets or 0)}
         return [{**once, **block} for block in self.blocks.get(packets or 0, [{}])]
 
@@ -72,6 +72,7 @@ class Matrix:
     columns: Mapping[str, tuple[int, ...]]
 
     def without(self, features: Sequence[str]) -> Matrix:
+        """Return the matrix without the columns of these features."""
         kept = {name: at for name, at in self.columns.items() if name not in features}
         chosen = [column for at in kept.values() for column in at]
         place = {column: new for new, column in enumerate(chosen)}
@@ -79,7 +80,7 @@ class Matrix:
 
 
 def seen_by(source: Tables) -> dict[str, dict[str, Seen]]:
-    """Observer -> run -> what it has; observers that nothing was recorded for are missing."""
+    """Return what each observer has of each run; observers that nothing was recorded for are missing."""
     found: dict[str, dict[str, Seen]] = defaultdict(lambda: defaultdict(Seen))
     for row in sorted(source.table("fingerprints").to_pylist(), key=lambda row: str(row["host"])):
         name = f"{row['host'].rstrip('0123456789')}.{row['feature']}"
@@ -131,7 +132,7 @@ def _block(directions: Mapping[str, Mapping[str, Value]]) -> Observation:
 
 
 def lengths(runs: Sequence[Seen]) -> list[int | None]:
-    """The numbers of packets that all runs can be observed over, ascending: what single packets give (a SYN), then blocks.
+    """Return how many packets all runs can be observed over, ascending: what single packets give (a SYN), then blocks.
     ``[None]`` where nothing is known by packets."""
     blocks = sorted(set.intersection(*(set(run.blocks) for run in runs)))
     if not blocks:
@@ -141,8 +142,8 @@ def lengths(runs: Sequence[Seen]) -> list[int | None]:
 
 
 def matrix(runs: Sequence[Sequence[Observation]]) -> Matrix:
-    """Rows of each run. A text has a column for each of its values; a number has its own, and one more that says that it is
-    missing where it is in some rows alone. What all rows have alike has none."""
+    """Return the rows of all runs as numbers. A text has a column for each of its values. A number has its own, and one more
+    that says that it is missing where it is in some rows alone. What all rows have alike has none."""
     every = [row for rows in runs for row in rows]
     columns: dict[str, tuple[int, ...]] = {}
     numbers: list[list[float]] = []
@@ -167,7 +168,7 @@ def _columns(values: Sequence[Value]) -> list[list[float]]:
 
 
 def of_runs(runs: Sequence[Sequence[Observation]], feature: str) -> list[Value]:
-    """One value of each run: of a text its first, of a number the mean of its rows."""
+    """Return one value of each run: of a text its first, of a number the mean of its rows."""
     found: list[Value] = []
     for rows in runs:
         values = [value for row in rows if (value := row.get(feature)) is not None]

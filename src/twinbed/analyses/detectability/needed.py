@@ -19,9 +19,12 @@ DRAWS = 999
 def needed(
     lengths: Sequence[Length], correct: Sequence[NDArray[np.float64]], labels: NDArray[np.bool_], level: float
 ) -> Needed | None:
-    """``correct`` has for each length the share of each run's observations that are told right. The accuracy is made monotone
-    in the length, and interpolated linearly over its logarithm; a length that is the shortest tried is an upper bound. The
-    interval is of runs drawn anew, their rules as they are (percentile bootstrap). None where TARGET is not reached."""
+    """Return how many packets give the accuracy TARGET; None where it is not reached.
+
+    ``correct`` has for each length the share of each run's observations that are told right. The accuracy is made monotone in
+    the length, and interpolated linearly over its logarithm. A length that is the shortest tried is an upper bound. The
+    interval is of runs drawn again, their rules as they are (percentile bootstrap).
+    """
     packets = [each.packets for each in lengths]
     if None in packets:
         return None

@@ -50,11 +50,12 @@ TOGETHER = ("sg", "tso", "gso", "gro")
 
 
 def remedy_of(feature: str) -> Remedy | None:
+    """Return the setting that removes a feature, whatever its host or direction; None where no setting does."""
     return REMEDIES.get(feature.rpartition(".")[2])
 
 
 def is_applied(remedy: Remedy, settings: tuple[Document, Document]) -> bool:
-    """Whether both testbeds, by the settings of a run of each, have it already: then it did not remove the feature."""
+    """Return whether both testbeds, by the settings of a run of each, have it already: then it did not remove the feature."""
     values = [_value(remedy.setting, each) for each in settings]
     return values[0] == values[1] and values[0] is not None and remedy.value in (None, values[0])
 

@@ -32,7 +32,7 @@ class Seen:
 
     @property
     def rate(self) -> float | None:
-        """A second."""
+        """The events a second."""
         return sum(self.events) / self.seconds if self.seconds else None
 
 
@@ -46,5 +46,5 @@ class Monitored:
     """Reason -> number of runs that are not in it."""
 
     def differing(self) -> tuple[Seen, ...]:
-        """Alerts that a testbed does not give as the reference does."""
+        """Return the alerts that a testbed does not give as the reference does."""
         return tuple(each for each in self.alerts if each.same is False)

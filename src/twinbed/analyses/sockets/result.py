@@ -31,8 +31,8 @@ class Limits:
     """Share of connections with a sample."""
 
     def parts(self) -> Mapping[str, float]:
-        """Reason -> its share of connections' time; of the time with something to send, where the rest is not known. Nothing
-        where no reason is known."""
+        """Return the share of connections' time that each reason takes; of the time with something to send, where the rest is
+        not known. Nothing where no reason is known."""
         if self.rwnd is None or self.sndbuf is None or self.network is None:
             return {}
         idle = {} if self.application is None else {"application": self.application}
