@@ -109,7 +109,7 @@ build_image() {
 }
 
 image_stale() {
-  stale image $probe src/twinbed/image src/twinbed/hosts/cache.py || [[ ! -e $(<"$stamps/image.path")/manifest.json ]] ||
+  stale image $probe src/twinbed/image src/twinbed/model/nic.py src/twinbed/hosts/cache.py || [[ ! -e $(<"$stamps/image.path")/manifest.json ]] ||
     [[ $(<"$stamps/image.cache") != "${TWINBED_CACHE:-}:${XDG_CACHE_HOME:-}:$HOME" ]]
 }
 
