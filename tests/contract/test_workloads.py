@@ -21,6 +21,11 @@ WORKLOADS = list(PLUGINS.workloads.values())
 PAIRS = [("client1", "server1", "10.77.0.2"), ("client2", "server2", "10.77.1.2")]
 SHELLS = {"sh", "bash", "dash", "zsh", "busybox"}
 
+
+def load_kind(text: str) -> str:
+    return text.split(",")[0].removeprefix("kind: ")
+
+
 REAL: dict[str, tuple[str, str]] = {
     "planted": ("fake", "kind: planted"),
     "http-ab": ("container", "kind: http, tool: ab, duration: 30s, max_requests: 300, payload: 20kB, threads: 2"),
@@ -33,6 +38,11 @@ REAL: dict[str, tuple[str, str]] = {
     "iperf3-udp-model": ("model", "kind: iperf3, protocol: udp, rate: 5mbit, duration: 1s, streams: 2"),
     "replay": ("container", "kind: replay, speed: 10"),
     "http-wrk": ("container", "kind: http, tool: wrk, duration: 3s, keep_alive: on"),
+}
+REAL |= {
+    plugin.name: ("container", f"kind: {plugin.name}" + (", duration: 1s" if "duration" in plugin.params.model_fields else ""))
+    for plugin in WORKLOADS
+    if plugin.name not in {load_kind(text) for _, text in REAL.values()}
 }
 
 
@@ -108,11 +118,3 @@ def test_it_runs_and_gives_the_work_it_declares(name: str, site: Callable[..., S
     assert work.value > 0
     places = [(value.metric, value.host, value.direction) for value in extracted.values]
     assert len(places) == len(set(places))
-
-
-def test_every_workload_really_runs_above() -> None:
-    assert {load_kind(text) for _, text in REAL.values()} == set(PLUGINS.workloads)
-
-
-def load_kind(text: str) -> str:
-    return text.split(",")[0].removeprefix("kind: ")
