@@ -13,7 +13,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from twinbed.contracts.analysis import Inputs
+from twinbed.contracts.analysis import Inputs, RowsAnalysis
 from twinbed.contracts.plugins import AnyAnalysis
 from twinbed.model.error import TwinbedError
 from twinbed.model.units import Quantity
@@ -26,9 +26,15 @@ def command_of(analysis: AnyAnalysis) -> click.Command:
     names = list(analysis.params.model_fields)
 
     def run(inputs: Inputs, /, results: Path, **given: Any) -> int:
-        params = settings(analysis.params, {name: given[name] for name in names})
-        tables = inputs.tables(results, given.get("reference"))
-        result = analysis.run_on(inputs.executor, tables, params)
+        params: Any = settings(analysis.params, {name: given[name] for name in names})
+        if isinstance(analysis, RowsAnalysis) and not inputs.is_results(results):
+            from twinbed.observations.source import read_frame
+
+            response, columns = analysis.columns(params)
+            frame: Any = read_frame(inputs, results, response, columns, host=params.host, direction=params.direction)
+            result = analysis.run(frame, params)
+        else:
+            result = analysis.run_on(inputs.executor, inputs.tables(results, given.get("reference")), params)
         write(
             analysis,
             result,
@@ -41,10 +47,11 @@ def command_of(analysis: AnyAnalysis) -> click.Command:
         )
         return analysis.exit_code(result)
 
+    metavar = "RESULTS | FILE" if isinstance(analysis, RowsAnalysis) else "RESULTS"
     return click.Command(
         analysis.name,
         callback=click.pass_obj(run),
-        params=[click.Argument(["results"], metavar="RESULTS", type=click.Path(path_type=Path)), *options(analysis)],
+        params=[click.Argument(["results"], metavar=metavar, type=click.Path(path_type=Path)), *options(analysis)],
         help=inspect.getdoc(type(analysis)),
         epilog=analysis.epilog,
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.contracts import exit_codes
 from twinbed.model.error import TwinbedError
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from twinbed.render.tabular import Tabular
 
 ParamsT = TypeVar("ParamsT", bound="BaseModel")
+PlacedT = TypeVar("PlacedT", bound="Placed")
 ResultT = TypeVar("ResultT", bound="Reported")
 
 
@@ -81,6 +82,13 @@ class NoSettings(BaseModel):
     """The params of an analysis without any."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Placed(NoSettings):
+    """The params of an analysis of one response: where the response was measured."""
+
+    host: str | None = Field(default=None, description="the host where RESULTS measured it, if several did")
+    direction: str | None = Field(default=None, description="client_to_server or server_to_client, if RESULTS measured both")
 
 
 class Reported(Protocol):
@@ -164,6 +172,16 @@ class Analysis(ABC, Generic[ParamsT, ResultT]):
     def files(self, source: Tables) -> Iterator[File]:
         """Files for other programs, which ``twinbed export`` writes."""
         return iter(())
+
+
+class RowsAnalysis(Analysis[PlacedT, ResultT]):
+    """An analysis of results, or of a file that has a row an observation: its command takes ``RESULTS | FILE``. ``run`` takes a
+    Frame of observations (``observations/frame``) too, which is what a file gives."""
+
+    @abstractmethod
+    def columns(self, params: PlacedT) -> tuple[str | None, Sequence[str] | None]:
+        """Return which columns it reads of a file: the response, and those that may explain it; None takes all others. Rows
+        without a value in one of them are left out. Raises TwinbedError where the params do not name what a file needs."""
 
 
 @dataclass(frozen=True, slots=True)
