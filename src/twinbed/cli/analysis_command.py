@@ -13,7 +13,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from twinbed.contracts.analysis import Inputs, RowsAnalysis
+from twinbed.contracts.analysis import Inputs, Otherwise, RowsAnalysis
 from twinbed.contracts.plugins import AnyAnalysis
 from twinbed.model.error import TwinbedError
 from twinbed.model.units import Quantity
@@ -82,7 +82,8 @@ def option(name: str, field: FieldInfo) -> click.Option:
     default = None if field.default in (None, ()) else field.get_default()
     shown = default is not None
     if kind is bool:
-        return click.Option([f"{words[0]}/--no-{words[0][2:]}", name], default=default, help=text, show_default=shown)
+        no = next((each.name for each in notes if isinstance(each, Otherwise)), f"no-{words[0][2:]}")
+        return click.Option([f"{words[0]}/--{no}", name], default=default, help=text, show_default=shown)
     metavar: str | None = "NAME"
     parse: click.ParamType[Any] = click.STRING
     if get_origin(kind) is Literal:

@@ -79,16 +79,25 @@ class File:
 
 
 class NoSettings(BaseModel):
-    """The params of an analysis without any."""
+    """The params of an analysis without any, and the base class of others."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Otherwise:
+    """What the option of a yes or no is called where it says no; noted at the setting."""
+
+    name: str
 
 
 class Placed(NoSettings):
     """The params of an analysis of one response: where the response was measured."""
 
     host: str | None = Field(default=None, description="the host where RESULTS measured it, if several did")
-    direction: str | None = Field(default=None, description="client_to_server or server_to_client, if RESULTS measured both")
+    direction: str | None = Field(
+        default=None, description="which way, if RESULTS measured both: client_to_server or server_to_client"
+    )
 
 
 class Reported(Protocol):

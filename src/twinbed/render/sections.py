@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from markupsafe import Markup
 
@@ -46,15 +46,19 @@ def composed(section: Section | Composed) -> Composed:
 
 
 def parts(section: Section) -> Iterator[Part]:
-    """Yield the section's sentence with its first table, then the other tables that readers get, but for folded ones. The
-    sentence of a part ends with its table's caption."""
+    """Yield the section's sentence and what follows it with its first table, then the other tables that readers get, but for
+    folded ones. The sentence of a part ends with its table's caption."""
     tables = [table for table in section.tables(folded=False) if _is_shown(table)]
+    said = [section.sentence]
+    for item in takewhile(lambda item: not isinstance(item, Section) and item not in tables, section.items):
+        said += (item,) if isinstance(item, str) else item if isinstance(item, tuple) else ()
+    sentence = " ".join(filter(None, said))
     if not tables:
-        yield Part(section.key, f"tab-{section.key}", section.title, section.sentence)
+        yield Part(section.key, f"tab-{section.key}", section.title, sentence)
     for at, table in enumerate(tables):
-        key, title, said = (table.key, table.title, "") if at else (section.key, section.title, section.sentence)
+        key, title, text = (table.key, table.title, "") if at else (section.key, section.title, sentence)
         shown = replace(tabular(table), caption="")
-        yield Part(key, f"tab-{key}", title, f"{said} {table.caption}".strip(), shown)
+        yield Part(key, f"tab-{key}", title, f"{text} {table.caption}".strip(), shown)
 
 
 def body(section: Section) -> Markup:

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from twinbed.model.run import Level
 from twinbed.show.quantities import NONE
 from twinbed.show.words import cell_title
 
+GroupT = TypeVar("GroupT")
+EachT = TypeVar("EachT")
 Row: TypeAlias = Mapping[str, Any]
 """Column -> a value of JSON: a number, a text, None for missing, or lists and mappings of those. Base units."""
 
@@ -27,7 +29,7 @@ class Column:
     head: str = ""
     unit: str = ""
     """Shown behind the head."""
-    format: str | Callable[[Any], str] = ""
+    format: str | Callable[[Any], str | None] = ""
     """How readers see a value: a format specification, or a function of the value. A column that has one stands to the right;
     a missing value is a dash in it, and empty in others. "s" is for texts that stand to the right."""
     value: str | Callable[[Any], object] = ""
@@ -50,7 +52,7 @@ class Column:
         value = self.of(record)
         if value is None:
             return NONE if self.format else ""
-        return self.format(value) if callable(self.format) else format(value, self.format)
+        return self.format(value) or "" if callable(self.format) else format(value, self.format)
 
     @property
     def title(self) -> str:
@@ -98,6 +100,13 @@ class Table:
         return [column for column in self.columns if column.head]
 
 
+class Of(NamedTuple, Generic[GroupT, EachT]):
+    """A record of a table over several groups, with its group."""
+
+    group: GroupT
+    each: EachT
+
+
 def plain(key: str, rows: Sequence[Row]) -> Table:
     """Return a table for programs alone, of rows that are ready."""
     return Table(key, "", "", [Column(name) for name in dict.fromkeys(name for row in rows for name in row)], rows)
@@ -106,7 +115,8 @@ def plain(key: str, rows: Sequence[Row]) -> Table:
 def cell_columns(records: Sequence[Any], cell: Callable[[Any], Mapping[str, Level]] = attrgetter("cell")) -> list[Column]:
     """Return the columns that say of which cell a record is: a factor each for programs, one title of all for readers."""
     factors = dict.fromkeys(name for record in records for name in cell(record))
-    return [*(Column(name, value=_level(cell, name)) for name in factors), Column(head="Cell", value=_title(cell))]
+    title = [Column(head="Cell", value=_title(cell))] if factors else []
+    return [*(Column(name, value=_level(cell, name)) for name in factors), *title]
 
 
 def _level(cell: Callable[[Any], Mapping[str, Level]], factor: str) -> Callable[[Any], Level | None]:
