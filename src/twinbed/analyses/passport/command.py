@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,8 +17,8 @@ from twinbed.terminal import say_text
 
 if TYPE_CHECKING:
     from twinbed.analyses.passport.method import PassportParams
+    from twinbed.analyses.passport.result import Passports
     from twinbed.model.tables import Tables
-    from twinbed.observations.passports import Differences
 
 
 @click.command(name="passport")
@@ -31,7 +30,7 @@ def command(inputs: Inputs, sides: tuple[str, ...], everything: bool, style: str
     """What differs between A and B, most suspicious first: kernels, QEMU, NICs and firmware, offloads, queueing, versions, TCP
     settings, and what the runs were told to do.
 
-    A and B are results, or one testbed of results as RESULTS:TESTBED. With A alone, each of its testbeds is held against its
+    A and B are results, or one testbed of results as RESULTS:TESTBED. With A alone, each of its testbeds is compared with its
     reference. What only one side has recorded is marked: it may be the same.
 
     \b
@@ -42,49 +41,45 @@ def command(inputs: Inputs, sides: tuple[str, ...], everything: bool, style: str
 
     Exit code 0, whatever differs.
     """
+    from twinbed.analyses.passport.method import PassportParams, analysis
     from twinbed.observations.passports_text import lines
     from twinbed.render.rows import as_csv, print_json
 
     if len(sides) > 2:
         raise click.UsageError("give one or two of RESULTS or RESULTS:TESTBED")
-    from twinbed.analyses.passport.method import PassportParams, analysis
-    from twinbed.analyses.passport.result import Passports
-
-    pairs = _pairs(inputs, sides, PassportParams(everything=everything))
-    result = Passports(tuple(pairs))
-    made_of = Path(" and ".join(sides)) if len(sides) > 1 else Path(sides[0])
-    write_page(lambda: analysis.section(result), result, made_of, of_one=len(sides) == 1)
+    result = _result(inputs, sides, PassportParams(everything=everything))
+    write_page(lambda: analysis.section(result), result, Path(" and ".join(sides)), of_one=len(sides) == 1)
     if style == "json":
-        print_json([{**each.summary, "differences": [asdict(row) for row in each.differences]} for each in pairs])
+        print_json([{**each.summary, "differences": [asdict(row) for row in each.differences]} for each in result.pairs])
     elif style == "csv":
-        say_text(as_csv([row for each in pairs for row in _flat(each)]))
+        rows = analysis.tables(result)["differences"]
+        say_text(as_csv([row | {side: " | ".join(row[side]) or None for side in ("left", "right")} for row in map(dict, rows)]))
     else:
-        for number, each in enumerate(pairs):
+        for number, each in enumerate(result.pairs):
             say_text("\n" * bool(number) + "".join(f"{line}\n" for line in lines(each)))
     return codes.DONE
 
 
-def _pairs(inputs: Inputs, sides: tuple[str, ...], params: PassportParams) -> Sequence[Differences]:
+def _result(inputs: Inputs, sides: tuple[str, ...], params: PassportParams) -> Passports:
     from twinbed.analyses.passport.method import analysis
+    from twinbed.analyses.passport.result import Passports
     from twinbed.observations.passports import Side, between
 
     opened = [_opened(inputs, side) for side in sides]
     if len(opened) == 2:
-        (one, first), (other, second) = opened
-        names = [side.rstrip("/") for side in sides]
-        return [between(Side(one, first, names[0]), Side(other, second, names[1]), everything=params.everything)]
+        one, other = (Side(*each, side.rstrip("/")) for each, side in zip(opened, sides, strict=True))
+        return Passports((between(one, other, everything=params.everything),))
     store, testbed = opened[0]
     if testbed is not None or len(store.outline.testbeds) < 2:
         raise TwinbedError(
-            f"{sides[0]} is one testbed: there is nothing to hold it against",
+            f"{sides[0]} is one testbed: there is nothing to compare it with",
             advice="name another RESULTS or RESULTS:TESTBED after it",
         )
-    return analysis.run(store, params).pairs
+    return analysis.run(store, params)
 
 
 def _opened(inputs: Inputs, side: str) -> tuple[Tables, str | None]:
-    """The results, and the testbed where one is named."""
-
+    """Return the results, and the testbed if one is named. Raises TwinbedError where the results have no such testbed."""
     if Path(side).exists():
         return inputs.tables(Path(side)), None
     path, colon, testbed = side.rpartition(":")
@@ -96,9 +91,3 @@ def _opened(inputs: Inputs, side: str) -> tuple[Tables, str | None]:
             f"{path} has no testbed {testbed!r}", advice=f"it has: {', '.join(store.outline.testbeds) or 'none'}"
         )
     return store, testbed
-
-
-def _flat(pair: Differences) -> Iterator[dict[str, object]]:
-    for row in pair.differences:
-        values = {"left": " | ".join(row.left) or None, "right": " | ".join(row.right) or None}
-        yield {"between": pair.left, "and": pair.right, **asdict(row), **values}

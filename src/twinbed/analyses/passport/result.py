@@ -11,7 +11,7 @@ from twinbed.observations.passports import Differences
 
 @dataclass(frozen=True, slots=True)
 class Passports:
-    """The differences between each testbed and the reference."""
+    """The differences between each testbed and the reference, or between two results."""
 
     pairs: tuple[Differences, ...]
     cautions: tuple[Caution, ...] = ()

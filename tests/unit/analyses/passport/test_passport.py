@@ -40,7 +40,7 @@ def rows(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, 
     return differences
 
 
-def test_testbeds_of_one_study_are_held_against_its_reference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_testbeds_of_one_study_are_compared_with_its_reference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = results(tmp_path / "r", {"physical": PHYSICAL, "e1000": VIRTUAL})
     table = rows(capsys, folder)
     assert [(row["place"], row["fact"]) for row in table] == [
@@ -70,10 +70,10 @@ def test_two_results_and_what_their_runs_were_told(tmp_path: Path, capsys: pytes
     assert capsys.readouterr().out.startswith("between,and,kind,place,fact,left,right,varies,why\n")
 
 
-def test_what_cannot_be_held_against_anything_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_compared_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one = results(tmp_path / "a", {"physical": PHYSICAL})
     assert run(["passport", one]) == 2
-    assert "nothing to hold it against" in capsys.readouterr().err
+    assert "nothing to compare it with" in capsys.readouterr().err
     assert run(["passport", f"{one}:virtual", one]) == 2
     assert "it has: physical" in capsys.readouterr().err
     assert run(["passport", one, one, one]) == 2

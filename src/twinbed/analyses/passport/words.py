@@ -1,0 +1,43 @@
+"""What differs between testbeds or results as a section: a table a pair, the most suspicious facts first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import partial
+from operator import attrgetter
+
+from twinbed.analyses.passport.result import Passports
+from twinbed.observations.passports import Difference, Differences
+from twinbed.observations.passports_text import sentence
+from twinbed.show.section import Item, Section
+from twinbed.show.table import Column, Table, plain
+
+
+def section(result: Passports) -> Section:
+    """Return what differs in each pair."""
+    alone = len(result.pairs) == 1
+    items = [item for pair in result.pairs for item in _pair(pair, is_alone=alone)]
+    rows = [{"between": pair.left, "and": pair.right, **asdict(row)} for pair in result.pairs for row in pair.differences]
+    programs = plain("differences", rows), plain("summary", [pair.summary for pair in result.pairs])
+    said = f"{sentence(result.pairs[0])}." if alone else ""
+    kicker = "What each side recorded of itself, most suspicious first"
+    return Section("passport", "What differs", said, (*items, *programs), kicker=kicker)
+
+
+def _pair(pair: Differences, *, is_alone: bool) -> Iterator[Item]:
+    title, said = f"{pair.left} and {pair.right}", "" if is_alone else f"{sentence(pair)}. "
+    if said and not pair.differences:
+        yield f"{title}: {said}".strip()
+    columns = (
+        Column(head="kind", value="kind"),
+        Column(head="where", value="place"),
+        Column(head="fact", value="fact"),
+        Column(head=pair.left, value=partial(_values, "left")),
+        Column(head=pair.right, value=partial(_values, "right")),
+    )
+    yield Table("passport", title, f"{said}Most suspicious first; empty: not recorded.", columns, pair.differences)
+
+
+def _values(side: str, row: Difference) -> str | None:
+    return " | ".join(attrgetter(side)(row)) or None
