@@ -44,6 +44,8 @@ class Cause:
     """Whether the sign is a share of what it could have touched, from 0 to 1."""
     mechanism: bool = True
     """Whether it is either at work or not; else testbeds differ by degrees of it."""
+    needs: str = ""
+    """The instrument without which no run shows it."""
 
 
 CPU = Cause(
@@ -69,6 +71,7 @@ INITIAL_WINDOW = Cause(
     Switch("initial_window", 10, 1, "initial_window"),
     share=False,
     mechanism=False,
+    needs="packets",
 )
 AUTOCORKING = Cause(
     "autocorking",
@@ -76,6 +79,7 @@ AUTOCORKING = Cause(
     "writes that TCP held back since packets of the same socket waited to be sent (TCPAutoCorking), of all packets sent",
     "autocorking: off on both testbeds, or on",
     Switch("autocorking", "on", "off", "autocorking"),
+    needs="counters",
 )
 TSO = Cause(
     "tso",
@@ -83,6 +87,7 @@ TSO = Cause(
     "wire packets that left the host joined (super-packets), of those sent",
     "tso: off on both testbeds; or a NIC that has it",
     Switch("tso", "on", "off", "offload.tso"),
+    needs="packets",
 )
 GRO = Cause(
     "gro",
@@ -90,6 +95,7 @@ GRO = Cause(
     "packets that the kernel joined on receipt, of those that its NIC gave it",
     "gro: off on both testbeds; or a NIC that has it",
     Switch("gro", "on", "off", "offload.gro"),
+    needs="counters",
 )
 COALESCING = Cause(
     "coalescing",
@@ -98,6 +104,7 @@ COALESCING = Cause(
     "coalescing: off on both testbeds; or the same NIC and driver",
     Switch("coalescing", "on", "off", "coalescing"),
     mechanism=False,
+    needs="counters",
 )
 DELAYED_ACK = Cause(
     "delayed_ack",
@@ -105,6 +112,7 @@ DELAYED_ACK = Cause(
     "time in which an acknowledgement waited for its timer (DelayedACKs, 40 ms each), of the run's",
     "quickack: on on both testbeds; or programs that send what belongs together in one write (TCP_NODELAY)",
     Switch("quickack", "off", "on", "quickack"),
+    needs="counters",
 )
 NAGLE = Cause(
     "nagle",
@@ -112,6 +120,7 @@ NAGLE = Cause(
     "time in which payload waited for the acknowledgement of a small segment, of the run's",
     "nagle: off of the workload; or programs that send what belongs together in one write, or set TCP_NODELAY",
     Switch("nagle", "on", "off", section="workload"),
+    needs="packets",
 )
 
 CAUSES = (CPU, IDLE_CPUS, INITIAL_WINDOW, AUTOCORKING, TSO, GRO, COALESCING, DELAYED_ACK, NAGLE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,7 @@ TABLES = ("causes", "responses", "proofs")
 
 @click.command(name="explain", epilog="docs/explain.md says what is looked for, and how a cause is proved.")
 @click.argument("results", metavar="RESULTS", type=click.Path(path_type=Path))
-@click.option("--reference", metavar="TESTBED", help="The testbed that others are held against. Default: the study's.")
+@click.option("--reference", metavar="TESTBED", help="Compare the others with this testbed. Default: the study's.")
 @click.option("--study", "study_file", type=click.Path(path_type=Path), help="Write the small study that would prove a cause.")
 @click.option("--cause", metavar="NAME", help="Which cause --study switches. Default: the likeliest that has a switch.")
 @click.option(
@@ -62,11 +61,11 @@ def command(
     twinbed run proof.yaml -o proof/
     twinbed explain results/ --proof proof/                       was it the cause?
     """
-    from twinbed.analyses.explain.method import analysis as explain
+    from twinbed.analyses.explain.method import analysis
     from twinbed.analyses.explain.proof import proved
 
     tables = inputs.tables(results, reference)
-    result = explain.run(tables)
+    result = analysis.run(tables)
     if study_file is not None:
         no_page("a study", "--study and --html are two commands")
         return _write_study(result, tables, cause, study_file)
@@ -74,7 +73,7 @@ def command(
         raise click.UsageError("--cause says which study to write: give --study FILE too")
     if proofs:
         result = proved(result, tables, [inputs.tables(proof) for proof in proofs])
-    write(explain, result, results, style, table, _text(result, results), output)
+    write(analysis, result, results, style, table, None, output)
     return codes.DONE
 
 
@@ -87,19 +86,3 @@ def _write_study(result: Explanation, tables: Tables, name: str | None, file: Pa
     put(text, file)
     say(f"{file}: switches {cause.title} on and off. Next: twinbed run {file} -o PROOF, then explain --proof PROOF", err=True)
     return codes.DONE
-
-
-def _text(result: Explanation, source: Path) -> Iterator[str]:
-    from twinbed.analyses.explain.proof import switchable
-    from twinbed.analyses.explain.tables import CAPTION, proof_table, sentences, table
-
-    yield from sentences(result)
-    if any(pair.candidates for pair in result.pairs):
-        yield ""
-        yield table(result).as_text()
-        yield CAPTION
-    if result.proofs:
-        yield ""
-        yield proof_table(result).as_text()
-    elif causes := switchable(result):
-        yield f"To prove {causes[0].title}: twinbed explain {source} --study proof.yaml"

@@ -17,22 +17,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from scipy.special import stdtr
 
-from twinbed.analyses.explain.causes import BY_NAME, CAUSES, CPU, IDLE_CPUS, INITIAL_WINDOW, OF_ALL_HOSTS
+from twinbed.analyses.explain.causes import CAUSES, CPU, IDLE_CPUS, INITIAL_WINDOW, OF_ALL_HOSTS, Cause
 from twinbed.analyses.explain.result import Candidate, Explanation, Pair, Response
 from twinbed.analyses.explain.signs import ROLES, Signs, signs
 from twinbed.analyses.explain.waits import Waits, mean, waits
-from twinbed.contracts.analysis import Analysis, Section
+from twinbed.analyses.explain.words import section
+from twinbed.contracts.analysis import Analysis, NoSettings
 from twinbed.metrics.metric import Scale
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Interval
-from twinbed.model.run import Status
 from twinbed.model.tables import Tables
+from twinbed.observations.inside import complete, read
 from twinbed.observations.samples import CellRuns, Samples, gather
 from twinbed.observations.units import units
-from twinbed.show.table import Row
+from twinbed.show.section import Section
 from twinbed.statistics.moments import standard_error
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.ratio import ratio_test
@@ -46,21 +47,10 @@ LEAST_DEGREES = 0.1
 """The same of what differs by degrees."""
 TWICE = 0.5
 """The change of a sign that doubles."""
-NEEDS = {
-    "initial_window": "packets",
-    "autocorking": "counters",
-    "tso": "packets",
-    "gro": "counters",
-    "coalescing": "counters",
-    "delayed_ack": "counters",
-    "nagle": "packets",
-}
 
 
-class ExplainParams(BaseModel):
+class ExplainParams(NoSettings):
     """The settings of ``explain``; null takes what the study file says."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     margin: float | None = Field(default=None, gt=0, description="how far apart still counts as equivalent: 0.1 is 10 %")
     confidence: float | None = Field(default=None, gt=0.5, lt=1, description="1 - alpha")
@@ -72,6 +62,7 @@ class ExplainAnalysis(Analysis[ExplainParams, Explanation]):
     name = "explain"
     params = ExplainParams
     summary = "what may make a testbed differ from the reference, the likeliest first"
+    is_in_reports = True
 
     def run(self, source: Tables, params: ExplainParams | None = None) -> Explanation:
         params = params or ExplainParams()
@@ -82,9 +73,9 @@ class ExplainAnalysis(Analysis[ExplainParams, Explanation]):
         alpha = round(1 - (params.confidence if params.confidence is not None else outline.confidence), 12)
         samples = gather(source)
         differ = _different(source, samples, outline.reference, margin, alpha)
-        complete = [record for record in source.records if record.status is Status.COMPLETE]
-        seen = signs(source, complete)
-        hardware, states, timed = _hardware(source), states_of(source), waits(source, complete)
+        records = complete(source)
+        seen = signs(source, records)
+        hardware, states, timed = _hardware(source), states_of(source), waits(source, records)
         tested = {
             (cell, testbed): _tested(seen, samples.groups[cell][testbed], samples.groups[cell][outline.reference])
             for cell, testbed in differ
@@ -114,35 +105,22 @@ class ExplainAnalysis(Analysis[ExplainParams, Explanation]):
             tuple(pairs),
             compared,
             outline.reference,
-            not_seen={name: _why(source, name) for name in BY_NAME if name not in known},
-            left_out={"runs that failed": failed} if (failed := len(source.records) - len(complete)) else {},
+            not_seen={cause.name: _why(source, cause) for cause in CAUSES if cause.name not in known},
+            left_out={"runs that failed": failed} if (failed := len(source.records) - len(records)) else {},
         )
 
-    def tables(self, result: Explanation) -> Mapping[str, Sequence[Row]]:
-        from twinbed.analyses.explain.tables import candidate_rows, proof_rows, response_rows
-
-        return {"causes": candidate_rows(result), "responses": response_rows(result), "proofs": proof_rows(result)}
-
     def section(self, result: Explanation) -> Section:
-        from twinbed.analyses.explain.section import section
-
         return section(result)
 
-    def sections(self, source: Tables) -> Sequence[Section]:
-        try:
-            result = self.run(source)
-        except TwinbedError:  # no reference: nothing differs
-            return ()
-        if not result.pairs:
-            return ()
-        return (self.section(result),)
+    def says_something(self, result: Explanation) -> bool:
+        return bool(result.pairs)
 
 
 def _different(
     source: Tables, samples: Samples, reference: str, margin: float, alpha: float
 ) -> dict[tuple[str, str], list[Response]]:
-    """Cell and testbed -> the headlines that are different there, as ``compare`` has them: by the ratio of means, within blocks
-    where the study says so, with Holm's correction over all headlines."""
+    """Return cell and testbed -> the headlines that are different there, as ``compare`` has them: by the ratio of means, within
+    blocks where the study says so, with Holm's correction over all headlines."""
     by = units(source, None)
     found: list[tuple[str, str, Response]] = []
     for key in (key for key in samples.keys() if samples.is_headline(key)):  # noqa: SIM118 -- not a mapping
@@ -167,7 +145,7 @@ def _different(
 
 
 def _tested(seen: Mapping[str, Signs], here: CellRuns, there: CellRuns) -> list[Candidate]:
-    """Every sign that both testbeds have, of at least two runs each. P-values are not yet corrected."""
+    """Return every sign that both testbeds have, of at least two runs each. P-values are not yet corrected."""
     found = []
     for cause in CAUSES:
         for role in ("",) if cause in OF_ALL_HOSTS else ROLES:
@@ -184,7 +162,7 @@ def _tested(seen: Mapping[str, Signs], here: CellRuns, there: CellRuns) -> list[
 
 
 def _p(x: Sequence[float], y: Sequence[float]) -> float:
-    """Welch's two-sided p-value of equal means."""
+    """Return Welch's two-sided p-value of equal means."""
     error, df = standard_error(x, y, paired=False)
     difference = abs(fmean(x) - fmean(y))
     if not error:
@@ -201,7 +179,7 @@ def _matters(each: Candidate) -> bool:
 
 
 def _largest_of_roles(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Of a cause that clients and servers show, the side that shows it more."""
+    """Return the candidates, of a cause that clients and servers show only the side that shows it more."""
     largest: dict[str, Candidate] = {}
     for each in candidates:
         known = largest.get(each.cause.name)
@@ -211,7 +189,7 @@ def _largest_of_roles(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _rank(each: Candidate) -> tuple[int, float]:
-    """The likeliest first."""
+    """Return what sorts the likeliest first."""
     place = CAUSES.index(each.cause)
     if each.cause is CPU and each.change >= TWICE:
         return 0, 0
@@ -222,37 +200,38 @@ def _rank(each: Candidate) -> tuple[int, float]:
     return 5, -each.change * max(each.here, each.there)
 
 
+def _testbeds(source: Tables) -> Mapping[str, str]:
+    """Return run -> its testbed."""
+    return {record.id: str(record.settings["testbed"]["name"]) for record in source.records}
+
+
 def _hardware(source: Tables) -> Mapping[str, frozenset[tuple[str, str]]]:
-    """Testbed -> the models and numbers of its hosts' CPUs."""
-    of_run = {record.id: str(record.settings["testbed"]["name"]) for record in source.records}
-    table = source.table("facts")
+    """Return testbed -> the models and numbers of its hosts' CPUs."""
+    of_run = _testbeds(source)
     found: dict[str, set[tuple[str, str]]] = defaultdict(set)
-    columns = (table[name].to_pylist() for name in ("run", "place", "fact", "value")) if table.num_rows else ()
-    for run, place, fact, value in zip(*columns, strict=True):
+    for run, place, fact, value in read(source, "facts", "run", "place", "fact", "value"):
         if fact in ("cpu", "cpus") and run in of_run and place.startswith(ROLES):
             found[of_run[run]].add((fact, value))
     return {testbed: frozenset(facts) for testbed, facts in found.items()}
 
 
 def states_of(source: Tables) -> Mapping[tuple[str, str], str | None]:
-    """Testbed and factor that is a cause's switch -> what was read back of all its hosts; None where they differ."""
-    of_run = {record.id: str(record.settings["testbed"]["name"]) for record in source.records}
-    switches = {cause.switch.applied: cause.switch for cause in CAUSES if cause.switch and cause.switch.applied}
+    """Return testbed and factor that is a cause's switch -> what was read back of all its hosts; None where they differ."""
+    of_run = _testbeds(source)
+    switches = [cause.switch for cause in CAUSES if cause.switch]
+    applied = {switch.applied: switch for switch in switches if switch.applied}
     found: dict[tuple[str, str], set[str]] = defaultdict(set)
     for record in source.records:
-        for cause in CAUSES:
-            if cause.switch and not cause.switch.applied:
-                state = record.settings[cause.switch.section].get(cause.switch.setting)
-                if isinstance(state, str):
-                    found[of_run[record.id], cause.switch.factor].add(state)
-    for table, place, name, value in (("applied", "subject", "setting", "found"), ("facts", "place", "fact", "value")):
-        rows = source.table(table)
-        columns = (rows[column].to_pylist() for column in ("run", place, name, value)) if rows.num_rows else ()
-        for run, at, setting, read in zip(*columns, strict=True):
-            switch = switches.get(setting.replace(" ", "_"))
-            if switch is not None and run in of_run and at.startswith(ROLES):
-                words = {"1": "on", "0": "off"} if switch.on in ("on", "off") else {}
-                found[of_run[run], switch.factor].add(words.get(read, read))
+        for switch in switches:
+            state = None if switch.applied else record.settings[switch.section].get(switch.setting)
+            if isinstance(state, str):
+                found[of_run[record.id], switch.factor].add(state)
+    for table, *columns in (("applied", "subject", "setting", "found"), ("facts", "place", "fact", "value")):
+        for run, at, setting, value in read(source, table, "run", *columns):
+            known = applied.get(setting.replace(" ", "_"))
+            if known is not None and run in of_run and at.startswith(ROLES):
+                words = {"1": "on", "0": "off"} if known.on in ("on", "off") else {}
+                found[of_run[run], known.factor].add(words.get(value, value))
     return {key: next(iter(values)) if len(values) == 1 else None for key, values in found.items()}
 
 
@@ -274,16 +253,15 @@ def _waits(each: Candidate, groups: Sequence[CellRuns], timed: Mapping[str, Wait
 
 
 def _same_window(each: Candidate) -> bool:
-    """Where acknowledgements come back at once, what was sent before the first is not the window but chance."""
+    """Return whether it is the window, set alike on both. What was sent before the first acknowledgement is then not the
+    window but chance: acknowledgements come back at once."""
     return each.cause is INITIAL_WINDOW and each.states[0] is not None and each.states[0] == each.states[1]
 
 
-def _why(source: Tables, cause: str) -> str:
-    """Why no run has a sign of a cause."""
-    needed = NEEDS.get(cause)
-    instruments = {name for record in source.records for name in record.settings["instruments"]}
-    if needed is not None and needed not in instruments:
-        return f"needs the instrument {needed}"
+def _why(source: Tables, cause: Cause) -> str:
+    """Return why no run has a sign of a cause."""
+    if cause.needs and not any(cause.needs in record.settings["instruments"] for record in source.records):
+        return f"needs the instrument {cause.needs}"
     return "had nothing to work on, or was not measured"
 
 

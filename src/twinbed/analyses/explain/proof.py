@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from twinbed.analyses.explain.causes import CAUSES, Cause, Switch
 from twinbed.analyses.explain.method import states_of
-from twinbed.analyses.explain.result import Explanation, Pair, Proof, Proved, Response, candidates_of
+from twinbed.analyses.explain.result import Explanation, Pair, Proof, Proved, Response
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
@@ -33,8 +33,8 @@ Logs = tuple[LogRatio, LogRatio]
 
 
 def proved(result: Explanation, source: Tables, proofs: Sequence[Tables]) -> Explanation:
-    """The explanation with what studies of its causes say. Raises TwinbedError for one that switches no cause, or has neither
-    testbeds nor cells in common with it."""
+    """Return the explanation with what studies of its causes say. Raises TwinbedError for a study that switches no cause, or
+    has neither testbeds nor cells in common with the explanation."""
     states = states_of(source)
     alpha = 1 - source.outline.confidence
     found = [each for study in proofs for each in _of_study(result, states, study, alpha)]
@@ -116,7 +116,7 @@ def _proof(
 
 
 def _closed(first: LogRatio, second: LogRatio, alpha: float) -> Interval | None:
-    """The interval of the share that is gone, by Fieller; None where the difference may be 0."""
+    """Return the interval of the share that is gone, by Fieller; None where the difference may be 0."""
     if not first.error and not second.error:
         known = 1 - second.value / first.value if first.value else None
         return None if known is None else Interval(known, known, 1 - alpha)
@@ -127,14 +127,14 @@ def _closed(first: LogRatio, second: LogRatio, alpha: float) -> Interval | None:
 
 
 def _alike(cause: Cause, found: Sequence[Level]) -> list[Level]:
-    """What to hold on both: off; or, where both are off, on."""
+    """Return what both may be set to, the best first: off; or on, where both are off."""
     assert cause.switch is not None
     both_off = all(level == cause.switch.off for level in found)
     return [cause.switch.on, cause.switch.off] if both_off else [cause.switch.off, cause.switch.on, *found]
 
 
 def _level(state: str | None, levels: set[Level], default: Level) -> Level:
-    """The level of the factor that is the state of a testbed."""
+    """Return the level of the factor that is the state of a testbed."""
     return next((level for level in levels if str(level) == state), default)
 
 
@@ -153,12 +153,3 @@ def _says(each: Proof, p: float, alpha: float) -> Proved:
     if known is not None and known.low >= MOST and known.high <= 2 - MOST:
         return Proved.PROVED
     return Proved.IN_PART
-
-
-def switchable(result: Explanation) -> list[Cause]:
-    """The candidates that a study can switch, the likeliest first."""
-    ranked = sorted(
-        ((pair.candidates.index(candidate), candidate.cause) for pair, candidate in candidates_of(result)),
-        key=lambda found: (found[0], CAUSES.index(found[1])),
-    )
-    return list(dict.fromkeys(cause for _, cause in ranked if cause.switch))

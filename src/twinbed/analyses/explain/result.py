@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from twinbed.analyses.explain.causes import Cause
+from twinbed.analyses.explain.causes import CAUSES, Cause
 from twinbed.analyses.explain.waits import Waits
 from twinbed.model.caution import Caution
 from twinbed.model.result import Interval
@@ -108,7 +108,7 @@ class Proof:
 class Explanation:
     pairs: tuple[Pair, ...]
     compared: int
-    """How many testbeds and cells were held against the reference."""
+    """How many testbeds and cells were compared with the reference."""
     reference: str | None
     proofs: tuple[Proof, ...] = ()
     not_seen: Mapping[str, str] = field(default_factory=dict)
@@ -118,7 +118,16 @@ class Explanation:
 
 
 def candidates_of(result: Explanation) -> Iterator[tuple[Pair, Candidate]]:
-    """All of them, with what they are candidates of."""
+    """Yield all candidates, with the pair that each is of."""
     for pair in result.pairs:
         for candidate in pair.candidates:
             yield pair, candidate
+
+
+def switchable(result: Explanation) -> list[Cause]:
+    """Return the causes of candidates that a study can switch, the likeliest first."""
+    ranked = sorted(
+        ((pair.candidates.index(candidate), candidate.cause) for pair, candidate in candidates_of(result)),
+        key=lambda found: (found[0], CAUSES.index(found[1])),
+    )
+    return list(dict.fromkeys(cause for _, cause in ranked if cause.switch))

@@ -1,6 +1,6 @@
-"""The small study that would prove a cause: the two testbeds and the cell in which it is the likeliest, the cause on and off.
+"""Write the small study that would prove a cause: two testbeds and the cell in which it is the likeliest, the cause on and off.
 
-Everything else is as the runs had it, written out, so that a default that changes changes nothing.
+Everything else is as in the runs, written out, so that another default changes nothing.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from math import log
 from typing import TypeAlias, Union
 
 from twinbed.analyses.explain.causes import Cause
-from twinbed.analyses.explain.proof import switchable
-from twinbed.analyses.explain.result import Candidate, Explanation, Pair, candidates_of
+from twinbed.analyses.explain.result import Candidate, Explanation, Pair, candidates_of, switchable
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import Document
 from twinbed.model.record import Record
@@ -27,22 +26,19 @@ TOGETHER = ("sg", "tso", "gso", "gro")
 
 
 def cause_of(result: Explanation, name: str | None) -> Cause:
-    """The candidate of that name, by default the likeliest that can be switched. Raises TwinbedError where there is none."""
+    """Return the candidate of that name, by default the likeliest that can be switched. Raises TwinbedError."""
     causes = switchable(result)
     if not causes:
         raise TwinbedError("no candidate can be switched on and off", advice="`twinbed explain RESULTS` says what was found")
     for cause in causes:
         if name in (None, cause.name):
             return cause
-    raise TwinbedError(f"{name} is no candidate here that can be switched", advice=f"there are: {_names(causes)}")
-
-
-def _names(causes: list[Cause]) -> str:
-    return ", ".join(cause.name for cause in causes)
+    there = ", ".join(cause.name for cause in causes)
+    raise TwinbedError(f"{name} is no candidate here that can be switched", advice=f"there are: {there}")
 
 
 def study_text(result: Explanation, source: Tables, cause: Cause) -> str:
-    """The study file. Raises TwinbedError where the runs are not of a study that can be run again."""
+    """Return the study file. Raises TwinbedError where the runs are not of a study that can be run again."""
     pair, candidate = _strongest(result, cause)
     records = {name: _record(source, pair, name) for name in (pair.reference, pair.testbed)}
     if any(record is None for record in records.values()) or source.outline.data.get("uncertain"):
@@ -54,7 +50,7 @@ def study_text(result: Explanation, source: Tables, cause: Cause) -> str:
 
 
 def _strongest(result: Explanation, cause: Cause) -> tuple[Pair, Candidate]:
-    """Where it ranks best, and of those where the first headline differs most."""
+    """Return the pair where the cause ranks best; of several, that whose first headline differs most."""
 
     def rank(found: tuple[Pair, Candidate]) -> tuple[int, float]:
         pair, candidate = found
@@ -112,7 +108,7 @@ def _switched(state: str) -> str | int:
 
 
 def _known(settings: Document) -> Section:
-    """Without what is not set."""
+    """Return the settings without those that are not set."""
     known: Section = {}
     for name, value in settings.items():
         if isinstance(value, Mapping):
@@ -139,7 +135,7 @@ def _testbed(settings: Document, setting: str) -> Section:
 
 
 def _without_factor(sections: Section, factor: str) -> Section:
-    """A setting is given once: as a factor, or in its section."""
+    """Return the sections without a setting that is a factor: it is given once."""
     *path, name = factor.split(".")
     return {
         key: _without(section, name, path[1:])
@@ -150,7 +146,7 @@ def _without_factor(sections: Section, factor: str) -> Section:
 
 
 def _without(section: Section, name: str, path: Sequence[str]) -> Section:
-    """Without a setting, wherever it is below the keys of ``path``."""
+    """Return the section without a setting, wherever it is below the keys of ``path``."""
     return {
         key: _without(inner, name, path[1:] if path and key == path[0] else path) if isinstance(inner, dict) else inner
         for key, inner in section.items()

@@ -17,10 +17,9 @@ from twinbed.analyses.explain.command import command
 from twinbed.analyses.explain.method import analysis as explain
 from twinbed.analyses.explain.proof import proved
 from twinbed.analyses.explain.result import Explanation, Proved
-from twinbed.analyses.explain.section import section
 from twinbed.analyses.explain.study import cause_of, study_text
-from twinbed.analyses.explain.tables import candidate_rows, sentences
 from twinbed.analyses.explain.waits import Waits, waits
+from twinbed.analyses.explain.words import candidates, section, sentences
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.place import MACHINE
 from twinbed.design.order import runs
@@ -30,6 +29,7 @@ from twinbed.model.record import Record
 from twinbed.model.tables import Tables
 from twinbed.registry import catalogue
 from twinbed.render.pages import page
+from twinbed.render.sections import composed
 from twinbed.study.loading import load
 
 SAME = {"real": 1000.0, "virtual": 1000.0}
@@ -98,7 +98,7 @@ def test_wake_ups_that_were_timed_go_before_what_was_estimated() -> None:
         *(pytest.approx(x, rel=0.05) for x in (5, 32e-6, 2e-3)),
     )
     assert (there.wake_ups, there.waited_s) == (pytest.approx(4, rel=0.05), pytest.approx(4e-7, rel=0.05))
-    (row,) = candidate_rows(result)
+    (row,) = candidates(result).rows()
     assert (row["wake_ups_per_work"], row["reference_wake_up_s"]) == (here.wake_ups, there.each_s)
     sentence = r"virtual: a request takes (\S+) ms, (\S+) µs of it are (\S+) wake-ups of (\S+) µs each\."
     match = re.search(sentence, next(sentences(result)))
@@ -268,7 +268,7 @@ def test_every_form_says_the_same(capsys: pytest.CaptureFixture[str], tmp_path: 
         assert command.main(["results", *arguments], standalone_mode=False, obj=Opened()) == codes.DONE
         return capsys.readouterr().out
 
-    assert "1.  receive offload" in run()
+    assert "1     receive offload" in run()
     row = json.loads(run("--format", "json"))["causes"][0]
     assert (row["cause"], row["rank"], row["setting"], row["state"], row["reference_state"]) == ("gro", 1, "gro", "off", "on")
     assert run("--format", "csv").splitlines()[1].startswith("virtual,real,1,gro")
@@ -280,7 +280,7 @@ def test_every_form_says_the_same(capsys: pytest.CaptureFixture[str], tmp_path: 
 def test_the_page_has_what_the_terminal_says() -> None:
     result = explain.run(study({"real": JOINED, "virtual": {}}, SLOWER))
     for sentence in sentences(result):
-        assert sentence in page(section(result), result, "results").unescape()
+        assert sentence in page(composed(section(result)), result, "results").unescape()
 
 
 def test_results_without_a_reference_are_refused() -> None:
