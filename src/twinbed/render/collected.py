@@ -1,6 +1,6 @@
 """The figures of a page, for whoever wants them as files: handed over while the page is written.
 
-``plots.svg`` and ``chain_drawing.svg`` offer what they are to draw; inside ``collected()`` it is kept instead of drawn.
+``plots.svg`` and ``sections`` offer what they are to draw; inside ``collected()`` it is kept instead of drawn.
 """
 
 from __future__ import annotations

@@ -11,13 +11,12 @@ from twinbed.show.words import caution_sentences, left_out
 
 
 def in_report(section: Section) -> Markup:
-    """With its heading, or without one where it is part of a layer."""
-    if section.layer:
-        return section.body()
+    """Return the section with its heading, a smaller one where it is part of a layer."""
+    heading = html("<h3>{}</h3>" if section.layer else "<h2>{}</h2>", section.title)
     return html(
-        '<section id="{}"><h2>{}</h2>{}{}{}</section>',
+        '<section id="{}">{}{}{}{}</section>',
         section.key,
-        section.title,
+        heading,
         html("<p>{}</p>", section.lede) if section.lede else "",
         section.body(),
         notes(section.notes),

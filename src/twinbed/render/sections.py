@@ -70,8 +70,9 @@ def _body(section: Section) -> Iterator[Markup]:
     several = sum(map(_is_shown, section.tables(folded=False))) > 1
     for is_figure, items in groupby(section.items, lambda item: isinstance(item, Figure)):
         if is_figure:
-            drawn = Markup().join(_figure(item) for item in items if isinstance(item, Figure))
-            yield html('<div class="plots">{}</div>', drawn)
+            figures = [item for item in items if isinstance(item, Figure)]
+            wide = " drawn" if any(each.drawing for each in figures) else ""
+            yield html('<div class="plots{}">{}</div>', wide, Markup().join(map(_figure, figures)))
         else:
             yield from (_item(item, headed=several) for item in items)
 
@@ -84,19 +85,26 @@ def _item(item: Item, *, headed: bool) -> Markup:
         case Table():
             heading = html("<h3>{}</h3>", item.title) if headed else ""
             return html("{}{}", heading, tabular(item).as_html())
-        case Section() if not item.sentence and not body(item):
-            return Markup()
-        case Section() if item.folded:
-            return html("<details><summary>{}</summary>{}</details>", item.title, body(item))
         case Section():
-            said = html("<p>{}</p>", item.sentence) if item.sentence else ""
-            return html('<section id="{}"><h3>{}</h3>{}{}</section>', item.key, item.title, said, body(item))
+            return _inner(item, body(item))
         case str():
             return html('<p class="note">{}</p>', item)
         case tuple():
             return notes(item)
         case _:
             raise TypeError(f"a section has no {type(item).__name__}")
+
+
+def _inner(section: Section, below: Markup) -> Markup:
+    """Return a section inside another with what is ``below`` its heading; nothing where there is nothing to say."""
+    if not section.sentence and not below:
+        return Markup()
+    if section.folded:
+        # Paper has the figures of a folded section too.
+        printed = Markup(' class="print"' if any(isinstance(each, Figure) for each in section.items) else "")
+        return html("<details{}><summary>{}</summary>{}</details>", printed, section.title, below)
+    said = html("<p>{}</p>", section.sentence) if section.sentence else ""
+    return html('<section id="{}"><h3>{}</h3>{}{}</section>', section.key, section.title, said, below)
 
 
 def _figure(figure: Figure) -> Markup:

@@ -23,13 +23,13 @@ import twinbed as tb
 from listed_parts import list_again
 from synthetic_results import planted_response, write_run, write_study
 from twinbed.analyses.chain.method import analysis as chain
-from twinbed.analyses.chain.section import chains as section
 from twinbed.cli.main import run
 from twinbed.exporting import figures
 from twinbed.exporting.tables import flat, tidy
 from twinbed.render.collected import collected
 from twinbed.render.colours import light
 from twinbed.render.plots import COLOURS
+from twinbed.render.sections import body
 from twinbed.results.store import Store
 from twinbed.workloads.iperf3 import iperf3
 from twinbed.workloads.iperf3.params import Iperf3Params
@@ -193,8 +193,8 @@ def test_chains_pictures(results: Path, tmp_path: Path) -> None:
     add(results, "transitions", transitions(results))
     found = chain.run(Store.open(results))
     with collected() as kept:
-        assert "<svg" not in "".join(section(found))
-    assert "var(--" in "".join(section(found)), "nothing is kept afterwards"
+        assert "<svg" not in body(chain.section(found))
+    assert "var(--" in body(chain.section(found)), "nothing is kept afterwards"
     assert figures.write(kept, tmp_path, lambda done, total: None) == 2 * (3 + 4)
     (picture,) = tmp_path.glob("?-chain-of-ab-on-client-payload-500B-virtio-against-physical.svg")
     assert picture.read_text().startswith("<svg") and "var(--" not in picture.read_text()

@@ -1,4 +1,4 @@
-"""A chain's graph for other programs: DOT (graphviz.org/doc/info/lang.html) and GraphML (graphml.graphdrawing.org).
+"""Write chains for other programs: DOT (graphviz.org/doc/info/lang.html) and GraphML (graphml.graphdrawing.org).
 
 Both hold all states and transitions.  Of two chains, attributes end in ``_first`` and ``_second``, and are missing where that
 chain has no such state or transition.
@@ -6,20 +6,26 @@ chain has no such state or transition.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree
 
-from twinbed.analyses.chain.result import Graph
+from twinbed.analyses.chain.result import Alone, Graph
+from twinbed.contracts.analysis import File
+from twinbed.model.run import level_text
+from twinbed.render.file_names import Names
+from twinbed.render.spreadsheet import csv_text
+from twinbed.show.words import cell_title
 from twinbed.terminal import one_line, visible
 
 DASHES = ("dashed", "dotted")
 COLOURS = ("#b84a00", "#0a6aa6")
 _NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
 SIDES = ("first", "second")
+INDEX = "chains.csv"
 
 
 def dot(graph: Graph, name: str) -> str:
-    """A digraph; ``dot -Tsvg`` draws it."""
+    """Return a digraph; ``dot -Tsvg`` draws it."""
     lines = [f"digraph {_quoted(name)} {{", "  node [shape=circle, fixedsize=true];"]
     for node in graph.nodes:
         size = max(each or 0.0 for each in (node.times if any(node.times) else node.shares))
@@ -37,7 +43,7 @@ def dot(graph: Graph, name: str) -> str:
 
 
 def graphml(graph: Graph, name: str) -> str:
-    """GraphML, with weights as typed attributes."""
+    """Return GraphML, with weights as typed attributes."""
     ElementTree.register_namespace("", _NAMESPACE)
     root = ElementTree.Element(f"{{{_NAMESPACE}}}graphml")
     keys = [("node", what) for what in ("share", "time")] + [("edge", what) for what in ("probability", "share")]
@@ -90,3 +96,32 @@ def _listed(about: dict[str, str]) -> str:
 def _quoted(text: str) -> str:
     escaped = one_line(text).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
+
+
+def files(chains: Iterable[Alone]) -> Iterator[File]:
+    """Yield two files for each chain, and last ``chains.csv``, which says which is which."""
+    names = Names()
+    rows: list[dict[str, object]] = []
+    factors: dict[str, None] = {}
+    for each in chains:
+        name = names.of(" ".join([each.testbed, each.program or "unnamed", "on", each.host, cell_title(each.cell)]))
+        title = " ".join([each.program or "a program without a name", "on", each.host, "of", each.testbed])
+        yield File(f"{name}.graphml", graphml(each.graph, title))
+        yield File(f"{name}.dot", dot(each.graph, title))
+        factors |= dict.fromkeys(each.cell)
+        rows.append(
+            {
+                "file": name,
+                "testbed": each.testbed,
+                **{factor: level_text(level) for factor, level in each.cell.items()},
+                "host": each.host,
+                "program": each.program,
+                "replicates": each.replicates,
+                "calls": each.calls,
+                "states": len(each.graph.nodes),
+                "transitions": len(each.graph.edges),
+            }
+        )
+    ends = ("host", "program", "replicates", "calls", "states", "transitions")
+    heads = ("file", "testbed", *factors, *ends)
+    yield File(INDEX, csv_text(heads, ([row.get(name) for name in heads] for row in rows)))

@@ -1,18 +1,24 @@
-"""A chain as a graph for pictures: nodes with their weight, edges with their probability, and which chain alone has them.
+"""Make a graph of a chain: nodes with their weight, edges with their probability, and which chain alone has them.
 
 In: the counts of one testbed, or of two to be shown as one; the time in each call where it was measured.  Out: ``Graph``.
 A node's time is that of its last call, shared among the states that end with it as often as each is reached.
+``most_used`` chooses what a picture has room for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from twinbed._core import Transitions
 from twinbed.analyses.chain.result import Edge, Graph, Node
+from twinbed.show.quantities import share
 
 Seconds = Mapping[str, float]
 """Call: time in it, of one program."""
+MOST_NODES = 14
+MOST_EDGES = 40
+"""A reader cannot distinguish more; the tables have all."""
 
 
 def graph(
@@ -23,7 +29,7 @@ def graph(
     threshold: float = 0.0,
     seconds: tuple[Seconds | None, Seconds | None] = (None, None),
 ) -> Graph:
-    """Both chains in one graph. A chain alone is the first, and no edge has a second probability."""
+    """Return both chains in one graph. A chain alone is the first, and no edge has a second probability."""
     second = two if two is not None else Transitions([])
     _, table = one.compare(second, order, threshold)
     edges = tuple(
@@ -54,7 +60,7 @@ def _shares(counts: Transitions, order: int, threshold: float) -> dict[str, floa
 
 
 def _times(counts: Transitions, order: int, seconds: Seconds | None) -> dict[str, float]:
-    """The share of time by state."""
+    """Return the share of time by state."""
     whole = sum(seconds.values()) if seconds else 0.0
     if not seconds or not whole:
         return {}
@@ -74,4 +80,32 @@ def _times(counts: Transitions, order: int, seconds: Seconds | None) -> dict[str
     return times
 
 
-__all__ = ["Edge", "Graph", "Node", "graph"]
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The part of a graph that is drawn, and what is not."""
+
+    graph: Graph
+    nodes_left_out: int
+    edges_left_out: int
+    share_left_out: float
+    """The share of transitions that is lost, in the chain that loses more."""
+
+    @property
+    def note(self) -> str:
+        """What is left out, in words; empty where nothing is."""
+        if not self.nodes_left_out and not self.edges_left_out:
+            return ""
+        nodes = f"{self.nodes_left_out} states and " if self.nodes_left_out else ""
+        most = "less than 0.1 %" if self.share_left_out < 0.001 else share(round(self.share_left_out, 3))
+        return f"Not drawn: {nodes}{self.edges_left_out} transitions, {most} of the use."
+
+
+def most_used(graph: Graph, nodes: int = MOST_NODES, edges: int = MOST_EDGES) -> Shown:
+    """Return the most used states, in the order of their use, and the most used transitions between them."""
+    kept = sorted(graph.nodes, key=lambda node: (-max(each or 0.0 for each in node.shares), node.state))[:nodes]
+    names = {node.state for node in kept}
+    between = [edge for edge in graph.edges if edge.state in names and edge.next_state in names]
+    drawn = sorted(between, key=lambda edge: (-max(each or 0.0 for each in edge.shares), edge.state, edge.call))[:edges]
+    lost = [1 - sum(edge.shares[side] or 0.0 for edge in drawn) for side in (0, 1) if any(e.shares[side] for e in graph.edges)]
+    left = max(0.0, *lost) if lost else 0.0
+    return Shown(Graph(tuple(kept), tuple(drawn)), len(graph.nodes) - len(kept), len(graph.edges) - len(drawn), left)

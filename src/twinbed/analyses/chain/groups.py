@@ -1,4 +1,4 @@
-"""The replicates of results that are compared with each other: those of one cell, host and program, by testbed.
+"""Gather the replicates of results that are compared with each other: those of one cell, host and program, by testbed.
 
 In: runs with levels and status; the tables ``transitions`` and, for the time in calls, ``system_calls`` (run, host, program,
 call, seconds).  Runs that failed are left out, and so are the programs of the machine that carries the lab
@@ -7,7 +7,6 @@ call, seconds).  Runs that failed are left out, and so are the programs of the m
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +14,10 @@ from dataclasses import dataclass
 from twinbed._core import Transitions
 from twinbed.contracts.place import MACHINE
 from twinbed.model.record import Record
-from twinbed.model.run import Level, Status
+from twinbed.model.run import Level
 from twinbed.model.tables import Tables
+from twinbed.observations.inside import complete, read
+from twinbed.observations.samples import cell_of
 
 GRAM = ("before_3", "before_2", "before_1", "call", "count")
 
@@ -39,33 +40,24 @@ class ReplicatedChains:
 
 
 def gathered(tables: Tables) -> Iterator[ReplicatedChains]:
-    """Every cell, host and program that has transitions."""
-    table = tables.table("transitions")
-    if not table.num_rows:
-        return
-    records = {record.id: record for record in tables.records if record.status is Status.COMPLETE}
+    """Yield every cell, host and program that has transitions."""
+    records = {record.id: record for record in complete(tables)}
     grams: dict[tuple[str, Program], list[Gram]] = defaultdict(list)
-    for run, host, program, *gram in zip(*(table[name].to_pylist() for name in ("run", "host", "program", *GRAM)), strict=True):
+    for run, host, program, *gram in read(tables, "transitions", "run", "host", "program", *GRAM):
         if run in records and host != MACHINE:
             grams[run, (host, program)].append(tuple(gram))
     cells: dict[str, Mapping[str, Level]] = {}
     by_cell: dict[tuple[str, Program], dict[str, list[tuple[int, Transitions]]]] = defaultdict(dict)
     for (run, where), rows in grams.items():
         record = records[run]
-        levels, cell = _cell(record)
-        cells[cell] = levels
+        cell, cells[cell] = cell_of(record.levels)
         by_cell[cell, where].setdefault(_testbed(record), []).append((record.replicate, Transitions(rows)))
     seconds = _seconds(tables, records)
     for (cell, (host, program)), groups in sorted(by_cell.items(), key=lambda item: tuple(map(str, item[0]))):
         names = [name for name in tables.outline.testbeds if name in groups]
         replicates = {name: [counts for _, counts in sorted(groups[name], key=lambda one: one[0])] for name in names}
-        times = {name: seconds[cell, (host, program), name] for name in names if (cell, (host, program), name) in seconds}
+        times = {name: seconds[key] for name in names if (key := (cell, (host, program), name)) in seconds}
         yield ReplicatedChains(cells[cell], host, program, replicates, times)
-
-
-def _cell(record: Record) -> tuple[dict[str, Level], str]:
-    levels = {factor: level for factor, level in record.levels.items() if factor != "testbed"}
-    return levels, json.dumps(levels, sort_keys=True)
 
 
 def _testbed(record: Record) -> str:
@@ -74,12 +66,7 @@ def _testbed(record: Record) -> str:
 
 def _seconds(tables: Tables, records: Mapping[str, Record]) -> dict[tuple[str, Program, str], dict[str, float]]:
     totals: dict[tuple[str, Program, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    table = tables.table("system_calls")
-    if not table.num_rows:
-        return {}
-    columns = (table[name].to_pylist() for name in ("run", "host", "program", "call", "seconds"))
-    for run, host, program, call, seconds in zip(*columns, strict=True):
-        if run in records and seconds is not None:
-            record = records[run]
-            totals[_cell(record)[1], (host, program), _testbed(record)][call] += seconds
+    for run, host, program, call, seconds in read(tables, "system_calls", "run", "host", "program", "call", "seconds"):
+        if seconds is not None and (record := records.get(run)):
+            totals[cell_of(record.levels)[0], (host, program), _testbed(record)][call] += seconds
     return {key: dict(calls) for key, calls in totals.items()}

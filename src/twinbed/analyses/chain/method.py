@@ -15,37 +15,29 @@ program that runs on one testbed alone is not compared.  Sources: see ``sameness
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
 
-from markupsafe import Markup
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from twinbed._core import Transitions
-from twinbed.analyses.chain.graph import Graph, graph
+from twinbed.analyses.chain.graph import graph
 from twinbed.analyses.chain.groups import ReplicatedChains, gathered
-from twinbed.analyses.chain.long_run import MOST_STATES, Spectrum, spectrum, total_variation
-from twinbed.analyses.chain.result import Alone, ChainRow, Chains, WalkRow
-from twinbed.analyses.chain.sameness import Sameness, same_chain
-from twinbed.analyses.chain.walks import Rules, Walked, exponent, walk_all
-from twinbed.contracts.analysis import Analysis, File, Section
-from twinbed.metrics.metric import Layer
+from twinbed.analyses.chain.long_run import MOST_STATES, spectrum
+from twinbed.analyses.chain.result import Alone, ChainRow, Chains, Compared, Graph, WalkRow
+from twinbed.analyses.chain.sameness import same_chain
+from twinbed.analyses.chain.walks import Rules, Walked, walk_all
+from twinbed.analyses.chain.words import section
+from twinbed.contracts import exit_codes
+from twinbed.contracts.analysis import Analysis, File, NoSettings
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.tables import Tables
-from twinbed.show.table import Row
+from twinbed.show.section import Section
 from twinbed.statistics.multiplicity import holm
 
-if TYPE_CHECKING:
-    import pyarrow as pa
 
-    from twinbed._core import ChainComparison
-
-
-class ChainParams(BaseModel):
+class ChainParams(NoSettings):
     """The settings of ``chain``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     order: int = Field(default=1, ge=1, le=3, description="how many calls make a state")
     threshold: float = Field(default=0.0, ge=0, lt=1, description="edges of a lower probability are dropped (the seeds: 0.001)")
@@ -55,30 +47,10 @@ class ChainParams(BaseModel):
     confidence: float | None = Field(default=None, gt=0.5, lt=1, description="null takes what the study file says")
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """The comparison of two groups of replicates, each pooled into one chain."""
-
-    summary: ChainComparison
-    edges: pa.Table
-    """Each edge with its weights in both, null where a chain lacks it."""
-    spectra: tuple[Spectrum, Spectrum] | None
-    """None where a chain has no states, or more than ``long_run.MOST_STATES``."""
-    sameness: Sameness
-
-    @property
-    def stationary_distance(self) -> float | None:
-        return total_variation(*self.spectra) if self.spectra else None
-
-    @property
-    def use_distance(self) -> float | None:
-        return total_variation(*self.spectra, of_use=True) if self.spectra else None
-
-
 def compare_chains(
     one: Sequence[Transitions], two: Sequence[Transitions], *, order: int = 1, threshold: float = 0.0, seed: int = 0
 ) -> Compared:
-    """Compares one testbed's replicates with another's. The test takes the whole chains, whatever the threshold."""
+    """Compare one testbed's replicates with another's. The test takes the whole chains, whatever the threshold."""
     first, second = Transitions.pool(one), Transitions.pool(two)
     summary, edges = first.compare(second, order, threshold)
     there = all(0 < counts.states(order, threshold).num_rows <= MOST_STATES for counts in (first, second))
@@ -87,7 +59,7 @@ def compare_chains(
 
 
 def alone(tables: Tables) -> Iterator[Alone]:
-    """Every chain by itself, of order 1; all replicates of a cell, host, program and testbed are pooled."""
+    """Yield every chain by itself, of order 1; all replicates of a cell, host, program and testbed are pooled."""
     for group in gathered(tables):
         for testbed, replicates in group.replicates.items():
             pooled = Transitions.pool(replicates)
@@ -101,6 +73,7 @@ class Chain(Analysis[ChainParams, Chains]):
     name = "chain"
     params = ChainParams
     summary = "system calls as Markov chains against the reference testbed: edges, distances, walks, the test of one chain"
+    is_in_reports = True
 
     def run(self, source: Tables, params: ChainParams | None = None) -> Chains:
         tables, params = source, params or ChainParams()
@@ -128,25 +101,27 @@ class Chain(Analysis[ChainParams, Chains]):
                         detail = f"{counts}: the test of one chain cannot come below p = {compared.sameness.least_p:.2g}"
                         cautions.append(Caution(Kind.FEW_REPLICATES, detail, testbed))
             walks.extend(_walk_row(group, walked) for walked in walk_all(groups, reference, rules, confidence))
-        return Chains(_corrected(chains, confidence), tuple(walks), tuple(graphs), tuple(dict.fromkeys(cautions)))
-
-    def tables(self, result: Chains) -> Mapping[str, Sequence[Row]]:
-        return {"chains": [asdict(row) for row in result.chains], "walks": [asdict(row) for row in result.walks]}
+        return Chains(
+            _corrected(chains, confidence), tuple(walks), tuple(graphs), tuple(dict.fromkeys(cautions)), {}, confidence
+        )
 
     def section(self, result: Chains) -> Section:
-        from twinbed.analyses.chain.section import section
-
         return section(result)
 
-    def sections(self, source: Tables) -> Sequence[Section]:
-        from twinbed.analyses.chain.section import chains
+    def says_something(self, result: Chains) -> bool:
+        return bool(result.chains)
 
-        if not source.table("transitions").num_rows:
-            return ()
-        return (Section(self.name, "", lambda: Markup().join(chains(self.run(source))), layer=Layer.OS),)
+    def exit_code(self, result: Chains) -> int:
+        """Return that of "different" where one chain is shown to be; of "inconclusive" where so few replicates could not have
+        shown it."""
+        if any(row.different for row in result.chains):
+            return exit_codes.DIFFERENT
+        least = (1 - result.confidence) / max(1, len(result.chains))
+        undecided = any(row.different is None or row.least_p > least for row in result.chains)
+        return exit_codes.INCONCLUSIVE if undecided else exit_codes.DONE
 
     def files(self, source: Tables) -> Iterator[File]:
-        from twinbed.analyses.chain.files import files
+        from twinbed.analyses.chain.formats import files
 
         return files(alone(source)) if source.table("transitions").num_rows else iter(())
 
@@ -182,7 +157,7 @@ def _row(group: ReplicatedChains, testbed: str, reference: str, compared: Compar
 
 
 def _corrected(rows: Sequence[ChainRow], confidence: float) -> tuple[ChainRow, ...]:
-    """The rows with Holm's correction over all that have a p-value."""
+    """Return the rows with Holm's correction over all that have a p-value."""
     adjusted = iter(holm([row.p_value for row in rows if row.p_value is not None]))
     return tuple(row if row.p_value is None else _with_verdict(row, next(adjusted), confidence) for row in rows)
 
@@ -192,26 +167,8 @@ def _with_verdict(row: ChainRow, p_adjusted: float, confidence: float) -> ChainR
 
 
 def _walk_row(group: ReplicatedChains, walked: Walked) -> WalkRow:
-    return WalkRow(
-        cell=group.cell,
-        host=group.host,
-        program=group.program,
-        testbed=walked.testbed,
-        walks=walked.walks,
-        invalid=walked.invalid,
-        transitions=walked.transitions,
-        valid_walks=walked.valid_walks,
-        equal_lengths=walked.equal_lengths,
-        log10_mean=walked.log10_mean,
-        mean_log10=walked.mean_log10,
-        relative_log10_mean=walked.relative_log10_mean,
-        relative_mean_log10=walked.relative_mean_log10,
-        per_call=walked.per_call,
-        per_call_difference=walked.per_call_difference,
-        relative_probability=exponent(walked.relative_log10_mean),
-        low=walked.interval.low if walked.interval else None,
-        high=walked.interval.high if walked.interval else None,
-    )
+    values = {each.name: getattr(walked, each.name) for each in fields(walked)}
+    return WalkRow(**values, cell=group.cell, host=group.host, program=group.program)
 
 
 analysis = Chain()

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
+from twinbed.analyses.chain.long_run import Spectrum, total_variation
+from twinbed.analyses.chain.sameness import Sameness
+from twinbed.analyses.chain.walks import Walked, exponent
 from twinbed.model.caution import Caution
 from twinbed.model.run import Level
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from twinbed._core import ChainComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,27 +88,27 @@ class ChainRow:
 
 
 @dataclass(frozen=True, slots=True)
-class WalkRow:
-    """One testbed's walks: the fields of ``walks.Walked``, the exponent as the seeds print it, and the interval's ends."""
+class WalkRow(Walked):
+    """One testbed's walks, with their cell, host and program."""
 
     cell: Mapping[str, Level]
     host: str
     program: str | None
-    testbed: str
-    walks: int
-    invalid: int
-    transitions: int
-    valid_walks: int
-    equal_lengths: bool
-    log10_mean: float | None
-    mean_log10: float | None
-    relative_log10_mean: float | None
-    relative_mean_log10: float | None
-    per_call: float | None
-    per_call_difference: float | None
-    relative_probability: str
-    low: float | None
-    high: float | None
+
+    @property
+    def relative_probability(self) -> str:
+        """The exponent as the seeds print it."""
+        return exponent(self.relative_log10_mean)
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the interval of ``per_call_difference``."""
+        return self.interval.low if self.interval else None
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of it."""
+        return self.interval.high if self.interval else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +121,35 @@ class Chains:
     graphs: tuple[Graph, ...] = ()
     cautions: tuple[Caution, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
+    confidence: float = 0.95
+
+    def of(self, program: str) -> Chains:
+        """Return what there is of one program. P-values stay as they were corrected, over all programs."""
+        kept = [(row, graph) for row, graph in zip(self.chains, self.graphs, strict=True) if row.program == program]
+        walks = tuple(row for row in self.walks if row.program == program)
+        return replace(self, chains=tuple(row for row, _ in kept), graphs=tuple(graph for _, graph in kept), walks=walks)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The comparison of two groups of replicates, each pooled into one chain."""
+
+    summary: ChainComparison
+    edges: pa.Table
+    """Each edge with its weights in both, null where a chain lacks it."""
+    spectra: tuple[Spectrum, Spectrum] | None
+    """None where a chain has no states, or more than ``long_run.MOST_STATES``."""
+    sameness: Sameness
+
+    @property
+    def stationary_distance(self) -> float | None:
+        """The total variation of the two long runs."""
+        return total_variation(*self.spectra) if self.spectra else None
+
+    @property
+    def use_distance(self) -> float | None:
+        """The total variation of the use of states."""
+        return total_variation(*self.spectra, of_use=True) if self.spectra else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +163,8 @@ class Alone:
     replicates: int
     calls: int
     graph: Graph
+
+
+def where(row: ChainRow | WalkRow) -> str:
+    """Return ``nginx on server``."""
+    return f"{row.program or 'unknown program'} on {row.host}"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.unit.analyses.chain.test_chain import results
 
-from twinbed.analyses.chain import command as chain_command
-from twinbed.analyses.chain.result import ChainRow
+from twinbed.analyses.chain.method import analysis as chain
+from twinbed.analyses.chain.result import ChainRow, Chains
 from twinbed.cli.main import run
 from twinbed.contracts import exit_codes as codes
 
@@ -144,7 +144,7 @@ def test_a_folder_without_results_or_with_other_traces_is_refused(shown, traces,
 @pytest.mark.parametrize(
     ("replicates", "polls", "expected"), [(6, 0.2, codes.DIFFERENT), (6, 0.0, codes.DONE), (2, 0.2, codes.INCONCLUSIVE)]
 )
-def test_results_are_held_against_the_reference(shown, monkeypatch, tmp_path, replicates, polls, expected):
+def test_results_are_compared_with_the_reference(shown, monkeypatch, tmp_path, replicates, polls, expected):
     tables = results(replicates, {"physical": 0.0, "e1000": polls})
     monkeypatch.setattr("twinbed.cli.extraction.extracted", lambda _, **__: tables)
     code, out, _ = shown(tmp_path)
@@ -155,7 +155,7 @@ def test_results_are_held_against_the_reference(shown, monkeypatch, tmp_path, re
     assert [row["program"] for row in data["chains"]] == ["ab"] and {row["testbed"] for row in data["walks"]} == set(
         tables.outline.testbeds
     )
-    assert code == chain_command.exit_code([ChainRow(**row) for row in data["chains"]], 0.95)
+    assert code == chain.exit_code(Chains(tuple(ChainRow(**row) for row in data["chains"])))
 
 
 def test_numbers_are_named_by_the_machine_that_is_said(shown, tmp_path):

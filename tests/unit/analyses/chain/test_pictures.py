@@ -9,12 +9,15 @@ import xml.etree.ElementTree as ElementTree
 from tests.unit.analyses.chain.test_chain import results
 
 from twinbed._core import Transitions
-from twinbed.analyses.chain.drawing import FILE, MOST_EDGES, MOST_NODES, PAGE, most_used, svg
+from twinbed.analyses.chain.draw import heat_map, svg
 from twinbed.analyses.chain.formats import dot, graphml
-from twinbed.analyses.chain.graph import graph
+from twinbed.analyses.chain.graph import MOST_EDGES, MOST_NODES, graph, most_used
 from twinbed.analyses.chain.method import analysis as chain
 from twinbed.analyses.chain.result import Chains
-from twinbed.analyses.chain.section import chains, heat_map
+from twinbed.render.colours import light
+from twinbed.render.pages import in_report
+from twinbed.render.sections import body, composed
+from twinbed.show.figure import PAGE
 
 ONE = Transitions.of_sequence(["read", "write", "read", "close"])
 TWO = Transitions.of_sequence(["read", "write", "write", "read"])
@@ -22,7 +25,7 @@ TWO = Transitions.of_sequence(["read", "write", "write", "read"])
 
 def test_what_one_testbed_alone_has_differs_by_colour_and_dash() -> None:
     shown = most_used(graph(ONE, TWO))
-    text = svg(shown, "a chain", ("e1000", "physical"))
+    text = svg(shown, "a chain", ("e1000", "physical"), PAGE)
     assert text.count("<svg ") == 1
     groups = dict(re.findall(r'<g aria-roledescription="transition" aria-label="([^"]+)"[^>]*>(<path[^>]*>)', text))
     shared, first, second = (
@@ -41,14 +44,14 @@ def test_what_one_testbed_alone_has_differs_by_colour_and_dash() -> None:
 
 
 def test_a_chain_alone_has_no_such_marks() -> None:
-    text = svg(most_used(graph(ONE)), "a chain", ("ab",), FILE)
+    text = svg(most_used(graph(ONE)), "a chain", ("ab",), light())
     assert "dasharray" not in text and "only" not in text
     ElementTree.fromstring(text)
 
 
 def test_a_disc_has_the_area_of_its_share_of_time() -> None:
     result = graph(ONE, seconds=({"read": 3.0, "write": 0.75, "close": 0.0}, None))
-    text = svg(most_used(result), "a chain", ("ab",))
+    text = svg(most_used(result), "a chain", ("ab",), PAGE)
     radius = {
         state: float(size)
         for state, size in re.findall(r'aria-label="(\w+)\. ab[^>]*><circle [^>]*?r="([\d.]+)" fill="var\(--muted', text)
@@ -85,20 +88,23 @@ def test_the_heat_map_has_the_differences() -> None:
 def test_names_are_escaped_everywhere() -> None:
     odd = Transitions.of_sequence(["<b>&", 'a"\\', "<b>&"])
     result = graph(odd)
-    ElementTree.fromstring(svg(most_used(result), 'x "<&', ("<i>",), FILE))
+    ElementTree.fromstring(svg(most_used(result), 'x "<&', ("<i>",), light()))
     ElementTree.fromstring(graphml(result, '"<&').partition("\n")[2])
     assert r'"a\"\\" -> "<b>&"' in dot(result, "odd")
 
 
 def test_the_page_shows_tables_and_pictures_of_what_differs() -> None:
-    text = "".join(chains(chain.run(results(6, {"physical": 0.0, "container": 0.0, "e1000": 0.2}))))
+    (section,) = chain.sections(results(6, {"physical": 0.0, "container": 0.0, "e1000": 0.2}))
+    text = in_report(composed(section))
     assert "<h3>System calls as Markov chains</h3>" in text
-    assert text.count('<details class="print"') == 4 and text.count(" open>") == 1
+    assert text.count("<svg ") == 8 and text.count('<details class="print">') == 3
     # The furthest apart is open, and first.
-    assert text.index("ab on client, payload 500B: e1000 against physical") < text.index("nginx on server, payload 500B: e1000")
-    assert "not refuted" in text and "<td>no</td>" in text
+    assert text.index("<h3>ab on client, payload 500B: e1000 against physical") < text.index(
+        "nginx on server, payload 500B: e1000"
+    )
+    assert "not shown to differ" in text and ">different<" in text
     assert "#0505" not in text, "colours are the page's"
 
 
 def test_without_system_calls_there_is_nothing() -> None:
-    assert list(chains(Chains())) == []
+    assert not chain.says_something(Chains()) and not body(chain.section(Chains()))

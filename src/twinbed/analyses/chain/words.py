@@ -1,0 +1,199 @@
+"""Chains as sections: those of results against the reference's, one chain of traces, and two chains of traces compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, TypedDict
+
+from twinbed.analyses.chain.draw import pictures
+from twinbed.analyses.chain.result import ChainRow, Chains, Compared, Graph, WalkRow
+from twinbed.analyses.chain.walks import Walked, exponent
+from twinbed.metrics.metric import Layer
+from twinbed.model.amount import amount
+from twinbed.show.numbers import percent
+from twinbed.show.section import Item, Section
+from twinbed.show.table import Column, Table
+from twinbed.show.words import cell_title
+
+if TYPE_CHECKING:
+    from twinbed._core import Transitions, Walk
+
+MOST_PICTURES = 8
+"""So many comparisons have pictures: those that are furthest apart."""
+NAMELESS = "a program without a name"
+METHOD = (
+    "Which call follows which, on each host and for each program, over all replicates. The distance is that of Jensen and "
+    "Shannon: 0 for equal chains, 1 for chains that share no transition. p is the chance of a distance as large if both were "
+    "one chain (permutation of replicates, Holm's correction over this table)."
+)
+VERDICTS = {True: "different", False: "not shown to differ", None: None}
+PLACE = (
+    Column(head="cell", value=lambda row: cell_title(row.cell)),
+    *(Column(head=name, value=name) for name in ("host", "program", "testbed")),
+)
+
+
+def section(result: Chains) -> Section:
+    """Return how far each testbed's programs are from the reference's, and pictures of those that are furthest apart."""
+    rows = result.chains
+    differ = sum(row.different is True for row in rows)
+    said = f"{differ} of {len(rows)} chains are shown to differ from the reference's."
+    if not rows:
+        said = "There is no chain to compare with the reference's."
+    walks = Section("walks", "Walks through the reference's chains", "", (_walks(result.walks),), folded=True)
+    items: list[Item] = [*([METHOD] if rows else []), _chains(rows), walks]
+    drawn = [(row, graph) for row, graph in zip(rows, result.graphs, strict=True) if row.distance is not None]
+    drawn.sort(key=lambda each: -(each[0].distance or 0.0))
+    items += [pictures(row, graph, at) for at, (row, graph) in enumerate(drawn[:MOST_PICTURES])]
+    if len(drawn) > MOST_PICTURES:
+        items.append(f"Pictures of the {MOST_PICTURES} that are furthest apart; the table has all.")
+    kicker = "Which call follows which, for each program on each host"
+    return Section("chain", "System calls as Markov chains", said, items, kicker=kicker, layer=Layer.OS)
+
+
+def _chains(rows: Sequence[ChainRow]) -> Table:
+    columns = (
+        *(Column(each.name) for each in fields(ChainRow)),
+        *PLACE,
+        Column(head="distance", format=".4g", value="distance"),
+        Column(head="in one only", format=percent, value="different_edges"),
+        Column(head="stationary", format=".4g", value="stationary_distance"),
+        Column(head="spectral gap", format=".4g", value="spectral_gap"),
+        Column(head="reference's", format=".4g", value="reference_spectral_gap"),
+        Column(head="p", format=".4g", value="p_adjusted"),
+        Column(head="verdict", value=lambda row: VERDICTS[row.different]),
+    )
+    reference = rows[0].reference if rows else ""
+    caption = f"Against {reference}. Stationary: total variation of the long-run use of states."
+    return Table("chains", "Chains", caption, columns, rows)
+
+
+def _walks(rows: Sequence[WalkRow]) -> Table:
+    columns = (
+        *(Column(name) for name in ("cell", "host", "program")),
+        *(Column(each.name) for each in fields(Walked) if each.name != "interval"),
+        *(Column(name) for name in ("relative_probability", "low", "high")),
+        *PLACE,
+        Column(head="walks", format=",", value="walks"),
+        Column(head="valid", format=",", value="valid_walks"),
+        Column(head="invalid transitions", format=",", value="invalid"),
+        Column(head="relative probability", format="s", value=lambda row: row.relative_probability or None),
+        Column(head="log10 a call", format=".4g", value="per_call"),
+        Column(head="against the reference", format="s", value=_against),
+    )
+    caption = (
+        "Sequences of every testbed through the reference's chains (the seeds' Tables VIII and IX). A transition that a chain "
+        "lacks is invalid and makes the walk impossible; probabilities are of valid walks, and compare only where walks are "
+        "equally long."
+    )
+    return Table("walks", "", caption, columns, rows)
+
+
+def _against(row: WalkRow) -> str | None:
+    bounds = "" if row.low is None else f" [{row.low:.3g}, {row.high:.3g}]"
+    return None if row.per_call_difference is None else f"{row.per_call_difference:.4g}{bounds}"
+
+
+def one_chain(program: str | None, counts: Transitions, graph: Graph, order: int) -> Section:
+    """Return the states of one chain by their use, then its transitions by state."""
+    of = "" if order == 1 else f", states of {order} calls"
+    said = (
+        f"{program or NAMELESS}: {amount(counts.calls, 'call')} (sequences: {counts.sequences:,}){of}; "
+        f"{amount(len(graph.nodes), 'state')}, {amount(len(graph.edges), 'transition')}"
+    )
+    nodes = sorted(graph.nodes, key=lambda node: (-(node.shares[0] or 0.0), node.state))
+    use = {node.state: at for at, node in enumerate(nodes)}
+    edges = sorted(graph.edges, key=lambda edge: (use[edge.state], -(edge.probabilities[0] or 0.0), edge.call))
+    timed = any(node.times[0] is not None for node in nodes)
+    states = (
+        Column(head="state", value="state"),
+        Column(head="share", format=percent, value=lambda node: node.shares[0]),
+        *([Column(head="time", format=percent, value=lambda node: node.times[0])] if timed else []),
+    )
+    transitions = (
+        Column(head="state", value="state"),
+        Column(head="next call", value="call"),
+        Column(head="probability", format=".4g", value=lambda edge: edge.probabilities[0]),
+        Column(head="share", format=percent, value=lambda edge: edge.shares[0]),
+    )
+    return Section("chain", "", said, (Table("states", "", "", states, nodes), Table("edges", "", "", transitions, edges)))
+
+
+class EdgeRow(TypedDict):
+    """The columns that are shown of ``_core.Transitions.compare``'s table."""
+
+    state: str
+    call: str
+    probability_first: float | None
+    probability_second: float | None
+    share_first: float | None
+    share_second: float | None
+
+
+def two_chains(program: str | None, compared: Compared, walks: Mapping[str, tuple[Walk, Walk]]) -> Section:
+    """Return two chains compared. ``walks``: such as first through second -> that walk, and the walk of the chain's own
+    sequence."""
+    said = f"{program or NAMELESS}: the first traces against the second (--against)"
+    rows: list[EdgeRow] = sorted(compared.edges.to_pylist(), key=_apart)
+    differing = [row for row in rows if _difference(row) > 0]
+    walked = (
+        Column(head="walk", value=lambda each: each[0]),
+        Column(head="transitions", format="d", value=lambda each: each[1]["transitions"]),
+        Column(head="invalid", format="d", value=lambda each: each[1]["invalid"]),
+        Column(head="kinds", format="d", value=lambda each: each[1]["invalid_kinds"]),
+        Column(head="log10 a call", format=".4g", value=lambda each: each[1]["log10_per_call"]),
+        Column(head="its own", format=".4g", value=lambda each: each[2]["log10_per_call"]),
+        # As the seeds print it: the power of ten alone.
+        Column(head="probability", format="s", value=lambda each: exponent(each[1]["log10_probability"])),
+    )
+    edges = (
+        Column(head="state", value="state"),
+        Column(head="next call", value="call"),
+        Column(head="first", format=".4g", value="probability_first"),
+        Column(head="second", format=".4g", value="probability_second"),
+        Column(head="in", value=_only),
+    )
+    records = [(name, *pair) for name, pair in walks.items()]
+    title = f"transitions that differ: {len(differing):,}"
+    last = Table("edges", title, "", edges, differing) if differing else title
+    items = (_facts(compared), Table("walks", "", "", walked, records), last)
+    return Section("chains", "", said, items)
+
+
+def _facts(compared: Compared) -> tuple[str, ...]:
+    about, same, spectra = compared.summary, compared.sameness, compared.spectra
+    facts = {
+        "transitions in both": f"{about['shared_edges']:,}",
+        "only in the first": f"{about['only_first']:,} ({percent(about['only_first_share'])} of its calls)",
+        "only in the second": f"{about['only_second']:,} ({percent(about['only_second_share'])} of its calls)",
+        "in one only, of all": percent(about["different_edges"]),
+        "greatest difference of a probability": _short(about["greatest_difference"]),
+        "Jensen-Shannon distance of the rows": _short(about["distance"]),
+        "total variation, stationary": _short(compared.stationary_distance),
+        "total variation, of use": _short(compared.use_distance),
+        "spectral gaps": " and ".join(_short(each.gap) or "-" for each in spectra) if spectra else None,
+    }
+    if same.p_value is not None and same.least_p < 1:
+        facts["p of one chain"] = f"{same.p_value:.4g} (permutation of the files; at least {same.least_p:.2g})"
+    return ("", *(f"  {name:<38}{'-' if value is None else value}" for name, value in facts.items()))
+
+
+def _short(value: float | None) -> str | None:
+    return None if value is None else f"{value:.4g}"
+
+
+def _only(row: EdgeRow) -> str:
+    if row["probability_second"] is None:
+        return "only first"
+    return "only second" if row["probability_first"] is None else "both"
+
+
+def _difference(row: EdgeRow) -> float:
+    return abs((row["probability_first"] or 0.0) - (row["probability_second"] or 0.0))
+
+
+def _apart(row: EdgeRow) -> tuple[float, str, str]:
+    """Return what sorts edges by how much they matter: distances add up the difference times the use of the state."""
+    use = max(row["share_first"] or 0.0, row["share_second"] or 0.0)
+    return (-_difference(row) * use, row["state"], row["call"])
