@@ -45,7 +45,7 @@ class Spectrum:
 
 
 def matrix(counts: Transitions, order: int = 1, threshold: float = 0.0) -> tuple[list[str], Floats, Floats]:
-    """States, transition matrix with ends led back to the starts, and where sequences begin."""
+    """Return states, transition matrix with ends led back to the starts, and where sequences begin."""
     states, edges = counts.states(order, threshold), counts.edges(order, threshold)
     names = states["state"].to_pylist()
     p = np.zeros((len(names), len(names)))
@@ -57,6 +57,7 @@ def matrix(counts: Transitions, order: int = 1, threshold: float = 0.0) -> tuple
 
 
 def spectrum(counts: Transitions, order: int = 1, threshold: float = 0.0) -> Spectrum:
+    """Return the long run of a chain. Raises ValueError where no sequence is as long as the order."""
     names, p, begin = matrix(counts, order, threshold)
     if not names:
         raise ValueError("no states: no sequence is as long as the order")
@@ -70,7 +71,7 @@ def spectrum(counts: Transitions, order: int = 1, threshold: float = 0.0) -> Spe
 
 
 def balance(p: Floats) -> Floats:
-    """The stationary distribution of an irreducible matrix."""
+    """Return the stationary distribution of an irreducible matrix."""
     p = p.astype(float)
     n = len(p)
     out = np.zeros(n)
@@ -86,7 +87,7 @@ def balance(p: Floats) -> Floats:
 
 
 def gap(p: Floats) -> float | None:
-    """1 - |lambda2|; 1 for a single state. None where the search for the largest eigenvalues does not settle."""
+    """Return 1 - |lambda2|; 1 for a single state. None where the search for the largest eigenvalues does not settle."""
     if len(p) < 2:
         return 1.0
     if len(p) <= DENSE_STATES:
@@ -105,7 +106,7 @@ def gap(p: Floats) -> float | None:
 
 
 def closed_classes(p: Floats) -> list[NDArray[np.intp]]:
-    """The sets of states that lead to each other and nowhere else."""
+    """Return the sets of states that lead to each other and nowhere else."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -116,7 +117,7 @@ def closed_classes(p: Floats) -> list[NDArray[np.intp]]:
 
 
 def total_variation(one: Spectrum, two: Spectrum, *, of_use: bool = False) -> float:
-    """Half the sum of differences of two distributions over all states of either."""
+    """Return half the sum of differences of two distributions over all states of either."""
 
     def shares(of: Spectrum) -> dict[str, float]:
         return dict(zip(of.states, of.use if of_use else of.stationary, strict=True))
@@ -126,7 +127,7 @@ def total_variation(one: Spectrum, two: Spectrum, *, of_use: bool = False) -> fl
 
 
 def _absorption(p: Floats, begin: Floats, classes: list[NDArray[np.intp]]) -> list[float]:
-    """The probability of ending in each closed class, begun by the distribution ``begin``."""
+    """Return the probability of ending in each closed class, begun by the distribution ``begin``."""
     if len(classes) == 1:
         return [1.0]
     closed = np.concatenate(classes)
@@ -140,7 +141,7 @@ def _absorption(p: Floats, begin: Floats, classes: list[NDArray[np.intp]]) -> li
 
 
 def _period(p: Floats) -> int:
-    """The period of an irreducible matrix: the greatest common divisor of the lengths of its cycles."""
+    """Return the period of an irreducible matrix: the greatest common divisor of the lengths of its cycles."""
     level = np.full(len(p), -1)
     level[0] = 0
     queue, period = [0], 0
@@ -156,7 +157,7 @@ def _period(p: Floats) -> int:
 
 
 def _use(counts: Transitions, order: int, names: list[str]) -> Floats:
-    """How often each state was reached, as a share."""
+    """Return how often each state was reached, as a share."""
     states, edges = counts.states(order), counts.edges(order)
     reached = states["starts"].to_numpy().astype(float)
     np.add.at(reached, edges["to"].to_numpy(), edges["count"].to_numpy())

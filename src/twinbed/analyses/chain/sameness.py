@@ -48,7 +48,7 @@ class Sameness:
 
 
 def same_chain(one: Sequence[Transitions], two: Sequence[Transitions], *, order: int = 1, seed: int = 0) -> Sameness:
-    """The test of one group of replicates against another."""
+    """Test one group of replicates against another."""
     replicates = [*one, *two]
     n, k = len(replicates), len(one)
     exact, least = are_counted(k, n - k), least_p(k, n - k)
@@ -67,7 +67,7 @@ def same_chain(one: Sequence[Transitions], two: Sequence[Transitions], *, order:
 
 
 def _dealt(n: int, k: int, exact: bool, seed: int) -> Iterator[Labels]:
-    """Labels of the first group, a batch of ways at a time."""
+    """Yield labels of the first group, a batch of ways at a time."""
     if exact:
         ways = combinations(range(n), k)
         while batch := list(islice(ways, BATCH)):
@@ -82,7 +82,7 @@ def _dealt(n: int, k: int, exact: bool, seed: int) -> Iterator[Labels]:
 
 
 def _counts(replicates: Sequence[Transitions], order: int) -> tuple[Floats, Positions]:
-    """Counts of each transition in each replicate, ordered by state, and where each state's transitions begin."""
+    """Return counts of each transition in each replicate, ordered by state, and where each state's transitions begin."""
     by_replicate: list[dict[tuple[str, str], int]] = []
     for replicate in replicates:
         edges = replicate.edges(order)
@@ -95,7 +95,7 @@ def _counts(replicates: Sequence[Transitions], order: int) -> tuple[Floats, Posi
 
 
 def _distances(labels: Labels, counts: Floats, rows: Positions) -> Floats:
-    """The distance of each way, NaN where a group has no transitions."""
+    """Return the distance of each way, NaN where a group has no transitions."""
     groups = [labels.astype(float) @ counts, (~labels).astype(float) @ counts]
     totals = [np.add.reduceat(group, rows, axis=1) for group in groups]
     width = np.diff(np.append(rows, counts.shape[1]))

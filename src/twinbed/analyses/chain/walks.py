@@ -74,14 +74,14 @@ class Walked:
 
 
 def support(groups: Mapping[str, Sequence[Transitions]]) -> int:
-    """The number of different calls in all replicates of all testbeds."""
+    """Return the number of different calls in all replicates of all testbeds."""
     return len({name for group in groups.values() for one in group for name in one.names})
 
 
 def walk_all(
     groups: Mapping[str, Sequence[Transitions]], reference: str, rules: Rules | None = None, confidence: float = 0.95
 ) -> list[Walked]:
-    """Every testbed's sequences through the chains of the reference's replicates; the reference first."""
+    """Walk every testbed's sequences through the chains of the reference's replicates; the reference first."""
     rules = rules or Rules()
     calls = support(groups)
     chains = groups[reference]
@@ -107,20 +107,20 @@ def walk_all(
 
 
 def exponent(log10: float | None) -> str:
-    """The power of ten alone, as the seeds print it: E-33288."""
+    """Return the power of ten alone, as the seeds print it: E-33288."""
     if log10 is None:
         return ""
     return "0" if log10 == -math.inf else f"E{math.floor(log10):+d}"
 
 
 def log10_of_mean(values: Sequence[float]) -> float:
-    """log10 of the mean of 10^value, for values far outside of what a float can be raised to."""
+    """Return log10 of the mean of 10^value, for values far outside of what a float can be raised to."""
     most = max(values)
     return most + math.log10(math.fsum(10 ** (value - most) for value in values) / len(values))
 
 
 def difference(values: Sequence[float], reference: Sequence[float], confidence: float) -> Interval | None:
-    """Welch's interval of the difference of two means; None for fewer than two values of either."""
+    """Return Welch's interval of the difference of two means; None for fewer than two values of either."""
     if min(len(values), len(reference)) < 2:
         return None
     a, b = variance(values) / len(values), variance(reference) / len(reference)

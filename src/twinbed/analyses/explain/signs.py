@@ -1,5 +1,5 @@
-"""The signs of causes in each run, by the role of its hosts: a number, or None where a run does not say or where a cause had
-nothing to work on.
+"""Find the signs of causes in each run, by the role of its hosts: a number, or None where a run does not say or where a cause
+had nothing to work on.
 
 Counters are the kernel's own of each host's network namespace, from the first to the last snapshot.  The table ``counters``
 has those that moved: one that it lacks is 0 where the host has others of its kind.
@@ -68,7 +68,7 @@ class _Role:
 
 
 def signs(source: Tables, records: Sequence[Record]) -> dict[str, Signs]:
-    """Run -> its signs."""
+    """Return run -> its signs."""
     roles: dict[str, dict[str, _Role]] = {record.id: {role: _Role() for role in ROLES} for record in records}
     _counters(source.table("counters"), roles)
     _metrics(source.table("metrics"), roles)
@@ -97,7 +97,7 @@ def signs(source: Tables, records: Sequence[Record]) -> dict[str, Signs]:
 
 
 def _counters(table: pa.Table, roles: Mapping[str, Mapping[str, _Role]]) -> None:
-    """Sums over the hosts of a role; the machine's are of another kernel."""
+    """Add up the counters of the hosts of a role, without the machine's, which are of another kernel."""
     if not table.num_rows:
         return
     import pyarrow.compute as pc
@@ -128,7 +128,7 @@ def _metrics(table: pa.Table, roles: Mapping[str, Mapping[str, _Role]]) -> None:
 
 
 def _windows(flows: pa.Table, roles: Mapping[str, object]) -> dict[tuple[str, str], float]:
-    """Run and role -> bytes that its connections sent before the first acknowledgement, mean of those that sent any. A
+    """Return run and role -> bytes that its connections sent before the first acknowledgement, mean of those that sent any. A
     connection that had no more to send says that its window was no smaller."""
     found: dict[tuple[str, str], float] = {}
     if not flows.num_rows:
@@ -145,7 +145,7 @@ def _windows(flows: pa.Table, roles: Mapping[str, object]) -> dict[tuple[str, st
 
 
 def _waits(table: pa.Table, roles: Mapping[str, object]) -> dict[tuple[str, str], float]:
-    """Run and role -> of the time in which its connections sent data, the share in which payload waited as Nagle has it."""
+    """Return run and role -> the share of the time in which its connections sent data that payload waited as Nagle has it."""
     found: dict[tuple[str, str], float] = {}
     if not table.num_rows or "nagle_wait_s" not in table.column_names:
         return found
@@ -169,7 +169,7 @@ def _autocorking(role: _Role) -> float | None:
 
 
 def _joined_when_sent(role: _Role, mtu: int) -> float | None:
-    """None where payload came in small pieces, so that there was nothing to join."""
+    """Return the share; None where payload came in small pieces, so that there was nothing to join."""
     packets, wire = role.total("packets sent"), role.total("wire_packets sent")
     sizes = role.metrics.get("mean_segment_bytes sent")
     if not packets or not wire or not sizes or max(sizes) < mtu / 2:
@@ -178,7 +178,7 @@ def _joined_when_sent(role: _Role, mtu: int) -> float | None:
 
 
 def _joined_on_receipt(role: _Role, mtu: int) -> float | None:
-    """None where packets were small, or came joined already."""
+    """Return the share; None where packets were small, or came joined already."""
     packets, size = role.device("rx_packets"), role.device("rx_bytes")
     if not packets or not mtu / 2 <= size / packets <= mtu + 100:
         return None
@@ -187,7 +187,7 @@ def _joined_on_receipt(role: _Role, mtu: int) -> float | None:
 
 
 def _coalesced(role: _Role) -> float | None:
-    """Of hosts that have a kernel of their own; devices other than NICs are nearly silent while a workload runs."""
+    """Return the share of hosts that have a kernel of their own. Devices other than NICs hardly interrupt during a workload."""
     interrupts, packets = role.total("device_interrupts"), role.device("rx_packets") + role.device("tx_packets")
     return None if interrupts is None or not packets else max(0.0, 1 - interrupts / packets)
 
