@@ -114,10 +114,10 @@ class Chain(Analysis[ChainParams, Chains]):
     def exit_code(self, result: Chains) -> int:
         """Return that of "different" where one chain is shown to be; of "inconclusive" where so few replicates could not have
         shown it."""
-        if any(row.different for row in result.chains):
+        rows = result.chains
+        if any(row.different for row in rows):
             return exit_codes.DIFFERENT
-        least = (1 - result.confidence) / max(1, len(result.chains))
-        undecided = any(row.different is None or row.least_p > least for row in result.chains)
+        undecided = any(row.different is None or row.least_p * len(rows) > 1 - result.confidence for row in rows)
         return exit_codes.INCONCLUSIVE if undecided else exit_codes.DONE
 
     def files(self, source: Tables) -> Iterator[File]:

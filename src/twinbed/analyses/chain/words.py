@@ -7,11 +7,12 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, TypedDict
 
 from twinbed.analyses.chain.draw import pictures
-from twinbed.analyses.chain.result import ChainRow, Chains, Compared, Graph, WalkRow
+from twinbed.analyses.chain.result import ChainRow, Chains, Compared, Graph, WalkRow, where
 from twinbed.analyses.chain.walks import Walked, exponent
 from twinbed.metrics.metric import Layer
 from twinbed.model.amount import amount
 from twinbed.show.numbers import percent
+from twinbed.show.quantities import NONE
 from twinbed.show.section import Item, Section
 from twinbed.show.table import Column, Table
 from twinbed.show.words import cell_title
@@ -30,7 +31,8 @@ METHOD = (
 VERDICTS = {True: "different", False: "not shown to differ", None: None}
 PLACE = (
     Column(head="cell", value=lambda row: cell_title(row.cell)),
-    *(Column(head=name, value=name) for name in ("host", "program", "testbed")),
+    Column(head="program", value=where),
+    Column(head="testbed", value="testbed"),
 )
 
 
@@ -56,17 +58,22 @@ def _chains(rows: Sequence[ChainRow]) -> Table:
     columns = (
         *(Column(each.name) for each in fields(ChainRow)),
         *PLACE,
+        Column(head="verdict", value=lambda row: VERDICTS[row.different]),
         Column(head="distance", format=".4g", value="distance"),
         Column(head="in one only", format=percent, value="different_edges"),
         Column(head="stationary", format=".4g", value="stationary_distance"),
-        Column(head="spectral gap", format=".4g", value="spectral_gap"),
-        Column(head="reference's", format=".4g", value="reference_spectral_gap"),
+        Column(head="spectral gap", format="s", value=_gaps),
         Column(head="p", format=".4g", value="p_adjusted"),
-        Column(head="verdict", value=lambda row: VERDICTS[row.different]),
     )
     reference = rows[0].reference if rows else ""
-    caption = f"Against {reference}. Stationary: total variation of the long-run use of states."
+    caption = (
+        f"Against {reference}. Stationary: total variation of the long-run use of states; spectral gap: testbed / {reference}."
+    )
     return Table("chains", "Chains", caption, columns, rows)
+
+
+def _gaps(row: ChainRow) -> str:
+    return " / ".join(_short(gap) or NONE for gap in (row.spectral_gap, row.reference_spectral_gap))
 
 
 def _walks(rows: Sequence[WalkRow]) -> Table:
