@@ -54,6 +54,16 @@ def read(tables: Tables, name: str, *columns: str) -> Iterator[tuple[Any, ...]]:
         yield from zip(*(table[column].to_pylist() for column in columns), strict=True)
 
 
+def matching(tables: Tables, name: str, column: str, pattern: str, *columns: str) -> Iterator[tuple[Any, ...]]:
+    """Yield these columns of the rows of a table whose ``column`` matches a pattern and whose last column has a value."""
+    table = tables.table(name)
+    if table.num_rows:
+        import pyarrow.compute as pc
+
+        kept = table.filter(pc.and_(pc.is_valid(table[columns[-1]]), pc.match_substring_regex(table[column], pattern)))
+        yield from zip(*(kept[each].to_pylist() for each in columns), strict=True)
+
+
 def of_clients(table: pa.Table) -> NDArray[np.bool_]:
     """Return which rows are of clients' links. A request that its server's link shows too counts once."""
     import numpy as np

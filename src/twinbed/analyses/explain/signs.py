@@ -13,22 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from twinbed.analyses.explain.causes import (
-    AUTOCORKING,
-    COALESCING,
-    CPU,
-    DELAYED_ACK,
-    GRO,
-    IDLE_CPUS,
-    INITIAL_WINDOW,
-    NAGLE,
-    TSO,
-)
+from twinbed.analyses.explain import causes
 from twinbed.analyses.explain.waits import shares
-from twinbed.contracts.place import MACHINE
 from twinbed.model.json import document, integer
 from twinbed.model.record import Record
 from twinbed.model.tables import Tables
+from twinbed.observations.inside import matching
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,6 +34,8 @@ _TCP, _EXTENDED, _DEVICES = "snmp:Tcp.", "netstat:TcpExt.", "net/dev:"
 _IN, _OUT = (tuple(f"snmp:{ip}.{way}" for ip in ("Ip", "Ip6")) for way in ("InReceives", "OutRequests"))
 """Packets as IP gets them: joined ones are one."""
 _CPU_TIME = re.compile(r"workload_cpu_seconds_per_\w+")
+_COUNTERS = r"^(snmp:(Tcp|Ip|Ip6)\.|netstat:TcpExt\.|net/dev:)"
+_METRICS = rf"^(device_interrupts|packets|wire_packets|mean_segment_bytes|{_CPU_TIME.pattern})$"
 
 Signs: TypeAlias = Mapping[tuple[str, str], float | None]
 """Cause and role -> its sign. The role is empty where all hosts are meant."""
@@ -67,11 +59,15 @@ class _Role:
         return sum(self.metrics[metric]) if metric in self.metrics else None
 
 
+Roles: TypeAlias = Mapping[str, Mapping[str, _Role]]
+"""Run -> role."""
+
+
 def signs(source: Tables, records: Sequence[Record]) -> dict[str, Signs]:
     """Return run -> its signs."""
     roles: dict[str, dict[str, _Role]] = {record.id: {role: _Role() for role in ROLES} for record in records}
-    _counters(source.table("counters"), roles)
-    _metrics(source.table("metrics"), roles)
+    _counters(source, roles)
+    _metrics(source, roles)
     windows = _windows(source.table("flows"), roles)
     waits = _waits(source.table("packetisation"), roles)
     waited = shares(source, records)
@@ -82,45 +78,33 @@ def signs(source: Tables, records: Sequence[Record]) -> dict[str, Signs]:
         for role, of_role in roles[record.id].items():
             first = windows.get((record.id, role))
             of_run |= {
-                (INITIAL_WINDOW.name, role): None if first is None else first / (mtu - HEADERS),
-                (AUTOCORKING.name, role): _autocorking(of_role),
-                (TSO.name, role): _joined_when_sent(of_role, mtu),
-                (GRO.name, role): _joined_on_receipt(of_role, mtu),
-                (COALESCING.name, role): _coalesced(of_role),
-                (DELAYED_ACK.name, role): _held_back(of_role),
-                (NAGLE.name, role): waits.get((record.id, role)),
+                (causes.INITIAL_WINDOW.name, role): None if first is None else first / (mtu - HEADERS),
+                (causes.AUTOCORKING.name, role): _autocorking(of_role),
+                (causes.TSO.name, role): _joined_when_sent(of_role, mtu),
+                (causes.GRO.name, role): _joined_on_receipt(of_role, mtu),
+                (causes.COALESCING.name, role): _coalesced(of_role),
+                (causes.DELAYED_ACK.name, role): _held_back(of_role),
+                (causes.NAGLE.name, role): waits.get((record.id, role)),
             }
-        of_run[IDLE_CPUS.name, ""] = waited.get(record.id)
-        of_run[CPU.name, ""] = _cpu_time(roles[record.id].values())
+        of_run[causes.IDLE_CPUS.name, ""] = waited.get(record.id)
+        of_run[causes.CPU.name, ""] = _cpu_time(roles[record.id].values())
         found[record.id] = of_run
     return found
 
 
-def _counters(table: pa.Table, roles: Mapping[str, Mapping[str, _Role]]) -> None:
+def _counters(source: Tables, roles: Roles) -> None:
     """Add up the counters of the hosts of a role, without the machine's, which are of another kernel."""
-    if not table.num_rows:
-        return
-    import pyarrow.compute as pc
-
-    kept = table.filter(pc.and_(pc.is_valid(table["difference"]), pc.not_equal(table["host"], MACHINE)))
-    wanted = pc.match_substring_regex(kept["key"], r"^(snmp:(Tcp|Ip|Ip6)\.|netstat:TcpExt\.|net/dev:)")
-    columns = [kept.filter(wanted)[name].to_pylist() for name in ("run", "host", "key", "difference", "seconds")]
-    for run, host, key, difference, seconds in zip(*columns, strict=True):
+    columns = ("run", "host", "key", "seconds", "difference")
+    for run, host, key, seconds, difference in matching(source, "counters", "key", _COUNTERS, *columns):
         of_role = roles.get(run, {}).get(_NUMBER.sub("", host))
         if of_role is not None:
             of_role.counters[key] += difference
             of_role.seconds.append(seconds)
 
 
-def _metrics(table: pa.Table, roles: Mapping[str, Mapping[str, _Role]]) -> None:
-    if not table.num_rows:
-        return
-    import pyarrow.compute as pc
-
-    wanted = r"^(device_interrupts|packets|wire_packets|mean_segment_bytes|workload_cpu_seconds_per_\w+)$"
-    kept = table.filter(pc.and_(pc.is_valid(table["value"]), pc.match_substring_regex(table["metric"], wanted)))
-    columns = [kept[name].to_pylist() for name in ("run", "host", "direction", "metric", "value")]
-    for run, host, direction, metric, value in zip(*columns, strict=True):
+def _metrics(source: Tables, roles: Roles) -> None:
+    columns = ("run", "host", "direction", "metric", "value")
+    for run, host, direction, metric, value in matching(source, "metrics", "metric", _METRICS, *columns):
         role = _NUMBER.sub("", host)
         of_role = roles.get(run, {}).get(role)
         if of_role is not None and direction in ("", _WAYS[role]):

@@ -14,15 +14,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from twinbed.contracts.place import MACHINE
 from twinbed.model.record import Record
 from twinbed.model.tables import Tables
 from twinbed.model.wake_ups import WAITED_SHARE
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from twinbed.observations.inside import matching, read
 
 _COUNT, _SECONDS = "idle_wake_ups", "idle_wake_up_seconds"
 _BY_WORK = re.compile(rf"{_COUNT}_per_(\w+)")
@@ -41,6 +38,7 @@ class Waits:
 
     @property
     def waited_s(self) -> float:
+        """The time in which a program waited for it."""
         return self.wake_ups * self.each_s
 
 
@@ -56,8 +54,7 @@ class _Run:
 def shares(source: Tables, records: Sequence[Record]) -> dict[str, float]:
     """Return run -> the share of its clients' time in which programs waited for idle CPUs: as timed, else as the lab
     estimated it."""
-    timed = _timed(source.table("metrics"))
-    found = _estimated(source.table("facts"))
+    timed, found = _timed(source), _estimated(source)
     for record in records:
         lasted_s = _lasted_s(record)
         if record.id in timed and lasted_s:
@@ -67,7 +64,7 @@ def shares(source: Tables, records: Sequence[Record]) -> dict[str, float]:
 
 def waits(source: Tables, records: Sequence[Record]) -> dict[str, Waits]:
     """Return run -> its wake-ups by the work done, of runs whose kernels timed any."""
-    timed, found = _timed(source.table("metrics")), {}
+    timed, found = _timed(source), {}
     for record in records:
         one, lasted_s = timed.get(record.id), _lasted_s(record)
         if one is None or one.wake_ups <= 0 or lasted_s <= 0 or len(one.by_work) != 1:
@@ -88,18 +85,12 @@ def mean(of_runs: Sequence[Waits]) -> Waits | None:
     return Waits(of_runs[0].work, wake_ups, waited_s / wake_ups, fmean(one.work_s for one in of_runs))
 
 
-def _timed(table: pa.Table) -> dict[str, _Run]:
+def _timed(source: Tables) -> dict[str, _Run]:
     """Return run -> the wake-ups of its kernels; only of runs whose machine timed them."""
-    if not table.num_rows:
-        return {}
-    import pyarrow.compute as pc
-
-    wanted = rf"^{_SECONDS}$|^{_COUNT}(_per_\w+)?$"
-    kept = table.filter(pc.and_(pc.is_valid(table["value"]), pc.match_substring_regex(table["metric"], wanted)))
     found: dict[str, _Run] = defaultdict(_Run)
     machines = set()
-    columns = [kept[name].to_pylist() for name in ("run", "host", "metric", "value")]
-    for run, host, metric, value in zip(*columns, strict=True):
+    wanted = rf"^{_SECONDS}$|^{_COUNT}(_per_\w+)?$"
+    for run, host, metric, value in matching(source, "metrics", "metric", wanted, "run", "host", "metric", "value"):
         one = found[run]
         if metric == _SECONDS:
             one.seconds += value
@@ -111,13 +102,10 @@ def _timed(table: pa.Table) -> dict[str, _Run]:
     return {run: one for run, one in found.items() if run in machines}
 
 
-def _estimated(facts: pa.Table) -> dict[str, float]:
-    if not facts.num_rows:
-        return {}
-    columns = (facts[name].to_pylist() for name in ("run", "place", "fact", "value"))
+def _estimated(source: Tables) -> dict[str, float]:
     return {
         run: float(value)
-        for run, place, fact, value in zip(*columns, strict=True)
+        for run, place, fact, value in read(source, "facts", "run", "place", "fact", "value")
         if (place, fact) == (MACHINE, WAITED_SHARE) and value not in (None, "null")
     }
 
