@@ -35,5 +35,5 @@ ANALYSES: Mapping[str, Entry] = {
     "monitor": Entry("What a security monitor sees that is not the workload's, and which alerts differ.", command=False),
     "detectability": Entry("Can an observer tell a testbed from the reference, and from how much.", command=False),
     "multifidelity": Entry("Few dear runs and many cheap ones: what the dear testbed gives."),
-    "anomaly": Entry("Are several faster than one, and what moves with it."),
+    "anomaly": Entry("Are several faster than one, and what moves with it.", command=False),
 }

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
+from pydantic import Field
+
+from twinbed.contracts.analysis import Otherwise, Placed
 from twinbed.model.error import TwinbedError
 from twinbed.model.run import Level, level_text
 from twinbed.model.tables import Tables
-from twinbed.observations.frame import Frame
+from twinbed.observations.frame import Frame, of_tables
 
 Outcome = TypeVar("Outcome")
 PAIRS = "pairs"
 ALONE = "runs alone at their N"
 """Why a run of which no other has its N is left out."""
+
+
+class OverN(Placed):
+    """The settings of an analysis of what happens over N."""
+
+    response: str | None = Field(default=None, description="the metric. Default: the first headline metric of RESULTS")
+    over: str | None = Field(default=None, description="the factor that is N. Default: the number of pairs")
+    per_pair: Annotated[bool, Otherwise("whole")] = Field(default=True, description="divide the response by N")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +57,30 @@ class Numbered:
         where ``needed`` is one of them, or no other is left."""
         samples = self.samples(least)
         return samples if samples and (needed is None or needed in samples) else self.samples()
+
+
+def over_n(source: Tables | Frame, params: OverN) -> tuple[Frame, str, list[Numbered]]:
+    """Return the observations, the factor that is N, and the observations by the levels of the other factors. Raises
+    TwinbedError where no factor could be N, and as ``numbered`` does."""
+    over = params.over or (PAIRS if isinstance(source, Frame) else _pairs_of(source))
+    frame = source if isinstance(source, Frame) else of_tables(source, params.response, params.host, params.direction)
+    return frame, over, numbered(frame, over, per_pair=params.per_pair)
+
+
+def _pairs_of(tables: Tables) -> str:
+    """Return the factor that is the number of pairs, however the study writes it."""
+    numbers = varied_numbers(tables)
+    factor = of_pairs(numbers)
+    if factor is None:
+        there = ", ".join(numbers)
+        advice = f"--over FACTOR; those that could be N: {there}" if there else "N is a factor of whole numbers, such as pairs"
+        raise TwinbedError(f"{tables.shown}: no number of pairs varies", advice=advice)
+    return factor
+
+
+def one_of(over: str) -> str:
+    """Return what N counts, without the path to the factor: ``pair``."""
+    return over.rpartition(".")[2].removesuffix("s")
 
 
 def each_by_itself(groups: Sequence[Numbered], judge: Callable[[Numbered], Outcome]) -> tuple[list[Outcome], dict[str, int]]:

@@ -8,48 +8,47 @@ such N (its Table 3.2). Limits and sources: twinbed.statistics.anomaly.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from twinbed.analyses.anomaly import words
 from twinbed.analyses.anomaly.candidates import Candidate, candidates
 from twinbed.analyses.anomaly.result import Anomalies
-from twinbed.contracts.analysis import Analysis, Section
+from twinbed.contracts.analysis import Analysis
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import Json
 from twinbed.model.tables import Tables
-from twinbed.observations.frame import of_tables
-from twinbed.observations.numbered import ALONE, Numbered, each_by_itself, numbered
-from twinbed.show.table import Row
+from twinbed.observations.numbered import ALONE, Numbered, OverN, each_by_itself, over_n
+from twinbed.show.section import Section
 from twinbed.statistics.anomaly import LEAST, Faster, Given, Moving, Runs, faster, moving
 
 
-class AnomalyParams(BaseModel):
-    """The settings of ``anomaly``; null and nothing take the defaults."""
+class AnomalyParams(OverN):
+    """The settings of ``anomaly``; null takes the default."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    response: str | None = Field(default=None, description="the rate; by default the first headline")
-    over: str = Field(default="pairs", description="the factor that is N")
-    per_pair: bool = Field(default=True, description="the rate divided by N")
-    host: str | None = Field(default=None, description="where the rate was measured, if at several hosts")
-    direction: str | None = Field(default=None, description="of the rate, if measured in both")
     alpha: float = Field(default=0.05, gt=0, lt=0.5, description="the chance of a wrong mark, and the share of wrong counters")
 
 
 class AnomalyAnalysis(Analysis[AnomalyParams, Anomalies]):
-    """At which N a pair is faster than alone."""
+    """Is a pair faster among several than alone, at which N, and which of the other metrics move with its rate beyond what
+    goes with the work done and with time?
+
+    \b
+    twinbed analyse anomaly results/
+    twinbed analyse anomaly results/ --format csv --table counters
+    """
 
     name = "anomaly"
     params = AnomalyParams
     summary = "at which N a pair is faster than alone, and which counters move with it"
+    epilog = "docs/capacity.md says what is tested. A metric that moves with a rate need not cause it."
+    table_names = ("faster", "counters")
 
     def run(self, source: Tables, params: AnomalyParams | None = None) -> Anomalies:
         params = params or AnomalyParams()
-        frame = of_tables(source, params.response, params.host, params.direction)
-        groups, refused = each_by_itself(
-            numbered(frame, params.over, per_pair=params.per_pair), lambda group: (group, _faster(group, params))
-        )
+        frame, over, numbered = over_n(source, params)
+        groups, refused = each_by_itself(numbered, lambda group: (group, _faster(group, over, params.alpha)))
         left_out = {**frame.left_out, **refused}
         if alone := sum(len(group.n) - sum(map(len, group.enough(LEAST, 1).values())) for group, _ in groups):
             left_out[ALONE] = alone
@@ -63,22 +62,17 @@ class AnomalyAnalysis(Analysis[AnomalyParams, Anomalies]):
         marks = tuple(_mark(group, one) for group, tested in groups for one in tested)
         return Anomalies(marks, tuple(counters), frame.cautions, left_out)
 
-    def tables(self, result: Anomalies) -> Mapping[str, Sequence[Row]]:
-        return {"faster": result.faster, "counters": result.counters}
-
     def section(self, result: Anomalies) -> Section:
-        from twinbed.analyses.anomaly.section import section
-
-        return section(result)
+        return words.section(result)
 
 
-def _faster(group: Numbered, params: AnomalyParams) -> list[Faster]:
+def _faster(group: Numbered, over: str, alpha: float) -> list[Faster]:
     try:
-        return faster(group.enough(LEAST, 1), params.alpha)
+        return faster(group.enough(LEAST, 1), alpha)
     except ValueError as error:
         where = f"{group.name}: " if group.name else ""
         raise TwinbedError(
-            f"{where}{error}, with N the {params.over}", advice="replicates: 5 or more, with N = 1 among the levels"
+            f"{where}{error}, with N the {over}", advice="replicates: 5 or more, with N = 1 among the levels"
         ) from error
 
 

@@ -98,4 +98,4 @@ def test_failed_runs_are_said_with_where_they_failed(shown, half_failed, command
 @pytest.mark.parametrize("name", ["contention", "anomaly"])
 def test_files_are_no_results(shown, name):
     code, _, err = shown(name, LOSS)
-    assert code == codes.USAGE and "is no results folder" in err
+    assert code == codes.USAGE and "give a results folder" in err
