@@ -91,13 +91,6 @@ class Otherwise:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Otherwise:
-    """What the option of a yes or no is called where it says no; noted at the setting."""
-
-    name: str
-
-
 class Placed(NoSettings):
     """The params of an analysis of one response: where the response was measured."""
 

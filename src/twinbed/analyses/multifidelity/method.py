@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from twinbed.analyses.multifidelity.result import Estimated, Group, Multifidelity, Testbed, tables
-from twinbed.contracts.analysis import Analysis, Section
+from twinbed.analyses.multifidelity import words
+from twinbed.analyses.multifidelity.result import Estimated, Group, Multifidelity, Testbed
+from twinbed.contracts.analysis import Placed, RowsAnalysis
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Interval
 from twinbed.model.run import level_text
 from twinbed.model.tables import Tables
-from twinbed.observations.draws import Draws, draws_of, inputs_of, seconds_of
+from twinbed.observations.draws import DRAW, TESTBED, Draws, draws_of, inputs_of, seconds_of
 from twinbed.observations.frame import Frame, of_tables
-from twinbed.show.table import Row
+from twinbed.show.section import Section
 from twinbed.statistics.multifidelity.allocation import LEAST_PAIRS
 from twinbed.statistics.multifidelity.decision import correlation
 from twinbed.statistics.multifidelity.estimate import shared
@@ -29,26 +30,43 @@ from twinbed.statistics.multifidelity.quantities import Quantity, mean, quantile
 QUANTILES = (0.5, 0.9)
 
 
-class MultifidelityParams(BaseModel):
+class MultifidelityParams(Placed):
     """The settings of ``multifidelity``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    response: str | None = Field(default=None, description="the metric. Default: the first headline metric of RESULTS")
+    dear: str | None = Field(default=None, description="the expensive testbed to estimate. Default: the reference of RESULTS")
+    below: float | None = Field(default=None, description="estimate the share of values below it too")
+    quantiles: tuple[float, ...] = Field(
+        default=QUANTILES, alias="quantile", description="a quantile, above 0 and below 1; may be repeated"
+    )
+    by: tuple[str, ...] = Field(
+        default=(), description="another factor of FILE, whose levels are by themselves; may be repeated"
+    )
+    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="that of the intervals")
 
-    response: str | None = Field(default=None, description="the metric; by default the first headline")
-    host: str | None = Field(default=None, description="where it was measured, where there are several")
-    direction: str | None = Field(default=None, description="in which direction, where there are both")
-    dear: str | None = Field(default=None, description="the testbed that is asked about; of results by default the reference")
-    below: float | None = Field(default=None, description="the share of values below it is estimated too")
-    quantiles: tuple[float, ...] = Field(default=QUANTILES, description="each above 0 and below 1")
-    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="of the intervals")
 
+class MultifidelityAnalysis(RowsAnalysis[MultifidelityParams, Multifidelity]):
+    """What does an expensive testbed give over uncertain inputs (`uncertain:` in the study)? Mean, variance, quantiles and the
+    share below a bound, each with its interval, from its own few runs and those of cheaper testbeds with the same draws.
 
-class MultifidelityAnalysis(Analysis[MultifidelityParams, Multifidelity]):
-    """Few dear runs and many cheap ones."""
+    If the cheap testbeds do not help, only the expensive runs are used and the reason is printed. FILE has the columns testbed,
+    draw and the response.
+
+    \b
+    twinbed analyse multifidelity results/
+    twinbed analyse multifidelity results/ --response requests_per_second --below 500 --quantile 0.05
+    twinbed analyse multifidelity runs.csv --response requests_per_second --dear physical
+    """
 
     name = "multifidelity"
     params = MultifidelityParams
     summary = "what the dear testbed gives over uncertain inputs, with cheap runs mixed in"
+    epilog = "docs/multifidelity.md says how it is estimated, and when mixing does not pay."
+    table_names = ("estimates", "testbeds")
+    is_in_reports = True
+
+    def columns(self, params: MultifidelityParams) -> tuple[str | None, Sequence[str]]:
+        return params.response, (TESTBED, DRAW, *params.by)
 
     def run(self, source: Tables | Frame, params: MultifidelityParams | None = None) -> Multifidelity:
         params = params or MultifidelityParams()
@@ -78,22 +96,7 @@ class MultifidelityAnalysis(Analysis[MultifidelityParams, Multifidelity]):
         )
 
     def section(self, result: Multifidelity) -> Section:
-        from twinbed.analyses.multifidelity.section import section
-
-        return section(result)
-
-    def sections(self, source: Tables) -> Sequence[Section]:
-        """Of studies with uncertain inputs alone."""
-        if not source.outline.data.get("uncertain"):
-            return ()
-        try:
-            result = self.run(source)
-        except TwinbedError:  # too few draws yet
-            return ()
-        return (self.section(result),)
-
-    def tables(self, result: Multifidelity) -> Mapping[str, Sequence[Row]]:
-        return tables(result)
+        return words.section(result)
 
 
 def _few(group: Draws) -> Iterator[Caution]:

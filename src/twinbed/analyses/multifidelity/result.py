@@ -6,11 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from twinbed.model.caution import Caution
-from twinbed.model.json import Json
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
-
-Row = dict[str, Json]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,38 +67,3 @@ class Multifidelity:
     cautions: Sequence[Caution] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Reason -> number of runs or rows that are not in it."""
-
-
-def tables(result: Multifidelity) -> dict[str, list[Row]]:
-    """``estimates`` (one a quantity) and ``testbeds`` (what they rest on)."""
-    estimates: list[Row] = [
-        {
-            **group.levels,
-            "quantity": each.quantity,
-            "value": each.value,
-            "low": each.low,
-            "high": each.high,
-            "confidence": result.confidence,
-            "mixed_in": "+".join(each.testbeds) or None,
-            "alone_low": None if each.alone is None else each.alone.low,
-            "alone_high": None if each.alone is None else each.alone.high,
-            "variance_at_equal_time": each.at_equal_time,
-            "because": each.refusal or None,
-        }
-        for group in result.groups
-        for each in group.estimates
-    ]
-    testbeds: list[Row] = [
-        {
-            **group.levels,
-            "testbed": each.name,
-            "draws": each.draws,
-            "shared": each.shared,
-            "correlation": each.correlation,
-            "at_most_by_noise": each.cap,
-            "seconds_a_run": each.seconds,
-        }
-        for group in result.groups
-        for each in group.testbeds
-    ]
-    return {"estimates": estimates, "testbeds": testbeds}
