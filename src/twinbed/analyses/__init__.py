@@ -26,7 +26,7 @@ ANALYSES: Mapping[str, Entry] = {
     "passport": Entry("What differs between two testbeds or results.", own_command=True),
     "anova": Entry("Which factors matter: analysis of variance."),
     "regression": Entry("By how much: a linear model of factors and numbers."),
-    "capacity": Entry("How many fit: the largest N that keeps an objective."),
+    "capacity": Entry("How many fit: the largest N that keeps an objective.", command=False),
     "contention": Entry("Where rates bend, and whether the machine shows it."),
     "tails": Entry("What users feel: the times of single requests, by quantiles.", command=False),
     "steady": Entry("Do runs warm up and settle, and how long should they last.", command=False),

@@ -6,109 +6,128 @@ for each N tested).  Limits and sources: twinbed.statistics.capacity.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field, model_validator
 
-from twinbed.analyses.capacity.result import Capacities, LevelCapacity, Tested, tables
-from twinbed.contracts.analysis import Analysis, Section
+from twinbed.analyses.capacity import words
+from twinbed.analyses.capacity.result import Capacities, LevelCapacity, Tested
+from twinbed.contracts.analysis import Otherwise, RowsAnalysis
 from twinbed.metrics.metric import computable
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Interval
 from twinbed.model.tables import Tables
-from twinbed.observations.frame import Frame, of_tables
-from twinbed.observations.numbered import ALONE, Numbered, each_by_itself, numbered
-from twinbed.show.table import Row
-from twinbed.statistics.capacity import LEAST, Capacity, Objective, capacity, sentence
+from twinbed.observations.fitting import Fitting, fitting
+from twinbed.observations.frame import Frame
+from twinbed.observations.numbered import ALONE, PAIRS, Numbered, OverN, each_by_itself, one_of, over_n
+from twinbed.show.section import Section
+from twinbed.statistics.capacity import LEAST, Objective
 
 FEW = 5
 """Runs at an N: fewer leave one unsure of how runs vary."""
 
 
-class CapacityParams(BaseModel):
+class CapacityParams(OverN):
     """The settings of ``capacity``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    per_pair: Annotated[bool, Otherwise("whole")] = Field(default=False, description="divide the response by N")
+    at_most: float | None = Field(default=None, description="the mean must not be above it")
+    at_least: float | None = Field(default=None, description="the mean must not be below it")
+    of_one: bool = Field(
+        default=False, description="the bound is a share of the mean at N = 1, or of a better one: --at-least 0.9 --of-one"
+    )
+    by: tuple[str, ...] = Field(
+        default=(), description="another factor of FILE, each combination has its own capacity; may be repeated"
+    )
+    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="how sure it is that what is named keeps the objective")
 
-    response: str | None = Field(default=None, description="the metric; by default the first headline")
-    over: str = Field(default="pairs", description="the factor that is N")
-    bound: float = Field(description="what the mean must keep, in the unit of the metric; with relative a share")
-    at_most: bool = Field(description="whether it must not exceed the bound, or not fall below it")
-    relative: bool = Field(default=False, description="the bound is a share of the mean at N = 1, or of a better one")
-    per_pair: bool = Field(default=False, description="the response divided by N")
-    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="that what is named keeps the objective")
+    @model_validator(mode="before")
+    @classmethod
+    def _bound(cls, given: Mapping[str, object]) -> Mapping[str, object]:
+        """Read an objective as a ``bound``, with ``at_most`` as yes or no, and ``relative``."""
+        if "bound" not in given:
+            return given
+        which = "at_most" if given.get("at_most") else "at_least"
+        rest = {name: value for name, value in given.items() if name not in ("bound", "at_most", "relative")}
+        return {**rest, which: given["bound"], "of_one": given.get("relative", False)}
+
+    @property
+    def objective(self) -> Objective:
+        """The objective. Raises TwinbedError where there is none, or two."""
+        bound = self.at_least if self.at_most is None else self.at_most
+        if bound is None or (self.at_most is not None and self.at_least is not None):
+            raise TwinbedError("what must hold?", advice="either --at-most VALUE or --at-least VALUE")
+        if not math.isfinite(bound):
+            raise TwinbedError(
+                f"{bound:g} is no bound", advice="a finite number, in the unit of the response or with --of-one a share"
+            )
+        if not computable(bound):
+            raise TwinbedError(f"the bound is of the size {bound:.0e}", advice="take another unit")
+        return Objective(bound, self.at_most is not None, self.of_one)
 
 
-class CapacityAnalysis(Analysis[CapacityParams, Capacities]):
-    """How many fit."""
+class CapacityAnalysis(RowsAnalysis[CapacityParams, Capacities]):
+    """What is the largest N (pairs, flows, receivers) that keeps an objective, and how sure is that? N is a factor of the
+    study.
+
+    Only tested N are named: between them and above the largest nothing is said.
+
+    \b
+    twinbed analyse capacity results/ --response loss --at-most 0.01
+    twinbed analyse capacity results/ --response requests_per_second --per-pair --at-least 0.9 --of-one
+    twinbed analyse capacity loss.csv --response loss --over receivers --at-most 1
+    twinbed analyse capacity results/ --response loss --at-most 0.01 -o capacity.html       as a page
+    """
 
     name = "capacity"
     params = CapacityParams
     summary = "the largest N that keeps an objective, with confidence"
+    epilog = "docs/capacity.md says what is tested, and why nothing is said of N not tested."
+    table_names = ("statements", "steps")
+
+    def columns(self, params: CapacityParams) -> tuple[str | None, Sequence[str]]:
+        return params.response, (params.over or PAIRS, *params.by)
 
     def run(self, source: Tables | Frame, params: CapacityParams | None = None) -> Capacities:
-        if params is None:
-            raise TwinbedError("what must hold?", advice="an objective: a bound, and whether the mean must not be above it")
-        frame = source if isinstance(source, Frame) else of_tables(source, params.response)
-        for what, largest in ((frame.response, float(max(abs(frame.y), default=0.0))), ("the bound", params.bound)):
-            if not computable(largest):
-                raise TwinbedError(f"{what} is of the size {largest:.0e}", advice="take another unit")
-        estimated, refused = each_by_itself(
-            numbered(frame, params.over, per_pair=params.per_pair),
-            lambda group: (group, _group(group, params, frame.unit.removeprefix("1"))),
-        )
-        of_n, groups = [group for group, _ in estimated], [group for _, group in estimated]
-        few = chain.from_iterable(_few(group, params.over) for group in of_n)
+        params = params or CapacityParams()
+        objective = params.objective
+        frame, over, numbered = over_n(source, params)
+
+        def judged(group: Numbered) -> tuple[Numbered, Fitting]:
+            return group, fitting(group, over, objective, params.confidence, frame.unit)
+
+        found, refused = each_by_itself(numbered, judged)
         left_out = {**frame.left_out, **refused}
-        if alone := sum(len(group.n) - sum(map(len, _samples(group, params).values())) for group in of_n):
+        if alone := sum(len(group.n) - sum(map(len, fit.samples.values())) for group, fit in found):
             left_out[ALONE] = alone
+        few = (caution for group, _ in found for caution in _few(group, over))
         return Capacities(
             frame.source,
             frame.response,
             frame.unit,
-            params.over,
+            over,
             params.per_pair,
-            words(frame, params),
+            _in_words(frame, over, objective, params.per_pair),
             params.confidence,
-            groups,
+            [_group(group, fit) for group, fit in found],
             (*frame.cautions, *few),
             left_out,
         )
 
-    def tables(self, result: Capacities) -> Mapping[str, Sequence[Row]]:
-        return tables(result)
-
     def section(self, result: Capacities) -> Section:
-        from twinbed.analyses.capacity.page import section
-
-        return section(result)
+        return words.section(result)
 
 
-def words(frame: Frame, params: CapacityParams) -> str:
-    """The objective, such as ``loss at most 1 %``."""
-    one = _one(params.over)
-    what = f"{frame.response}{f' per {one}' if params.per_pair else ''} {'at most' if params.at_most else 'at least'}"
-    if params.relative:
-        return f"{what} {params.bound * 100:g} % of that at 1 {one}"
-    return f"{what} {params.bound:g}{f' {unit}' if (unit := frame.unit.removeprefix('1')) else ''}"
-
-
-def _samples(group: Numbered, params: CapacityParams) -> dict[int, list[float]]:
-    return group.enough(LEAST, 1 if params.relative else None)
-
-
-def _capacity(group: Numbered, params: CapacityParams) -> Capacity:
-    objective = Objective(params.bound, params.at_most, params.relative)
-    try:
-        return capacity(_samples(group, params), objective, params.confidence)
-    except ValueError as error:
-        where = f"{group.name}: " if group.name else ""
-        raise TwinbedError(
-            f"{where}{error}, with N the {params.over}",
-            advice="replicates: 5 or more, and N = 1 for a share of it; `twinbed run --retry-failed` makes failed runs again",
-        ) from error
+def _in_words(frame: Frame, over: str, objective: Objective, per_pair: bool) -> str:
+    """Return the objective, such as ``loss at most 1 %``."""
+    one = one_of(over)
+    what = f"{frame.response}{f' per {one}' if per_pair else ''} {'at most' if objective.at_most else 'at least'}"
+    if objective.relative:
+        return f"{what} {objective.bound * 100:g} % of that at 1 {one}"
+    return f"{what} {objective.bound:g}{f' {unit}' if (unit := frame.unit.removeprefix('1')) else ''}"
 
 
 def _few(group: Numbered, over: str) -> Iterator[Caution]:
@@ -118,17 +137,12 @@ def _few(group: Numbered, over: str) -> Iterator[Caution]:
         yield Caution(Kind.FEW_REPLICATES, f"{counts[least]} at {over} {least}", group.name)
 
 
-def _one(over: str) -> str:
-    """What N counts, without the path to the factor: ``pair``."""
-    return over.rpartition(".")[2].removesuffix("s")
-
-
-def _group(group: Numbered, params: CapacityParams, unit: str) -> LevelCapacity:
-    fit, samples, one = _capacity(group, params), _samples(group, params), _one(params.over)
+def _group(group: Numbered, found: Fitting) -> LevelCapacity:
+    fit = found.capacity
     steps = [
         Tested(
             step.n,
-            samples[step.n],
+            found.samples[step.n],
             step.mean,
             Interval(step.interval.low, step.interval.high, step.interval.level),
             step.fitted,
@@ -137,18 +151,7 @@ def _group(group: Numbered, params: CapacityParams, unit: str) -> LevelCapacity:
         )
         for step in fit.steps
     ]
-    statement = sentence(fit, one, f"{one}s", unit)
-    return LevelCapacity(
-        group.levels,
-        statement,
-        fit.keeps,
-        fit.fails,
-        fit.low,
-        fit.high,
-        fit.knee,
-        fit.bound,
-        steps,
-    )
+    return LevelCapacity(group.levels, found.statement, fit.keeps, fit.fails, fit.low, fit.high, fit.knee, fit.bound, steps)
 
 
 analysis = CapacityAnalysis()

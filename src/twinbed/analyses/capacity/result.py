@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from twinbed.model.caution import Caution
-from twinbed.model.json import Json
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
+from twinbed.observations.numbered import one_of
 
-Row = dict[str, Json]
+NO_INTERVAL = "no end of an interval of the capacity is sure enough, which takes half the error that a bound alone takes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,15 @@ class LevelCapacity:
         """The mean at N = 1."""
         return next((step.mean for step in self.steps if step.n == 1), None)
 
+    def interval(self, one: str) -> str:
+        """Return where the capacity lies, in words. ``one`` is what N counts."""
+        low, high = self.low, self.high
+        if high is None:
+            return f"the capacity is at least {low} {one}s" if low else NO_INTERVAL
+        if low == high:
+            return f"the capacity is {low} {one}{'' if low == 1 else 's'}"
+        return f"the capacity is {low} to {high} {one}s" if low else f"the capacity is at most {high} {one}s"
+
 
 @dataclass(frozen=True, slots=True)
 class Capacities:
@@ -77,39 +86,4 @@ class Capacities:
     @property
     def one(self) -> str:
         """What N counts: ``pair``."""
-        return self.over.rpartition(".")[2].removesuffix("s")
-
-
-def tables(capacities: Capacities) -> dict[str, list[Row]]:
-    """``statements`` (one a combination of levels) and ``steps`` (one for each N)."""
-    statements: list[Row] = [
-        {
-            **group.levels,
-            "objective": capacities.objective,
-            "statement": group.statement,
-            "keeps": group.keeps,
-            "fails": group.fails,
-            "low": group.low,
-            "high": group.high,
-            "knee": group.knee,
-            "confidence": capacities.confidence,
-        }
-        for group in capacities.groups
-    ]
-    steps: list[Row] = [
-        {
-            **group.levels,
-            "n": step.n,
-            "runs": len(step.values),
-            "mean": step.mean,
-            "low": step.interval.low,
-            "high": step.interval.high,
-            "monotone": step.monotone,
-            "bound": group.bound,
-            "keeps": step.keeps,
-            "fails": step.fails,
-        }
-        for group in capacities.groups
-        for step in group.steps
-    ]
-    return {"statements": statements, "steps": steps}
+        return one_of(self.over)

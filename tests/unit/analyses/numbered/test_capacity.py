@@ -16,8 +16,8 @@ def test_capacity_of_the_printed_losses(shown):
     code, out, _ = shown("capacity", LOSS, "--response", "loss", "--over", "receivers", "--at-most", "1")
     assert code == codes.DONE
     assert out.splitlines()[0] == (
-        "loss at most 1: 5 receivers: 96.8 % sure of most runs (5 of 5 kept it; up to 45 % of all may not); 6: no, 96.8 % sure "
-        "of most runs (the mean there is 4.54, 2.1 to 6.99)"
+        "Loss at most 1: 5 receivers: 96.8 % sure of most runs (5 of 5 kept it; up to 45 % of all may not); 6: no, 96.8 % sure "
+        "of most runs (the mean there is 4.54, 2.1 to 6.99)."
     )
 
 
@@ -26,7 +26,7 @@ def test_capacity_of_planted_results_by_testbed(shown, results):
     code, out, _ = shown("capacity", results, *arguments)
     assert code == codes.DONE
     slow, fast = out.splitlines()[:2]
-    assert slow.startswith("testbed slow: requests_per_second per pair at least 90 % of that at 1 pair: 8 pairs: more than")
+    assert slow.startswith("Testbed slow: requests per second per pair at least 90 % of that at 1 pair: 8 pairs: more than")
     assert "between them nothing is known" in slow and "; 16: no, " in slow
     assert ": 32 pairs: " in fast
     _, out, _ = shown("capacity", results, *arguments, "--format", "json")
@@ -61,8 +61,8 @@ def test_capacity_refuses(shown, results, arguments, message):
         ("1,5\n1,6\n", "nan", "nan is no bound"),
         ("1,5\n1,6\n", "inf", "inf is no bound"),
         ("1,5\n1,6\n", "1e155", "the bound is of the size 1e+155"),
-        ("1,5e160\n1,6e160\n", "4", "rate is of the size 6e+160"),
-        ("1,5e-170\n1,6e-170\n", "4", "rate is of the size 6e-170"),
+        ("1,5e160\n1,6e160\n", "4", "values are of the size 6e+160"),
+        ("1,5e-170\n1,6e-170\n", "4", "values are of the size 6e-170"),
     ],
 )
 def test_capacity_of_a_file_that_says_nothing(shown, tmp_path, rows, bound, message):

@@ -39,8 +39,8 @@ def test_one_run_at_an_n_is_left_out_and_refused_where_it_is_all_there_is(shown,
     asked = ("capacity", file, "--response", "rate", "--at-least", "4")
     file.write_text("pairs,rate\n1,5\n1,5.1\n2,5\n2,5.1\n4,5\n")
     code, out, _ = shown(*asked)
-    assert code == codes.DONE and out.startswith("rate at least 4: at least 2 pairs: 98")
-    assert "of more nothing is known\n" in out and "\nLeft out: 1 runs alone at their N.\n" in out
+    assert code == codes.DONE and out.startswith("Rate at least 4: at least 2 pairs: 98")
+    assert "of more nothing is known.\n" in out and "\nLeft out: 1 runs alone at their N.\n" in out
     file.write_text("pairs,rate\n1,5\n2,5\n")
     code, _, err = shown(*asked)
     assert code == codes.USAGE and "1 run at N = 1" in err

@@ -23,7 +23,7 @@ def capacity_plot(capacities: Capacities, group: LevelCapacity, scale: UnitScale
     high = right if group.high is None else min(group.high + 1, right)
     # Where neither end is known, there is no interval to show.
     known = group.low or group.high is not None
-    bands = [{"n": low, "to": max(high, low * ROOM), "said": interval_text(capacities, group)}] if known else []
+    bands = [{"n": low, "to": max(high, low * ROOM), "said": group.interval(capacities.one)}] if known else []
     means = [
         {
             "n": step.n,
@@ -102,18 +102,3 @@ def _held(capacities: Capacities, group: LevelCapacity, scale: UnitScale, x: Spe
         "mark": {"type": "line", "strokeWidth": 1.6},
         "encoding": {"x": x, "y": y, "color": colour, "strokeDash": dash, "description": {"field": "said"}},
     }
-
-
-NO_INTERVAL = "no end of an interval of the capacity is sure enough, which takes half the error that a bound alone takes"
-
-
-def interval_text(capacities: Capacities, group: LevelCapacity) -> str:
-    """Where the capacity lies, in words."""
-    many = f"{capacities.one}s"
-    if group.high is None:
-        return f"the capacity is at least {group.low} {many}" if group.low else NO_INTERVAL
-    if group.low == group.high:
-        return f"the capacity is {group.low} {capacities.one if group.low == 1 else many}"
-    return (
-        f"the capacity is {group.low} to {group.high} {many}" if group.low else f"the capacity is at most {group.high} {many}"
-    )

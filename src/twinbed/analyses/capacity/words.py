@@ -1,0 +1,105 @@
+"""How many fit, as a section: the statements, a figure for each combination of levels, and the numbers."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from twinbed.analyses.capacity.draw import capacity_plot
+from twinbed.analyses.capacity.result import NO_INTERVAL, Capacities, LevelCapacity, Tested
+from twinbed.show.figure import Figure
+from twinbed.show.numbers import bounds, figure, percent
+from twinbed.show.quantities import UnitScale, share, unit_scale
+from twinbed.show.section import Section
+from twinbed.show.table import Column, Of, Table, cell_columns
+from twinbed.show.words import cell_title, heading, metric_name
+
+MOST_FIGURES = 12
+"""Combinations of levels that are drawn; the table has the others too."""
+NAMED = ("", "/s", "1")
+"""Units that a metric's name says itself."""
+
+
+def section(capacities: Capacities) -> Section:
+    """Return the statements, with what they rest on."""
+    objective = capacities.objective.replace(capacities.response, metric_name(capacities.response))
+    first, *rest = (heading(f"{_where(group)}{objective}: {group.statement}.") for group in capacities.groups)
+    scale = unit_scale(capacities.unit, [value for group in capacities.groups for step in group.steps for value in step.values])
+    undrawn = len(capacities.groups) - MOST_FIGURES
+    more = f"The first {MOST_FIGURES} of {len(capacities.groups)} combinations are drawn."
+    return Section(
+        "fitting",
+        f"How many fit: {objective}",
+        first,
+        (
+            tuple(rest),
+            *(_figure(capacities, group, scale) for group in capacities.groups[:MOST_FIGURES]),
+            (more,) if undrawn > 0 else (),
+            _statements(capacities),
+            _steps(capacities, scale, objective),
+        ),
+        kicker=f"{share(capacities.confidence)} sure of what is named",
+    )
+
+
+def _figure(capacities: Capacities, group: LevelCapacity, scale: UnitScale) -> Figure:
+    named = f"{metric_name(capacities.response)}{f' per {capacities.one}' if capacities.per_pair else ''}"
+    unit = f" [{scale.unit}]" if scale.unit not in NAMED else ""
+    held = f" and the mean at 1 {capacities.one}" if group.single is not None else ""
+    interval = group.interval(capacities.one)
+    shaded = f"nothing is shaded: {interval}" if interval == NO_INTERVAL else f"shaded: {interval}"
+    caption = (
+        f"{heading(f'{_where(group)}{named}')}: runs, means with intervals; dashed: what the objective demands{held}; {shaded}."
+    )
+    spec = partial(capacity_plot, capacities, group, scale, f"{named}{unit}")
+    return Figure(f"capacity {cell_title(group.levels)}", spec=spec, caption=caption)
+
+
+def _where(group: LevelCapacity) -> str:
+    return f"{cell_title(group.levels)}: " if group.levels else ""
+
+
+def _statements(capacities: Capacities) -> Table:
+    columns = (
+        *(column for column in cell_columns(capacities.groups, lambda group: group.levels) if column.key),
+        Column("objective", value=lambda _: capacities.objective),
+        *(Column(name) for name in ("statement", "keeps", "fails", "low", "high", "knee")),
+        Column("confidence", value=lambda _: capacities.confidence),
+    )
+    return Table("statements", "", "", columns, capacities.groups)
+
+
+def _steps(capacities: Capacities, scale: UnitScale, objective: str) -> Table:
+    records = [Of(group, step) for group in capacities.groups for step in group.steps]
+    unit = scale.unit if scale.unit not in NAMED else ""
+
+    def scaled(value: float) -> str | None:
+        return figure(value / scale.factor)
+
+    def interval(record: Of[LevelCapacity, Tested]) -> str | None:
+        low, high = record.each.interval.low, record.each.interval.high
+        return bounds(low / scale.factor, high / scale.factor) if len(record.each.values) > 1 else None
+
+    columns = (
+        *cell_columns(records, lambda record: record.group.levels),
+        Column("n", f"{capacities.one}s", format="d", value="each.n"),
+        Column("runs", "runs", format="d", value=lambda record: len(record.each.values)),
+        Column("mean", "mean", unit, scaled, value="each.mean"),
+        Column("low", value="each.interval.low"),
+        Column("high", value="each.interval.high"),
+        Column(head="interval", format="s", value=interval),
+        Column("monotone", "monotone", format=scaled, value="each.monotone"),
+        Column("bound", "bound", format=scaled, value="group.bound"),
+        Column("keeps", "keeps", format=_sure, value="each.keeps"),
+        Column("fails", "fails", format=_sure, value="each.fails"),
+    )
+    caption = (
+        f"{heading(objective)}. Keeps: how sure it is that this and all smaller numbers keep it; fails: that this and all"
+        f" larger ones do not. Monotone: the means made to worsen with N. Between these numbers, and above the"
+        " largest, nothing is said."
+    )
+    return Table("steps", f"Each number of {capacities.one}s", caption, columns, records)
+
+
+def _sure(share: float) -> str | None:
+    """Never all of it: a test leaves a rest."""
+    return ">99.99 %" if share > 0.9999 else percent(share)
