@@ -197,9 +197,9 @@ def _compare(results: Path, file: Path | None, digest: str, console: Terminal, t
     """Tables, the verdict on standard output, the page, if there is to be one; and what `_conclude` needs to know of them."""
     from twinbed.cli.extraction import extracted
     from twinbed.render.output import write
+    from twinbed.report.fitting import fitting
     from twinbed.report.further import further
     from twinbed.report.page import page
-    from twinbed.report.scaling.analysis import scaling
     from twinbed.report.styles import sections, study_tables
     from twinbed.report.terminal import conclusion, in_short
 
@@ -212,7 +212,7 @@ def _compare(results: Path, file: Path | None, digest: str, console: Terminal, t
     phase("compare")
     compare = registry.analysis("compare")
     result = compare.run_on(on.executor(), store, compare.params())
-    over_n = scaling(store)
+    over_n = fitting(store)
     in_lines = tuple(in_short(result, over_n))
     if telling.quiet:
         say(*in_lines)

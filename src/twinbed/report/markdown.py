@@ -9,16 +9,14 @@ from twinbed.analyses.compare.estimate_tables import measured_tables
 from twinbed.analyses.compare.grid import Grid, grid
 from twinbed.analyses.compare.summary import summaries
 from twinbed.analyses.compare.words import SYMBOLS, emulated, hardly_varies, held, varies
-from twinbed.analyses.contention.sentences import sentences
 from twinbed.contracts.analysis import Section
 from twinbed.model.comparison import Comparison, Comparisons
 from twinbed.model.tables import Tables
 from twinbed.render.markdown import plain, row, table
+from twinbed.render.sections import tabular
 from twinbed.render.tabular import Tabular
 from twinbed.report.pivots import Table, as_tabular, footnotes, marks
-from twinbed.report.scaling.result import Scaling
-from twinbed.report.scaling.words import recommendations, statements
-from twinbed.report.scaling.words import tables as scaling_tables
+from twinbed.show.section import Section as Shown
 from twinbed.show.words import LAYERS, cell_title, heading, metric_title, other_settings, p_text
 
 
@@ -27,7 +25,7 @@ def markdown(
     result: Comparisons,
     sections: Sequence[Section] = (),
     own: Sequence[Table] = (),
-    over_n: Scaling | None = None,
+    over_n: Shown | None = None,
 ) -> str:
     """The whole text."""
     lines = [f"# {plain(tables.outline.name)}", ""]
@@ -41,11 +39,10 @@ def markdown(
         lines += [f"- **{plain(summary.testbed)}: {summary.verdict}.** {plain(summary.sentence)}"]
         lines += [f"  - {plain(text)}" for text in summary.advice]
     if over_n:
-        lines += ["", "## How many fit", "", *(f"- **{plain(text)}.**" for text in recommendations(over_n))]
-        lines += [f"- {plain(text)}" for text in statements(over_n)]
-        lines += [f"- {plain(text)}" for text in (sentences(over_n.contention) if over_n.contention else ())]
-        for shown in scaling_tables(over_n):
-            lines += _own_table(shown, "###")
+        lines += ["", f"## {plain(over_n.title)}", "", *(f"- **{plain(text)}**" for text in over_n.answers)]
+        lines += [f"- {plain(text)}" for text in over_n.texts() if text not in over_n.answers]
+        for shown in over_n.tables(folded=False):
+            lines += _own_table(tabular(shown), "###") if shown.records and shown.shown else []
     notes = marks(own)
     for asked in own:
         lines += _own_table(as_tabular(asked, notes))

@@ -19,6 +19,7 @@ from twinbed.render import plots
 from twinbed.render.document import document
 from twinbed.render.html import html
 from twinbed.render.pages import in_report
+from twinbed.render.sections import composed
 from twinbed.report import segments
 from twinbed.report.files import measured_by
 from twinbed.report.further import KEY as FURTHER
@@ -26,9 +27,7 @@ from twinbed.report.further import Further, further_section
 from twinbed.report.pivots import Table
 from twinbed.report.pivots_page import own_tables
 from twinbed.report.provenance import provenance
-from twinbed.report.scaling.result import Scaling
-from twinbed.report.scaling.section import scaling_section
-from twinbed.report.scaling.words import recommendations
+from twinbed.show.section import Section as Shown
 from twinbed.show.words import LAYERS, other_settings, place
 
 
@@ -37,7 +36,7 @@ def page(
     result: Comparisons,
     sections: Sequence[Section] = (),
     own: Sequence[Table] = (),
-    over_n: Scaling | None = None,
+    over_n: Shown | None = None,
     pages: Sequence[Further] = (),
 ) -> Markup:
     """The whole page. ``sections`` are what analyses give to it; ``own`` the tables that the study file asks
@@ -49,7 +48,7 @@ def page(
         title = f"{outline.name}: by {result.by}"
     # Of one testbed, how many fit is the verdict.
     own_sections = [section for section in sections if not section.layer]
-    beginning = [verdicts(result), scaling_section(over_n)]
+    beginning = [verdicts(result), [in_report(composed(over_n))] if over_n else []]
     parts = [part for each in (beginning if result.comparisons else reversed(beginning)) for part in each]
     parts += [*own_tables(own), *_layers(tables, result, sections)]
     parts += [*map(in_report, own_sections), *variation(result), *further_section(pages)]
@@ -63,7 +62,7 @@ def _header(
     result: Comparisons,
     sections: Sequence[Section],
     tabulates: bool,
-    over_n: Scaling | None,
+    over_n: Shown | None,
     pages: Sequence[Further],
 ) -> Markup:
     outline, reference = tables.outline, _reference(tables, result)
@@ -81,7 +80,7 @@ def _header(
         runs,
         f"reference {reference}" if reference else "",
     ]
-    beginning = [("verdict", "Verdict"), *([("fitting", "How many fit")] if over_n else [])]
+    beginning = [("verdict", "Verdict"), *([(over_n.key, over_n.title)] if over_n else [])]
     links = [
         *(beginning if result.comparisons else reversed(beginning)),
         *([("tables", "Tables")] if tabulates else []),
@@ -113,10 +112,9 @@ def _reference(tables: Tables, result: Comparisons) -> str | None:
     return next((each.reference for each in result.comparisons), tables.outline.reference)
 
 
-def _lede(result: Comparisons, reference: str | None, over_n: Scaling | None) -> str:
+def _lede(result: Comparisons, reference: str | None, over_n: Shown | None) -> str:
     """How many fit, where that is the one thing to say; and the verdicts, where testbeds are compared."""
-    advised = list(recommendations(over_n)) if over_n else []
-    parts = [f"{advised[0]}."] if len(advised) == 1 else []
+    parts = [over_n.sentence] if over_n and over_n.sentence else []
     sentences = summaries(result)
     if sentences:
         parts.append(lede(sentences, reference))

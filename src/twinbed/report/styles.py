@@ -34,16 +34,16 @@ def rendered(style: str, tables: Tables, result: Comparisons, file: Path | None 
         from twinbed.report.latex import latex
 
         return latex(tables, result, sections(tables), own)
-    from twinbed.report.scaling.analysis import scaling
+    from twinbed.report.fitting import fitting
 
     if style == "markdown":
         from twinbed.report.markdown import markdown
 
-        return markdown(tables, result, sections(tables), own, scaling(tables))
+        return markdown(tables, result, sections(tables), own, fitting(tables))
     from twinbed.report.further import further
     from twinbed.report.page import page
 
-    return page(tables, result, sections(tables), own, scaling(tables), further(tables, file))
+    return page(tables, result, sections(tables), own, fitting(tables), further(tables, file))
 
 
 def sections(tables: Tables) -> tuple[Section, ...]:

@@ -9,18 +9,17 @@ from twinbed.analyses.compare.terminal import verdict_table
 from twinbed.analyses.compare.words import SYMBOLS, nothing_compared
 from twinbed.model.comparison import Comparisons
 from twinbed.render.terminal import Terminal
-from twinbed.report.scaling.result import Scaling
-from twinbed.report.scaling.words import recommendations, statements
+from twinbed.show.section import Section
 
 
-def conclusion(result: Comparisons, over_n: Scaling | None, console: Terminal) -> None:
+def conclusion(result: Comparisons, over_n: Section | None, console: Terminal) -> None:
     """Prints the table of verdicts, and below it how many fit where the number of pairs varies."""
     verdict_table(result, console)
     if over_n:
         print_scaling(over_n, console)
 
 
-def in_short(result: Comparisons, over_n: Scaling | None) -> Iterator[str]:
+def in_short(result: Comparisons, over_n: Section | None) -> Iterator[str]:
     """The verdicts and how many fit, a line each."""
     of_testbeds = summaries(result)
     for summary in of_testbeds:
@@ -29,15 +28,15 @@ def in_short(result: Comparisons, over_n: Scaling | None) -> Iterator[str]:
             yield f"  {summary.spread_sentence}"
     if not of_testbeds and not over_n:
         yield f"Nothing to compare: {nothing_compared(result)}."
-    for text in recommendations(over_n) if over_n else ():
-        yield f"{text}."
+    yield from over_n.answers if over_n else ()
 
 
-def print_scaling(scaling: Scaling, console: Terminal) -> None:
-    """Prints how many fit: what to do, and what is known of each objective."""
+def print_scaling(fits: Section, console: Terminal) -> None:
+    """Print how many fit: what to do, and what is known of each objective."""
     console.say("")
-    console.say("How many fit", "bold")
-    for text in recommendations(scaling):
-        console.words(f"{text}.")
-    for text in statements(scaling):
-        console.words(f"  {text}", "dim")
+    console.say(fits.title, "bold")
+    for text in fits.answers:
+        console.words(text)
+    for item in fits.items:
+        for text in item if isinstance(item, tuple) and item != fits.answers else ():
+            console.words(f"  {text}", "dim")

@@ -34,6 +34,21 @@ class Section:
     in_text: bool = True
     """Whether a terminal shows it."""
 
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The sentences that answer the question: the sentence, or the list that stands in its place."""
+        first = self.items[0] if self.items else ()
+        return (self.sentence,) if self.sentence else first if isinstance(first, tuple) else ()
+
+    def texts(self) -> Iterator[str]:
+        """Yield the sentences and lists, those of inner sections too."""
+        yield from (self.sentence,) if self.sentence else ()
+        for item in self.items:
+            if isinstance(item, tuple):
+                yield from item
+            elif isinstance(item, Section):
+                yield from item.texts()
+
     def tables(self, *, folded: bool = True) -> Iterator[Table]:
         """Yield the tables, those of inner sections too, with or without those of folded ones."""
         for item in self.items:

@@ -62,6 +62,7 @@ MADE: Mapping[str, Callable[[Path], Any]] = {
     "anova": virtio,
     "regression": virtio,
     "capacity": numbered,
+    "scaling": numbered,
     "contention": numbered,
     "tails": lambda _: tails.study({"real": tails.usual, "virtual": tails.with_tail}),
     "steady": lambda _: steady.study({"real": steady.level, "virtual": steady.falling}),

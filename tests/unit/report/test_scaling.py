@@ -14,15 +14,26 @@ import pytest
 
 from synthetic_results import write_study
 from twinbed.analyses.compare.method import analysis as compare
-from twinbed.analyses.contention.result import Alarms, Contention, DetectorResult, LevelContention, Operating, Scored, Step
-from twinbed.analyses.contention.sentences import sentences
+from twinbed.analyses.contention.result import (
+    Alarms,
+    Contention,
+    Curve,
+    DetectorResult,
+    LevelContention,
+    Operating,
+    Scored,
+    Step,
+)
+from twinbed.analyses.contention.words import section as contention_section
+from twinbed.analyses.contention.words import sentences
+from twinbed.analyses.scaling.result import AtN, LevelScaling, Scaling, Statement
+from twinbed.analyses.scaling.words import recommendations, section, statements
 from twinbed.model.result import Interval
 from twinbed.model.tables import Tables
+from twinbed.render.sections import body, tabular
+from twinbed.render.tabular import Tabular
 from twinbed.render.terminal import Terminal
-from twinbed.report.scaling.analysis import scaling
-from twinbed.report.scaling.result import AtN, Curvature, LevelScaling, Scaling, Statement
-from twinbed.report.scaling.section import scaling_section
-from twinbed.report.scaling.words import recommendations, statements, tables
+from twinbed.report.fitting import fitting, scaling
 from twinbed.report.styles import rendered
 from twinbed.report.terminal import print_scaling
 from twinbed.results.extract import extract
@@ -45,6 +56,11 @@ def study(folder: Path, respond: Any = knee, replicates: int = 5, testbeds: tupl
     return extract(write_study(folder, testbeds, {"pairs": PAIRS}, replicates, respond), {"planted": planted}, {})
 
 
+def tables(found: Scaling) -> list[Tabular]:
+    """Those that readers get."""
+    return [tabular(each) for each in section(found).tables() if each.records and each.shown]
+
+
 def test_the_planted_knee_is_what_is_recommended(tmp_path: Path) -> None:
     found = scaling(study(tmp_path))
     assert found is not None and (found.over, found.one, found.rate) == ("pairs", "pair", "requests_per_second")
@@ -59,7 +75,7 @@ def test_the_planted_knee_is_what_is_recommended(tmp_path: Path) -> None:
         "4 pairs: more than 99.9 % sure; 8: no, more than 99.9 % sure (the mean there is 700, 690 to 710 /s);"
         " between them nothing is known"
     )
-    assert list(recommendations(found)) == [f"Run at most 4 pairs at once, at least 95 % sure: {told.objective}"]
+    assert list(recommendations(found)) == [f"Run at most 4 pairs at once, at least 95 % sure: {told.objective}."]
 
 
 def test_page_markdown_and_terminal_say_so_first(tmp_path: Path) -> None:
@@ -68,21 +84,21 @@ def test_page_markdown_and_terminal_say_so_first(tmp_path: Path) -> None:
     page = rendered("html", results, result)
     assert 'href="#fitting"' in page and '<p class="lede">Run at most 4 pairs at once' in page
     assert page.index('id="fitting"') < page.index('id="verdict"'), "of one testbed there is no other verdict"
-    section = page[page.index('id="fitting"') :].split("</section>")[0]
+    part = page[page.index('id="fitting"') : page.index('id="verdict"')]
     # A pair's rate and all together, a point for each of 20 runs and each mean of the panels' lines.
-    assert section.count("<figure>") == 2
-    assert "N = 8: 690 (a run)" in section
+    assert part.count("<figure>") == 2
+    assert "N = 8: 690 (a run)" in part
     why = "No detector of contended runs: nothing was measured on the machine that varies."
-    assert why in section
+    assert why in part
     text = rendered("markdown", results, result)
     assert f"- {why}" in text
     assert "- **Run at most 4 pairs at once" in text
     assert "| 8 | 5 | 700 | 70.00 % | 5,600 |" in text
-    found = scaling(results)
+    found = fitting(results)
     assert found is not None
     screen = io.StringIO()
     print_scaling(found, Terminal(file=screen, width=200))
-    assert screen.getvalue().splitlines()[1:3] == ["How many fit", f"{next(recommendations(found))}."]
+    assert screen.getvalue().splitlines()[1:3] == ["How many fit", found.sentence]
 
 
 def test_two_testbeds_are_two_lines_with_a_capacity_each(tmp_path: Path) -> None:
@@ -108,7 +124,7 @@ def test_what_cannot_be_said_is_said(tmp_path: Path) -> None:
     assert found is not None
     [told] = found.groups[0].statements
     assert not told.decided and told.text.startswith("nothing can be said: 1 run at N = 1")
-    assert list(recommendations(found)) == ["No number can be recommended"]
+    assert list(recommendations(found)) == ["No number can be recommended."]
 
 
 def test_a_single_pair_that_did_nothing_is_no_measure_of_others(tmp_path: Path) -> None:
@@ -137,8 +153,8 @@ def test_failed_runs_are_said_and_recommend_nothing(tmp_path: Path) -> None:
     assert (bed.keeps, bed.tested, bed.failed, other.failed) == (4, 4, {4: (1, 5), 8: (5, 5)}, {})
     assert next(recommendations(found)).startswith("Testbed bed: run at most 4 pairs at once")
     assert list(statements(found))[1:3] == [
-        "Testbed bed, at 4 pairs 1 of 5 runs failed: what is said is of the others",
-        "Testbed bed, at 8 pairs 5 of 5 runs failed: nothing is said of it",
+        "Testbed bed, at 4 pairs 1 of 5 runs failed: what is said is of the others.",
+        "Testbed bed, at 8 pairs 5 of 5 runs failed: nothing is said of it.",
     ]
 
 
@@ -202,11 +218,11 @@ def test_a_run_without_a_rate_counts_in_the_loss(tmp_path: Path, is_silent: bool
     assert [row[0] for row in numbers.rows] == ["1", "2", "4"]
     four = dict(zip(numbers.heads, numbers.rows[2], strict=True))
     # 9,002 of the golden report's 34,812 datagrams were lost on the way to each client.
-    assert (four["runs"], four["of 1 pair's"], four["loss"]) == ("5", None, "25.86 %")
-    assert "N = 4: 25.8" in "".join(map(str, scaling_section(found)))
+    assert (four["runs"], four["of 1 pair's"], four["loss"]) == ("5", "–", "25.86 %")
+    assert "N = 4: 25.8" in body(section(found))
     assert next(recommendations(found)).startswith("Run at most 2 pairs at once")
     assert list(statements(found))[2] == (
-        "At 4 pairs 5 of 5 runs have no goodput of all pairs: they count in what is said of other metrics, not of goodput"
+        "At 4 pairs 5 of 5 runs have no goodput of all pairs: they count in what is said of other metrics, not of goodput."
     )
 
 
@@ -240,7 +256,7 @@ def test_a_study_of_one_number_of_pairs_has_no_section(tmp_path: Path) -> None:
         return knee(testbed, {"pairs": 1}, replicate)
 
     results = extract(write_study(tmp_path, ["bed"], {"payload": ["1B", "2B"]}, 2, respond), {"planted": planted}, {})
-    assert scaling(results) is None and list(scaling_section(None)) == []
+    assert scaling(results) is None and fitting(results) is None
     assert "How many fit" not in rendered("html", results, compare.run(results))
 
 
@@ -272,22 +288,22 @@ def test_the_ledger_is_summed_and_the_rest_shown() -> None:
     assert numbers.heads[-4:] == ("loss", "fairness", "start skew (ms)", "all ran together")
     assert "All ran together: the least share of the clients' time in which all of them ran." in numbers.caption
     assert numbers.rows == (
-        ("1400B", "1", "2", "20", "100.00 %", "20", "0.00 %", None, None, None),
-        ("1400B", "2", "2", "18.50", "92.50 %", "37", "11.00 %", "0.9500", "12.30", "98.75 %"),
+        ("payload 1400B", "1", "2", "20", "100.00 %", "20", "0.00 %", "–", "–", "–"),
+        ("payload 1400B", "2", "2", "18.50", "92.50 %", "37", "11.00 %", "0.9500", "12.30", "98.75 %"),
     )
-    assert losses.heads == ("payload", "pairs", "sent", "lost", "uplink", "socket buffer", "unexplained", "of the lost")
-    assert losses.rows[1] == ("1400B", "2", "1,000", "100", "90", "8", "2", "2.00 %")
+    assert losses.heads == ("Cell", "pairs", "sent", "lost", "uplink", "socket buffer", "unexplained", "of the lost")
+    assert losses.rows[1] == ("payload 1400B", "2", "1,000", "100", "90", "8", "2", "2.00 %")
 
 
 def test_the_strictest_objective_decides() -> None:
     assert list(recommendations(LOSSES)) == [
         "Payload 1400B: run at most 1 pair at once, at least 95 % sure of each: loss at most 1 % and goodput per pair at least"
-        " 90 % of that at 1 pair"
+        " 90 % of that at 1 pair."
     ]
-    assert next(statements(LOSSES)) == "Payload 1400B, loss at most 1 %: 1 pair: 99 % sure; 2: no, 99 % sure"
+    assert next(statements(LOSSES)) == "Payload 1400B, loss at most 1 %: 1 pair: 99 % sure; 2: no, 99 % sure."
     [group] = LOSSES.groups
     none = replace(LOSSES, groups=(replace(group, statements=(replace(group.statements[0], keeps=None),)),))
-    assert list(recommendations(none)) == ["Payload 1400B: no number of pairs is shown to keep loss at most 1 %"]
+    assert list(recommendations(none)) == ["Payload 1400B: no number of pairs is shown to keep loss at most 1 %."]
 
 
 def test_one_pair_keeps_what_is_measured_against_itself_and_recommends_nothing(tmp_path: Path) -> None:
@@ -301,19 +317,22 @@ def test_one_pair_keeps_what_is_measured_against_itself_and_recommends_nothing(t
     assert found is not None
     [told] = found.groups[0].statements
     assert told.text.startswith("1 pair: by definition; 2: no, ") and "(the mean there is 4,000, " in told.text
-    assert list(recommendations(found)) == [f"More than 1 pair at once is not shown to keep {told.objective}"]
+    assert list(recommendations(found)) == [f"More than 1 pair at once is not shown to keep {told.objective}."]
 
 
 def test_losses_and_bends_are_drawn() -> None:
-    rows = [
-        Curvature({"payload": "1400B"}, metric, metric.startswith("cpu"), n, curvature)
+    shown = body(section(LOSSES))
+    assert shown.count("<figure>") == 3
+    assert "N = 2: 12 (a run)" in shown
+    assert not re.search(r"NaN|undefined", shown)
+    curves = [
+        Curve(metric, metric.startswith("cpu"), (1, 2, 4, 8), (1.0, 2.0, 3.0, 2.0), (None, -1.0, 0.5, None), 0.5)
         for metric in ("goodput", "cpu_idle_seconds")
-        for n, curvature in ((1, None), (2, -1.0), (4, 0.5), (8, None))
     ]
-    section = "".join(scaling_section(replace(LOSSES, curves=rows)))
-    assert section.count("<figure>") == 4
-    assert "N = 2: 12 (a run)" in section and "CPU idle seconds (mirrored), N = 4: 0.5" in section
-    assert not re.search(r"NaN|undefined", section)
+    bent = Contention("results", "goodput", "pairs", 0.05, 0.1, [LevelContention({}, curves, [], None, "few runs")])
+    shown = body(contention_section(bent))
+    assert shown.count("<figure>") == 1 and "CPU idle seconds (mirrored), N = 4: 0.5" in shown
+    assert "If the rate turns first, the machine&#39;s metrics come too late to tell." in shown
 
 
 def alarms(count: int, of: int, low: float, high: float) -> Alarms:
@@ -350,8 +369,8 @@ def contention(told: DetectorResult | None, reason: str = "") -> Contention:
 
 
 def test_a_detector_is_drawn_and_told() -> None:
-    section = "".join(scaling_section(replace(LOSSES, contention=contention(TOLD))))
-    assert section.count("<figure>") == 3 + 3
+    shown = body(contention_section(contention(TOLD)))
+    assert shown.count("<figure>") == 3
     for mark in (
         "N = 1, replicate 1: -1.5, free of contention",
         "N = 8, replicate 1: +0.25, neither for sure",
@@ -362,10 +381,10 @@ def test_a_detector_is_drawn_and_told() -> None:
         "from 16 on the rate has fallen by 10 % or more",
         "its threshold: 75 % of contended runs, 0 % false alarms",
     ):
-        assert f'aria-label="{mark}"' in section
-    assert "area 0.940 (0.800 to 0.980)" in section
-    assert "replicate 0" not in section, "it was trained on that one"
-    assert not re.search(r"NaN|undefined", section)
+        assert f'aria-label="{mark}"' in shown
+    assert "area 0.940 (0.800 to 0.980)" in shown
+    assert "replicate 0" not in shown, "it was trained on that one"
+    assert not re.search(r"NaN|undefined", shown)
 
 
 def test_what_a_detector_is_worth_in_words() -> None:
@@ -388,6 +407,6 @@ def test_what_a_detector_is_worth_in_words() -> None:
     never = replace(TOLD, alarms_from=None, fallen_from=None, before=None, steps=TOLD.steps[:1])
     assert list(sentences(contention(never)))[1].startswith("At no number of pairs do most runs alarm. At no tested number has")
     few = contention(None, "2 replicates: a detector needs at least 4, two to train on and two to test")
-    section = "".join(scaling_section(replace(LOSSES, contention=few)))
-    assert "No detector of contended runs: 2 replicates: a detector needs at least 4" in section
-    assert section.count("<figure>") == 3
+    assert list(sentences(few)) == [
+        "No detector of contended runs: 2 replicates: a detector needs at least 4, two to train on and two to test."
+    ]

@@ -23,9 +23,10 @@ from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from twinbed import _core
+from twinbed.analyses.contention import words
 from twinbed.analyses.contention.result import (
     Alarms,
     Contention,
@@ -36,15 +37,13 @@ from twinbed.analyses.contention.result import (
     Scored,
     Step,
     Turn,
-    tables,
 )
-from twinbed.contracts.analysis import Analysis, Section
+from twinbed.contracts.analysis import Analysis
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Interval
 from twinbed.model.tables import Tables
-from twinbed.observations.frame import of_tables
-from twinbed.observations.numbered import Numbered, each_by_itself, measured, numbered
-from twinbed.show.table import Row
+from twinbed.observations.numbered import Numbered, OverN, each_by_itself, measured, over_n
+from twinbed.show.section import Section
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.contention import Detection, Runs, detect
 from twinbed.statistics.curvature import ROUNDING, inflections, scaled, second_difference
@@ -59,62 +58,65 @@ LEAST = 4
 Floats = NDArray[np.float64]
 
 
-class ContentionParams(BaseModel):
+class ContentionParams(OverN):
     """The settings of ``contention``; null and nothing take the defaults."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    response: str | None = Field(default=None, description="the rate; by default the first headline")
-    over: str = Field(default="pairs", description="the factor that is N")
-    per_pair: bool = Field(default=True, description="the rate divided by N")
-    host: str | None = Field(default=None, description="where the rate was measured, if at several hosts")
-    direction: str | None = Field(default=None, description="of the rate, if measured in both")
-    metrics: tuple[str, ...] = Field(default=(), description="of the machine; by default all that vary and no run lacks")
-    span: float = Field(default=0.75, gt=0, description="of LOESS")
-    degree: int = Field(default=2, ge=1, le=2, description="of LOESS")
-    drop: float = Field(default=0.05, gt=0, lt=1, description="a run is contended where its rate has fallen by this share")
-    bends: bool = Field(default=True, description="whether curves are made, which take several N")
-    fallen: float = Field(default=0.10, gt=0, lt=1, description="a fall that matters, before which it should be told")
+    metrics: tuple[str, ...] = Field(
+        default=(),
+        alias="metric",
+        description="a metric of the machine; may be repeated. Default: all that vary and no run lacks",
+    )
+    curves: tuple[str, ...] = Field(
+        default=(), alias="curve", description="a metric of those whose curve is made; may be repeated. Default: all"
+    )
+    bends: bool = Field(default=True, description="make curves, which take several N")
+    span: float = Field(default=0.75, gt=0, description="the span of LOESS")
+    degree: int = Field(default=2, ge=1, le=2, description="the degree of LOESS")
+    drop: float = Field(default=0.05, gt=0, lt=1, description="share of the rate lost from which on a run is contended")
+    fallen: float = Field(default=0.10, gt=0, lt=1, description="share lost that matters, before which it should be told")
 
 
 class ContentionAnalysis(Analysis[ContentionParams, Contention]):
-    """Where rates bend over N, and whether the machine's metrics show it."""
+    """Where do the rate of a pair and the machine's metrics bend as N grows, in what order, and do the machine's metrics alone
+    tell a contended run: one whose rate has begun to fall (--drop), before it has fallen too far (--fallen)? The detector is
+    tested on replicates that it was not trained on.
+
+    \b
+    twinbed analyse contention results/
+    twinbed analyse contention results/ --metric cpu_idle --metric interrupts --format csv --table curves
+    twinbed analyse contention results/ -o contention.html                                         as a page
+    """
 
     name = "contention"
     params = ContentionParams
     summary = "where rates bend over N, and whether the machine's metrics tell a contended run"
+    epilog = "docs/capacity.md says how the detector is trained and what its threshold promises."
+    table_names = ("inflections", "curves", "detectors", "alarms", "scores", "roc")
 
     def run(self, source: Tables, params: ContentionParams | None = None) -> Contention:
         params = params or ContentionParams()
-        frame = of_tables(source, params.response, params.host, params.direction)
+        frame, over, numbered = over_n(source, params)
         machine = measured(source, MACHINE)
-        pairs, refused = each_by_itself(
-            numbered(frame, params.over, per_pair=params.per_pair),
-            lambda group: _group(group, frame.response, machine, params),
-        )
+        pairs, refused = each_by_itself(numbered, lambda group: _group(group, frame.response, over, machine, params))
         left_out = {**frame.left_out, **refused}
         if absent := sum(absent for _, absent in pairs):
             left_out[NO_MACHINE] = absent
         groups, cautions = [group for group, _ in pairs], tuple(frame.cautions)
-        return Contention(frame.source, frame.response, params.over, params.drop, params.fallen, groups, cautions, left_out)
-
-    def tables(self, result: Contention) -> Mapping[str, Sequence[Row]]:
-        return tables(result)
+        return Contention(frame.source, frame.response, over, params.drop, params.fallen, groups, cautions, left_out)
 
     def section(self, result: Contention) -> Section:
-        from twinbed.analyses.contention.page import section
-
-        return section(result)
+        return words.section(result)
 
 
 def _group(
-    whole: Numbered, rate: str, machine: Mapping[str, Mapping[str, float]], params: ContentionParams
+    whole: Numbered, rate: str, over: str, machine: Mapping[str, Mapping[str, float]], params: ContentionParams
 ) -> tuple[LevelContention, int]:
     """The analysis of one combination of levels, and in how many runs the machine was not measured."""
     group = _with_machine(whole, machine)
     known = _known(group, machine, params)
-    shown = {rate: np.asarray(group.values), **known} if params.bends else {}
-    drawn = [_curve(group, name, values, params) for name, values in shown.items()]
+    chosen = {name: values for name, values in known.items() if not params.curves or name in params.curves}
+    shown = {rate: np.asarray(group.values), **chosen} if params.bends else {}
+    drawn = [_curve(group, name, values, over, params) for name, values in shown.items()]
     turns = sorted(chain.from_iterable(turns for _, turns in drawn), key=lambda turn: (turn.n, turn.metric))
     detector, reason = _detector(group, known, params)
     return LevelContention(group.levels, [curve for curve, _ in drawn], turns, detector, reason), len(whole.runs) - len(
@@ -156,11 +158,11 @@ def _known(group: Numbered, machine: Mapping[str, Mapping[str, float]], params: 
     return known
 
 
-def _curve(group: Numbered, name: str, values: Floats, params: ContentionParams) -> tuple[Curve, list[Turn]]:
+def _curve(group: Numbered, name: str, values: Floats, over: str, params: ContentionParams) -> tuple[Curve, list[Turn]]:
     tested = sorted(set(group.n))
     if len(tested) < LEAST:
         raise TwinbedError(
-            f"{params.over} has {len(tested)} levels: a curve that bends needs at least {LEAST}",
+            f"{over} has {len(tested)} levels: a curve that bends needs at least {LEAST}",
             advice="more levels in the study",
         )
     mirrored = MIRRORED in name
@@ -174,7 +176,7 @@ def _curve(group: Numbered, name: str, values: Floats, params: ContentionParams)
             2 if params.degree == 2 else 1,
         )
     except ValueError as error:
-        raise TwinbedError(f"{name} over {params.over}: {error}", advice="a larger span") from error
+        raise TwinbedError(f"{name} over {over}: {error}", advice="a larger span") from error
     bend = scaled(second_difference(tested, smooth))
     turns = [Turn(name, turn.at, turn.rising) for turn in inflections(tested[1:-1], bend)]
     return Curve(name, mirrored, tested, smooth, [None, *bend, None], _bent(group.n, sign * values, smooth)), turns

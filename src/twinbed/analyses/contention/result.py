@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from twinbed.model.caution import Caution
-from twinbed.model.json import Json
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
-
-Row = dict[str, Json]
+from twinbed.observations.numbered import one_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,84 +142,4 @@ class Contention:
     @property
     def one(self) -> str:
         """What N counts: ``pair``."""
-        return self.over.rpartition(".")[2].removesuffix("s")
-
-
-def tables(contention: Contention) -> dict[str, list[Row]]:
-    """One row a point, a run or a combination of levels; absence is None."""
-    rows: dict[str, list[Row]] = {"curves": [], "inflections": [], "detectors": [], "alarms": [], "scores": [], "roc": []}
-    for group in contention.groups:
-        detector = group.detector
-        parts: dict[str, list[Row]] = {
-            "curves": [row for curve in group.curves for row in _curve(curve)],
-            "inflections": [
-                {"metric": turn.metric, "n": turn.n, "slope": "rises" if turn.rises else "falls"} for turn in group.turns
-            ],
-            "detectors": [_detector(detector, group.reason)],
-            "alarms": []
-            if detector is None
-            else [{"n": step.n, "lost": step.lost, **_alarms(step.alarms)} for step in detector.steps],
-            "scores": [] if detector is None else [_scored(run, detector.threshold) for run in detector.runs],
-            "roc": [] if detector is None else [_operating(point) for point in detector.curve],
-        }
-        for name, of in parts.items():
-            rows[name] += [{**group.levels, **row} for row in of]
-    return rows
-
-
-def _curve(curve: Curve) -> list[Row]:
-    return [
-        {
-            "metric": curve.metric,
-            "mirrored": curve.mirrored,
-            "n": n,
-            "smoothed": smoothed,
-            "curvature": curvature,
-            "bent": curve.bent,
-        }
-        for n, smoothed, curvature in zip(curve.n, curve.smoothed, curve.curvature, strict=True)
-    ]
-
-
-def _detector(detector: DetectorResult | None, reason: str) -> Row:
-    interval = detector.interval if detector else None
-    before = _alarms(detector.before if detector else None)
-    return {
-        "area": detector.area if detector else None,
-        "low": interval.low if interval else None,
-        "high": interval.high if interval else None,
-        "threshold": detector.threshold if detector else None,
-        "false_alarms": detector.false_alarms if detector else None,
-        "detected": detector.detected if detector else None,
-        "unclear": detector.unclear if detector else None,
-        "alarms_from": detector.alarms_from if detector else None,
-        "fallen_from": detector.fallen_from if detector else None,
-        **{f"before_{name}": value for name, value in before.items()},
-        "reason": reason,
-    }
-
-
-def _alarms(alarms: Alarms | None) -> Row:
-    return {
-        "runs": alarms.of if alarms else None,
-        "alarms": alarms.count if alarms else None,
-        "share": alarms.share if alarms else None,
-        "low": alarms.interval.low if alarms else None,
-        "high": alarms.interval.high if alarms else None,
-    }
-
-
-def _scored(run: Scored, threshold: float) -> Row:
-    return {
-        "run": run.run,
-        "replicate": run.replicate,
-        "n": run.n,
-        "part": "test" if run.tested else "training",
-        "kind": run.kind,
-        "score": run.score,
-        "alarms": run.score > threshold,
-    }
-
-
-def _operating(point: Operating) -> Row:
-    return {"threshold": point.threshold, "false_alarms": point.false_alarms, "detected": point.detected}
+        return one_of(self.over)

@@ -1,4 +1,4 @@
-"""How many fit, as rules: what the report's section of the same name finds (``report.scaling``), at a level of its own."""
+"""How many fit, as rules: what the analysis ``scaling`` finds, at a level of its own."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from twinbed.analyses.scaling.result import LevelScaling, Statement
 from twinbed.model.caution import Kind
 from twinbed.model.comparison import Comparisons
 from twinbed.model.run import Level, level_text
 from twinbed.model.tables import Tables
 from twinbed.report.advice.result import Rule, Topic
 from twinbed.report.advice.words import ABOUT
-from twinbed.report.scaling.analysis import scaling
-from twinbed.report.scaling.result import LevelScaling, Statement
+from twinbed.report.fitting import scaling
 from twinbed.show.words import cell_title, heading
 
 

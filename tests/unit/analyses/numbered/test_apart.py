@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from twinbed.analyses.contention.bend_plot import bends
+from twinbed.analyses.contention.draw import bends
 from twinbed.analyses.contention.result import Curve
 from twinbed.render.over_n import Line, Panel, over_n
 from twinbed.render.plots import Spec

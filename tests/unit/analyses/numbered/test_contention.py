@@ -13,12 +13,12 @@ import pytest
 from numbered_results import PAIRS, RATE, WithMachine, drawn
 from synthetic_results import write_study
 from twinbed import registry
-from twinbed.analyses.contention.page import drawn as metrics_drawn
-from twinbed.analyses.contention.page import section
+from twinbed.analyses.contention.words import drawn as metrics_drawn
 from twinbed.contracts import exit_codes as codes
 from twinbed.model.caution import Kind
 from twinbed.model.error import TwinbedError
 from twinbed.render.pages import page
+from twinbed.render.sections import composed
 from twinbed.results.store import Store
 from twinbed.show.words import metric_name
 
@@ -92,7 +92,7 @@ def test_a_run_that_the_machine_was_not_measured_in_costs_itself_only(opened):
 def test_contention_has_a_page(opened):
     contention = registry.analysis("contention")
     result = contention.run(opened, contention.params(response="requests_per_second"))
-    shown = page(section(result), result, "results")
+    shown = page(composed(contention.section(result)), result, "results")
     count, text = drawn(shown)
     assert count == 2 * 4, "for each testbed: bends, scores, how early, ROC"
     first = result.groups[0]

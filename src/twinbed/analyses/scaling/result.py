@@ -1,12 +1,13 @@
-"""How many fit, as a report shows it: statements about N at once, and the measurements behind them."""
+"""How many fit by the objectives of a report: statements about N at once, and the measurements behind them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from twinbed.analyses.contention.result import Contention
+from twinbed.model.caution import Caution
 from twinbed.model.run import Level
+from twinbed.observations.numbered import one_of
 
 Levels = Mapping[str, Level]
 """The levels of the factors that vary, N itself left out."""
@@ -95,18 +96,6 @@ class LevelScaling:
 
 
 @dataclass(frozen=True, slots=True)
-class Curvature:
-    """How a metric's curve over N bends at one N."""
-
-    levels: Mapping[str, Level]
-    metric: str
-    mirrored: bool
-    n: int
-    curvature: float | None
-    """The second difference, scaled; None where there is none."""
-
-
-@dataclass(frozen=True, slots=True)
 class Scaling:
     """What the section is made of."""
 
@@ -117,14 +106,17 @@ class Scaling:
     unit: str
     confidence: float
     groups: Sequence[LevelScaling]
-    curves: Sequence[Curvature] = ()
-    """The curves' bends, by the analysis ``contention``."""
     most_loss: float | None = None
     """The objective's share; None where no loss is measured."""
-    contention: Contention | None = None
-    """Whether the machine's metrics tell contended runs; None where that was not asked."""
+    cautions: Sequence[Caution] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def numbers(self) -> int:
+        """The fewest N with a rate that a combination of levels has."""
+        return min(sum(bool(point.rates) for point in group.points) for group in self.groups)
 
     @property
     def one(self) -> str:
         """What N counts: ``pair``."""
-        return self.over.rpartition(".")[2].removesuffix("s")
+        return one_of(self.over)

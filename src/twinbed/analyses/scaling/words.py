@@ -1,0 +1,207 @@
+"""How many fit, as a section: what to do, what is known of each objective, and the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from statistics import fmean
+
+from twinbed.analyses.scaling import draw
+from twinbed.analyses.scaling.result import AtN, LevelScaling, Scaling
+from twinbed.show.numbers import percent
+from twinbed.show.quantities import UnitScale, number, share
+from twinbed.show.section import Section
+from twinbed.show.table import Column, Of, Table, cell_columns
+from twinbed.show.words import cell_title, heading, metric_name
+
+LEAST = 2
+"""Runs of a number of which something is said."""
+EXPLAINED = "unexplained"
+ENDS = ("sent", "received", EXPLAINED)
+"""Rows of a ledger that are no stage."""
+NOTE = (
+    "Each number is tested by itself, from the least on, and none that was not tested is named. Other objectives: twinbed"
+    " analyse capacity."
+)
+
+
+def section(scaling: Scaling) -> Section:
+    """Return what there is to say of how many fit."""
+    advice = tuple(recommendations(scaling))
+    return Section(
+        "fitting",
+        "How many fit",
+        advice[0] if len(advice) == 1 else "",
+        (
+            *((advice,) if len(advice) > 1 else ()),
+            *draw.figures(scaling),
+            tuple(statements(scaling)),
+            NOTE,
+            _statements(scaling),
+            _numbers(scaling),
+            _losses(scaling),
+        ),
+        kicker=f"{share(scaling.confidence)} sure of what is named",
+    )
+
+
+def recommendations(scaling: Scaling) -> Iterator[str]:
+    """Yield what to do, a sentence for each combination of levels."""
+    for group in scaling.groups:
+        where = f"{cell_title(group.levels)}: " if group.levels else ""
+        yield heading(f"{where}{_advice(scaling, group)}.")
+
+
+def _advice(scaling: Scaling, group: LevelScaling) -> str:
+    one, sure = scaling.one, share(scaling.confidence)
+    decided = [each for each in group.statements if each.decided]
+    if not decided:
+        return "no number can be recommended"
+    undecided = "" if len(decided) == len(group.statements) else " (of the others nothing can be said)"
+    objectives = " and ".join(each.objective for each in decided) + undecided
+    surely = f"at least {sure} sure{' of each' if len(decided) > 1 else ''}: {objectives}"
+    if group.keeps is None:
+        return f"no number of {one}s is shown to keep {objectives}"
+    counted = _counted(group.keeps, one)
+    if group.keeps == 1 and all(each.of_one for each in decided):
+        return f"more than {counted} at once is not shown to keep {objectives}"
+    if group.keeps == group.tested and max((*group.failed, *group.unrated), default=0) <= group.tested:
+        return f"all {counted} that were tested fit, {surely}"
+    return f"run at most {counted} at once, {surely}"
+
+
+def statements(scaling: Scaling) -> Iterator[str]:
+    """Yield each objective of each combination, with what is known of it."""
+    for group in scaling.groups:
+        where = f"{cell_title(group.levels)}, " if group.levels else ""
+        for each in group.statements:
+            yield heading(f"{where}{each.objective}: {each.text}.")
+        for n, (failed, of) in group.failed.items():
+            rest = "nothing is said of it" if of - failed < LEAST else "what is said is of the others"
+            yield heading(f"{where}at {_counted(n, scaling.one)} {failed} of {of} runs failed: {rest}.")
+        for n, (unrated, of) in group.unrated.items():
+            rate = metric_name(scaling.rate)
+            yield heading(
+                f"{where}at {_counted(n, scaling.one)} {unrated} of {of} runs have no {rate} of all {scaling.one}s: they count"
+                f" in what is said of other metrics, not of {rate}."
+            )
+
+
+def _counted(n: int, one: str) -> str:
+    return f"{n} {one}{'' if n == 1 else 's'}"
+
+
+def _statements(scaling: Scaling) -> Table:
+    records = [Of(group, statement) for group in scaling.groups for statement in group.statements]
+    columns = (
+        *(column for column in cell_columns(records, lambda record: record.group.levels) if column.key),
+        Column("objective", value="each.objective"),
+        Column("statement", value="each.text"),
+        *(Column(name, value=f"each.{name}") for name in ("decided", "keeps", "fails")),
+    )
+    return Table("statements", "", "", columns, records)
+
+
+Row = Of[LevelScaling, AtN]
+
+
+def _points(scaling: Scaling) -> list[Row]:
+    return [Of(group, point) for group in scaling.groups for point in group.points]
+
+
+def _mean(record: Row) -> float | None:
+    return fmean(record.each.rates) if record.each.rates else None
+
+
+def _together(record: Row) -> float | None:
+    mean = _mean(record)
+    return None if mean is None else record.each.n * mean
+
+
+def _of_single(record: Row) -> float | None:
+    mean, single = _mean(record), record.group.single
+    return None if mean is None or not single else mean / single
+
+
+def _numbers(scaling: Scaling) -> Table:
+    """Return each number of pairs with its means. Readers get the columns of which something is known."""
+    records, one = _points(scaling), scaling.one
+    scale, together = draw.scales(scaling)
+    overlaps = any(record.each.overlap is not None for record in records)
+
+    def head(text: str, is_known: bool) -> str:
+        return text if is_known else ""
+
+    columns = (
+        *cell_columns(records, lambda record: record.group.levels),
+        Column("n", f"{one}s", format="d", value="each.n"),
+        Column("runs", "runs", format="d", value="each.runs"),
+        Column("rate", f"{metric_name(scaling.rate)} of a {one}", _named(scale), _scaled(scale), value=_mean),
+        Column("of_single", head(f"of 1 {one}'s", any(group.single for group in scaling.groups)), "", percent, _of_single),
+        Column("together", "all together", _named(together), _scaled(together), value=_together),
+        Column("loss", head("loss", any(each.losses for _, each in records)), "", percent, lambda row: _known(row.each.losses)),
+        Column(
+            "fairness",
+            head("fairness", any(each.fairness for _, each in records)),
+            format=".4f",
+            value=lambda row: _known(row.each.fairness),
+        ),
+        Column(
+            "start_skew_s",
+            head("start skew (ms)", any(each.skew_s is not None for _, each in records)),
+            format=lambda value: number(1000 * value),
+            value="each.skew_s",
+        ),
+        Column("overlap", head("all ran together", overlaps), format=percent, value="each.overlap"),
+    )
+    caption = "Means over runs. Start skew: the largest time between the first and the last client's start."
+    if overlaps:
+        caption += " All ran together: the least share of the clients' time in which all of them ran."
+    return Table("numbers", f"Each number of {one}s", caption, columns, records)
+
+
+def _known(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
+
+
+def _losses(scaling: Scaling) -> Table:
+    """Return where packets were lost, of stages that dropped something; no rows without a ledger that lost any."""
+    ledgers = [record for record in _points(scaling) if record.each.packets is not None]
+    stages = dict.fromkeys(chain.from_iterable(record.each.packets or {} for record in ledgers))
+    dropped = [
+        stage for stage in stages if stage not in ENDS and any((record.each.packets or {}).get(stage) for record in ledgers)
+    ]
+
+    def packets(stage: str) -> Callable[[Row], float]:
+        return lambda record: (record.each.packets or {}).get(stage, 0.0)
+
+    def unexplained(record: Row) -> float | None:
+        return abs(packets(EXPLAINED)(record)) / record.each.lost if record.each.lost > 0 else None
+
+    columns = (
+        *cell_columns(ledgers, lambda record: record.group.levels),
+        Column("n", f"{scaling.one}s", format="d", value="each.n"),
+        Column("sent", "sent", format=_count, value=packets("sent")),
+        Column("lost", "lost", format=_count, value="each.lost"),
+        *(Column(stage, stage, format=_count, value=packets(stage)) for stage in dropped),
+        Column(EXPLAINED, EXPLAINED, format=_count, value=packets(EXPLAINED)),
+        Column(head="of the lost", format=percent, value=unexplained),
+    )
+    caption = (
+        "IP packets of UDP, summed over all pairs, in the mean of the runs; each place's own counter. Unexplained is what none"
+        " of them accounts for. Stages that dropped nothing are left out."
+    )
+    lost = any(record.each.lost > 0 for record in ledgers)
+    return Table("losses", "Where packets were lost", caption, columns, ledgers if lost else ())
+
+
+def _count(packets: float) -> str:
+    return f"{round(packets):,}"
+
+
+def _named(scale: UnitScale) -> str:
+    return scale.unit if scale.unit not in ("", "/s") else ""
+
+
+def _scaled(scale: UnitScale) -> Callable[[float], str]:
+    return lambda value: number(value / scale.factor)
