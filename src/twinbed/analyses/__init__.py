@@ -35,6 +35,6 @@ ANALYSES: Mapping[str, Entry] = {
     "sockets": Entry("What holds TCP senders up, and their congestion windows over time.", command=False),
     "monitor": Entry("What a security monitor sees that is not the workload's, and which alerts differ.", command=False),
     "detectability": Entry("Can an observer tell a testbed from the reference, and from how much.", command=False),
-    "multifidelity": Entry("Few dear runs and many cheap ones: what the dear testbed gives.", command=False),
+    "multifidelity": Entry("Few expensive runs and many cheap ones: what the expensive testbed gives.", command=False),
     "anomaly": Entry("Are several faster than one, and what moves with it.", command=False),
 }

@@ -46,15 +46,15 @@ class Numbered:
         return ", ".join(f"{factor} {level_text(level)}" for factor, level in self.levels.items())
 
     def samples(self, least: int = 1) -> dict[int, list[float]]:
-        """Values by N, in its order, of each N that has at least so many."""
+        """Return values by N, in its order, of each N that has at least so many."""
         by_n: dict[int, list[float]] = {n: [] for n in sorted(set(self.n))}
         for n, value in zip(self.n, self.values, strict=True):
             by_n[n].append(value)
         return {n: values for n, values in by_n.items() if len(values) >= least}
 
     def enough(self, least: int, needed: int | None = None) -> dict[int, list[float]]:
-        """Samples without each N that has fewer than ``least``, so that it does not cost what is known of the others; with them
-        where ``needed`` is one of them, or no other is left."""
+        """Return samples without each N that has fewer than ``least``, so that it does not cost what is known of the others;
+        with them where ``needed`` is one of them, or no other is left."""
         samples = self.samples(least)
         return samples if samples and (needed is None or needed in samples) else self.samples()
 
@@ -84,8 +84,8 @@ def one_of(over: str) -> str:
 
 
 def each_by_itself(groups: Sequence[Numbered], judge: Callable[[Numbered], Outcome]) -> tuple[list[Outcome], dict[str, int]]:
-    """What ``judge`` makes of each group; and of those that it refuses the runs, which are left out, by their reason: one group
-    does not cost what is known of the others. Raises the first TwinbedError where it refuses all."""
+    """Return what ``judge`` makes of each group; and of those that it refuses the runs, which are left out, by their reason:
+    one group does not cost what is known of the others. Raises the first TwinbedError where it refuses all."""
     outcomes: list[Outcome] = []
     left_out: dict[str, int] = {}
     refused = None
@@ -101,7 +101,7 @@ def each_by_itself(groups: Sequence[Numbered], judge: Callable[[Numbered], Outco
 
 
 def varied_numbers(tables: Tables) -> dict[str, list[Level]]:
-    """The factors that could be N, with their levels: those that vary and are whole numbers from 1 on."""
+    """Return the factors that could be N, with their levels: those that vary and are whole numbers from 1 on."""
     numbers: dict[str, dict[Level, None]] = {}
     for record in tables.records:
         for factor, level in record.levels.items():
@@ -110,7 +110,7 @@ def varied_numbers(tables: Tables) -> dict[str, list[Level]]:
 
 
 def of_pairs(factors: Iterable[str]) -> str | None:
-    """The factor that is the number of pairs, by its short name or its full one (``topology.pairs``)."""
+    """Return the factor that is the number of pairs, by its short name or its full one (``topology.pairs``)."""
     return next((name for name in factors if name.rpartition(".")[2] == PAIRS), None)
 
 
@@ -119,7 +119,7 @@ def _is_number(level: Level) -> bool:
 
 
 def numbered(frame: Frame, over: str, *, per_pair: bool = False) -> list[Numbered]:
-    """The values by the levels of the frame's other factors, in their order; with ``per_pair`` values are divided by N.
+    """Return the values by the levels of the frame's other factors, in their order; with ``per_pair`` values are divided by N.
 
     Raises TwinbedError where ``over`` is no column of whole numbers from 1 on, and where there is no observation.
     """
@@ -164,7 +164,8 @@ def _numbers(frame: Frame, name: str) -> list[int]:
 
 
 def measured(tables: Tables, host: str | None = None) -> dict[str, dict[str, float]]:
-    """Every metric as name, name@host or name@host@direction, with its value by run where it has one; of one host if given."""
+    """Return every metric as name, name@host or name@host@direction, with its value by run where it has one; of one host if
+    given."""
     table = tables.table("metrics")
     if not table.num_rows:
         return {}

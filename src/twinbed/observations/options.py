@@ -62,7 +62,7 @@ def write_rows(
     text: Iterator[str],
     output: Path | None,
 ) -> None:
-    """As ``write``, of what is no result of an analysis, and has no page. Raises TwinbedError where one is asked for."""
+    """Write as ``write``, of what is no result of an analysis, and has no page. Raises TwinbedError where one is asked for."""
     from twinbed.render.output import put
     from twinbed.render.rows import as_csv
     from twinbed.show.words import left_out
@@ -82,7 +82,7 @@ def write_rows(
 
 
 def table_text(rows: Sequence[Row]) -> str:
-    """Numbers to four digits."""
+    """Return rows as aligned text, numbers to four digits."""
     from twinbed.render.rows import as_text
 
     return as_text([{name: _short(value) for name, value in row.items()} for row in rows]).rstrip("\n")

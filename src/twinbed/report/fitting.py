@@ -51,14 +51,14 @@ def fitting(tables: Tables) -> Section | None:
 def _contention(tables: Tables, found: Scaling) -> Contention:
     """Return whether runs were contended, with curves where enough numbers were tested, and curves cost no detector."""
     analysis: AnyAnalysis = registry.analysis("contention")
-    known = measured(tables, "machine")
-    bends = found.numbers >= LEAST_NUMBERS and any(f"{name}@machine" in known for name in OF_THE_MACHINE)
-    asked = analysis.params(response=found.rate, over=found.over, curves=OF_THE_MACHINE, bends=False)
+    asked = analysis.params(response=found.rate, over=found.over, bends=False)
     result: Contention = analysis.run(tables, asked)
-    if bends:
-        try:
-            with_curves = analysis.run(tables, asked.model_copy(update={"bends": True}))
-        except TwinbedError:
-            with_curves = result
-        result = with_curves if len(with_curves.groups) == len(result.groups) else result
-    return result
+    known = measured(tables, "machine")
+    there = tuple(name for name in OF_THE_MACHINE if f"{name}@machine" in known)
+    if not there or found.numbers < LEAST_NUMBERS:
+        return result
+    try:
+        bent: Contention = analysis.run(tables, asked.model_copy(update={"bends": True, "curves": there}))
+    except TwinbedError:
+        return result
+    return bent if len(bent.groups) == len(result.groups) else result

@@ -13,14 +13,14 @@ from twinbed.show.section import Section
 
 
 def conclusion(result: Comparisons, over_n: Section | None, console: Terminal) -> None:
-    """Prints the table of verdicts, and below it how many fit where the number of pairs varies."""
+    """Print the table of verdicts, and below it how many fit where the number of pairs varies."""
     verdict_table(result, console)
     if over_n:
         print_scaling(over_n, console)
 
 
 def in_short(result: Comparisons, over_n: Section | None) -> Iterator[str]:
-    """The verdicts and how many fit, a line each."""
+    """Yield the verdicts and how many fit, a line each."""
     of_testbeds = summaries(result)
     for summary in of_testbeds:
         yield f"{SYMBOLS[summary.verdict]} {summary.sentence}"

@@ -28,6 +28,7 @@ from twinbed.analyses.contention.words import section as contention_section
 from twinbed.analyses.contention.words import sentences
 from twinbed.analyses.scaling.result import AtN, LevelScaling, Scaling, Statement
 from twinbed.analyses.scaling.words import recommendations, section, statements
+from twinbed.cli.main import run
 from twinbed.model.result import Interval
 from twinbed.model.tables import Tables
 from twinbed.render.sections import body, tabular
@@ -99,6 +100,21 @@ def test_page_markdown_and_terminal_say_so_first(tmp_path: Path) -> None:
     screen = io.StringIO()
     print_scaling(found, Terminal(file=screen, width=200))
     assert screen.getvalue().splitlines()[1:3] == ["How many fit", found.sentence]
+
+
+def test_the_command_prints_what_the_report_says(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    results = study(tmp_path)
+    found = scaling(results)
+    assert found is not None
+    assert run(["analyse", "scaling", str(tmp_path)]) == 0
+    assert capfd.readouterr().out.startswith(f"{next(recommendations(found))}\n")
+    assert run(["analyse", "scaling", str(tmp_path), "--format", "json"]) == 0
+    printed = json.loads(capfd.readouterr().out)
+    [told] = printed["statements"]
+    assert (told["keeps"], told["fails"], told["statement"]) == (4, 8, found.groups[0].statements[0].text)
+    assert [(row["n"], row["rate"], row["of_single"], row["loss"]) for row in printed["numbers"]] == [
+        (n, pytest.approx(rate), pytest.approx(rate / 1000), None) for n, rate in OF_A_PAIR.items()
+    ]
 
 
 def test_two_testbeds_are_two_lines_with_a_capacity_each(tmp_path: Path) -> None:

@@ -52,7 +52,8 @@ class Candidate:
 
 
 def candidates(tables: Tables, response: str, work_rates: Mapping[str, float]) -> dict[str, Candidate]:
-    """Each by its name, as ``name@role``.  ``response``: a metric; ``work_rates``: all pairs' work in a second, by run."""
+    """Return each candidate by its name, as ``name@role``.  ``response``: a metric; ``work_rates``: all pairs' work in a
+    second, by run."""
     values = list(_rows(tables))
     names = {each.metric for each in values}
     works = {name for name in names if any(f"{other}_per_{unit_of_work(name)}" in names for other in names)}
@@ -92,7 +93,8 @@ def candidates(tables: Tables, response: str, work_rates: Mapping[str, float]) -
 
 
 def _of_whole_runs(found: Mapping[_Key, _ByRun]) -> dict[_Key, _ByRun]:
-    """With one pair a metric of the workload is the whole run's; with several some are the clients' alone. Such are one."""
+    """Merge metrics of the whole run with those of clients. With one pair a metric of the workload is the whole run's; with
+    several some are the clients' alone. Such are one."""
     merged = dict(found)
     for key, by_run in found.items():
         metric, at, direction = key
@@ -104,7 +106,7 @@ def _of_whole_runs(found: Mapping[_Key, _ByRun]) -> dict[_Key, _ByRun]:
 
 
 def role(host: str) -> str:
-    """``client12`` -> ``client``."""
+    """Return the role of a host: ``client`` of ``client12``."""
     return _NUMBER.sub("", host)
 
 
@@ -127,7 +129,7 @@ def _rows(tables: Tables) -> Iterator[_Row]:
 
 
 def _work_done(values: list[_Row], works: set[str]) -> dict[str, float]:
-    """By run: of the whole run, or the sum over its hosts."""
+    """Return the work done by run: of the whole run, or the sum over its hosts."""
     whole = {each.run: each.value for each in values if each.metric in works and not each.host and each.value}
     parts: dict[str, list[float | None]] = {}
     for each in values:
@@ -138,7 +140,7 @@ def _work_done(values: list[_Row], works: set[str]) -> dict[str, float]:
 
 
 def _events(tables: Tables) -> Iterator[tuple[_Key, str, float | None, bool]]:
-    """(key, run, value, whether it grows with the work)."""
+    """Yield (key, run, value, whether it grows with the work)."""
     interrupts = tables.table("interrupts")
     for row in interrupts.to_pylist():
         yield (f"interrupts {row['line']}", role(row["host"]), ""), row["run"], row["count"], True

@@ -77,7 +77,7 @@ def _faster(group: Numbered, over: str, alpha: float) -> list[Faster]:
 
 
 def _work(group: Numbered, params: AnomalyParams) -> list[float]:
-    """Of all pairs in a second."""
+    """Return the work of all pairs in a second, by run."""
     return [value * (n if params.per_pair else 1) for value, n in zip(group.values, group.n, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""Capacity as a picture: every run over N, means with intervals, what they are held against, and where the capacity lies."""
+"""Capacity as a figure: every run over N, means with intervals, what they are compared with, and where the capacity lies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from twinbed.show.quantities import UnitScale
 
 
 def capacity_plot(capacities: Capacities, group: LevelCapacity, scale: UnitScale, axis: str) -> Spec:
-    """Values are in the unit of ``scale``, which ``axis`` names."""
+    """Return every run over N, means with intervals, and what they are compared with; values in the unit of ``scale``, which
+    ``axis`` names."""
     tested = [step.n for step in group.steps]
     x = of_n(tested, f"{capacities.one}s")
     left, right = x["scale"]["domain"]
@@ -72,7 +73,7 @@ def capacity_plot(capacities: Capacities, group: LevelCapacity, scale: UnitScale
 
 
 def _domain(capacities: Capacities, group: LevelCapacity, scale: UnitScale) -> list[float]:
-    """From 0 to a little above all that is drawn."""
+    """Return a domain from 0 to a little above all that is drawn."""
     values = [value for step in group.steps for value in (*step.values, step.interval.high)]
     highest = max(group.bound, *values) / scale.factor
     lowest = min(0.0, *(min(step.values) for step in group.steps)) / scale.factor
@@ -80,7 +81,7 @@ def _domain(capacities: Capacities, group: LevelCapacity, scale: UnitScale) -> l
 
 
 def _held(capacities: Capacities, group: LevelCapacity, scale: UnitScale, x: Spec, y: Spec) -> Spec:
-    """The lines that means are held against, named above the picture."""
+    """Return the lines that means are compared with, named above the figure."""
     lines = {"objective": group.bound}
     if group.single is not None:
         lines[f"mean at 1 {capacities.one}"] = group.single

@@ -101,5 +101,5 @@ def _steps(capacities: Capacities, scale: UnitScale, objective: str) -> Table:
 
 
 def _sure(share: float) -> str | None:
-    """Never all of it: a test leaves a rest."""
+    """Return a share that is never all of it: a test leaves a rest."""
     return ">99.99 %" if share > 0.9999 else percent(share)

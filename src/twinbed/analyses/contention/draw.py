@@ -31,7 +31,7 @@ LEVELS = (1.15, 1.32, 1.49, 1.66, 1.83)
 
 
 def bends(curves: Sequence[Curve], turns: Sequence[Turn], many: str) -> Spec:
-    """Metrics over N, each scaled to its range; below, their second differences, with inflections numbered in order."""
+    """Return metrics over N, each scaled to its range; below, their second differences, with inflections numbered in order."""
     names = [_named(curve) for curve in curves]
     x, factors = beside(names, curves[0].n, many), aside(names, curves[0].n)
     smoothed = [
@@ -113,7 +113,7 @@ def _drawn(rows: Sequence[Spec], x: Spec, y: Spec, colour: Spec, form: Spec) -> 
 
 
 def _labels(turns: Sequence[Turn], tested: Sequence[int]) -> list[float]:
-    """The height of each turn's number, such that neighbouring numbers do not overlap."""
+    """Return the height of each turn's number, such that neighbouring numbers do not overlap."""
     across = math.log(tested[-1] / tested[0])
     chosen: list[float] = []
     for at, turn in enumerate(turns):
@@ -140,7 +140,7 @@ def _way(turn: Turn) -> str:
 
 
 def roc(detector: DetectorResult) -> Spec:
-    """The ROC curve of runs that the detector was not trained on, with the point of its own threshold."""
+    """Return the ROC curve of runs that the detector was not trained on, with the point of its own threshold."""
     points = [{"x": at.false_alarms, "y": at.detected, "order": order} for order, at in enumerate(detector.curve)]
     own = {
         "x": detector.false_alarms,
@@ -185,7 +185,7 @@ def roc(detector: DetectorResult) -> Spec:
 
 
 def scores(detector: DetectorResult, tested: Sequence[int], many: str) -> Spec:
-    """Each test run's score over N, by its kind; the detector alarms above the line."""
+    """Return each test run's score over N, by its kind; the detector alarms above the line."""
     runs = [run for run in detector.runs if run.tested]
     replicates = sorted({run.replicate for run in runs})
     middle = (len(replicates) - 1) / 2
@@ -238,12 +238,13 @@ def scores(detector: DetectorResult, tested: Sequence[int], many: str) -> Spec:
 
 
 def _around(values: Sequence[float]) -> list[float]:
-    """A scale with some room that includes 0."""
+    """Return a domain with some room that includes 0."""
     return [min(*values, -1.0) * 1.15, max(*values, 1.0) * 1.15]
 
 
 def early(contention: Contention, detector: DetectorResult) -> Spec:
-    """The share of test runs that alarm, with intervals, and the rate that is left, over N; shaded: fallen by what matters."""
+    """Return the share of test runs that alarm, with intervals, and the rate that is left, over N; shaded: fallen by what
+    matters."""
     x = of_n([step.n for step in detector.steps], f"{contention.one}s")
     right = x["scale"]["domain"][1]
     y = {

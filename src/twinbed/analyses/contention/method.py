@@ -111,7 +111,7 @@ class ContentionAnalysis(Analysis[ContentionParams, Contention]):
 def _group(
     whole: Numbered, rate: str, over: str, machine: Mapping[str, Mapping[str, float]], params: ContentionParams
 ) -> tuple[LevelContention, int]:
-    """The analysis of one combination of levels, and in how many runs the machine was not measured."""
+    """Return the result for one combination of levels, and in how many runs the machine was not measured."""
     group = _with_machine(whole, machine)
     known = _known(group, machine, params)
     chosen = {name: values for name, values in known.items() if not params.curves or name in params.curves}
@@ -125,8 +125,8 @@ def _group(
 
 
 def _with_machine(group: Numbered, machine: Mapping[str, Mapping[str, float]]) -> Numbered:
-    """The group without the runs in which the machine has no value at all, so that one of them does not cost all others; the
-    whole group where no run has a value."""
+    """Return the group without the runs in which the machine has no value at all, so that one of them does not cost all others;
+    the whole group where no run has a value."""
     kept = [row for row, run in enumerate(group.runs) if any(run in by_run for by_run in machine.values())]
     if not kept:
         return group
@@ -140,7 +140,7 @@ def _with_machine(group: Numbered, machine: Mapping[str, Mapping[str, float]]) -
 
 
 def _known(group: Numbered, machine: Mapping[str, Mapping[str, float]], params: ContentionParams) -> dict[str, Floats]:
-    """The machine's metrics of a group's runs."""
+    """Return the machine's metrics of a group's runs. Raises TwinbedError where one that was asked for is missing."""
     known: dict[str, Floats] = {}
     for name, by_run in machine.items():
         metric = name.removesuffix(f"@{MACHINE}")
@@ -150,7 +150,7 @@ def _known(group: Numbered, machine: Mapping[str, Mapping[str, float]], params: 
             values = np.array([by_run[run] for run in group.runs])
             if np.ptp(values) > 1e-12 * np.abs(values).max():
                 known[metric] = values
-    if missing := [name for name in params.metrics if name not in known]:
+    if missing := [name for name in (*params.metrics, *params.curves) if name not in known]:
         raise TwinbedError(
             f"{', '.join(missing)}: no such metric of the machine that every run has and that varies",
             advice=f"there are: {', '.join(sorted(known)) or 'none; the study needs an instrument that reads the machine'}",

@@ -197,12 +197,12 @@ def _levels(record: Of[LevelContention, object]) -> Mapping[str, Level]:
 
 
 def rough(value: float) -> str:
-    """A share to the whole percent: ``88 %``."""
+    """Return a share to the whole percent: ``88 %``."""
     return f"{value * 100:.0f} %"
 
 
 def sentences(contention: Contention) -> Iterator[str]:
-    """How well contended runs are detected for each combination of levels, and how early; or why there is no detector."""
+    """Yield how well contended runs are detected for each combination of levels, and how early; or why there is no detector."""
     for group in contention.groups:
         if group.detector is None:
             yield heading(f"{_where(group)}no detector of contended runs: {group.reason}.")
@@ -212,7 +212,7 @@ def sentences(contention: Contention) -> Iterator[str]:
 
 
 def _quality(contention: Contention, detector: DetectorResult) -> str:
-    """How well they are detected."""
+    """Return how well contended runs are detected."""
     interval = "" if detector.interval is None else f" ({detector.interval.low:.3f} to {detector.interval.high:.3f})"
     unclear = (
         f"; {detector.unclear} more {'is' if detector.unclear == 1 else 'are'} neither for sure" if detector.unclear else ""
@@ -227,7 +227,7 @@ def _quality(contention: Contention, detector: DetectorResult) -> str:
 
 
 def _timeliness(contention: Contention, detector: DetectorResult) -> str:
-    """Whether it alarms before the rate has fallen by what matters, and in how many runs."""
+    """Return whether the detector alarms before the rate has fallen by what matters, and in how many runs."""
     return f"{_from(contention, detector)}. {heading(_before(contention, detector))}."
 
 
@@ -265,6 +265,6 @@ def _before(contention: Contention, detector: DetectorResult) -> str:
 
 
 def _counted(alarms: Alarms) -> str:
-    """``7 of 8 runs alarm (88 %, 47 to 100 %)``."""
+    """Return ``7 of 8 runs alarm (88 %, 47 to 100 %)``."""
     low, high = rough(alarms.interval.low).removesuffix(" %"), rough(alarms.interval.high)
     return f"{alarms.count} of {alarms.of} runs alarm ({rough(alarms.share)}, {low} to {high})"

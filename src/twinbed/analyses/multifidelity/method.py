@@ -1,4 +1,5 @@
-"""The analysis ``multifidelity``: what the dear testbed gives over uncertain inputs, with the runs of cheaper ones mixed in.
+"""The analysis ``multifidelity``: what an expensive testbed gives over uncertain inputs, with the runs of cheaper ones mixed
+in.
 
 In: one row an observation with its testbed and its draw.  Out: ``estimates`` (mean, variance, quantiles, the share below a
 bound) and ``testbeds`` (draws, correlations, what a run takes).  Methods, limits and sources:
@@ -60,7 +61,7 @@ class MultifidelityAnalysis(RowsAnalysis[MultifidelityParams, Multifidelity]):
 
     name = "multifidelity"
     params = MultifidelityParams
-    summary = "what the dear testbed gives over uncertain inputs, with cheap runs mixed in"
+    summary = "what the expensive testbed gives over uncertain inputs, with cheap runs mixed in"
     epilog = "docs/multifidelity.md says how it is estimated, and when mixing does not pay."
     table_names = ("estimates", "testbeds")
     is_in_reports = True
@@ -149,7 +150,7 @@ def _estimated(name: str, each: Quantity, group: Draws, seconds: Mapping[str, fl
 
 
 def _noise(each: Quantity, group: Draws) -> str:
-    """What run noise leaves of correlations, where weak ones are why nothing was mixed in."""
+    """Return what run noise leaves of correlations, where weak ones are why nothing was mixed in."""
     if each.expected is None:
         return ""
     caps = {name: group.cap(at) for at, name in enumerate(group.testbeds) if at}

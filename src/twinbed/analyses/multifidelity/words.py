@@ -1,4 +1,4 @@
-"""What the dear testbed gives over uncertain inputs, as a section: estimates, and what they rest on."""
+"""What an expensive testbed gives over uncertain inputs, as a section: estimates, and what they rest on."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MEANS = ("mean", "quantile")
 
 
 def section(result: Multifidelity) -> Section:
-    """Return what there is to say of the dear testbed."""
+    """Return what there is to say of the expensive testbed."""
     rests = Section("rests", "What it rests on", items=(_testbeds(result),), folded=True)
     return Section(
         "uncertain",
         TITLE,
         _sentence(result),
         (tuple(_remarks(result)), _estimates(result), rests),
-        kicker="Few dear runs and many cheap ones",
+        kicker="Few expensive runs and many cheap ones",
     )
 
 

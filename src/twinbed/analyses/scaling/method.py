@@ -94,7 +94,7 @@ class ScalingAnalysis(Analysis[ScalingParams, Scaling]):
 
 
 def _frame(tables: Tables, metric: str, *, partial: bool = False) -> Frame | None:
-    """A metric of the whole run, with ``partial`` of those clients that have it; None where no run has it."""
+    """Return a metric of the whole run, with ``partial`` of those clients that have it; None where no run has it."""
     try:
         frame = of_tables(tables, metric, partial=partial)
     except TwinbedError:
@@ -110,7 +110,7 @@ def _by_run(frame: Frame | None) -> ByRun:
 
 
 def _of_cell(tables: Tables, group: Numbered, over: str) -> Sequence[Record]:
-    """The runs made that differ from the group's in N alone, those without a rate among them."""
+    """Return the runs made that differ from the group's in N alone, those without a rate among them."""
 
     def cell(record: Record) -> tuple[object, ...]:
         rest = sorted((name, level_text(level)) for name, level in record.levels.items() if name != over)
@@ -122,20 +122,20 @@ def _of_cell(tables: Tables, group: Numbered, over: str) -> Sequence[Record]:
 
 
 def _of_runs(frame: Frame, records: Sequence[Record]) -> Frame:
-    """These runs alone, so that what is wrong with one combination is not said of another; nothing where they lack it, as TCP
-    has no loss."""
+    """Return these runs alone, so that what is wrong with one combination is not said of another; nothing where they lack it,
+    as TCP has no loss."""
     runs, of = frame.column("run"), {record.id for record in records}
     codes = [at for at, run in enumerate(runs.levels) if run in of]
     return frame.rows(np.isin(runs.codes, codes), {})
 
 
 def _is_unrated(rated: Set[str], record: Record) -> bool:
-    """Whether it is complete, and has no rate of all pairs."""
+    """Return whether a run is complete, and has no rate of all pairs."""
     return record.status is Status.COMPLETE and record.id not in rated
 
 
 def _shares(records: Sequence[Record], over: str, belongs: Callable[[Record], bool]) -> Mapping[int, tuple[int, int]]:
-    """N -> runs that belong, of so many; in the order of N, and only where some do."""
+    """Return N -> runs that belong, of so many; in the order of N, and only where some do."""
     of_n: dict[int, list[bool]] = {}
     for record in records:
         n = record.levels.get(over)
@@ -184,7 +184,7 @@ def _points(
     skews: ByRun,
     overlaps: ByRun,
 ) -> Sequence[AtN]:
-    """Of the complete runs, with a rate or without."""
+    """Return what was measured at each N, of the complete runs, with a rate or without."""
     runs_of: dict[int, list[str]] = {}
     for record in made:
         n = record.levels.get(over)
@@ -209,7 +209,8 @@ def _points(
 
 
 def _stages(tables: Tables) -> Mapping[str, ByRun]:
-    """Run -> stage -> packets, over all pairs and directions; a stage of which no counter tells is not 0 but adds nothing."""
+    """Return run -> stage -> packets, over all pairs and directions; a stage of which no counter tells is not 0 but adds
+    nothing."""
     table = tables.table("losses")
     packets_of: dict[str, dict[str, float]] = {}
     if table.num_rows:

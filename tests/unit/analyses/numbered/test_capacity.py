@@ -9,6 +9,7 @@ import json
 import pytest
 
 from numbered_results import LOSS, drawn
+from twinbed import registry
 from twinbed.contracts import exit_codes as codes
 
 
@@ -71,6 +72,12 @@ def test_capacity_of_a_file_that_says_nothing(shown, tmp_path, rows, bound, mess
     for output in ((), ("-o", tmp_path / "few.html")):
         code, _, err = shown("capacity", file, "--response", "rate", "--at-least", bound, *output)
         assert code == codes.USAGE and message in err
+
+
+def test_an_objective_is_read_as_it_was_written_before():
+    params = registry.analysis("capacity").params
+    assert params(bound=0.9, at_most=False, relative=True) == params(at_least=0.9, of_one=True)
+    assert params(bound=1, at_most=True) == params(at_most=1)
 
 
 def test_capacity_counts_the_rows_it_leaves_out(shown, tmp_path):
