@@ -50,7 +50,9 @@ def parts(section: Section) -> Iterator[Part]:
     folded ones. The sentence of a part ends with its table's caption."""
     tables = [table for table in section.tables(folded=False) if _is_shown(table)]
     said = [section.sentence]
-    for item in takewhile(lambda item: not isinstance(item, Section) and item not in tables, section.items):
+    for item in takewhile(
+        lambda item: not isinstance(item, Section) and all(item is not table for table in tables), section.items
+    ):
         said += (item,) if isinstance(item, str) else item if isinstance(item, tuple) else ()
     sentence = " ".join(filter(None, said))
     if not tables:
