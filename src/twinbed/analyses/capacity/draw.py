@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from twinbed.analyses.capacity.result import Capacities, LevelCapacity
-from twinbed.render.over_n import HEIGHT, LEGEND, ROOM, of_n
-from twinbed.render.plots import BAND, DIFFERENT, INK, MUTED, WIDTH, Spec, panels
+from twinbed.render.over_n import HEIGHT, LEGEND, ROOM, of_n, ranged
+from twinbed.render.plots import BAND, DIFFERENT, INK, MUTED, WIDTH, Spec, axis, layer, panels
 from twinbed.show.quantities import UnitScale
 
+SAID = {"description": {"field": "said"}}
 
-def capacity_plot(capacities: Capacities, group: LevelCapacity, scale: UnitScale, axis: str) -> Spec:
+
+def capacity_plot(capacities: Capacities, group: LevelCapacity, scale: UnitScale, title: str) -> Spec:
     """Return every run over N, means with intervals, and what they are compared with; values in the unit of ``scale``, which
-    ``axis`` names."""
+    ``title`` names."""
     tested = [step.n for step in group.steps]
     x = of_n(tested, f"{capacities.one}s")
     left, right = x["scale"]["domain"]
-    y = {
-        "field": "value",
-        "type": "quantitative",
-        "scale": {"domain": _domain(capacities, group, scale), "nice": False},
-        "axis": {"title": axis, "format": ",.6~g", "titlePadding": 8, "tickCount": 5},
-    }
+    across = {"domain": _domain(capacities, group, scale), "nice": False}
+    y = axis("value", title, across, format=",.6~g", titlePadding=8, tickCount=5)
+    at, span = {"x": x, "y": y}, {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
     low = max(group.low, left) if group.low else left
     high = right if group.high is None else min(group.high + 1, right)
     # Where neither end is known, there is no interval to show.
@@ -42,32 +43,12 @@ def capacity_plot(capacities: Capacities, group: LevelCapacity, scale: UnitScale
         for value in step.values
     ]
     layers: list[Spec] = [
-        {
-            "data": {"values": bands},
-            "mark": {"type": "rect", "color": BAND},
-            "encoding": {"x": x, "x2": {"field": "to"}, "description": {"field": "said"}},
-        },
+        layer(bands, "rect", {"x": x, "x2": {"field": "to"}, **SAID}, color=BAND),
         _held(capacities, group, scale, x, y),
-        {
-            "data": {"values": runs},
-            "mark": {"type": "circle", "size": 30, "opacity": 0.45, "color": INK},
-            "encoding": {"x": x, "y": y, "description": {"field": "said"}},
-        },
-        {
-            "data": {"values": means},
-            "mark": {"type": "line", "strokeWidth": 1.6, "color": INK, "aria": False},
-            "encoding": {"x": x, "y": y},
-        },
-        {
-            "data": {"values": means},
-            "mark": {"type": "rule", "strokeWidth": 2.4, "color": INK, "aria": False, "clip": True},
-            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
-        },
-        {
-            "data": {"values": means},
-            "mark": {"type": "point", "filled": True, "size": 50, "opacity": 1, "color": INK},
-            "encoding": {"x": x, "y": y, "description": {"field": "said"}},
-        },
+        layer(runs, "circle", {**at, **SAID}, size=30, opacity=0.45, color=INK),
+        layer(means, "line", at, strokeWidth=1.6, color=INK, aria=False),
+        layer(means, "rule", span, strokeWidth=2.4, color=INK, aria=False, clip=True),
+        layer(means, "point", {**at, **SAID}, filled=True, size=50, opacity=1, color=INK),
     ]
     return panels([{"width": WIDTH + 60, "height": HEIGHT + 30, "layer": layers}])
 
@@ -90,16 +71,6 @@ def _held(capacities: Capacities, group: LevelCapacity, scale: UnitScale, x: Spe
         for name, value in lines.items()
         for at in x["scale"]["domain"]
     ]
-    colour = {
-        "field": "series",
-        "type": "nominal",
-        "sort": list(lines),
-        "scale": {"domain": list(lines), "range": [DIFFERENT, MUTED][: len(lines)]},
-        "legend": LEGEND,
-    }
-    dash = {**colour, "scale": {"domain": list(lines), "range": [[6, 3], [2, 2]][: len(lines)]}}
-    return {
-        "data": {"values": rows},
-        "mark": {"type": "line", "strokeWidth": 1.6},
-        "encoding": {"x": x, "y": y, "color": colour, "strokeDash": dash, "description": {"field": "said"}},
-    }
+    ranges: Sequence[Sequence[object]] = ((DIFFERENT, MUTED), ([6, 3], [2, 2]))
+    colour, dash = (ranged(list(lines), of[: len(lines)], LEGEND) for of in ranges)
+    return layer(rows, "line", {"x": x, "y": y, "color": colour, "strokeDash": dash, **SAID}, strokeWidth=1.6)

@@ -1,7 +1,7 @@
 """Figures of contention: metrics that bend over N, the detector's scores, how early it alarms, and its ROC curve.
 
-Curves are as in the LDRD report's Figure 3.2.  Colours are those of the page (see ``plots``), and each
-mark carries its numbers as its description.
+Curves are as in the LDRD report's Figure 3.2.  Colours are those of the page (see ``plots``), and each mark
+carries its numbers as its description.
 """
 
 from __future__ import annotations
@@ -12,7 +12,21 @@ from collections.abc import Sequence
 from twinbed.analyses.contention.result import Contention, Curve, DetectorResult, Step, Turn
 from twinbed.render.over_n import HEIGHT, LEGEND, MARKS, aside, beside, dashed, of_n, ranged
 from twinbed.render.over_n import SHAPES as FORMS
-from twinbed.render.plots import BAND, DIFFERENT, EQUIVALENT, INCONCLUSIVE, INK, MUTED, RULE, SERIES, WIDTH, Spec, panels
+from twinbed.render.plots import (
+    BAND,
+    DIFFERENT,
+    EQUIVALENT,
+    INCONCLUSIVE,
+    INK,
+    MUTED,
+    RULE,
+    SERIES,
+    WIDTH,
+    Spec,
+    axis,
+    layer,
+    panels,
+)
 from twinbed.show.quantities import share
 from twinbed.show.words import metric_name
 
@@ -24,6 +38,8 @@ APART = 0.035
 KINDS = {"contended": DIFFERENT, "free": EQUIVALENT, "unclear": INCONCLUSIVE}
 NAMES = {"contended": "contended", "free": "free of contention", "unclear": "neither for sure"}
 SHAPES = ["circle", "square", "triangle-up"]
+SAID = {"description": {"field": "said"}}
+SHARES = {"format": "%", "values": [0, 0.25, 0.5, 0.75, 1]}
 NEAR = 0.05
 """Numbers of turns at least so far apart on the axis are written at one height."""
 LEVELS = (1.15, 1.32, 1.49, 1.66, 1.83)
@@ -63,38 +79,27 @@ def bends(curves: Sequence[Curve], turns: Sequence[Turn], many: str) -> Spec:
     colour, form = (ranged(names, of, {**MARKS, "columns": 1}) for of in (SERIES, FORMS))
     below = {**x, "axis": {**x["axis"], "title": many}}
     above = {**x, "axis": {**x["axis"], "title": None, "labels": False, "ticks": False}}
-    y = {"field": "value", "type": "quantitative"}
-    upper = {**y, "scale": {"domain": [0, 1]}, "axis": {"title": "smoothed, scaled", "values": [0, 0.5, 1], "titlePadding": 8}}
-    lower = {
-        **y,
-        "scale": {"domain": [-1.05, 1.92], "nice": False},
-        "axis": {"title": "second difference, scaled", "values": [-1, 0, 1], "titlePadding": 8},
-    }
+    upper = axis("value", "smoothed, scaled", {"domain": [0, 1]}, values=[0, 0.5, 1], titlePadding=8)
+    scale = {"domain": [-1.05, 1.92], "nice": False}
+    lower = axis("value", "second difference, scaled", scale, values=[-1, 0, 1], titlePadding=8)
+    stems, labels = {"y": lower, "y2": {"field": "foot"}}, {"y": {**lower, "field": "label"}, "text": {"field": "place"}}
     second: list[Spec] = [
-        {
-            "data": {"values": [{"value": 0}]},
-            "mark": {"type": "rule", "color": MUTED, "strokeDash": [3, 3], "aria": False},
-            "encoding": {"y": lower},
-        },
+        layer([{"value": 0}], "rule", {"y": lower}, color=MUTED, strokeDash=[3, 3], aria=False),
         *_drawn(curvature, below, lower, colour, form),
-        {
-            "data": {"values": marks},
-            "mark": {"type": "rule", "strokeWidth": 0.8, "strokeDash": [1, 2], "color": MUTED, "aria": False},
-            "encoding": {"x": below, "y": lower, "y2": {"field": "foot"}},
-        },
+        layer(marks, "rule", {"x": below, **stems}, strokeWidth=0.8, strokeDash=[1, 2], color=MUTED, aria=False),
         *(
-            {
-                "data": {"values": [mark for mark in marks if mark["shape"] == shape]},
-                "mark": {"type": "point", "shape": shape, "filled": True, "size": 90, "opacity": 1},
-                "encoding": {"x": below, "y": lower, "color": colour, "description": {"field": "said"}},
-            }
+            layer(
+                [mark for mark in marks if mark["shape"] == shape],
+                "point",
+                {"x": below, "y": lower, "color": colour, **SAID},
+                shape=shape,
+                filled=True,
+                size=90,
+                opacity=1,
+            )
             for shape in ("triangle-up", "triangle-down")
         ),
-        {
-            "data": {"values": marks},
-            "mark": {"type": "text", "fontSize": 11, "fontWeight": 600, "aria": False},
-            "encoding": {"x": below, "y": {**lower, "field": "label"}, "color": colour, "text": {"field": "place"}},
-        },
+        layer(marks, "text", {"x": below, **labels, "color": colour}, fontSize=11, fontWeight=600, aria=False),
     ]
     size = {"width": WIDE}
     first = {**size, "height": HEIGHT - 40, "layer": _drawn(smoothed, above, upper, colour, form)}
@@ -102,14 +107,8 @@ def bends(curves: Sequence[Curve], turns: Sequence[Turn], many: str) -> Spec:
 
 
 def _drawn(rows: Sequence[Spec], x: Spec, y: Spec, colour: Spec, form: Spec) -> list[Spec]:
-    return [
-        *dashed(rows, x, y, colour),
-        {
-            "data": {"values": list(rows)},
-            "mark": {"type": "point", "filled": True, "size": 26, "opacity": 0.8},
-            "encoding": {"x": x, "y": y, "color": colour, "shape": form, "description": {"field": "said"}},
-        },
-    ]
+    marked = {"x": x, "y": y, "color": colour, "shape": form, **SAID}
+    return [*dashed(rows, x, y, colour), layer(rows, "point", marked, filled=True, size=26, opacity=0.8)]
 
 
 def _labels(turns: Sequence[Turn], tested: Sequence[int]) -> list[float]:
@@ -150,36 +149,15 @@ def roc(detector: DetectorResult) -> Spec:
     }
     interval = "" if detector.interval is None else f" ({detector.interval.low:.3f} to {detector.interval.high:.3f})"
     area = {"x": 0.97, "y": 0.06, "text": f"area {detector.area:.3f}{interval}"}
-    axis = {"values": [0, 0.25, 0.5, 0.75, 1], "format": "%", "titlePadding": 6}
-    x = {"field": "x", "type": "quantitative", "scale": {"domain": [0, 1]}, "axis": {**axis, "title": "false alarms"}}
-    y = {"field": "y", "type": "quantitative", "scale": {"domain": [0, 1]}, "axis": {**axis, "title": "contended runs found"}}
-    text = {"x": x, "y": y, "text": {"field": "text"}}
+    x = axis("x", "false alarms", {"domain": [0, 1]}, **SHARES, titlePadding=6)
+    y = axis("y", "contended runs found", {"domain": [0, 1]}, **SHARES, titlePadding=6)
+    at, text = {"x": x, "y": y}, {"x": x, "y": y, "text": {"field": "text"}}
     layers: list[Spec] = [
-        {
-            "data": {"values": [{"x": 0, "y": 0}, {"x": 1, "y": 1}]},
-            "mark": {"type": "line", "color": MUTED, "strokeDash": [3, 3], "strokeWidth": 1, "aria": False},
-            "encoding": {"x": x, "y": y},
-        },
-        {
-            "data": {"values": points},
-            "mark": {"type": "line", "color": INK, "strokeWidth": 2, "aria": False},
-            "encoding": {"x": x, "y": y, "order": {"field": "order"}},
-        },
-        {
-            "data": {"values": [own]},
-            "mark": {"type": "point", "filled": True, "size": 110, "opacity": 1, "color": DIFFERENT},
-            "encoding": {"x": x, "y": y, "description": {"field": "said"}},
-        },
-        {
-            "data": {"values": [own]},
-            "mark": {"type": "text", "align": "left", "dx": 10, "dy": 14, "fontSize": 12, "color": DIFFERENT},
-            "encoding": text,
-        },
-        {
-            "data": {"values": [area]},
-            "mark": {"type": "text", "align": "right", "baseline": "bottom", "fontSize": 12, "color": INK},
-            "encoding": text,
-        },
+        layer([{"x": 0, "y": 0}, {"x": 1, "y": 1}], "line", at, color=MUTED, strokeDash=[3, 3], strokeWidth=1, aria=False),
+        layer(points, "line", {**at, "order": {"field": "order"}}, color=INK, strokeWidth=2, aria=False),
+        layer([own], "point", {**at, **SAID}, filled=True, size=110, opacity=1, color=DIFFERENT),
+        layer([own], "text", text, align="left", dx=10, dy=14, fontSize=12, color=DIFFERENT),
+        layer([area], "text", text, align="right", baseline="bottom", fontSize=12, color=INK),
     ]
     return panels([{"width": WIDE, "height": SQUARE, "layer": layers}])
 
@@ -201,38 +179,23 @@ def scores(detector: DetectorResult, tested: Sequence[int], many: str) -> Spec:
     x = of_n(tested, many)
     low, high = x["scale"]["domain"]
     x["scale"] = {**x["scale"], "domain": [low / (1 + APART), high * (1 + APART)]}
-    y = {
-        "field": "value",
-        "type": "quantitative",
-        "scale": {"type": "symlog", "constant": 1, "domain": _around([row["value"] for row in rows])},
-        "axis": {
-            "title": "score above the threshold",
-            "values": sorted({0, *TICKS, *(-tick for tick in TICKS)}),
-            "titlePadding": 8,
-            "labelExpr": "datum.value ? format(datum.value, '+') : '0'",
-        },
-    }
+    y = axis(
+        "value",
+        "score above the threshold",
+        {"type": "symlog", "constant": 1, "domain": _around([row["value"] for row in rows])},
+        values=sorted({0, *TICKS, *(-tick for tick in TICKS)}),
+        titlePadding=8,
+        labelExpr="datum.value ? format(datum.value, '+') : '0'",
+    )
     there = [kind for kind in KINDS if any(run.kind == kind for run in runs)]
     domain = [NAMES[kind] for kind in there]
-    colour = {
-        "field": "kind",
-        "type": "nominal",
-        "sort": domain,
-        "scale": {"domain": domain, "range": [KINDS[kind] for kind in there]},
-        "legend": MARKS,
-    }
-    shape = {**colour, "scale": {"domain": domain, "range": [SHAPES[list(KINDS).index(kind)] for kind in there]}}
+    shapes = [SHAPES[list(KINDS).index(kind)] for kind in there]
+    colour, shape = ({**ranged(domain, of, MARKS), "field": "kind"} for of in ([KINDS[kind] for kind in there], shapes))
+    threshold = [{"value": 0, "said": "the threshold: above it the detector alarms"}]
+    marked = {"x": x, "y": y, "color": colour, "shape": shape, **SAID}
     layers: list[Spec] = [
-        {
-            "data": {"values": [{"value": 0, "said": "the threshold: above it the detector alarms"}]},
-            "mark": {"type": "rule", "color": INK, "strokeDash": [6, 3], "strokeWidth": 1.4},
-            "encoding": {"y": y, "description": {"field": "said"}},
-        },
-        {
-            "data": {"values": rows},
-            "mark": {"type": "point", "filled": True, "size": 36, "opacity": 0.75},
-            "encoding": {"x": x, "y": y, "color": colour, "shape": shape, "description": {"field": "said"}},
-        },
+        layer(threshold, "rule", {"y": y, **SAID}, color=INK, strokeDash=[6, 3], strokeWidth=1.4),
+        layer(rows, "point", marked, filled=True, size=36, opacity=0.75),
     ]
     return panels([{"width": WIDE, "height": SQUARE, "layer": layers}])
 
@@ -247,62 +210,26 @@ def early(contention: Contention, detector: DetectorResult) -> Spec:
     matters."""
     x = of_n([step.n for step in detector.steps], f"{contention.one}s")
     right = x["scale"]["domain"][1]
-    y = {
-        "field": "value",
-        "type": "quantitative",
-        "scale": {"domain": [0, 1.02], "nice": False},
-        "axis": {"title": "share", "format": "%", "values": [0, 0.25, 0.5, 0.75, 1], "titlePadding": 8},
-    }
+    y = axis("value", "share", {"domain": [0, 1.02], "nice": False}, **SHARES, titlePadding=8)
     alarm, left = "runs that alarm", f"rate left, of that at {min(step.n for step in detector.steps)} {contention.one}"
-    colour = {
-        "field": "series",
-        "type": "nominal",
-        "sort": [alarm, left],
-        "scale": {"domain": [alarm, left], "range": [DIFFERENT, INK]},
-        "legend": LEGEND,
-    }
-    dash = {**colour, "scale": {"domain": [alarm, left], "range": [[1, 0], [6, 3]]}}
+    ranges: Sequence[Sequence[object]] = ((DIFFERENT, INK), ([1, 0], [6, 3]))
+    colour, dash = (ranged([alarm, left], of, LEGEND) for of in ranges)
     rows = [row for step in detector.steps for row in _early(step, alarm, left)]
     layers: list[Spec] = []
     if detector.fallen_from is not None:
         label = f"from {detector.fallen_from} on the rate has fallen by {share(contention.fallen)} or more"
-        layers.append(
-            {
-                "data": {"values": [{"n": detector.fallen_from, "to": right, "said": label}]},
-                "mark": {"type": "rect", "color": BAND},
-                "encoding": {"x": x, "x2": {"field": "to"}, "description": {"field": "said"}},
-            }
-        )
+        band = [{"n": detector.fallen_from, "to": right, "said": label}]
+        layers.append(layer(band, "rect", {"x": x, "x2": {"field": "to"}, **SAID}, color=BAND))
     if detector.alarms_from is not None:
         label = f"from {detector.alarms_from} on most runs alarm"
-        layers.append(
-            {
-                "data": {"values": [{"n": detector.alarms_from, "said": label}]},
-                "mark": {"type": "rule", "color": DIFFERENT, "strokeDash": [3, 3], "strokeWidth": 1.4},
-                "encoding": {"x": x, "description": {"field": "said"}},
-            }
-        )
+        from_there = [{"n": detector.alarms_from, "said": label}]
+        layers.append(layer(from_there, "rule", {"x": x, **SAID}, color=DIFFERENT, strokeDash=[3, 3], strokeWidth=1.4))
+    bounded, span = [row for row in rows if "low" in row], {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
     layers += [
-        {
-            "data": {"values": [{"value": 1 - contention.fallen}]},
-            "mark": {"type": "rule", "color": RULE, "strokeWidth": 1.4, "aria": False},
-            "encoding": {"y": y},
-        },
-        {
-            "data": {"values": rows},
-            "mark": {"type": "line", "strokeWidth": 1.8, "aria": False},
-            "encoding": {"x": x, "y": y, "color": colour, "strokeDash": dash},
-        },
-        {
-            "data": {"values": [row for row in rows if "low" in row]},
-            "mark": {"type": "rule", "strokeWidth": 1.6, "color": DIFFERENT, "aria": False},
-            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
-        },
-        {
-            "data": {"values": rows},
-            "mark": {"type": "point", "filled": True, "size": 44, "opacity": 1},
-            "encoding": {"x": x, "y": y, "color": colour, "description": {"field": "said"}},
-        },
+        layer([{"value": 1 - contention.fallen}], "rule", {"y": y}, color=RULE, strokeWidth=1.4, aria=False),
+        layer(rows, "line", {"x": x, "y": y, "color": colour, "strokeDash": dash}, strokeWidth=1.8, aria=False),
+        layer(bounded, "rule", span, strokeWidth=1.6, color=DIFFERENT, aria=False),
+        layer(rows, "point", {"x": x, "y": y, "color": colour, **SAID}, filled=True, size=44, opacity=1),
     ]
     return panels([{"width": WIDE, "height": SQUARE, "layer": layers}])
 
@@ -313,16 +240,7 @@ def _early(step: Step, alarm: str, left: str) -> list[Spec]:
         {"series": left, "n": step.n, "value": rate, "said": f"N = {step.n}: {share(round(rate, 4))} of the rate left"}
     ]
     if step.alarms is not None:
-        interval = step.alarms.interval
+        bounds = {"low": step.alarms.interval.low, "high": step.alarms.interval.high}
         label = f"N = {step.n}: {step.alarms.count} of {step.alarms.of} runs alarm"
-        rows.append(
-            {
-                "series": alarm,
-                "n": step.n,
-                "value": step.alarms.share,
-                "low": interval.low,
-                "high": interval.high,
-                "said": label,
-            }
-        )
+        rows.append({"series": alarm, "n": step.n, "value": step.alarms.share, **bounds, "said": label})
     return rows
