@@ -1,22 +1,21 @@
-"""The terms of a model from a formula in Wilkinson & Rogers's (1973) notation, as R and statsmodels read it.
+"""The terms of a model of factors, from a formula as R and statsmodels read it (``statistics/regression/formula``).
 
 ``a + b`` is both; ``a:b`` is their interaction; ``a * b`` is ``a + b + a:b``; ``(a + b + c)^2`` is all up to pairs; ``- a:b``
-leaves a term out.
-A response may stand before ``~``, as ``y`` or ``log(y)``.  Names that are no plain words are written in backquotes.
+leaves a term out.  A response may stand before ``~``, as ``y`` or ``log(y)``.
 """
 
 from __future__ import annotations
 
+import ast
 import itertools
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from twinbed.analyses.anova.result import Term
 from twinbed.model.error import TwinbedError
-
-TOKEN = re.compile(r"\s*(?:`(?P<quoted>[^`]+)`|(?P<name>[^\W\d][\w.@]*)|(?P<number>\d+)|(?P<sign>\*\*|[-+:*^()]))")
-Terms = list[frozenset[str]]
+from twinbed.statistics.regression.error import FormulaError
+from twinbed.statistics.regression.expression import read_expression
+from twinbed.statistics.regression.formula import read_terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,111 +33,28 @@ class Formula:
 
 
 def parse(text: str) -> Formula:
-    """Reads a formula. Raises TwinbedError where the text is none."""
-    left, tilde, right = text.rpartition("~")
-    response, logarithm = _response(left.strip(), text) if tilde else (None, False)
-    reader = _Reader(text, right)
-    terms = reader.sum()
-    if reader.at < len(reader.tokens):
-        raise reader.error(f"{reader.tokens[reader.at]!r} is not expected")
-    if not terms:
-        raise reader.error("it has no terms")
-    names = reader.names
-    ordered = sorted(terms, key=len)
-    return Formula(response, logarithm, tuple(tuple(sorted(term, key=names.index)) for term in ordered))
+    """Read a formula. Raises TwinbedError where the text is none."""
+    left, tilde, _ = text.rpartition("~")
+    try:
+        response = read_expression(text, 0, len(left)) if tilde else None
+        terms = [term for term in read_terms(text, len(left) + len(tilde)).values() if term]
+        inner = response.tree.args[0] if response and isinstance(response.tree, ast.Call) else response and response.tree
+        if response is not None and (response.function not in ("", "log") or not isinstance(inner, ast.Name)):
+            raise FormulaError("a response is y or log(y)", text, 0)
+        if not terms:
+            raise FormulaError("it has no terms", text, len(text), "such as testbed * payload, or a + b + a:b")
+        for factor in itertools.chain(*terms):
+            if not isinstance(factor.tree, ast.Name):
+                raise FormulaError(f"{factor} is no factor", text, factor.position, "a factor is a column")
+    except FormulaError as error:
+        raise TwinbedError(error.message, advice=error.advice or "such as testbed * payload, or a + b + a:b") from error
+    places: dict[str, int] = {}
+    for each in sorted(itertools.chain(*terms), key=lambda factor: factor.position):
+        places.setdefault(each.names[0], each.position)
+    ordered = [tuple(sorted((each.names[0] for each in term), key=places.__getitem__)) for term in sorted(terms, key=len)]
+    return Formula(response.names[0] if response else None, bool(response and response.function == "log"), tuple(ordered))
 
 
 def factorial(factors: Sequence[str], highest: int) -> tuple[Term, ...]:
-    """All main effects and interactions of up to ``highest`` factors."""
+    """Return all main effects and interactions of up to ``highest`` factors."""
     return tuple(term for size in range(1, highest + 1) for term in itertools.combinations(factors, size))
-
-
-def _response(text: str, whole: str) -> tuple[str, bool]:
-    match = re.fullmatch(r"(?:(log)\s*\(\s*)?(?:`([^`]+)`|([^\W\d][\w.@]*))\s*(\))?", text)
-    if not match or bool(match[1]) != bool(match[4]):
-        raise TwinbedError(f"the formula {whole!r} has no response before ~ that can be read", advice="y ~ ... or log(y) ~ ...")
-    return match[2] or match[3], bool(match[1])
-
-
-class _Reader:
-    """Recursive descent; each method reads one level of precedence: sum, product, interaction, power, atom."""
-
-    def __init__(self, whole: str, text: str) -> None:
-        self.whole = whole
-        self.tokens: list[str] = []
-        self.names: list[str] = []
-        self.at = 0
-        place = 0
-        while text[place:].strip():
-            match = TOKEN.match(text, place)
-            if not match:
-                raise self.error(f"{text[place:].strip()[0]!r} is not expected")
-            name = match["quoted"] or match["name"]
-            self.tokens.append(f"`{name}" if name else "^" if match["sign"] == "**" else match["sign"] or match["number"])
-            if name and name not in self.names:
-                self.names.append(name)
-            place = match.end()
-
-    def error(self, why: str) -> TwinbedError:
-        return TwinbedError(
-            f"the formula {self.whole!r} cannot be read: {why}", advice="such as testbed * payload, or a + b + a:b"
-        )
-
-    def take(self, *signs: str) -> str | None:
-        if self.at < len(self.tokens) and self.tokens[self.at] in signs:
-            self.at += 1
-            return self.tokens[self.at - 1]
-        return None
-
-    def sum(self) -> Terms:
-        terms = self.product()
-        while sign := self.take("+", "-"):
-            right = self.product()
-            terms = _joined(terms, right) if sign == "+" else [term for term in terms if term not in right]
-        return terms
-
-    def product(self) -> Terms:
-        terms = self.interaction()
-        while self.take("*"):
-            right = self.interaction()
-            terms = _joined(_joined(terms, right), _crossed(terms, right))
-        return terms
-
-    def interaction(self) -> Terms:
-        terms = self.power()
-        while self.take(":"):
-            terms = _crossed(terms, self.power())
-        return terms
-
-    def power(self) -> Terms:
-        base = terms = self.atom()
-        if self.take("^"):
-            exponent = self.tokens[self.at] if self.at < len(self.tokens) else ""
-            if not exponent.isdigit() or int(exponent) < 1:
-                raise self.error("^ needs a whole number after it")
-            self.at += 1
-            for _ in range(min(int(exponent), len(base)) - 1):
-                terms = _joined(terms, _crossed(terms, base))
-        return terms
-
-    def atom(self) -> Terms:
-        if self.take("("):
-            terms = self.sum()
-            if not self.take(")"):
-                raise self.error("a closing parenthesis is missing")
-            return terms
-        if self.at >= len(self.tokens):
-            raise self.error("it ends where a factor is expected")
-        token = self.tokens[self.at]
-        if not token.startswith("`"):
-            raise self.error(f"{token!r} is not expected")
-        self.at += 1
-        return [frozenset((token[1:],))]
-
-
-def _joined(one: Terms, two: Terms) -> Terms:
-    return list(dict.fromkeys([*one, *two]))
-
-
-def _crossed(one: Terms, two: Terms) -> Terms:
-    return list(dict.fromkeys(a | b for a in one for b in two))

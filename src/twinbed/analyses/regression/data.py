@@ -10,19 +10,12 @@ from twinbed.model.units import magnitudes
 from twinbed.observations.frame import Column, Frame
 from twinbed.statistics.regression import evaluation
 from twinbed.statistics.regression.evaluation import Categorical, Numeric
-from twinbed.statistics.regression.expression import names
 from twinbed.statistics.regression.formula import Formula
-
-
-def columns_of(formula: Formula) -> tuple[str, ...]:
-    """The data's columns that a formula uses, those of the response first."""
-    everything = [formula.response, *(factor for term in formula.terms for factor in term)]
-    return tuple(dict.fromkeys(name for each in everything for name in names(each)))
 
 
 def response_of(formulas: Sequence[Formula]) -> str:
     """The column that the models explain. Raises TwinbedError where they have none, or different ones."""
-    responses = dict.fromkeys(next(names(formula.response), "") for formula in formulas)
+    responses = dict.fromkeys(next(iter(formula.response.names), "") for formula in formulas)
     if "" in responses:
         raise TwinbedError("a formula's response names no column", advice="such as log(requests_per_second) ~ testbed")
     if len(responses) > 1:
@@ -35,7 +28,7 @@ def response_of(formulas: Sequence[Formula]) -> str:
 def data_of(frame: Frame, formula: Formula, response: str) -> dict[str, evaluation.Column]:
     """The columns that a formula is bound to; the response is under the formula's name for it."""
     columns: dict[str, evaluation.Column] = {response: Numeric(frame.y)}
-    return columns | {name: _column(frame.column(name)) for name in columns_of(formula) if name != response}
+    return columns | {name: _column(frame.column(name)) for name in formula.names if name != response}
 
 
 def _column(column: Column) -> evaluation.Column:

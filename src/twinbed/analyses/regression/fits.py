@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from twinbed.statistics.regression import evaluation
 from twinbed.statistics.regression.box_cox import box_cox, transformed
 from twinbed.statistics.regression.design import Design
 from twinbed.statistics.regression.error import RegressionError
-from twinbed.statistics.regression.expression import BOX_COX, Call
+from twinbed.statistics.regression.expression import BOX_COX, Expression, second
 from twinbed.statistics.regression.formula import Formula
 from twinbed.statistics.regression.heteroscedasticity import ChiSquare, breusch_pagan, few_a_cell, white
 from twinbed.statistics.regression.inference import classical, clustered, coefficient, hc3
@@ -84,10 +85,10 @@ def fitted(formula: Formula, data: Mapping[str, evaluation.Column], bases: Mappi
     call = formula.response
     natural, power, label = None, 1.0, str(call)
     original = response
-    if isinstance(call, Call) and call.function in LOGARITHMS:
+    if call.function in LOGARITHMS:
         natural, power = LOGARITHMS[call.function], 0.0
         original = np.exp(natural * response)
-    elif isinstance(call, Call) and call.function == BOX_COX:
+    elif call.function == BOX_COX:
         power = _power(call, response, estimated, confidence)
         natural = 1.0 if power == 0 else None
         label = f"{call.argument}^({power:.4g})" if power else f"log({call.argument})"
@@ -108,10 +109,10 @@ def fitted(formula: Formula, data: Mapping[str, evaluation.Column], bases: Mappi
     return Fitted(design, data, matrix, response, estimated, natural, positive, power, preferred, label, *tests, few)
 
 
-def _power(call: Call, response: Doubles, fit: Fit, confidence: float) -> float:
+def _power(call: Expression, response: Doubles, fit: Fit, confidence: float) -> float:
     """The power that is given, else the simple one in the interval, else the best."""
-    if call.at is not None:
-        return call.at
+    if isinstance(call.tree, ast.Call) and (given := second(call.tree)) is not None:
+        return given
     at = box_cox(response, fit.q, confidence)
     return at.simple if at.simple_inside else round(at.best, 4)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.analyses.regression.checks import checks
-from twinbed.analyses.regression.data import columns_of, data_of, response_of
+from twinbed.analyses.regression.data import data_of, response_of
 from twinbed.analyses.regression.fits import Asked, Change, Fitted, fitted, least_squares, mixed_column, robust_column
 from twinbed.analyses.regression.points import points
 from twinbed.analyses.regression.result import Column, Inflation, Model, Regression, tables
@@ -68,7 +68,7 @@ class RegressionAnalysis(Analysis[RegressionParams, Regression]):
         """The response's column, and the others that the models need. Raises TwinbedError."""
         formulas = _read(params)
         response = response_of(formulas)
-        others = [name for formula in formulas for name in columns_of(formula) if name != response]
+        others = [name for formula in formulas for name in formula.names if name != response]
         others += [name for name in (params.cluster, params.random) if name is not None]
         return response, tuple(dict.fromkeys(others))
 
@@ -115,7 +115,7 @@ def _advice(error: RegressionError) -> str:
 
 
 def _check_bases(params: RegressionParams, formulas: Sequence[Formula]) -> None:
-    used = {name for formula in formulas for name in columns_of(formula)}
+    used = {name for formula in formulas for name in formula.names}
     for name in params.bases:
         if name not in used:
             raise TwinbedError(f"--base: {name} is in no formula", advice=instead(name, sorted(used)))
@@ -126,7 +126,7 @@ def _check_effects(params: RegressionParams, formulas: Sequence[Formula], models
     effects = [effect for model in models for effect in model.columns[0].effects]
     for variable, _, _ in params.effects:
         if variable not in {effect.variable for effect in effects}:
-            there = {name for formula in formulas for name in columns_of(formula)} - {response_of(formulas)}
+            there = {name for formula in formulas for name in formula.names} - {response_of(formulas)}
             raise RegressionError(
                 f"--effect: {variable} is not on the right side of any model", f"there are {', '.join(sorted(there)) or 'none'}"
             )
@@ -140,7 +140,7 @@ def _check_effects(params: RegressionParams, formulas: Sequence[Formula], models
 
 def _model(frame: Frame, formula: Formula, response: str, bases: Mapping[str, str], params: RegressionParams) -> Model:
     data = data_of(frame, formula, response)
-    own = {name: base for name, base in bases.items() if name in columns_of(formula)}
+    own = {name: base for name, base in bases.items() if name in formula.names}
     of = fitted(formula, data, own, params.confidence)
     asked = Asked(
         params.confidence, tuple(_changes(of, params)), {name: _value(of, name, at) for name, at in params.at.items()}
@@ -161,7 +161,7 @@ def _model(frame: Frame, formula: Formula, response: str, bases: Mapping[str, st
         Inflation(each.term, each.columns, each.gvif, each.scaled) for each in inflation(first.terms, first.matrix)
     )
     block = None
-    if BLOCK in frame.columns and not {BLOCK} & {params.cluster, params.random, *columns_of(formula)}:
+    if BLOCK in frame.columns and not {BLOCK} & {params.cluster, params.random, *formula.names}:
         block = (BLOCK, _codes(frame, BLOCK, of))
     factors = [factor for term in of.design.terms for factor, _ in term.factors]
     return Model(
@@ -184,7 +184,7 @@ def _model(frame: Frame, formula: Formula, response: str, bases: Mapping[str, st
 def _within_blocks(frame: Frame, formula: Formula, params: RegressionParams, of: Fitted, asked: Asked) -> Column | None:
     """The column of a random intercept for each block, which comes first where the study compares within blocks; None where it
     does not, where the question says what to do about rows that depend on each other, and where blocks cannot be told."""
-    if not frame.paired or params.cluster is not None or params.errors != "auto" or BLOCK in columns_of(formula):
+    if not frame.paired or params.cluster is not None or params.errors != "auto" or BLOCK in formula.names:
         return None
     try:
         return mixed_column(of, BLOCK, _codes(frame, BLOCK, of), asked, "the study compares within blocks: ")

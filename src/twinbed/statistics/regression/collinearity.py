@@ -16,7 +16,7 @@ import numpy as np
 
 from twinbed.statistics.regression.design import CodedTerm
 from twinbed.statistics.regression.evaluation import Array
-from twinbed.statistics.regression.expression import Expression, names
+from twinbed.statistics.regression.expression import Expression
 from twinbed.statistics.regression.formula import Formula
 
 USUAL_LIMIT = 5.0
@@ -43,7 +43,7 @@ def first_order(formula: Formula) -> Formula:
     variables: dict[str, Expression] = {}
     known: set[str] = set()
     for expression in (factor for term in formula.terms for factor in term):
-        sources = set(names(expression))
+        sources = set(expression.names)
         if str(expression) not in variables and not sources <= known:
             variables[str(expression)] = expression
             known |= sources

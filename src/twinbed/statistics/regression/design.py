@@ -8,6 +8,7 @@ varying fastest.  ``centre`` subtracts the mean of the rows that are used, or th
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from twinbed.statistics.regression.error import RegressionError
 from twinbed.statistics.regression.evaluation import Array, Categorical, Column, Kind, Numeric, as_categorical, evaluate
-from twinbed.statistics.regression.expression import BOX_COX, CATEGORICAL, Call, Expression, Name, calls, names
+from twinbed.statistics.regression.expression import BOX_COX, CATEGORICAL, Expression, base, calls, function, second, spelling
 from twinbed.statistics.regression.formula import Formula
 
 _LARGEST = 1e60
@@ -34,7 +35,7 @@ class Factor:
     @property
     def source(self) -> str:
         """The column of a categorical factor, or the first of a numeric one."""
-        return next(names(self.expression), "")
+        return next(iter(self.expression.names), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class CodedTerm:
     @property
     def sources(self) -> tuple[str, ...]:
         """The data's columns in it."""
-        return tuple(dict.fromkeys(name for factor, _ in self.factors for name in names(factor.expression)))
+        return tuple(dict.fromkeys(name for factor, _ in self.factors for name in factor.expression.names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +109,10 @@ def bind(
     """Binds a formula to data. ``bases`` gives base levels by column, over those in the formula; ``extended`` computes columns
     in extended precision. Raises RegressionError for what the data do not have or do not allow."""
     everything = [formula.response, *(factor for term in formula.terms for factor in term)]
-    used = list(dict.fromkeys(name for each in everything for name in names(each)))
-    _check_columns(used, data)
-    bases = dict(bases or {})
-    for each in everything:
-        bases |= {next(names(call)): call.base for call in calls(each) if call.base is not None}
-    rows, missing = _complete(used, data)
+    _check_columns(formula.names, data)
+    given = {each.names[0]: base(call) for each in everything for call in calls(each)}
+    bases = {**(bases or {}), **{name: level for name, level in given.items() if level is not None}}
+    rows, missing = _complete(formula.names, data)
     kind = np.longdouble if extended else np.float64
     response = _response(formula, data, rows, kind)
     factors = _factors(formula, data, rows, bases)
@@ -191,22 +190,27 @@ def _factors(
                 )
             factors[str(expression)] = Factor(expression, levels, {})
         else:
-            centres = {
-                str(call): float(np.mean(evaluate(call.argument, data, rows, {}, np.float64))) if call.at is None else call.at
-                for call in calls(expression)
-                if call.function == "centre"
-            }
-            factors[str(expression)] = Factor(expression, (), centres)
+            factors[str(expression)] = Factor(expression, (), _centres(expression, data, rows))
     return factors
+
+
+def _centres(expression: Expression, data: Mapping[str, Column], rows: NDArray[np.intp]) -> dict[str, float]:
+    """Return what each call of centre centres at: what it is given, else the mean of these rows."""
+    centred = [call for call in calls(expression) if function(call) == "centre"]
+    given = {spelling(call): second(call) for call in centred}
+    means = {spelling(call): call.args[0] for call in centred if second(call) is None}
+    return {
+        text: float(np.mean(evaluate(means[text], data, rows, {}, np.float64))) if at is None else at
+        for text, at in given.items()
+    }
 
 
 def _levels(
     expression: Expression, data: Mapping[str, Column], rows: NDArray[np.intp], bases: Mapping[str, str]
 ) -> tuple[str, ...]:
     """The levels that occur, the base first; empty for a numeric factor."""
-    as_levels = isinstance(expression, Call) and expression.function == CATEGORICAL
-    name = expression.name if isinstance(expression, Name) else next(names(expression), "")
-    if not as_levels and not (isinstance(expression, Name) and (isinstance(data[name], Categorical) or name in bases)):
+    name, plain = next(iter(expression.names), ""), isinstance(expression.tree, ast.Name)
+    if expression.function != CATEGORICAL and not (plain and (isinstance(data[name], Categorical) or name in bases)):
         return ()
     column = as_categorical(data[name])
     occurring = np.flatnonzero(np.bincount(column.codes[rows], minlength=len(column.levels)))
@@ -231,18 +235,13 @@ def _check_bases(bases: Mapping[str, str], factors: Mapping[str, Factor]) -> Non
 
 
 def _response(formula: Formula, data: Mapping[str, Column], rows: NDArray[np.intp], kind: Kind) -> Array:
-    inner = formula.response
-    if isinstance(inner, Call) and inner.function == BOX_COX:
-        inner = inner.argument
-    for call in calls(inner):
-        if call.function in (CATEGORICAL, BOX_COX):
-            raise RegressionError(f"{formula.response} cannot be a response", "it is a number, such as rate or log(rate)")
-    centres = {
-        str(call): float(np.mean(evaluate(call.argument, data, rows, {}, np.float64))) if call.at is None else call.at
-        for call in calls(inner)
-        if call.function == "centre"
-    }
-    values = evaluate(inner, data, rows, centres, kind)
+    response = formula.response
+    tree = response.tree
+    if response.function == BOX_COX and isinstance(tree, ast.Call):
+        tree = tree.args[0]
+    if {CATEGORICAL, BOX_COX} & set(map(function, ast.walk(tree))):
+        raise RegressionError(f"{response} cannot be a response", "it is a number, such as rate or log(rate)")
+    values = evaluate(tree, data, rows, _centres(response, data, rows), kind)
     if values.ndim == 0 or np.all(values == values[0]):
         raise RegressionError(
             f"the response {formula.response} is the same in all {len(rows)} rows: {float(np.ravel(values)[0]):g}",
@@ -269,7 +268,7 @@ def _factor_columns(
     factor: Factor, against_base: bool, data: Mapping[str, Column], rows: NDArray[np.intp], kind: Kind
 ) -> Array:
     if not factor.levels:
-        values = evaluate(factor.expression, data, rows, factor.centres, kind)
+        values = evaluate(factor.expression.tree, data, rows, factor.centres, kind)
         return np.broadcast_to(values, (len(rows),))[:, None]
     column = as_categorical(data[factor.source])
     position = {level: index for index, level in enumerate(factor.levels)}
@@ -288,7 +287,5 @@ def _labels(factors: Sequence[tuple[Factor, bool]]) -> tuple[str, ...]:
 
 
 def _shown(expression: Expression) -> str:
-    """The text without brackets that only mark: C(host) is host, I(x^2) is x^2."""
-    if isinstance(expression, Call) and expression.function in (CATEGORICAL, "I"):
-        return str(expression.argument)
-    return str(expression)
+    """Return the text without brackets that only mark: C(host) is host, I(x^2) is x^2."""
+    return expression.argument if expression.function in (CATEGORICAL, "I") else expression.text

@@ -6,7 +6,9 @@ names the first such row.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ast
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
@@ -14,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinbed.statistics.regression.error import RegressionError
-from twinbed.statistics.regression.expression import BOX_COX, CATEGORICAL, Call, Expression, Name, Number
+from twinbed.statistics.regression.expression import BOX_COX, CATEGORICAL, function, spelling
 
 Kind = type[np.float64] | type[np.longdouble]
 """Extended where a double would lose digits."""
@@ -51,38 +53,33 @@ def as_categorical(column: Column) -> Categorical:
 
 
 def evaluate(
-    expression: Expression, data: Mapping[str, Column], rows: NDArray[np.intp], centres: Mapping[str, float], kind: Kind
+    tree: ast.expr, data: Mapping[str, Column], rows: NDArray[np.intp], centres: Mapping[str, float], kind: Kind
 ) -> Array:
-    """The values of a numeric expression in these rows."""
-    if isinstance(expression, Number):
-        return np.asarray(expression.value, dtype=kind)
-    if isinstance(expression, Name):
-        column = data[expression.name]
-        if isinstance(column, Categorical) and column.numbers is not None:
-            return np.array(column.numbers, dtype=np.float64)[column.codes[rows]].astype(kind)
-        if isinstance(column, Categorical):
-            some = ", ".join(column.levels[:3])
-            raise RegressionError(
-                f"column {expression.name} is not numeric (it holds {some}{', ...' if len(column.levels) > 3 else ''})",
-                "only a variable on the right side may have levels, and stands there by itself",
-            )
-        return column.values[rows].astype(kind)
-    if isinstance(expression, Call):
-        inner = evaluate(expression.argument, data, rows, centres, kind)
-        return _called(expression, inner, rows, centres)
-    left, right = (evaluate(side, data, rows, centres, kind) for side in (expression.left, expression.right))
-    with np.errstate(all="ignore"):
-        if expression.operator == "+":
-            result = left + right
-        elif expression.operator == "-":
-            result = left - right
-        elif expression.operator == "*":
-            result = left * right
-        elif expression.operator == "/":
-            result = left / right
-        else:
-            result = _power(left, right)
-    return _finite(result, expression, rows)
+    """Return the values of a numeric expression in these rows; ``centres`` are by the text of what is centred."""
+    if isinstance(tree, ast.Name):
+        return _numbers(tree.id, data[tree.id], rows).astype(kind)
+    if isinstance(tree, ast.Call):
+        return _called(tree, evaluate(tree.args[0], data, rows, centres, kind), rows, centres)
+    if isinstance(tree, ast.UnaryOp):
+        inner = evaluate(tree.operand, data, rows, centres, kind)
+        return np.asarray(-inner if isinstance(tree.op, ast.USub) else inner)
+    if isinstance(tree, ast.BinOp):
+        left, right = (evaluate(side, data, rows, centres, kind) for side in (tree.left, tree.right))
+        with np.errstate(all="ignore"):
+            return _finite(_OPERATIONS[type(tree.op)](left, right), tree, rows)
+    return np.asarray(ast.literal_eval(tree), dtype=kind)
+
+
+def _numbers(name: str, column: Column, rows: NDArray[np.intp]) -> Array:
+    if isinstance(column, Numeric):
+        return column.values[rows]
+    if column.numbers is not None:
+        return np.array(column.numbers, dtype=np.float64)[column.codes[rows]]
+    some = ", ".join(column.levels[:3])
+    raise RegressionError(
+        f"column {name} is not numeric (it holds {some}{', ...' if len(column.levels) > 3 else ''})",
+        "only a variable on the right side may have levels, and stands there by itself",
+    )
 
 
 def _power(left: Array, right: Array) -> Array:
@@ -92,26 +89,36 @@ def _power(left: Array, right: Array) -> Array:
     return np.asarray(np.power(left, right))
 
 
-def _called(call: Call, inner: Array, rows: NDArray[np.intp], centres: Mapping[str, float]) -> Array:
-    if call.function in ("log", "log2", "log10") and np.any(inner <= 0):
+_OPERATIONS: Mapping[type[ast.operator], Callable[[Array, Array], Array]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: _power,
+}
+
+
+def _called(call: ast.Call, inner: Array, rows: NDArray[np.intp], centres: Mapping[str, float]) -> Array:
+    name = function(call)
+    if name in ("log", "log2", "log10") and np.any(inner <= 0):
         bad = np.flatnonzero(np.atleast_1d(inner) <= 0)
         raise RegressionError(
-            f"{call} needs values above 0: {len(bad)} of {inner.size} are not, the first in row {rows[bad[0]] + 1} "
+            f"{spelling(call)} needs values above 0: {len(bad)} of {inner.size} are not, the first in row {rows[bad[0]] + 1} "
             f"({float(np.atleast_1d(inner)[bad[0]]):g})",
             "a 0 is often a failed or empty measurement: leave such rows out if so, or take the response as it is",
         )
-    if call.function in (CATEGORICAL, BOX_COX):
-        raise RegressionError(f"{call.function} cannot stand within another function", "give it by itself")
-    if call.function == "centre":
-        return np.asarray(inner - inner.dtype.type(centres[str(call)]))
-    if call.function == "I":
+    if name in (CATEGORICAL, BOX_COX):
+        raise RegressionError(f"{name} cannot stand within another function", "give it by itself")
+    if name == "centre":
+        return np.asarray(inner - inner.dtype.type(centres[spelling(call)]))
+    if name == "I":
         return inner
     with np.errstate(all="ignore"):
-        return _finite(getattr(np, call.function)(inner), call, rows)
+        return _finite(getattr(np, name)(inner), call, rows)
 
 
-def _finite(values: Array, expression: Expression, rows: NDArray[np.intp]) -> Array:
+def _finite(values: Array, tree: ast.expr, rows: NDArray[np.intp]) -> Array:
     bad = np.flatnonzero(~np.isfinite(np.atleast_1d(values)))
     if len(bad):
-        raise RegressionError(f"{expression} is not a finite number in {len(bad)} rows, the first row {rows[bad[0]] + 1}")
+        raise RegressionError(f"{spelling(tree)} is not a finite number in {len(bad)} rows, the first row {rows[bad[0]] + 1}")
     return np.asarray(values)
