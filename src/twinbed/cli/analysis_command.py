@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -68,7 +68,9 @@ def options(analysis: AnyAnalysis) -> Iterator[click.Option]:
         yield click.Option(["--all", "more"], is_flag=True, help=analysis.more)
     if names := analysis.table_names:
         yield click.Option(["--table"], type=click.Choice(names), default=names[0], help="Which table CSV is of.")
-    yield click.Option(["--format", "style"], type=click.Choice(STYLES), help="Default: by the name of -o, else text.")
+    yield click.Option(
+        ["--format", "style"], type=click.Choice((*STYLES, "latex")), help="Default: by the name of -o, else text."
+    )
     file = click.Path(path_type=Path)
     yield click.Option(["-o", "--output"], type=file, help="File to write; .html makes a page. Default: standard output.")
 
@@ -79,7 +81,7 @@ def option(name: str, field: FieldInfo) -> click.Option:
     kind, several, notes = _kind(field)
     words = [f"--{(field.alias or name).replace('_', '-')}", name]
     text = f"{heading(field.description or '')}."
-    default = None if field.default in (None, ()) else field.get_default()
+    default = None if field.is_required() or field.default in (None, (), {}) else field.get_default()
     shown = default is not None
     if kind is bool:
         no = next((each.name for each in notes if isinstance(each, Otherwise)), f"no-{words[0][2:]}")
@@ -92,7 +94,16 @@ def option(name: str, field: FieldInfo) -> click.Option:
         metavar = quantity.name.upper()
     elif kind in (int, float):
         metavar, parse = None if several else "VALUE", _range(kind, notes)
-    return click.Option(words, type=parse, metavar=metavar, default=default, multiple=several, show_default=shown, help=text)
+    return click.Option(
+        words,
+        type=parse,
+        metavar=metavar,
+        default=default,
+        multiple=several,
+        show_default=shown,
+        help=text,
+        required=field.is_required(),
+    )
 
 
 def _kind(field: FieldInfo) -> tuple[Any, bool, Sequence[object]]:
@@ -100,7 +111,7 @@ def _kind(field: FieldInfo) -> tuple[Any, bool, Sequence[object]]:
     kind, several, notes = field.annotation, False, list(field.metadata)
     while True:
         inner = [each for each in get_args(kind) if each not in (type(None), Ellipsis)]
-        if get_origin(kind) is tuple:
+        if get_origin(kind) in (tuple, Mapping):
             several = True
         elif get_origin(kind) is Annotated:
             notes += inner[1:]
@@ -127,7 +138,9 @@ def settings(model: type[BaseModel], given: dict[str, Any]) -> BaseModel:
         return model(**{name: value for name, value in given.items() if value not in (None, ())})
     except ValidationError as error:
         first = error.errors()[0]
-        name = str(first["loc"][0]).replace("_", "-")
+        name = str(first["loc"][0])
+        if name in model.model_fields:
+            name = model.model_fields[name].alias or name
         cause = first.get("ctx", {}).get("error")
         text = str(cause) if cause else f"{first['input']!r}: {first['msg'].removeprefix('Input ')}"
-        raise TwinbedError(f"--{name}: {text}") from error
+        raise TwinbedError(f"--{name.replace('_', '-')}: {text}") from error

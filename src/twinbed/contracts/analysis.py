@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from twinbed.executor import Executor
     from twinbed.model.caution import Caution
+    from twinbed.model.json import Json
     from twinbed.model.tables import Tables
     from twinbed.render.tabular import Tabular
 
@@ -154,6 +155,10 @@ class Analysis(ABC, Generic[ParamsT, ResultT]):
         section = self.section(result)
         tables = section.tables() if isinstance(section, Shown) else ()
         return {each.key: each.rows() for each in tables if each.is_for_programs}
+
+    def about(self, result: ResultT) -> Mapping[str, Json]:
+        """Return what JSON says of a result beside its tables."""
+        return {}
 
     def says_something(self, result: ResultT) -> bool:
         """Return whether a report of a study should have it."""

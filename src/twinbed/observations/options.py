@@ -15,11 +15,12 @@ from twinbed.terminal import as_json, one_line
 
 if TYPE_CHECKING:
     from twinbed.contracts.analysis import Section
+    from twinbed.model.json import Json
     from twinbed.show.section import Section as Shown
 
 OF_ROWS = ("text", "json", "csv")
 STYLES = (*OF_ROWS, "html")
-SUFFIXES = {".json": "json", ".csv": "csv", ".html": "html", ".htm": "html"}
+SUFFIXES = {".json": "json", ".csv": "csv", ".html": "html", ".htm": "html", ".tex": "latex"}
 
 
 def write(
@@ -40,16 +41,28 @@ def write(
         return analysis.section(result)
 
     from twinbed.render.output import put
-    from twinbed.render.sections import lines
+    from twinbed.render.sections import latex, lines
 
     style = style or SUFFIXES.get(output.suffix.lower() if output else "", "text")
     write_page(section, result, source)
     if style == "html":
         put(shown_as_page(section(), result, source), output)
+    elif style == "latex":
+        put(latex(section()), output)
     else:
         if text is None:
             text = lines(analysis.section(result), everything=more)
-        write_rows(analysis.tables(result), result.cautions, result.left_out, source, style, table, text, output)
+        write_rows(
+            analysis.tables(result),
+            result.cautions,
+            result.left_out,
+            source,
+            style,
+            table,
+            text,
+            output,
+            about=analysis.about(result),
+        )
 
 
 def write_rows(
@@ -61,8 +74,11 @@ def write_rows(
     table: str,
     text: Iterator[str],
     output: Path | None,
+    *,
+    about: Mapping[str, Json] | None = None,
 ) -> None:
-    """Write as ``write``, of what is no result of an analysis, and has no page. Raises TwinbedError where one is asked for."""
+    """Write as ``write``, of what is no result of an analysis, and has no page. Raises TwinbedError where one is asked for.
+    ``about`` is what JSON has beside the tables."""
     from twinbed.render.output import put
     from twinbed.render.rows import as_csv
     from twinbed.show.words import left_out
@@ -71,9 +87,9 @@ def write_rows(
     if style == "html":
         raise TwinbedError("there is no page of this", advice="--format text, json or csv")
     if style == "json":
-        noted = [caution.to_json() for caution in cautions]
-        about = {"source": str(source), "cautions": noted, "left_out": dict(rows_left_out)}
-        shown = as_json({**about, **tables}, allow_nan=False) + "\n"
+        carried = [caution.to_json() for caution in cautions]
+        noted = {"source": str(source), "cautions": carried, "left_out": dict(rows_left_out)}
+        shown = as_json({**noted, **(about or {}), **tables}, allow_nan=False) + "\n"
     elif style == "csv":
         shown = as_csv(tables[table])
     else:

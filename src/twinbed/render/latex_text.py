@@ -24,6 +24,7 @@ _SPECIAL = {
     "±": r"$\pm$",
     "µ": r"$\mu$",
     "–": "--",
+    "−": "$-$",
     "×": r"$\times$",
     "²": r"$^2$",
     "→": r"$\to$",
@@ -61,8 +62,9 @@ def escape_label(text: str) -> str:
     return "".join(character if character.isascii() and character.isalnum() else "-" for character in text)
 
 
-def table(caption: str, label: str, columns: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    r"""A table for ``\input``; needs booktabs. ``columns`` is a letter each; texts are escaped already.
+def table(caption: str, label: str, columns: str, heads: Sequence[str], rows: Iterable[Sequence[str]], rule: int = 0) -> str:
+    r"""A table for ``\input``; needs booktabs. ``columns`` is a letter each; texts are escaped already. The first
+    ``rule`` rows stand above a rule, where it is not 0.
 
     It floats, or has as many pages as it takes and needs longtable. One that is wider than the text sticks out on both sides
     alike.
@@ -70,6 +72,8 @@ def table(caption: str, label: str, columns: str, heads: Sequence[str], rows: It
     small = (r"  \footnotesize", r"  \setlength{\tabcolsep}{3pt}") if len(columns) >= WIDE else ()
     head = _row(heads)
     body = [_row(row) for row in rows]
+    if rule:
+        body.insert(rule, r"    \midrule")
     if len(body) >= LONG:
         return over_pages(caption, label, columns, head, body, small)
     lines = (

@@ -15,6 +15,7 @@ from twinbed.render.collected import Figure as Kept
 from twinbed.render.collected import kept
 from twinbed.render.colours import light
 from twinbed.render.html import html, notes
+from twinbed.render.latex_text import needs
 from twinbed.render.tabular import Tabular
 from twinbed.show.figure import PAGE, Figure
 from twinbed.show.section import Item, Section
@@ -26,7 +27,7 @@ def tabular(table: Table) -> Tabular:
     shown = table.shown
     rows = tuple(tuple(column.text(record) for column in shown) for record in table.records)
     texts = next((at for at, column in enumerate(shown) if column.format), len(shown))
-    return Tabular(table.title, table.caption, tuple(column.title for column in shown), rows, texts)
+    return Tabular(table.title, table.caption, tuple(column.title for column in shown), rows, texts, table.rule)
 
 
 def composed(section: Section | Composed) -> Composed:
@@ -47,20 +48,34 @@ def composed(section: Section | Composed) -> Composed:
 
 def parts(section: Section) -> Iterator[Part]:
     """Yield the section's sentence and what follows it with its first table, then the other tables that readers get, but for
-    folded ones. The sentence of a part ends with its table's caption."""
-    tables = [table for table in section.tables(folded=False) if _is_shown(table)]
+    folded ones, then the parts of inner sections that have a sentence. The sentence of a part ends with its table's caption."""
+    spoken = [item for item in section.items if isinstance(item, Section) and item.sentence]
+    apart = replace(section, items=[item for item in section.items if not (isinstance(item, Section) and item.sentence)])
+    tables = [table for table in apart.tables(folded=False) if _is_shown(table)]
     said = [section.sentence]
     for item in takewhile(
         lambda item: not isinstance(item, Section) and all(item is not table for table in tables), section.items
     ):
         said += (item,) if isinstance(item, str) else item if isinstance(item, tuple) else ()
     sentence = " ".join(filter(None, said))
-    if not tables:
+    if not tables and not spoken:
         yield Part(section.key, f"tab-{section.key}", section.title, sentence)
     for at, table in enumerate(tables):
         key, title, text = (table.key, table.title, "") if at else (section.key, section.title, sentence)
         shown = replace(tabular(table), caption="")
         yield Part(key, f"tab-{key}", title, f"{text} {table.caption}".strip(), shown)
+    for inner in spoken:
+        yield from parts(inner)
+
+
+def latex(section: Section | Composed) -> str:
+    r"""Return all tables that readers get, for ``\input``; the first line names the packages that they need."""
+    if isinstance(section, Composed):
+        raise TypeError(f"{section.key} is not data")
+    shown = [tabular(table) for table in section.tables() if _is_shown(table)]
+    made = [table.as_latex(f"tab-{section.key}-{at}") for at, table in enumerate(shown, 1)]
+    texts = [f"% {section.title}: needs {needs(made)}".replace("\n", " "), *made]
+    return "\n".join(text if text.isascii() else text.encode("ascii", "replace").decode() for text in texts)
 
 
 def body(section: Section) -> Markup:

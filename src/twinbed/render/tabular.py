@@ -21,6 +21,8 @@ class Tabular:
     heads: tuple[str, ...]
     rows: tuple[tuple[str | None, ...], ...]
     texts: int = 1
+    rule: int = 0
+    """The number of rows above a rule; 0 for none."""
 
     def as_text(self) -> str:
         """Aligned columns two spaces apart below the title, where there is one."""
@@ -34,6 +36,8 @@ class Tabular:
             ).rstrip()
             for line in lines
         ]
+        if self.rule:
+            shown.insert(1 + self.rule, "-" * max(map(len, shown)))
         return "\n".join([*filter(None, [self.title]), *shown]) + "\n"
 
     def as_latex(self, label: str) -> str:
@@ -42,7 +46,7 @@ class Tabular:
         caption = latex_text.escape(f"{self.title}. {self.caption}".strip())
         heads = [latex_text.escape(head) for head in self.heads]
         rows = ([_latex(cell or "") for cell in row] for row in self.rows)
-        return latex_text.table(caption, label, columns, heads, rows)
+        return latex_text.table(caption, label, columns, heads, rows, self.rule)
 
     def as_html(self) -> Markup:
         """A table that a narrow screen scrolls."""
@@ -51,13 +55,13 @@ class Tabular:
             html('<th scope="col"{}>{}</th>', kind, text) for kind, text in zip(kinds, self.heads, strict=True)
         )
         body = Markup().join(
-            Markup("<tr>")
+            Markup("</tbody><tbody><tr>" if at and at == self.rule else "<tr>")
             + Markup().join(
                 html('<th scope="row">{}</th>', cell or "") if column == 0 else html("<td{}>{}</td>", kinds[column], cell or "")
                 for column, cell in enumerate(row)
             )
             + Markup("</tr>")
-            for row in self.rows
+            for at, row in enumerate(self.rows)
         )
         caption = html("<caption>{}</caption>", self.caption) if self.caption else ""
         table = html("<table>{}<thead><tr>{}</tr></thead><tbody>{}</tbody></table>", caption, head, body)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import attrgetter
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -70,6 +71,8 @@ class Table:
     caption: str
     columns: Sequence[Column]
     records: Sequence[Any]
+    rule: int = 0
+    """The number of records above a rule; 0 for none."""
 
     def rows(self) -> list[Row]:
         """Return a row a record, as programs get it."""
@@ -110,6 +113,20 @@ class Of(NamedTuple, Generic[GroupT, EachT]):
 def plain(key: str, rows: Sequence[Row]) -> Table:
     """Return a table for programs alone, of rows that are ready."""
     return Table(key, "", "", [Column(name) for name in dict.fromkeys(name for row in rows for name in row)], rows)
+
+
+def readable(
+    key: str, title: str, caption: str, heads: Sequence[str], rows: Sequence[Sequence[str | None]], texts: int = 1
+) -> Table:
+    """Return a table for readers alone, of texts that are ready; the columns after the first ``texts`` stand to the right."""
+    columns = [
+        Column(head=head, format="s" if at >= texts else "", value=partial(_text_at, at)) for at, head in enumerate(heads)
+    ]
+    return Table(key, title, caption, columns, rows)
+
+
+def _text_at(at: int, row: Sequence[str | None]) -> str:
+    return row[at] or ""
 
 
 def cell_columns(records: Sequence[Any], cell: Callable[[Any], Mapping[str, Level]] = attrgetter("cell")) -> list[Column]:
