@@ -41,7 +41,7 @@ R = expected()
 
 def analysed(name: str, response: str, formula: str, **params: object) -> Anova:
     asked = AnovaParams(formula=formula, **params)
-    return anova.run(frame_of_file(GOLDEN / f"{name}.csv", response, anova.columns(asked)), asked)
+    return anova.run(frame_of_file(GOLDEN / f"{name}.csv", response, anova.columns(asked)[1]), asked)
 
 
 def close(value: float | None, known: float, relative: float = 1e-9) -> bool:

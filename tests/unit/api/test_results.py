@@ -134,7 +134,7 @@ def test_an_unknown_analysis_or_setting_is_told_what_there_is(http: Path) -> Non
     assert "anova, regression" in caught.value.advice
     with pytest.raises(tb.TwinbedError, match="anova: respons: ") as caught:
         found.analyse("anova", respons="requests_per_second")
-    assert caught.value.advice.startswith("its settings are: response, ")
+    assert caught.value.advice.startswith("its settings are: host, direction, response, ")
     with pytest.raises(tb.TwinbedError, match="compare has no table 'means'") as caught:
         found.compare().to_arrow("means")
     assert caught.value.advice == "there are: comparisons, order"

@@ -7,45 +7,78 @@ and twinbed.statistics.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field, field_validator
 
-from twinbed.analyses.anova import assumptions, differences, model, table
+from twinbed.analyses.anova import assumptions, differences, model, table, words
 from twinbed.analyses.anova import notes as remarks
 from twinbed.analyses.anova.estimates import estimates
 from twinbed.analyses.anova.model import Data
-from twinbed.analyses.anova.result import Alternative, Anova, Term, Unexplained, tables, term_text
+from twinbed.analyses.anova.result import Alternative, Anova, Term, Unexplained, term_text
 from twinbed.analyses.anova.terms import Formula, parse
-from twinbed.contracts.analysis import Analysis, Section
+from twinbed.contracts.analysis import Placed, RowsAnalysis
 from twinbed.metrics.metric import Layer
 from twinbed.model.error import TwinbedError
+from twinbed.model.json import Json
 from twinbed.model.tables import Tables
+from twinbed.model.units import Share
 from twinbed.observations.frame import Frame, headlines, of_tables
 from twinbed.observations.residual import Residual
-from twinbed.show.table import Row
+from twinbed.show.section import Section
 from twinbed.statistics import anova, factorial
 from twinbed.statistics.anova import Floats
 from twinbed.statistics.assumptions import normal_quantiles
 
 
-class AnovaParams(BaseModel):
+class AnovaParams(Placed):
     """The settings of ``anova``; null and nothing take the defaults."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(populate_by_name=True)
 
-    response: str | None = Field(default=None, description="the metric; of a study by default its only headline")
-    factors: tuple[str, ...] = Field(default=(), description="by default all factors of the study")
-    formula: str | None = Field(default=None, description="the terms, such as testbed * payload; by default all interactions")
+    response: str | None = Field(
+        default=None, description="the metric, or column. Default for RESULTS: the first headline metric"
+    )
+    factors: tuple[str, ...] = Field(
+        default=(), alias="factor", description="may be repeated. Default for RESULTS: all factors of the study"
+    )
+    formula: str | None = Field(
+        default=None,
+        alias="terms",
+        description="the model, such as 'testbed * payload' or 'y ~ a + b + a:b'. Default: all interactions",
+    )
+    logarithm: bool | None = Field(
+        default=None, alias="log", description="analyse logarithms. Default: of positive ratio metrics of RESULTS"
+    )
+    levels: tuple[str, ...] = Field(
+        default=(), description="only these levels, in this order: NAME=LEVEL,LEVEL,...; may be repeated"
+    )
     type: Literal["I", "II", "III"] = Field(default="II", description="what each sum of squares is adjusted for")
     model: Literal["auto", "2kr"] = Field(default="auto", description="2kr insists on a 2^k r design")
-    logarithm: bool | None = Field(default=None, description="by default for positive metrics of a ratio scale")
-    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="of intervals and of the table's F")
-    variances: Literal["auto", "equal", "unequal"] = Field(default="auto", description="auto asks Brown and Forsythe's test")
-    keep: str | None = Field(default=None, description="a truncated model: only these terms")
-    drop_below: float | None = Field(default=None, gt=0, lt=1, description="a truncated model: terms of at least this share")
+    variances: Literal["auto", "equal", "unequal"] = Field(
+        default="auto", description="how variances are taken; auto asks Brown and Forsythe's test"
+    )
+    keep: str | None = Field(default=None, description="a truncated model: only these of the terms")
+    drop_below: Share | None = Field(
+        default=None, gt=0, lt=1, description="a truncated model: only terms of at least this share, such as 1%"
+    )
+    confidence: Share = Field(default=0.95, gt=0.5, lt=1, description="of intervals and of the table's F")
+
+    @field_validator("levels")
+    @classmethod
+    def _named(cls, levels: tuple[str, ...]) -> tuple[str, ...]:
+        for text in levels:
+            if not re.fullmatch(r"[^=]+=.+", text):
+                raise ValueError(f"{text!r} is not NAME=LEVEL,LEVEL, such as receivers=6,7,8")
+        return levels
+
+    @property
+    def only(self) -> dict[str, list[str]]:
+        """Factor -> the levels that are analysed."""
+        return {name: listed.split(",") for name, _, listed in (text.partition("=") for text in self.levels)}
 
 
 MOST_EXPLAINED = 3
@@ -69,30 +102,41 @@ def headline_analyses(source: Tables) -> tuple[Anova | Unexplained, ...]:
     return tuple(analyses)
 
 
-class AnovaAnalysis(Analysis[AnovaParams, Anova]):
-    """Which factors matter."""
+class AnovaAnalysis(RowsAnalysis[AnovaParams, Anova]):
+    """How much of the variation of a response does each factor account for, and each interaction? The rest are errors.
+
+    Of the RESULTS of a study, or of a FILE of one row an observation: CSV, TSV or Parquet. Sums of squares, F and p; means,
+    effects and differences of levels with intervals; and whether the assumptions hold, with other tests where they do not.
+    Levels are categories, numbers too. Of a 2^k r design the sign table is shown as well. Replicates are what errors are
+    estimated from: without them there is no F.
+
+    \b
+    twinbed analyse anova results/                                    all factors, the headline metric
+    twinbed analyse anova results/ --response requests_per_second --factor testbed --factor payload
+    twinbed analyse anova loss.csv --response loss --factor receivers --confidence 99%
+    twinbed analyse anova loss.csv --response loss --factor receivers --levels receivers=6,7,8,9,10
+    twinbed analyse anova results/ --drop-below 1% -o anova.html      only what matters, as a page
+    """
 
     name = "anova"
     params = AnovaParams
     summary = "how much of a response's variation each factor and interaction accounts for"
+    epilog = "docs/analyse.md says what each number means, and when to believe it."
+    table_names = ("variance", "effects", "signs", "means", "differences", "assumptions", "alternatives", "residuals")
 
-    def columns(self, params: AnovaParams) -> tuple[str, ...] | None:
-        """The columns that a model needs; None where it takes all that there are."""
-        if params.formula is not None:
-            return parse(params.formula).factors
-        return params.factors or None
-
-    def response(self, params: AnovaParams) -> str | None:
-        """The response that is asked for, by name or in the formula. Raises TwinbedError where the two differ."""
-        written = parse(params.formula).response if params.formula is not None else None
-        if written is not None and params.response not in (None, written):
-            raise TwinbedError(f"the response is {params.response}, and {written} in the formula", advice="name it once")
-        return written or params.response
+    def columns(self, params: AnovaParams) -> tuple[str | None, Sequence[str]]:
+        formula, response = _asked(params)
+        factors = formula.factors if formula else params.factors
+        if not factors:
+            raise TwinbedError("which factors?", advice="--factor NAME for each, or --terms; a file has no study that says it")
+        return response, tuple(dict.fromkeys((*factors, *params.only)))
 
     def run(self, source: Tables | Frame, params: AnovaParams | None = None) -> Anova:
         params = params or AnovaParams()
-        frame = source if isinstance(source, Frame) else of_tables(source, self.response(params))
-        formula = parse(params.formula) if params.formula is not None else None
+        formula, response = _asked(params)
+        frame = source if isinstance(source, Frame) else of_tables(source, response, params.host, params.direction)
+        for name, levels in params.only.items():
+            frame = frame.only(name, levels)
         logarithm = True if formula and formula.logarithm else params.logarithm
         factors = formula.factors if formula else params.factors or frame.factors
         of, notes = model.data(frame, factors, logarithm)
@@ -104,19 +148,26 @@ class AnovaAnalysis(Analysis[AnovaParams, Anova]):
         kept = _kept(of, whole, params)
         return _analysis(of, whole, kept, params, [*notes, *about_terms])
 
-    def tables(self, result: Anova) -> Mapping[str, Sequence[Row]]:
-        return tables(result)
-
     def section(self, result: Anova) -> Section:
-        from twinbed.analyses.anova.page import whole
+        return words.section(result)
 
-        return whole(result)
+    def about(self, result: Anova) -> Mapping[str, Json]:
+        return words.about_programs(result)
 
     def sections(self, source: Tables) -> Sequence[Section]:
-        from twinbed.analyses.anova.section import section
+        found = headline_analyses(source)
+        return (words.explained(found),) if found else ()
 
-        explained = headline_analyses(source)
-        return (section(explained),) if explained else ()
+
+def _asked(params: AnovaParams) -> tuple[Formula | None, str | None]:
+    """Return the model and the response that are asked for. Raises TwinbedError where settings contradict each other."""
+    if params.formula is not None and params.factors:
+        raise TwinbedError("--terms names the factors already", advice="leave --factor out")
+    formula = parse(params.formula) if params.formula is not None else None
+    written = formula.response if formula else None
+    if written is not None and params.response not in (None, written):
+        raise TwinbedError(f"the response is {params.response}, and {written} in the formula", advice="name it once")
+    return formula, written or params.response
 
 
 def _whole(of: Data, formula: Formula | None) -> tuple[tuple[Term, ...], tuple[str, ...]]:

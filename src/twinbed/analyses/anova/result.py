@@ -7,12 +7,11 @@ be computed is None, with its reason in ``Anova.notes``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from twinbed.model.caution import Caution
-from twinbed.model.json import Json
 from twinbed.model.result import Interval
-from twinbed.model.run import Level, level_text
+from twinbed.model.run import Level
 from twinbed.observations.residual import Residual
 
 Term = tuple[str, ...]
@@ -190,96 +189,3 @@ class Unexplained:
     response: str
     reason: str
     """Without a full stop."""
-
-
-Row = dict[str, Json]
-
-
-def tables(anova: Anova) -> dict[str, list[Row]]:
-    """The analysis as flat rows by the name of their table: for JSON, CSV and ``Result.tables``."""
-    return {
-        "variance": [*({"component": term_text(line.term), **_line(line)} for line in anova.lines), *_totals(anova)],
-        "effects": [
-            {**_at(each.term, each.levels), "effect": each.estimate, **_error(each.standard_error), **_bounds(each.interval)}
-            for each in anova.effects
-        ],
-        "signs": [
-            {
-                "component": term_text(each.term),
-                "effect": each.effect,
-                "sum_of_squares": each.sum_of_squares,
-                "share": each.share,
-                **_bounds(each.interval),
-            }
-            for each in anova.signs
-        ],
-        "means": [
-            {**_at(each.factors, each.levels), "n": each.n, "mean": each.mean, **_bounds(each.interval)}
-            for each in (*anova.means, *anova.cell_means)
-        ],
-        "differences": [_difference(each) for each in anova.differences],
-        "assumptions": [asdict(each) for each in anova.checks],
-        "alternatives": [
-            {
-                "component": term_text(each.term),
-                "test": each.test,
-                "instead_of": each.instead_of,
-                "statistic": each.statistic,
-                "df": each.freedom[0] if each.freedom else None,
-                "df_errors": each.freedom[1] if len(each.freedom) > 1 else None,
-                "p": each.p,
-            }
-            for each in anova.alternatives
-        ],
-        "residuals": [asdict(each) for each in anova.residuals],
-    }
-
-
-def _line(line: Line) -> Row:
-    return {
-        "sum_of_squares": line.sum_of_squares,
-        "share": line.share,
-        "df": line.freedom,
-        "mean_square": line.mean_square,
-        "f": line.f,
-        "f_critical": line.critical,
-        "p": line.p,
-    }
-
-
-def _totals(anova: Anova) -> list[Row]:
-    none = {"mean_square": None, "f": None, "f_critical": None, "p": None}
-    return [
-        {"component": "errors", **_line(anova.errors)},
-        {"component": "total", "sum_of_squares": anova.total, "share": 1.0, "df": anova.n - 1, **none},
-        {"component": "mean", "sum_of_squares": anova.mean_squares, "share": None, "df": 1, **none},
-        {"component": "responses", "sum_of_squares": anova.squares, "share": None, "df": anova.n, **none},
-    ]
-
-
-def _at(term: Term, levels: tuple[Level, ...]) -> Row:
-    return {"component": term_text(term), "level": ":".join(level_text(level) for level in levels)}
-
-
-def _error(standard_error: float | None) -> Row:
-    return {"standard_error": standard_error}
-
-
-def _bounds(interval: Interval | None, prefix: str = "") -> Row:
-    return {f"{prefix}low": interval.low if interval else None, f"{prefix}high": interval.high if interval else None}
-
-
-def _difference(each: Difference) -> Row:
-    return {
-        "factor": each.factor,
-        "first": level_text(each.first),
-        "second": level_text(each.second),
-        "neighbours": each.neighbours,
-        "difference": each.estimate,
-        **_error(each.standard_error),
-        **_bounds(each.interval),
-        "p": each.p,
-        **_bounds(each.simultaneous, "simultaneous_"),
-        "simultaneous_p": each.p_simultaneous,
-        "method": each.method,
-    }

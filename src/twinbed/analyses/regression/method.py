@@ -8,25 +8,29 @@ twinbed.statistics.regression.
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
+from twinbed.analyses.regression import words
 from twinbed.analyses.regression.checks import checks
 from twinbed.analyses.regression.data import data_of, response_of
 from twinbed.analyses.regression.fits import Asked, Change, Fitted, fitted, least_squares, mixed_column, robust_column
 from twinbed.analyses.regression.points import points
-from twinbed.analyses.regression.result import Column, Inflation, Model, Regression, tables
-from twinbed.contracts.analysis import Analysis, Section
+from twinbed.analyses.regression.result import Column, Inflation, Model, Regression
+from twinbed.contracts.analysis import Placed, RowsAnalysis
 from twinbed.model.error import TwinbedError
+from twinbed.model.json import Json
 from twinbed.model.near import did_you_mean, instead, nearest
 from twinbed.model.tables import Tables
 from twinbed.model.units import QuantityError, parse_size
 from twinbed.observations.frame import Frame, of_tables
-from twinbed.show.table import Row
+from twinbed.show.section import Section
 from twinbed.statistics.regression.collinearity import first_order, inflation
 from twinbed.statistics.regression.design import bind
 from twinbed.statistics.regression.error import RegressionError
@@ -39,33 +43,102 @@ BLOCK = "block"
 """The column of a study's blocks: rows of one may resemble each other."""
 
 
-class RegressionParams(BaseModel):
+def _pairs(given: object) -> object:
+    """Read NAME=VALUE, each by itself, as a mapping."""
+    if not isinstance(given, list | tuple):
+        return given
+    pairs: dict[str, str] = {}
+    for each in map(str, given):
+        name, _, value = (part.strip() for part in each.partition("="))
+        if not name or not value:
+            raise ValueError(f"{each!r} is not NAME=VALUE, such as nic=e1000")
+        several = [part.strip() for part in each.split(",")]
+        if len(several) > 1 and all(_PAIR.fullmatch(part) for part in several):
+            raise ValueError(
+                f"{each!r} has several of NAME=VALUE; give each its own: {' and '.join(map(shlex.quote, several))}"
+            )
+        pairs[name] = value
+    return pairs
+
+
+def _change(given: object) -> object:
+    """Read NAME, NAME=TO or NAME=TO:FROM."""
+    if not isinstance(given, str):
+        return given
+    name, _, change = given.partition("=")
+    to, _, base = change.partition(":")
+    return name.strip(), to.strip() or None, base.strip() or None
+
+
+Pairs = Annotated[Mapping[str, str], BeforeValidator(_pairs)]
+Changed = Annotated[tuple[str, str | None, str | None], BeforeValidator(_change)]
+_PAIR = re.compile(r"[A-Za-z_]\w*\s*=\s*[^=]+")
+
+
+class RegressionParams(Placed):
     """The settings of ``regression``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(populate_by_name=True)
 
-    formulas: tuple[str, ...] = Field(min_length=1, description="RESPONSE ~ TERMS; several are set side by side")
-    bases: Mapping[str, str] = Field(default_factory=dict, description="base level by categorical variable")
-    errors: Literal["auto", "classical", "hc3"] = Field(default="auto", description="auto asks the tests of equal variances")
-    cluster: str | None = Field(default=None, description="a column whose rows depend on each other: clustered errors")
-    random: str | None = Field(default=None, description="a column that gets a random intercept, in a fit beside")
-    robust: Literal["huber", "tukey"] | None = Field(default=None, description="an M-estimate beside")
-    effects: tuple[tuple[str, str | None, str | None], ...] = Field(
-        default=(), description="variable, to, from; null takes every level, from the base level"
+    formulas: tuple[str, ...] = Field(
+        min_length=1, alias="formula", description="RESPONSE ~ TERMS. Several are set side by side; may be repeated"
     )
-    at: Mapping[str, str] = Field(default_factory=dict, description="where interacting variables stand for effects")
+    bases: Pairs = Field(
+        default={}, alias="base", description="FACTOR=LEVEL: the level with which others are compared; may be repeated"
+    )
+    effects: tuple[Changed, ...] = Field(
+        default=(),
+        alias="effect",
+        description="NAME[=TO[:FROM]]: what changing it does, in % of log models. Default: every level, from the base level; "
+        "may be repeated",
+    )
+    at: Pairs = Field(default={}, description="NAME=VALUE: where a variable stands that an effect depends on; may be repeated")
+    errors: Literal["auto", "classical", "hc3"] = Field(
+        default="auto", description="standard errors. auto: HC3 where variances are shown to differ"
+    )
+    cluster: str | None = Field(
+        default=None, description="the column within whose levels rows depend on each other: clustered errors"
+    )
+    random: str | None = Field(
+        default=None, description="a column: beside, a mixed model with a random intercept for each of its levels"
+    )
+    robust: Literal["huber", "tukey"] | None = Field(
+        default=None, description="beside, an M-estimate: a fit that large residuals do not decide"
+    )
     confidence: float = Field(default=0.95, gt=0.5, lt=1, description="of intervals")
+    stars: bool = Field(default=False, description="standard errors and stars of significance in place of intervals")
 
 
-class RegressionAnalysis(Analysis[RegressionParams, Regression]):
-    """By how much factors and numbers change a response."""
+class RegressionAnalysis(RowsAnalysis[RegressionParams, Regression]):
+    """By how much do factors and numbers change a response? A linear model of the runs in RESULTS, or of the rows of FILE (CSV
+    or Parquet), with checks of all that it assumes, and intervals that hold where variances differ.
+
+    \b
+    Formulas: a + b           effects of a and of b
+              a * b           and their interaction: a + b + a:b
+              log(y) ~ ...    effects as percentages; boxcox(y) finds the best power
+              centre(x)       x less its mean; centre(x, 1): less 1
+              C(x)            a number as categorical; C(x, base=8)
+              I(x^2)          arithmetic
+
+    \b
+    twinbed analyse regression results/ --formula "log(requests_per_second) ~ testbed * payload"
+    twinbed analyse regression runs.csv --formula "log(rps) ~ centre(pairs, 1) * nic" \\
+        --base nic=e1000 --effect nic=container --at pairs=40
+    twinbed analyse regression runs.csv --formula "rtt ~ nic" --formula "rtt ~ nic * load" -o table.tex
+    twinbed analyse regression runs.csv --formula "boxcox(rtt) ~ nic" --random block
+
+    With --effect nic=container --at pairs=40 it says by how many percent a container's response differs from the base level's
+    at 40 pairs, all else held.
+    """
 
     name = "regression"
     params = RegressionParams
     summary = "by how much factors and numbers change a response, with intervals"
+    epilog = "docs/analyse-regression.md says what each number means and how to read the checks."
+    table_names = ("coefficients", "models", "effects", "checks", "inflation", "box_cox", "points", "notes")
 
     def columns(self, params: RegressionParams) -> tuple[str, tuple[str, ...]]:
-        """The response's column, and the others that the models need. Raises TwinbedError."""
         formulas = _read(params)
         response = response_of(formulas)
         others = [name for formula in formulas for name in formula.names if name != response]
@@ -76,7 +149,10 @@ class RegressionAnalysis(Analysis[RegressionParams, Regression]):
         """All models. A study's reference is the base level of its testbeds."""
         if params is None:
             raise TwinbedError("which model?", advice="a formula, such as log(requests_per_second) ~ testbed")
-        frame = source if isinstance(source, Frame) else of_tables(source, self.columns(params)[0])
+        asked, columns = self.columns(params)
+        frame = source if isinstance(source, Frame) else of_tables(source, asked, params.host, params.direction)
+        for name in columns:
+            frame.column(name)
         reference = frame.reference
         formulas = _read(params)
         response = response_of(formulas)
@@ -92,15 +168,15 @@ class RegressionAnalysis(Analysis[RegressionParams, Regression]):
         except RegressionError as error:
             left_out = "; ".join(f"left out were {count} {reason}" for reason, count in frame.left_out.items())
             raise TwinbedError(error.message, advice="; ".join(filter(None, (_advice(error), left_out)))) from error
-        return Regression(frame.source, frame.response, frame.unit, params.confidence, frame.left_out, models, frame.cautions)
-
-    def tables(self, result: Regression) -> Mapping[str, Sequence[Row]]:
-        return tables(result)
+        return Regression(
+            frame.source, frame.response, frame.unit, params.confidence, frame.left_out, models, frame.cautions, params.stars
+        )
 
     def section(self, result: Regression) -> Section:
-        from twinbed.analyses.regression.page import section
+        return words.section(result)
 
-        return section(result)
+    def about(self, result: Regression) -> Mapping[str, Json]:
+        return {"response": result.response, "unit": result.unit or None, "confidence": result.confidence}
 
 
 def _read(params: RegressionParams) -> list[Formula]:

@@ -7,10 +7,9 @@ is None; the sentence that goes with it says why.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from twinbed.model.caution import Caution
-from twinbed.model.json import Json
 from twinbed.model.result import Interval
 
 
@@ -153,83 +152,5 @@ class Regression:
     models: tuple[Model, ...]
     cautions: tuple[Caution, ...]
     """What the runs carried."""
-
-
-Row = dict[str, Json]
-
-
-def tables(regression: Regression) -> dict[str, list[Row]]:
-    """The analysis as flat rows by the name of their table: for JSON, CSV and Python. ``model`` counts from 1."""
-    numbered = list(enumerate(regression.models, 1))
-    columns = [(number, model, column) for number, model in numbered for column in model.columns]
-    return {
-        "models": [
-            {
-                "model": number,
-                "formula": model.formula,
-                "response": model.response,
-                "observations": model.n,
-                "method": column.method,
-                "errors": column.errors,
-                **_facts(columns, column),
-            }
-            for number, model, column in columns
-        ],
-        "coefficients": [
-            {"model": number, "method": column.method, "errors": column.errors, **_coefficient(each)}
-            for number, _, column in columns
-            for each in column.coefficients
-        ],
-        "effects": [
-            {"model": number, "method": column.method, "errors": column.errors, **_effect(each)}
-            for number, _, column in columns
-            for each in column.effects
-        ],
-        "checks": [{"model": number, **_check(check)} for number, model in numbered for check in model.checks],
-        "inflation": [
-            {"model": number, "of": model.first_order, **asdict(each)} for number, model in numbered for each in model.inflation
-        ],
-        "box_cox": [{"model": number, **asdict(model.box_cox)} for number, model in numbered if model.box_cox],
-        "points": [{"model": number, **asdict(point)} for number, model in numbered for point in model.points],
-        "notes": [{"model": number, "note": note} for number, model in numbered for note in model.notes],
-    }
-
-
-def _check(check: AssumptionCheck) -> Row:
-    """The columns of its row; the statement's has been called ``said`` since the first release."""
-    return {"said" if name == "statement" else name: value for name, value in asdict(check).items()}
-
-
-def _facts(columns: list[tuple[int, Model, Column]], column: Column) -> Row:
-    """All facts that any column has, so that rows have the same columns."""
-    names = dict.fromkeys(name for _, _, each in columns for name in each.facts)
-    return {name: column.facts.get(name) for name in names}
-
-
-def _coefficient(each: Coefficient) -> Row:
-    return {
-        "term": each.term,
-        "estimate": each.estimate,
-        "standard_error": each.standard_error,
-        "df": each.freedom,
-        "t": each.statistic,
-        "p": each.p,
-        "low": each.interval.low,
-        "high": each.interval.high,
-        "level": each.interval.level,
-    }
-
-
-def _effect(each: Effect) -> Row:
-    difference = {name: value for name, value in _coefficient(each.difference).items() if name not in ("term", "estimate")}
-    return {
-        "variable": each.variable,
-        "to": each.to,
-        "base": each.base,
-        "at": ", ".join(f"{name}={value}" for name, value in each.at.items()),
-        "difference": each.difference.estimate,
-        **difference,
-        "change": each.change,
-        "change_low": each.change_interval.low if each.change_interval else None,
-        "change_high": each.change_interval.high if each.change_interval else None,
-    }
+    stars: bool = False
+    """Whether readers get standard errors and stars of significance in place of intervals."""

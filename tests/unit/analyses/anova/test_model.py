@@ -12,9 +12,9 @@ from tests.synthetic_results import planted_response, write_study
 
 from twinbed.analyses.anova.method import AnovaParams
 from twinbed.analyses.anova.method import analysis as anova
-from twinbed.analyses.anova.result import Anova, tables
-from twinbed.analyses.anova.tables import means_table
+from twinbed.analyses.anova.result import Anova
 from twinbed.analyses.anova.terms import parse
+from twinbed.analyses.anova.words import means_table
 from twinbed.cli.extraction import extracted
 from twinbed.metrics.metric import Scale
 from twinbed.model.error import TwinbedError
@@ -239,7 +239,7 @@ def numbers(data: object) -> list[float]:
     ],
 )
 def test_nothing_is_nan_or_infinite(y, columns):
-    result = numbers(asdict(analysed(frame(y, **columns)))) + numbers(tables(analysed(frame(y, **columns))))
+    result = numbers(asdict(analysed(frame(y, **columns)))) + numbers(anova.tables(analysed(frame(y, **columns))))
     assert result and all(math.isfinite(number) for number in result)
 
 

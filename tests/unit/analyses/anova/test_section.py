@@ -17,11 +17,12 @@ from twinbed.analyses.anova.method import AnovaParams
 from twinbed.analyses.anova.method import analysis as anova
 from twinbed.analyses.anova.method import headline_analyses as explained
 from twinbed.analyses.anova.result import Anova, Unexplained
-from twinbed.analyses.anova.section import section
+from twinbed.analyses.anova.words import explained as section
 from twinbed.analyses.compare.method import analysis as compare
 from twinbed.metrics.metric import Scale
 from twinbed.model.tables import Tables
 from twinbed.observations.frame import Frame, encoded
+from twinbed.render.sections import body
 from twinbed.report.styles import rendered
 from twinbed.results.extract import extract
 from twinbed.workloads.planted import planted
@@ -73,7 +74,7 @@ def test_shares_are_those_that_were_planted(tmp_path: Path) -> None:
     assert page.index('id="layer-application"') < page.index('id="explained"') < page.index('id="runs"')
     # Two effects, an interaction, two differences, residuals, Q-Q.
     assert section.count("<figure>") == 7
-    assert "<code>--no-log</code>" in section
+    assert "--no-log" in section
     assert sentence.replace("<", r"\<") in rendered("markdown", tables, result)
     latex = rendered("latex", tables, result)
     assert sentence.replace("%", r"\%").replace("<", r"\textless{}") in latex
@@ -133,6 +134,6 @@ def test_a_page_of_many_runs_stays_light() -> None:
     columns = {name: encoded(name, [f"{name}-{at}" for at in of]) for name, of in codes.items()}
     y = np.exp(sum(0.1 * of for of in codes.values()) + chance.normal(0, 0.1, 5000))
     frame = Frame("results", "rate", "1/s", Scale.RATIO, y, columns, tuple(columns))
-    text = str(section([anova.run(frame, AnovaParams())]).body())
+    text = str(body(section([anova.run(frame, AnovaParams())])))
     assert len(text.encode()) < 300_000
     assert text.count("300 of 5,000.</figcaption>") == 2 and text.count('aria-roledescription="point"') >= 600

@@ -13,14 +13,15 @@ from scipy.special import ndtri
 
 from twinbed.analyses.anova.method import AnovaParams
 from twinbed.analyses.anova.method import analysis as anova
-from twinbed.analyses.anova.page import whole
 from twinbed.analyses.anova.result import Anova
+from twinbed.analyses.anova.words import section
 from twinbed.model.caution import Kind
 from twinbed.observations import diagnostics
 from twinbed.observations.diagnostics import Bar, Point
 from twinbed.observations.residual import Residual
 from twinbed.observations.source import frame_of_file
 from twinbed.render import plots
+from twinbed.render.sections import body
 from twinbed.render.tabular import Tabular
 from twinbed.show.numbers import bounds, figure, fixed, percent, probability
 
@@ -29,7 +30,7 @@ GOLDEN = Path(__file__).parents[3] / "golden" / "anova"
 
 def analysed(name: str, formula: str, **params: object) -> Anova:
     asked = AnovaParams(formula=formula, **params)
-    return anova.run(frame_of_file(GOLDEN / f"{name}.csv", anova.response(asked), anova.columns(asked)), asked)
+    return anova.run(frame_of_file(GOLDEN / f"{name}.csv", *anova.columns(asked)), asked)
 
 
 def values(spec: dict, layer: int) -> list[dict]:
@@ -91,7 +92,7 @@ def test_names_of_lines_that_end_together_do_not_overlap(logarithmic):
 
 
 def test_sections_of_a_page_follow_dark_mode_and_have_every_figure():
-    text = str(whole(analysed("signs", "log(y) ~ a * b * c")).body())
+    text = str(body(section(analysed("signs", "log(y) ~ a * b * c"))))
     # Three effects, three interactions, three differences, residuals, Q-Q.
     assert text.count("<figure>") == 11 and "var(--ink)" in text and "#010101" not in text
     assert "2^3 x 3 factorial design" in text and "geometric mean" in text

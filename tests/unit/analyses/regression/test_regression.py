@@ -6,16 +6,16 @@ import json
 import random
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from twinbed.analyses.regression.method import RegressionParams
 from twinbed.analyses.regression.method import analysis as regression
-from twinbed.analyses.regression.result import tables
-from twinbed.analyses.regression.tables import check_lines, effect_lines, latex, table_html, text
 from twinbed.model.error import TwinbedError
 from twinbed.observations.frame import Frame, encoded
+from twinbed.render.sections import latex, lines
 
 ATOMS = ("x", "z", "g", "h", "log2(h)", "C(block)", "centre(x)", "I(x^2)", "log(x)", "C(x)")
 RESPONSES = ("y", "log(y)", "boxcox(y)", "sqrt(y)", "boxcox(y, 0.5)")
@@ -72,9 +72,8 @@ def test_finite_or_refused(part: int) -> None:
                 assert error.message
                 continue
         made += 1
-        json.dumps(tables(result), allow_nan=False)
-        (model,) = result.models
-        for shown in (text(result), latex(result, True), table_html(result), *check_lines(model), *effect_lines(model)):
+        json.dumps(regression.tables(result), allow_nan=False)
+        for shown in (*lines(regression.section(result)), latex(regression.section(replace(result, stars=True)))):
             assert "nan" not in shown
             assert " inf" not in shown
     assert made > 20

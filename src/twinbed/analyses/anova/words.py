@@ -1,0 +1,348 @@
+"""An analysis of variance in sentences, tables and a section.
+
+On a logarithmic scale means are geometric, effects and differences are factors (1.2 is 20 % more).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+
+from twinbed.analyses.anova import draw
+from twinbed.analyses.anova.draw import pair_text, title, unit_of
+from twinbed.analyses.anova.result import Anova, Difference, Effect, Line, Mean, Term, Truncation, Unexplained, term_text
+from twinbed.model.json import Json
+from twinbed.model.result import Interval
+from twinbed.model.run import level_text
+from twinbed.observations import diagnostics
+from twinbed.show.numbers import bounds, figure, fixed, joined, percent, probability
+from twinbed.show.quantities import UnitScale, share
+from twinbed.show.section import Item, Section
+from twinbed.show.table import Column, Table, plain, readable
+from twinbed.show.words import heading, metric_name
+
+MOST_NAMED, LEAST_NAMED = 5, 0.001
+"""The first sentence names so many terms at most, each of at least this share."""
+MOST_BARS = 21
+"""Differences in a figure of a report: all pairs of seven levels."""
+MOST_POINTS = 300
+"""Residuals in a figure of a report, so that a page of many runs stays light."""
+MOST_OPEN = 21
+"""Rows of a table of differences that a page does not fold."""
+INTRODUCTION = (
+    "How much of a metric's variation each factor accounts for, and how much is left as errors, between replicates: an "
+    "analysis of variance. twinbed analyse anova makes it of any metric, with other factors and terms."
+)
+
+
+def lede(anova: Anova) -> str:
+    """The terms that account for the variation, the largest share first."""
+    of = "the logarithm of " if anova.logarithm else ""
+    ranked = sorted(anova.lines, key=lambda line: -line.share)
+    named = [line for line in ranked[:MOST_NAMED] if line.share >= LEAST_NAMED or line is ranked[0]]
+    if len(ranked) - len(named) == 1:
+        named = ranked
+    shares = [f"{term_text(line.term)} {percent(line.share)}" for line in named]
+    if len(named) < len(ranked):
+        shares.append(f"the other terms {percent(sum(line.share for line in ranked[len(named) :]))}")
+    if anova.errors.freedom > 0:
+        shares.append(f"errors {percent(anova.errors.share)}")
+    return f"Of the variation of {of}{title(anova)}: {joined(shares)}."
+
+
+def about(anova: Anova) -> str:
+    """How many values of which response, in one line."""
+    factors = ", ".join(f"{name} ({len(levels)} levels)" for name, levels in anova.factors.items())
+    each = "equally many in each" if anova.balanced else "not balanced"
+    kind = "" if anova.balanced or len(anova.factors) == 1 else f"; sums of squares of type {anova.kind}"
+    return f"n = {anova.n} in {anova.cells} cells, {each}; {factors}{kind}"
+
+
+def section(anova: Anova) -> Section:
+    """Return all of one analysis, from the table to the residuals."""
+    return Section(
+        f"anova-{anova.response}",
+        heading(f"analysis of variance: {title(anova)}"),
+        lede(anova),
+        (about(anova), variance_table(anova), anova.notes, *_model_tables(anova), *details(anova), *_programs(anova)),
+    )
+
+
+def explained(anovas: Sequence[Anova | Unexplained]) -> Section:
+    """Return what a report says: the table of each metric, and all else of the first."""
+    drawn = next((each for each in anovas if isinstance(each, Anova)), None)
+    return Section("explained", "What explains it", "", (INTRODUCTION, *(_explained(each, each is drawn) for each in anovas)))
+
+
+def _explained(each: Anova | Unexplained, whole: bool) -> Section:
+    key = f"anova-{each.response}"
+    if isinstance(each, Unexplained):
+        return Section(key, heading(metric_name(each.response)), f"No analysis of variance: {each.reason}.")
+    items: list[Item] = [variance_table(each), each.notes]
+    if whole:
+        folded = (Section("", table.title, items=(table,), folded=True) for table in _model_tables(each))
+        items += [*folded, *(replace(one, folded=True) for one in details(each, MOST_BARS, MOST_POINTS))]
+    return Section(key, heading(title(each)), lede(each), items)
+
+
+def _model_tables(anova: Anova) -> list[Table]:
+    """Return the other tables of the model itself."""
+    truncated = [truncation_table(anova, anova.truncation)] if anova.truncation else []
+    return [*truncated, *([sign_table(anova)] if anova.signs else [])]
+
+
+def details(anova: Anova, most_bars: int = draw.MOST_BARS, most_points: int = diagnostics.MOST_POINTS) -> list[Section]:
+    """Return what follows the table, with so many marks in a figure at most."""
+    means: list[Item] = [means_table(anova), *draw.effects(anova, most_bars), *draw.interactions(anova)]
+    kinds = dict.fromkeys((each.factor, each.neighbours) for each in anova.differences)
+    differences: list[Item] = []
+    for kind in kinds:
+        of = [each for each in anova.differences if (each.factor, each.neighbours) == kind]
+        table = difference_table(anova, of)
+        fold = Section("", f"All {len(of)} of them", items=(table,), folded=True)
+        differences += [fold if len(of) > MOST_OPEN else table, draw.differences(anova, of, most_bars)]
+    alternatives = [alternative_table(anova)] if anova.alternatives else []
+    assumptions: list[Item] = [assumption_table(anova), *alternatives, *draw.residuals(anova, most_points)]
+    return [
+        Section("means", "Levels of each factor", items=means),
+        Section("differences", "Differences between levels", items=differences),
+        Section("assumptions", "Whether the assumptions hold", items=assumptions),
+    ]
+
+
+def _programs(anova: Anova) -> Iterator[Table]:
+    """Yield the tables that programs get."""
+    line = ("sum_of_squares", "share", "df", "mean_square", "f", "f_critical", "p")
+    of_line = ("sum_of_squares", "share", "freedom", "mean_square", "f", "critical", "p")
+    totals = (
+        ("total", anova.total, 1.0, anova.n - 1),
+        ("mean", anova.mean_squares, None, 1),
+        ("responses", anova.squares, None, anova.n),
+    )
+    terms = (*((term_text(each.term), each) for each in anova.lines), ("errors", anova.errors))
+    rows = [(name, *(getattr(each, one) for one in of_line)) for name, each in terms]
+    rows += [(*total, None, None, None, None) for total in totals]
+    component, level = Column("component", value=lambda each: term_text(each.term)), Column("level", value=_level)
+    error, low, high = Column("standard_error"), Column("low", value="interval.low"), Column("high", value="interval.high")
+    yield plain("variance", [dict(zip(("component", *line), row, strict=True)) for row in rows])
+    yield Table("effects", "", "", (component, level, Column("effect", value="estimate"), error, low, high), anova.effects)
+    squares = (Column("effect"), Column("sum_of_squares"), Column("share"))
+    yield Table("signs", "", "", (component, *squares, low, high), anova.signs)
+    of_mean = Column("component", value=lambda each: term_text(each.factors))
+    means = (*anova.means, *anova.cell_means)
+    yield Table("means", "", "", (of_mean, level, Column("n"), Column("mean"), low, high), means)
+    columns = (
+        Column("factor"),
+        Column("first", value=lambda each: level_text(each.first)),
+        Column("second", value=lambda each: level_text(each.second)),
+        Column("neighbours"),
+        Column("difference", value="estimate"),
+        *(error, low, high, Column("p")),
+        Column("simultaneous_low", value="simultaneous.low"),
+        Column("simultaneous_high", value="simultaneous.high"),
+        Column("simultaneous_p", value="p_simultaneous"),
+        Column("method"),
+    )
+    yield Table("differences", "", "", columns, anova.differences)
+    yield plain("assumptions", [asdict(each) for each in anova.checks])
+    tests = (
+        component,
+        *(Column("test"), Column("instead_of"), Column("statistic")),
+        Column("df", value=lambda each: each.freedom[0] if each.freedom else None),
+        Column("df_errors", value=lambda each: each.freedom[1] if len(each.freedom) > 1 else None),
+        Column("p"),
+    )
+    yield Table("alternatives", "", "", tests, anova.alternatives)
+    yield plain("residuals", [asdict(each) for each in anova.residuals])
+
+
+def about_programs(anova: Anova) -> dict[str, Json]:
+    """Return what JSON says beside the tables."""
+    cost = anova.truncation
+    truncation: Json = None
+    if cost is not None:
+        dropped: Json = [term_text(term) for term in cost.dropped]
+        truncation = {"dropped": dropped, "share": cost.share, "r_squared_of_all": cost.r_squared, "f": cost.f, "p": cost.p}
+    return {
+        "response": anova.response,
+        "unit": anova.unit or None,
+        "logarithm": anova.logarithm,
+        "type": anova.kind,
+        "confidence": anova.confidence,
+        "n": anova.n,
+        "cells": anova.cells,
+        "balanced": anova.balanced,
+        "factors": {name: list(levels) for name, levels in anova.factors.items()},
+        "mean": anova.mean,
+        "r_squared": anova.r_squared,
+        "truncation": truncation,
+        "notes": list(anova.notes),
+    }
+
+
+def _level(each: Effect | Mean) -> str:
+    return ":".join(map(level_text, each.levels))
+
+
+def variance_table(anova: Anova) -> Table:
+    """Jain's layout: the responses, their mean, the variation about it, and how that is allocated."""
+    confidence = share(anova.confidence)
+    heads = ("component", "sum of squares", "of variation", "df", "mean square", "F", f"F table ({confidence})", "p")
+    rows = [
+        ("y", fixed(anova.squares), None, str(anova.n), None, None, None, None),
+        ("mean", fixed(anova.mean_squares), None, "1", None, None, None, None),
+        ("y - mean", fixed(anova.total), "100.00 %", str(anova.n - 1), None, None, None, None),
+        *(_line(term_text(line.term), line) for line in anova.lines),
+        _line("errors", anova.errors),
+    ]
+    return readable("variance", f"Analysis of variance of {title(anova)}", f"R² = {anova.r_squared:.4f}.", heads, tuple(rows))
+
+
+def _line(name: str, line: Line) -> tuple[str | None, ...]:
+    f, critical = (fixed(line.f), f"{line.critical:.2f}") if line.critical is not None else (None, None)
+    squares, mean_square = fixed(line.sum_of_squares), fixed(line.mean_square)
+    return name, squares, percent(line.share), str(line.freedom), mean_square, f, critical, probability(line.p)
+
+
+def sign_table(anova: Anova) -> Table:
+    """The effects of a 2^k r design."""
+    scale = UnitScale(1.0, "") if anova.logarithm else unit_of(anova)
+    rows = [
+        (
+            term_text(each.term),
+            figure(each.effect / scale.factor),
+            _interval(each.interval, scale.factor),
+            percent(each.share),
+        )
+        for each in anova.signs
+    ]
+    turns = "; ".join(
+        f"{name}: {level_text(levels[0])} is -1, {level_text(levels[1])} is +1" for name, levels in anova.factors.items()
+    )
+    mean = figure(anova.mean / scale.factor)
+    of = "of logarithms" if anova.logarithm else scale.unit
+    caption = f"An effect is half the change from -1 to +1; the mean is {mean} {of}".rstrip() + f". {turns}."
+    design = f"2^{len(anova.factors)} x {anova.n // anova.cells} factorial design"
+    heads = ("component", f"effect {of}".rstrip(), share(anova.confidence) + " interval", "of variation")
+    return readable("signs", heading(design), caption, heads, tuple(rows))
+
+
+def _interval(interval: Interval | None, factor: float = 1.0) -> str:
+    return bounds(interval.low / factor, interval.high / factor) if interval else bounds(None, None)
+
+
+def _exponential(interval: Interval | None) -> Interval | None:
+    return Interval(math.exp(interval.low), math.exp(interval.high), interval.level) if interval else None
+
+
+def means_table(anova: Anova) -> Table:
+    """Every level of every factor with its mean and effect."""
+    scale = unit_of(anova)
+    effects = {(each.term, each.levels): each for each in anova.effects}
+    confidence = share(anova.confidence)
+    of = f" [{scale.unit}]" if scale.unit else ""
+    mean = "geometric mean" if anova.logarithm else "mean"
+    effect = "factor" if anova.logarithm else "effect"
+    heads = ("factor", "level", "n", mean + of, f"{confidence} interval", effect, f"{confidence} interval of it")
+    rows = tuple(_mean(anova, each, effects.get((each.factors, each.levels)), scale) for each in anova.means)
+    effect_is = "A factor is the level's mean over" if anova.logarithm else "An effect is the level's mean less"
+    caption = f"{effect_is} the mean of all"
+    if len(anova.factors) > 1:
+        caption += "; means are over the cells of the other factors, each cell alike"
+        if empty := math.prod(map(len, anova.factors.values())) - anova.cells:
+            caption += f", and for the {empty} without a value what the terms kept predict"
+    return readable("means", "Means and effects", f"{caption}.", heads, rows, texts=2)
+
+
+def _mean(anova: Anova, each: Mean, effect: Effect | None, scale: UnitScale) -> tuple[str | None, ...]:
+    where = (each.factors[0], level_text(each.levels[0]), str(each.n))
+    if anova.logarithm:
+        middle = (figure(math.exp(each.mean) / scale.factor, 5), _interval(_exponential(each.interval), scale.factor))
+        if effect is None:
+            return *where, *middle, None, None
+        return *where, *middle, figure(math.exp(effect.estimate), 4), _interval(_exponential(effect.interval))
+    middle = (figure(each.mean / scale.factor, 5), _interval(each.interval, scale.factor))
+    if effect is None:
+        return *where, *middle, None, None
+    return *where, *middle, figure(effect.estimate / scale.factor, 4), _interval(effect.interval, scale.factor)
+
+
+def difference_table(anova: Anova, of: Sequence[Difference]) -> Table:
+    """The differences of one factor: of neighbours, or of all pairs."""
+    scale = UnitScale(1.0, "") if anova.logarithm else unit_of(anova)
+    confidence = share(anova.confidence)
+    what = "ratio" if anova.logarithm else "difference"
+    kind = f"neighbours of {of[0].factor}" if of[0].neighbours else f"all pairs of {of[0].factor}"
+    rows = [_difference(anova, each, scale) for each in of]
+    unit = f" [{scale.unit}]" if scale.unit else ""
+    heads = (of[0].factor, what + unit, f"{confidence} interval", "p", f"all together ({of[0].method})", "p together")
+    sign = "over" if anova.logarithm else "less"
+    caption = f"The second level's mean {sign} the first's. The first interval is for one pair that was chosen beforehand."
+    return readable("differences", f"{heading(what)}s of {kind}", caption, heads, tuple(rows))
+
+
+def _difference(anova: Anova, each: Difference, scale: UnitScale) -> tuple[str | None, ...]:
+    pair = pair_text(each)
+    if anova.logarithm:
+        own, together = _interval(_exponential(each.interval)), _interval(_exponential(each.simultaneous))
+        return pair, figure(math.exp(each.estimate), 4), own, probability(each.p), together, probability(each.p_simultaneous)
+    own, together = _interval(each.interval, scale.factor), _interval(each.simultaneous, scale.factor)
+    middle = figure(each.estimate / scale.factor, 4)
+    return pair, middle, own, probability(each.p), together, probability(each.p_simultaneous)
+
+
+def assumption_table(anova: Anova) -> Table:
+    """The tests of the errors."""
+    answers = {True: "holds", False: "FAILS", None: "not tested"}
+    because = any(each.reason for each in anova.checks)
+    heads = ("assumption", "test", "result", *(("because",) if because else ()), "statistic", "p")
+    rows = tuple(
+        (
+            each.assumption,
+            each.test,
+            answers[each.holds],
+            *((each.reason or None,) if because else ()),
+            figure(each.statistic, 5),
+            probability(each.p),
+        )
+        for each in anova.checks
+    )
+    return readable("assumptions", "Assumptions", "", heads, rows, texts=4 if because else 3)
+
+
+def alternative_table(anova: Anova) -> Table:
+    """Tests that do without the assumptions that fail."""
+    rows = tuple(
+        (
+            term_text(each.term),
+            each.test,
+            each.instead_of,
+            figure(each.statistic, 5),
+            ", ".join(figure(freedom, 4) or "" for freedom in each.freedom),
+            probability(each.p),
+        )
+        for each in anova.alternatives
+    )
+    heads = ("component", "test", "does without", "statistic", "df", "p")
+    return readable("alternatives", "Instead, because assumptions fail", "", heads, rows, texts=3)
+
+
+def truncation_table(anova: Anova, cost: Truncation) -> Table:
+    """What the truncated model costs."""
+    row = (
+        _terms(cost.dropped),
+        percent(cost.share),
+        f"{cost.r_squared:.4f}",
+        f"{anova.r_squared:.4f}",
+        figure(cost.f),
+        probability(cost.p),
+    )
+    heads = ("dropped", "of variation", "R² before", "R² after", "F of dropped", "p")
+    return readable(
+        "truncation", "Truncated model", "What the dropped terms accounted for is in the errors now.", heads, (row,)
+    )
+
+
+def _terms(terms: Sequence[Term]) -> str:
+    return ", ".join(term_text(term) for term in terms)

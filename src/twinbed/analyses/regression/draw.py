@@ -1,0 +1,43 @@
+"""Figures of a regression: effects with intervals, and what residuals look like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from twinbed.analyses.regression.result import Model
+from twinbed.observations import diagnostics
+from twinbed.observations.diagnostics import Bar
+from twinbed.observations.residual import Residual
+from twinbed.show.figure import Figure
+
+
+def effects(model: Model) -> Iterator[Figure]:
+    """Yield the effects of the first fit; nothing where none was asked for."""
+    if not model.columns[0].effects:
+        return
+    bars = []
+    for each in model.columns[0].effects:
+        where = "".join(f", {name} {value}" for name, value in each.at.items())
+        name = f"{each.variable} {each.to} / {each.base}{where}"
+        if each.change is not None and each.change_interval is not None:
+            interval = each.change_interval
+            bars.append(Bar(name, 1 + each.change, 1 + interval.low, 1 + interval.high))
+        else:
+            bars.append(Bar(name, each.difference.estimate, each.difference.interval.low, each.difference.interval.high))
+    of, none = ("ratio", 1.0) if model.logarithm else ("difference", 0.0)
+    caption = "Effects with intervals, all else held; coloured: those that exclude none."
+    yield Figure("effects", spec=partial(diagnostics.intervals, bars, of, none), caption=caption)
+
+
+def residuals(model: Model) -> Iterator[Figure]:
+    """Yield residuals against predictions, their Q-Q plot, and their size."""
+    some = f" {len(model.points):,} of {model.n:,} rows." if len(model.points) < model.n else ""
+    rows = [Residual(each.fitted, each.residual, each.normal_quantile) for each in model.points]
+    caption = f"Residuals against predicted values of {model.response}.{some}"
+    yield Figure("residuals", spec=partial(diagnostics.residuals, rows, ""), caption=caption)
+    caption = f"Normal Q-Q: residuals of normal errors lie along the line.{some}"
+    yield Figure("normal Q-Q", spec=partial(diagnostics.normal_quantiles, rows, ""), caption=caption)
+    pairs = [(each.fitted, each.standardised) for each in model.points if each.standardised is not None]
+    caption = f"Scale-location: equal variances lie at one height.{some}"
+    yield Figure("scale-location", spec=partial(diagnostics.scale_location, pairs, ""), caption=caption)

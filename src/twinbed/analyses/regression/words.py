@@ -1,0 +1,279 @@
+"""A regression in sentences and tables.
+
+The table is in the layout of the field (LDRD report, Table 3.4): a row a term, the constant last, a column a model.  A cell has
+the estimate and its interval, with the decimals that two digits of the standard error have.  With stars it has standard
+errors, and * p < 0.1, ** p < 0.05, *** p < 0.01 as there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+
+from twinbed.analyses.regression import draw
+from twinbed.analyses.regression.result import AssumptionCheck, Coefficient, Column, Effect, Model, Regression
+from twinbed.model.json import Json
+from twinbed.show.quantities import share
+from twinbed.show.section import Item, Section
+from twinbed.show.table import Table, plain, readable
+
+Row = dict[str, Json]
+CONSTANT = "Constant"
+STARS = ((0.01, "***"), (0.05, "**"), (0.1, "*"))
+STARS_NOTE = "* p < 0.1; ** p < 0.05; *** p < 0.01"
+_MINUS = "\N{MINUS SIGN}"
+_FACTS = {
+    "r_squared": "R\N{SUPERSCRIPT TWO}",
+    "adjusted_r_squared": "Adjusted R\N{SUPERSCRIPT TWO}",
+    "residual_standard_deviation": "Residual standard deviation",
+    "f": "F",
+    "groups": "Groups",
+    "group_standard_deviation": "Standard deviation between groups",
+    "intraclass_correlation": "Intraclass correlation",
+    "rows_of_half_weight_or_less": "Rows of half weight or less",
+}
+_METHODS = {"least squares": "least squares", "huber": "robust (Huber)", "tukey": "robust (Tukey)", "mixed": "random intercept"}
+
+
+def section(regression: Regression) -> Section:
+    """Return the models side by side, and each by itself."""
+    models = enumerate(regression.models, 1)
+    items: list[Item] = [_about(regression), models_table(regression)]
+    items += [_model(model, number if len(regression.models) > 1 else 0) for number, model in models]
+    fails = sum(check.holds is False for model in regression.models for check in model.checks)
+    sentence = (
+        f"{fails} of the checks of what the models assume fail." if fails else "No check of what the models assume fails."
+    )
+    title = f"Regression of {regression.response}"
+    return Section("regression", title, sentence, (*items, *_programs(regression)), kicker=regression.source)
+
+
+def _about(regression: Regression) -> str:
+    return f"{regression.source}: {regression.response}{f' in {regression.unit}' if regression.unit else ''}"
+
+
+def _model(model: Model, number: int) -> Section:
+    inflation = ", ".join(f"{term.term} {term.scaled:.3f} ({term.gvif:.3f}, {term.columns} df)" for term in model.inflation)
+    effects = Section("", "Effects, all else held", items=(tuple(effect_lines(model)), *draw.effects(model)))
+    items: list[Item] = [
+        tuple(model.notes),
+        *([effects] if model.columns[0].effects else []),
+        Section("", "What the model assumes", items=(tuple(check_lines(model)),)),
+        f"GVIF^(1/(2 df)) (and GVIF) before interactions and powers: {inflation}" if inflation else "",
+        *draw.residuals(model),
+    ]
+    title = f"Model {number}: {model.formula}" if number else model.formula
+    return Section("", title, items=[item for item in items if item])
+
+
+def models_table(regression: Regression) -> Table:
+    """Return the table that all forms print: a column for each fit, with terms, then facts of the whole fit."""
+    stars = regression.stars
+    columns = [(model, column) for model in regression.models for column in model.columns]
+    terms = dict.fromkeys(each.term for _, column in columns for each in column.coefficients)
+    ordered = sorted((term for term in terms if term != CONSTANT), key=lambda term: term.count(" * "))
+    ordered += [CONSTANT] if CONSTANT in terms else []
+    lines = []
+    for term in ordered:
+        cells = [next((each for each in column.coefficients if each.term == term), None) for _, column in columns]
+        lines.append((term, *(_cell(each, stars) for each in cells)))
+    heads, *more = _head(columns)
+    rows = (*more, *lines, *_facts(columns))
+    notes = "\n".join(_notes(regression, columns, stars))
+    shown = readable("models", f"Regression of {regression.response}", notes, heads, rows, len(heads))
+    return replace(shown, rule=len(more) + len(lines))
+
+
+def _head(columns: Sequence[tuple[Model, Column]]) -> Iterator[tuple[str, ...]]:
+    yield ("Dependent variable", *(model.response for model, _ in columns))
+    if len(columns) > 1:
+        yield ("", *(f"({number})" for number in range(1, len(columns) + 1)))
+    if any(column.method != "least squares" for _, column in columns):
+        yield ("Method", *(_METHODS[column.method] for _, column in columns))
+
+
+def _cell(each: Coefficient | None, stars: bool) -> str:
+    if each is None:
+        return ""
+    mark = next((mark for limit, mark in STARS if each.p is not None and each.p < limit), "") if stars else ""
+    estimate, error, low, high = numbers(
+        each.standard_error, each.estimate, each.standard_error, each.interval.low, each.interval.high
+    )
+    return f"{estimate}{mark} ({error})" if stars else f"{estimate} [{low}, {high}]"
+
+
+def numbers(error: float, *values: float) -> list[str]:
+    """Numbers with the decimals that two digits of their standard error have."""
+    largest = max(map(abs, values))
+    if error <= 0 or not math.isfinite(error):
+        return [_signed(f"{value:.6g}") for value in values]
+    decimals = 1 - math.floor(math.log10(error))
+    if decimals > 6 or largest >= 1e7:
+        digits = max(1, decimals + math.floor(math.log10(largest)))
+        return [_signed(f"{value:.{min(digits, 8)}e}") for value in values]
+    return [_signed(f"{value:.{max(decimals, 0)}f}") for value in values]
+
+
+def _signed(text: str) -> str:
+    """With a minus sign; -0.00 has none."""
+    if not text.startswith("-"):
+        return text
+    return text.replace("-", _MINUS, 1) if any(digit in "123456789" for digit in text.partition("e")[0]) else text[1:]
+
+
+def _facts(columns: Sequence[tuple[Model, Column]]) -> Iterator[tuple[str, ...]]:
+    yield ("Observations", *(f"{model.n:,}" for model, _ in columns))
+    for name, label in _FACTS.items():
+        values = [column.facts.get(name) for _, column in columns]
+        if any(value is not None for value in values):
+            yield (label, *(_fact(name, column) for _, column in columns))
+    if any(column.method == "least squares" for _, column in columns):
+        yield ("Errors", *(column.errors for _, column in columns))
+
+
+def _fact(name: str, column: Column) -> str:
+    value = column.facts.get(name)
+    if value is None:
+        return ""
+    if name == "f":
+        return f"{f'{value:,.1f}' if value < 1e6 else f'{value:.4g}'} ({column.facts['f_df']:.0f}; {column.facts['df']:,.0f})"
+    if name in ("groups", "rows_of_half_weight_or_less"):
+        return f"{value:,.0f}"
+    return f"{value:.3f}" if name.endswith("r_squared") else f"{value:.4g}"
+
+
+def _notes(regression: Regression, columns: Sequence[tuple[Model, Column]], stars: bool) -> Iterator[str]:
+    yield "Standard errors are in brackets." if stars else f"Intervals of {share(regression.confidence)} are in brackets."
+    bases = {name: base for model in regression.models for name, base in model.bases.items()}
+    if bases:
+        yield f"Base levels: {', '.join(f'{name} {base}' for name, base in bases.items())}."
+    for text, at in {text: at for model in regression.models for text, at in model.centres.items()}.items():
+        yield f"{text} is centred at {at:.6g}."
+    for text in dict.fromkeys(f"{column.errors} errors: {column.why}." for _, column in columns if column.why):
+        yield text[0].upper() + text[1:]
+    if stars:
+        yield f"{STARS_NOTE}."
+
+
+def sorted_checks(model: Model) -> list[AssumptionCheck]:
+    """Those that fail first."""
+    order = {False: 0, None: 1, True: 2}
+    return sorted(model.checks, key=lambda each: order[each.holds])
+
+
+def check_lines(model: Model) -> Iterator[str]:
+    """Yield each check, and the advice in a line below it; advice that two tests share is given once."""
+    marks = {True: "holds", False: "FAILS", None: "-"}
+    before = ""
+    for each in sorted_checks(model):
+        advice = f"\n         -> {each.advice}" if each.advice and each.advice != before else ""
+        yield f"{marks[each.holds]:5}  {each.assumption}: {each.statement} ({tested(each)}){advice}"
+        before = each.advice
+
+
+def tested(each: AssumptionCheck) -> str:
+    """The test's name, statistic and p-value."""
+    parts = [each.test]
+    if each.statistic is not None and each.freedom is not None:
+        parts.append(f"{each.statistic:.4g} of {each.freedom:.0f} df")
+    if each.p is not None:
+        parts.append("p < 0.001" if each.p < 0.001 else f"p = {each.p:.3f}")
+    return ", ".join(parts)
+
+
+def effect_lines(model: Model) -> Iterator[str]:
+    """Each effect as a sentence."""
+    several = len(model.columns) > 1
+    for column in model.columns:
+        for each in column.effects:
+            where = f" at {', '.join(f'{name} {value}' for name, value in each.at.items())}" if each.at else ""
+            method = f" ({_METHODS[column.method]})" if several else ""
+            one = each.difference
+            estimate, low, high = numbers(one.standard_error, one.estimate, one.interval.low, one.interval.high)
+            line = f"{each.variable} {each.to} against {each.base}{where}{method}: {estimate} [{low}, {high}]"
+            if each.change is not None and each.change_interval is not None:
+                interval = each.change_interval
+                change = ", ".join(f"{100 * value:+.1f}" for value in (interval.low, interval.high))
+                line = f"{line}, that is {100 * each.change:+.1f} % [{change}] %"
+            elif model.logarithm:
+                line += ", a ratio too large to say"
+            yield line
+
+
+def _programs(regression: Regression) -> Iterator[Table]:
+    """Yield the tables that programs get; ``model`` counts from 1."""
+    numbered = list(enumerate(regression.models, 1))
+    columns = [(number, model, column) for number, model in numbered for column in model.columns]
+    rows: dict[str, list[Row]] = {
+        "models": [
+            {
+                "model": number,
+                "formula": model.formula,
+                "response": model.response,
+                "observations": model.n,
+                "method": column.method,
+                "errors": column.errors,
+                **_all_facts(columns, column),
+            }
+            for number, model, column in columns
+        ],
+        "coefficients": [
+            {"model": number, "method": column.method, "errors": column.errors, **_coefficient(each)}
+            for number, _, column in columns
+            for each in column.coefficients
+        ],
+        "effects": [
+            {"model": number, "method": column.method, "errors": column.errors, **_effect(each)}
+            for number, _, column in columns
+            for each in column.effects
+        ],
+        "checks": [{"model": number, **_check(check)} for number, model in numbered for check in model.checks],
+        "inflation": [
+            {"model": number, "of": model.first_order, **asdict(each)} for number, model in numbered for each in model.inflation
+        ],
+        "box_cox": [{"model": number, **asdict(model.box_cox)} for number, model in numbered if model.box_cox],
+        "points": [{"model": number, **asdict(point)} for number, model in numbered for point in model.points],
+        "notes": [{"model": number, "note": note} for number, model in numbered for note in model.notes],
+    }
+    return (plain(name, each) for name, each in rows.items())
+
+
+def _check(check: AssumptionCheck) -> Row:
+    """The columns of its row; the statement's has been called ``said`` since the first release."""
+    return {"said" if name == "statement" else name: value for name, value in asdict(check).items()}
+
+
+def _all_facts(columns: list[tuple[int, Model, Column]], column: Column) -> Row:
+    """All facts that any column has, so that rows have the same columns."""
+    names = dict.fromkeys(name for _, _, each in columns for name in each.facts)
+    return {name: column.facts.get(name) for name in names}
+
+
+def _coefficient(each: Coefficient) -> Row:
+    return {
+        "term": each.term,
+        "estimate": each.estimate,
+        "standard_error": each.standard_error,
+        "df": each.freedom,
+        "t": each.statistic,
+        "p": each.p,
+        "low": each.interval.low,
+        "high": each.interval.high,
+        "level": each.interval.level,
+    }
+
+
+def _effect(each: Effect) -> Row:
+    difference = {name: value for name, value in _coefficient(each.difference).items() if name not in ("term", "estimate")}
+    return {
+        "variable": each.variable,
+        "to": each.to,
+        "base": each.base,
+        "at": ", ".join(f"{name}={value}" for name, value in each.at.items()),
+        "difference": each.difference.estimate,
+        **difference,
+        "change": each.change,
+        "change_low": each.change_interval.low if each.change_interval else None,
+        "change_high": each.change_interval.high if each.change_interval else None,
+    }
