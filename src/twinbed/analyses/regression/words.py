@@ -38,9 +38,8 @@ _METHODS = {"least squares": "least squares", "huber": "robust (Huber)", "tukey"
 
 def section(regression: Regression) -> Section:
     """Return the models side by side, and each by itself."""
-    models = enumerate(regression.models, 1)
     items: list[Item] = [_about(regression), models_table(regression)]
-    items += [_model(model, number if len(regression.models) > 1 else 0) for number, model in models]
+    items += [_model(model, number) for number, model in enumerate(regression.models, 1)]
     fails = sum(check.holds is False for model in regression.models for check in model.checks)
     sentence = (
         f"{fails} of the checks of what the models assume fail." if fails else "No check of what the models assume fails."
@@ -55,16 +54,15 @@ def _about(regression: Regression) -> str:
 
 def _model(model: Model, number: int) -> Section:
     inflation = ", ".join(f"{term.term} {term.scaled:.3f} ({term.gvif:.3f}, {term.columns} df)" for term in model.inflation)
-    effects = Section("", "Effects, all else held", items=(tuple(effect_lines(model)), *draw.effects(model)))
+    effects = Section(f"effects-{number}", "Effects, all else held", items=(tuple(effect_lines(model)), *draw.effects(model)))
     items: list[Item] = [
         tuple(model.notes),
         *([effects] if model.columns[0].effects else []),
-        Section("", "What the model assumes", items=(tuple(check_lines(model)),)),
+        Section(f"assumptions-{number}", "What the model assumes", items=(tuple(check_lines(model)),)),
         f"GVIF^(1/(2 df)) (and GVIF) before interactions and powers: {inflation}" if inflation else "",
         *draw.residuals(model),
     ]
-    title = f"Model {number}: {model.formula}" if number else model.formula
-    return Section("", title, items=[item for item in items if item])
+    return Section(f"model-{number}", f"Model {number}: {model.formula}", items=[item for item in items if item])
 
 
 def models_table(regression: Regression) -> Table:
