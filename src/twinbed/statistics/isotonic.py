@@ -1,4 +1,4 @@
-"""Monotone regression: the monotone sequence nearest to the values by weighted least squares, by scipy (pool adjacent violators).
+"""Monotone regression: the monotone sequence nearest to the values by weighted least squares, by scipy.
 
 Values are in the order of the variable they depend on, and ties in it are already averaged.
 """
