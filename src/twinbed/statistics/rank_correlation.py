@@ -31,7 +31,7 @@ class Correlation:
 
 
 def midranks(values: Sequence[float]) -> Floats:
-    """Ranks from 1; ties share the mean of their ranks."""
+    """Return ranks from 1; ties share the mean of their ranks."""
     sample = np.asarray(values, dtype=np.float64)
     ordered = np.sort(sample)
     ranks: Floats = (np.searchsorted(ordered, sample, "left") + np.searchsorted(ordered, sample, "right") + 1) / 2
@@ -39,7 +39,7 @@ def midranks(values: Sequence[float]) -> Floats:
 
 
 def spearman(x: Sequence[float], y: Sequence[float]) -> Correlation | None:
-    """None for fewer than three pairs, and where either does not vary."""
+    """Return rho; None for fewer than three pairs, and where either does not vary."""
     one, two = midranks(x) - (len(x) + 1) / 2, midranks(y) - (len(y) + 1) / 2
     scale = math.sqrt(float(one @ one) * float(two @ two))
     if len(x) < 3 or scale == 0:

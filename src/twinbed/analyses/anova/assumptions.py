@@ -26,13 +26,13 @@ SEED = 20190221
 
 
 def by_cell(of: Data) -> list[Floats]:
-    """The centred values of each cell."""
+    """Return the centred values of each cell."""
     order = np.argsort(of.of.of_row, kind="stable")
     return list(np.split(of.of.centred[order], np.cumsum(of.of.counts.astype(int))[:-1]))
 
 
 def groups(of: Data) -> list[Group]:
-    """The cells, summed up."""
+    """Return the cells, summed up."""
     return [
         Group(int(count), float(mean), float(within) / (count - 1) if count > 1 else 0.0)
         for count, mean, within in zip(of.of.counts, of.of.means, of.of.within, strict=True)
@@ -40,7 +40,7 @@ def groups(of: Data) -> list[Group]:
 
 
 def checks(of: Data, residuals: Floats, error: float) -> tuple[AssumptionCheck, ...]:
-    """Equal variances by Brown-Forsythe and Bartlett, normal errors."""
+    """Test equal variances by Brown-Forsythe and Bartlett, normal errors."""
     if error <= 0:
         why = "the errors are all 0"
         return AssumptionCheck(VARIANCES, "Brown-Forsythe", None, None, None, why), AssumptionCheck(
@@ -72,7 +72,8 @@ def _check(assumption: str, test: str, tested: Tested | None, reason: str) -> As
 
 
 def fails(checks: Sequence[AssumptionCheck], assumption: str) -> bool:
-    """The first test that could be made decides: Bartlett's also rejects for errors that are not normal."""
+    """Return whether an assumption fails. The first test that could be made decides: Bartlett's also rejects for errors that
+    are not normal."""
     known = [each for each in checks if each.assumption == assumption and each.holds is not None]
     return bool(known) and known[0].holds is False
 

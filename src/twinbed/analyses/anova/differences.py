@@ -21,7 +21,7 @@ MOST_LEVELS = 12
 
 
 def differences(estimates: Estimates) -> Iterator[Difference]:
-    """The differences of every factor whose main effect is in the model."""
+    """Yield the differences of every factor whose main effect is in the model."""
     for name in estimates.of.factors:
         if (name,) not in estimates.terms:
             continue

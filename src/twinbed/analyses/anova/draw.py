@@ -24,20 +24,20 @@ MOST_BARS = 45
 
 
 def title(anova: Anova) -> str:
-    """``loss percentage``, with its place."""
+    """Return ``loss percentage``, with its place."""
     name, *where = anova.response.split("@")
     return f"{metric_name(name)} ({', '.join(where)})" if where else metric_name(name)
 
 
 def unit_of(anova: Anova) -> UnitScale:
-    """The unit that means are shown in."""
+    """Return the unit that means are shown in."""
     if anova.logarithm:
         return unit_scale(anova.unit, [math.exp(each.mean) for each in anova.means])
     return unit_scale(anova.unit, [each.mean for each in anova.means])
 
 
 def pair_text(each: Difference) -> str:
-    """``container → e1000``."""
+    """Return ``container → e1000``."""
     return f"{level_text(each.first)} → {level_text(each.second)}"
 
 
@@ -63,6 +63,7 @@ def _bar(anova: Anova, name: str, value: float, own: Interval | None, together: 
 
 
 def effects(anova: Anova, most_bars: int) -> Iterator[Figure]:
+    """Yield the effects of each factor's levels."""
     main = [each for each in anova.effects if len(each.term) == 1]
     for factor in anova.factors:
         of: list[Effect] = [each for each in main if each.term == (factor,)]
@@ -75,6 +76,7 @@ def effects(anova: Anova, most_bars: int) -> Iterator[Figure]:
 
 
 def interactions(anova: Anova) -> Iterator[Figure]:
+    """Yield the strongest interactions of two factors."""
     strength = {line.term: line.share for line in anova.lines if len(line.term) == 2}
     for pair in sorted(strength, key=lambda term: -strength[term])[:MOST_INTERACTIONS]:
         points = list(_points(anova, pair))
@@ -111,6 +113,7 @@ def differences(anova: Anova, of: Sequence[Difference], most_bars: int) -> Figur
 
 
 def residuals(anova: Anova, most_points: int) -> Iterator[Figure]:
+    """Yield residuals against predictions, and their Q-Q plot; nothing where there are none."""
     if anova.errors.sum_of_squares <= 0:
         return
     unit = " (logarithm)" if anova.logarithm else (f" [{anova.unit}]" if anova.unit else "")

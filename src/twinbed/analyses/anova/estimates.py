@@ -41,7 +41,7 @@ class Estimates:
         return len(self.of.factors) == 1
 
     def effect_weights(self, term: Term) -> tuple[Integers, Floats]:
-        """The combinations of a term's levels as codes, and the weights that give the effect of each."""
+        """Return the combinations of a term's levels as codes, and the weights that give the effect of each."""
         cells = self.of.of
         if self.one_factor:
             return cells.codes, np.eye(len(cells.counts)) - cells.counts / cells.n
@@ -54,7 +54,7 @@ class Estimates:
         return codes, weights
 
     def mean_weights(self, factor: str) -> Floats:
-        """The weights that give the mean of each level of a factor, less the mean of all."""
+        """Return the weights that give the mean of each level of a factor, less the mean of all."""
         if self.one_factor:
             return np.eye(len(self.of.of.counts))
         _, weights = self.effect_weights((factor,))
@@ -62,10 +62,11 @@ class Estimates:
         return weights
 
     def value(self, weights: Floats) -> float:
+        """Return the sum with these weights."""
         return float(weights @ (self.of.of.means if self.one_factor else self.fit.coefficients))
 
     def error(self, weights: Floats) -> tuple[float | None, float]:
-        """Standard error and degrees of freedom; None where there are no errors to estimate it from."""
+        """Return standard error and degrees of freedom; None where there are no errors to estimate it from."""
         if not self.errors.mean_square:
             return None, 0.0
         cells = self.of.of
@@ -86,14 +87,14 @@ class Estimates:
         return (math.sqrt(variance), freedom) if variance > 0 else (None, 0.0)
 
     def interval(self, middle: float, error: tuple[float | None, float]) -> Interval | None:
-        """Student's t about ``middle``."""
+        """Return Student's t about ``middle``."""
         if error[0] is None:
             return None
         half = t_quantile((1 + self.confidence) / 2, error[1]) * error[0]
         return Interval(middle - half, middle + half, self.confidence)
 
     def shown(self, value: float) -> float:
-        """A mean that is 0 but for rounding is 0."""
+        """Return a mean; one that is 0 but for rounding is 0."""
         return 0.0 if abs(value) <= ROUNDING * float(np.max(np.abs(self.of.of.centred + self.of.of.mean))) else value
 
 

@@ -86,7 +86,7 @@ MOST_EXPLAINED = 3
 
 
 def headline_analyses(source: Tables) -> tuple[Anova | Unexplained, ...]:
-    """The analyses of the application's first headline metrics; nothing where no factor varies."""
+    """Return the analyses of the application's first headline metrics; nothing where no factor varies."""
     levels = [{"testbed": record.settings["testbed"]["name"], **record.levels} for record in source.records]
     if not any(level != levels[0] for level in levels):
         return ()
@@ -189,7 +189,7 @@ def _no_factorial(of: Data) -> str:
 
 
 def _kept(of: Data, whole: tuple[Term, ...], params: AnovaParams) -> tuple[Term, ...]:
-    """The terms of the truncated model."""
+    """Return the terms of the truncated model."""
     kept = whole
     if params.keep is not None:
         asked = {frozenset(term) for term in parse(params.keep).terms}
@@ -207,7 +207,7 @@ def _kept(of: Data, whole: tuple[Term, ...], params: AnovaParams) -> tuple[Term,
 
 
 def _above(of: Data, terms: tuple[Term, ...], kind: str, least: float) -> tuple[Term, ...]:
-    """The terms of at least this share of the variation, and those that they contain."""
+    """Return the terms of at least this share of the variation, and those that they contain."""
     squares = anova.sums_of_squares(of.of, [of.positions(term) for term in terms], kind)
     large = [term for term, each in zip(terms, squares, strict=True) if each / of.of.total >= least]
     kept = tuple(term for term in terms if any(set(term) <= set(each) for each in large))

@@ -54,7 +54,7 @@ class Data:
 
 
 def data(frame: Frame, factors: Sequence[str], logarithm: bool | None) -> tuple[Data, tuple[str, ...]]:
-    """The data, and notes on their scale. ``logarithm`` None takes it for positive values of a ratio scale.
+    """Return the data, and notes on their scale. ``logarithm`` None takes it for positive values of a ratio scale.
 
     Raises TwinbedError for factors or a response that cannot be analysed.
     """
@@ -109,7 +109,7 @@ def _scale(frame: Frame, logarithm: bool | None) -> tuple[bool, tuple[str, ...]]
 
 
 def default_terms(of: Data) -> tuple[tuple[Term, ...], tuple[str, ...]]:
-    """The terms of the whole model, and notes on them."""
+    """Return the terms of the whole model, and notes on them."""
     count = len(of.factors)
     if of.full:
         replicated = of.of.n > len(of.of.codes)
@@ -133,8 +133,8 @@ def _parameters(of: Data, terms: Sequence[Term]) -> int:
 
 
 def _estimable(of: Data) -> tuple[tuple[Term, ...], tuple[str, ...]]:
-    """The terms where cells are missing: main effects, and each interaction that has all its cells and is not collinear with
-    the terms before it."""
+    """Return the terms where cells are missing: main effects, and each interaction that has all its cells and is not
+    collinear with the terms before it."""
     kept = [(name,) for name in of.factors]
     check(of, kept)
     terms: list[Term] = list(kept)
@@ -162,7 +162,7 @@ def _free(of: Data, terms: Sequence[Term]) -> bool:
 
 
 def missing(of: Data, term: Term) -> list[tuple[int, ...]]:
-    """The combinations of a term's levels that have no value."""
+    """Return the combinations of a term's levels that have no value."""
     at = list(of.positions(term))
     present = {tuple(int(code) for code in row) for row in of.of.codes[:, at]}
     return [combination for combination in np.ndindex(*(of.of.levels[factor] for factor in at)) if combination not in present]

@@ -20,7 +20,7 @@ WIDE = 10
 
 
 def of_model(of: Data, terms: Sequence[Term], errors: Line, lines: Sequence[Line], kind: str) -> Iterator[str]:
-    """About rows, errors, shares, interactions and factors of many levels."""
+    """Say what there is about rows, errors, shares, interactions and factors of many levels."""
     yield from (f"Left out: {count} {reason}." for reason, count in of.frame.left_out.items())
     if errors.freedom <= 0:
         yield "There are as many parameters as values, so nothing estimates the errors: no F, p or intervals. Replicates would."
@@ -40,14 +40,14 @@ def of_model(of: Data, terms: Sequence[Term], errors: Line, lines: Sequence[Line
 
 
 def of_differences(differences: Sequence[Difference], errors: Line) -> Iterator[str]:
-    """About differences without an interval."""
+    """Say what there is about differences without an interval."""
     without = sum(each.interval is None for each in differences)
     if without and errors.mean_square:
         yield f"{without} of {len(differences)} differences have no interval: neither level varies, or one has a single value."
 
 
 def of_variances(of: Data, errors: Line, checks: Sequence[AssumptionCheck], unequal: bool, confidence: float) -> Iterator[str]:
-    """About variances that differ."""
+    """Say what there is about variances that differ."""
     if unequal and errors.mean_square and len(of.factors) == 1 and of.balanced:
         root = math.sqrt(errors.mean_square * 2 / float(of.of.counts[0]))
         t, z = (quantile * root for quantile in (t_quantile((1 + confidence) / 2, errors.freedom), normal_quantile(confidence)))

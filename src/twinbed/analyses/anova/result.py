@@ -19,7 +19,7 @@ Term = tuple[str, ...]
 
 
 def term_text(term: Term) -> str:
-    """``testbed:payload``, as R and statsmodels write it."""
+    """Return ``testbed:payload``, as R and statsmodels write it."""
     return ":".join(term)
 
 

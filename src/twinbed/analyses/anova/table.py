@@ -28,14 +28,14 @@ MOST_COMBINATIONS = 400
 
 
 def errors_of(of: Data, fit: Fit) -> Line:
-    """The line of the errors; its mean square is None where nothing is left to estimate it from."""
+    """Return the line of the errors; its mean square is None where nothing is left to estimate it from."""
     error = 0.0 if fit.error <= NOTHING * of.of.total else fit.error
     free = fit.error_freedom
     return Line((), error, error / of.of.total, free, error / free if free > 0 else None)
 
 
 def lines(of: Data, terms: Sequence[Term], kind: str, errors: Line, confidence: float) -> Iterator[Line]:
-    """One line a term. F and p are None where there are no errors."""
+    """Yield a line a term. F and p are None where there are no errors."""
     positions = [of.positions(term) for term in terms]
     for term, at, squares in zip(terms, positions, anova.sums_of_squares(of.of, positions, kind), strict=True):
         free = anova.freedom(at, of.of.levels)
@@ -49,7 +49,7 @@ def lines(of: Data, terms: Sequence[Term], kind: str, errors: Line, confidence: 
 
 
 def effects(estimates: Estimates) -> Iterator[Effect]:
-    """The effects of every term with at most MOST_COMBINATIONS combinations of levels."""
+    """Yield the effects of every term with at most MOST_COMBINATIONS combinations of levels."""
     for term in estimates.terms:
         if math.prod(estimates.of.of.levels[at] for at in estimates.of.positions(term)) > MOST_COMBINATIONS:
             continue
@@ -65,7 +65,7 @@ def _levels(of: Data, term: Term, codes: Integers) -> tuple[Level, ...]:
 
 
 def means(estimates: Estimates) -> Iterator[Mean]:
-    """The mean of every level of every factor, over the cells of the others, which count alike."""
+    """Yield the mean of every level of every factor, over the cells of the others, which count alike."""
     cells = estimates.of.of
     for at, name in enumerate(estimates.of.factors):
         if (name,) not in estimates.terms:
@@ -79,8 +79,8 @@ def means(estimates: Estimates) -> Iterator[Mean]:
 
 
 def cell_means(estimates: Estimates) -> Iterator[Mean]:
-    """The mean of every cell that has values. Intervals come from the cell's own spread where variances differ, else from all
-    errors. With one factor there are none: they would be those of ``means``."""
+    """Yield the mean of every cell that has values. Intervals come from the cell's own spread where variances differ, else
+    from all errors. With one factor there are none: they would be those of ``means``."""
     cells, errors = estimates.of.of, estimates.errors
     if estimates.one_factor:
         return
@@ -94,7 +94,7 @@ def cell_means(estimates: Estimates) -> Iterator[Mean]:
 
 
 def signs(of: Data, confidence: float) -> Iterator[SignEffect]:
-    """The sign table of a 2^k r design; nothing for any other."""
+    """Yield the sign table of a 2^k r design; nothing for any other."""
     if not factorial.is_factorial(of.of):
         return
     for each in factorial.sign_effects(of.of, confidence):
@@ -105,7 +105,7 @@ def signs(of: Data, confidence: float) -> Iterator[SignEffect]:
 
 
 def truncation(of: Data, whole: Sequence[Term], kept: Sequence[Term]) -> Truncation | None:
-    """What the terms of ``whole`` that are not ``kept`` accounted for; None where all are."""
+    """Return what the terms of ``whole`` that are not ``kept`` accounted for; None where all are."""
     dropped = tuple(term for term in whole if term not in kept)
     if not dropped:
         return None

@@ -37,7 +37,7 @@ INTRODUCTION = (
 
 
 def lede(anova: Anova) -> str:
-    """The terms that account for the variation, the largest share first."""
+    """Return the terms that account for the variation, the largest share first."""
     of = "the logarithm of " if anova.logarithm else ""
     ranked = sorted(anova.lines, key=lambda line: -line.share)
     named = [line for line in ranked[:MOST_NAMED] if line.share >= LEAST_NAMED or line is ranked[0]]
@@ -52,7 +52,7 @@ def lede(anova: Anova) -> str:
 
 
 def about(anova: Anova) -> str:
-    """How many values of which response, in one line."""
+    """Return how many values of which response, in one line."""
     factors = ", ".join(f"{name} ({len(levels)} levels)" for name, levels in anova.factors.items())
     each = "equally many in each" if anova.balanced else "not balanced"
     kind = "" if anova.balanced or len(anova.factors) == 1 else f"; sums of squares of type {anova.kind}"
@@ -186,7 +186,7 @@ def _level(each: Effect | Mean) -> str:
 
 
 def variance_table(anova: Anova) -> Table:
-    """Jain's layout: the responses, their mean, the variation about it, and how that is allocated."""
+    """Return Jain's layout: the responses, their mean, the variation about it, and how that is allocated."""
     confidence = share(anova.confidence)
     heads = ("component", "sum of squares", "of variation", "df", "mean square", "F", f"F table ({confidence})", "p")
     rows = [
@@ -206,7 +206,7 @@ def _line(name: str, line: Line) -> tuple[str | None, ...]:
 
 
 def sign_table(anova: Anova) -> Table:
-    """The effects of a 2^k r design."""
+    """Return the effects of a 2^k r design."""
     scale = UnitScale(1.0, "") if anova.logarithm else unit_of(anova)
     rows = [
         (
@@ -237,7 +237,7 @@ def _exponential(interval: Interval | None) -> Interval | None:
 
 
 def means_table(anova: Anova) -> Table:
-    """Every level of every factor with its mean and effect."""
+    """Return every level of every factor with its mean and effect."""
     scale = unit_of(anova)
     effects = {(each.term, each.levels): each for each in anova.effects}
     confidence = share(anova.confidence)
@@ -269,7 +269,7 @@ def _mean(anova: Anova, each: Mean, effect: Effect | None, scale: UnitScale) -> 
 
 
 def difference_table(anova: Anova, of: Sequence[Difference]) -> Table:
-    """The differences of one factor: of neighbours, or of all pairs."""
+    """Return the differences of one factor: of neighbours, or of all pairs."""
     scale = UnitScale(1.0, "") if anova.logarithm else unit_of(anova)
     confidence = share(anova.confidence)
     what = "ratio" if anova.logarithm else "difference"
@@ -293,7 +293,7 @@ def _difference(anova: Anova, each: Difference, scale: UnitScale) -> tuple[str |
 
 
 def assumption_table(anova: Anova) -> Table:
-    """The tests of the errors."""
+    """Return the tests of the errors."""
     answers = {True: "holds", False: "FAILS", None: "not tested"}
     because = any(each.reason for each in anova.checks)
     heads = ("assumption", "test", "result", *(("because",) if because else ()), "statistic", "p")
@@ -329,7 +329,7 @@ def alternative_table(anova: Anova) -> Table:
 
 
 def truncation_table(anova: Anova, cost: Truncation) -> Table:
-    """What the truncated model costs."""
+    """Return what the truncated model costs."""
     row = (
         _terms(cost.dropped),
         percent(cost.share),

@@ -29,7 +29,8 @@ MANY = 30
 def checks(
     of: Fitted, column: Column, influence: Influence, inflation: Sequence[Inflation], block: tuple[str, NDArray[np.intp]] | None
 ) -> Iterator[AssumptionCheck]:
-    """All checks of a fit; ``block`` are groups that the model does not know of. Without residuals little can be tested."""
+    """Yield all checks of a fit; ``block`` are groups that the model does not know of. Without residuals little can be
+    tested."""
     if of.fit.exact:
         yield from _collinear(of, inflation)
         return

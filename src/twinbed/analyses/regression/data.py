@@ -14,7 +14,7 @@ from twinbed.statistics.regression.formula import Formula
 
 
 def response_of(formulas: Sequence[Formula]) -> str:
-    """The column that the models explain. Raises TwinbedError where they have none, or different ones."""
+    """Return the column that the models explain. Raises TwinbedError where they have none, or different ones."""
     responses = dict.fromkeys(next(iter(formula.response.names), "") for formula in formulas)
     if "" in responses:
         raise TwinbedError("a formula's response names no column", advice="such as log(requests_per_second) ~ testbed")
@@ -26,7 +26,7 @@ def response_of(formulas: Sequence[Formula]) -> str:
 
 
 def data_of(frame: Frame, formula: Formula, response: str) -> dict[str, evaluation.Column]:
-    """The columns that a formula is bound to; the response is under the formula's name for it."""
+    """Return the columns that a formula is bound to; the response is under the formula's name for it."""
     columns: dict[str, evaluation.Column] = {response: Numeric(frame.y)}
     return columns | {name: _column(frame.column(name)) for name in formula.names if name != response}
 

@@ -110,7 +110,7 @@ def fitted(formula: Formula, data: Mapping[str, evaluation.Column], bases: Mappi
 
 
 def _power(call: Expression, response: Doubles, fit: Fit, confidence: float) -> float:
-    """The power that is given, else the simple one in the interval, else the best."""
+    """Return the power that is given, else the simple one in the interval, else the best."""
     if isinstance(call.tree, ast.Call) and (given := second(call.tree)) is not None:
         return given
     at = box_cox(response, fit.q, confidence)
@@ -123,7 +123,7 @@ def least_squares(
     cluster: tuple[str, NDArray[np.intp]] | None,
     asked: Asked,
 ) -> Column:
-    """The column of the least squares fit."""
+    """Return the column of the least squares fit."""
     freedom = float(of.fit.degrees_of_freedom)
     unequal = unequal_variances(of)
     if cluster is not None:
@@ -166,7 +166,7 @@ def unequal_variances(of: Fitted) -> bool:
 
 
 def robust_column(of: Fitted, weighting: Weighting, asked: Asked) -> Column:
-    """The column of an M-estimate."""
+    """Return the column of an M-estimate."""
     estimate = robust(of.fit, of.response, weighting)
     facts: dict[str, float | None] = {
         "residual_standard_deviation": estimate.scale,
@@ -179,7 +179,7 @@ def robust_column(of: Fitted, weighting: Weighting, asked: Asked) -> Column:
 
 
 def mixed_column(of: Fitted, name: str, groups: NDArray[np.intp], asked: Asked, reason: str = "") -> Column:
-    """The column of a model with a random intercept; ``reason`` begins the sentence that says why."""
+    """Return the column of a model with a random intercept; ``reason`` begins the sentence that says why."""
     estimate = mixed(of.fit, of.matrix, groups)
     facts: dict[str, float | None] = {
         "residual_standard_deviation": estimate.residual_variance**0.5,

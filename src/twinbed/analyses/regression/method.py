@@ -146,7 +146,7 @@ class RegressionAnalysis(RowsAnalysis[RegressionParams, Regression]):
         return response, tuple(dict.fromkeys(others))
 
     def run(self, source: Tables | Frame, params: RegressionParams | None = None) -> Regression:
-        """All models. A study's reference is the base level of its testbeds."""
+        """Return all models. A study's reference is the base level of its testbeds."""
         if params is None:
             raise TwinbedError("which model?", advice="a formula, such as log(requests_per_second) ~ testbed")
         asked, columns = self.columns(params)
@@ -258,8 +258,9 @@ def _model(frame: Frame, formula: Formula, response: str, bases: Mapping[str, st
 
 
 def _within_blocks(frame: Frame, formula: Formula, params: RegressionParams, of: Fitted, asked: Asked) -> Column | None:
-    """The column of a random intercept for each block, which comes first where the study compares within blocks; None where it
-    does not, where the question says what to do about rows that depend on each other, and where blocks cannot be told."""
+    """Return the column of a random intercept for each block, which comes first where the study compares within blocks; None
+    where it does not, where the question says what to do about rows that depend on each other, and where blocks cannot be
+    told."""
     if not frame.paired or params.cluster is not None or params.errors != "auto" or BLOCK in formula.names:
         return None
     try:
@@ -276,7 +277,7 @@ def _notes(of: Fitted, frame: Frame) -> Iterator[str]:
 
 
 def _codes(frame: Frame, name: str, of: Fitted) -> NDArray[np.intp]:
-    """Codes of a column's levels from 0 in the rows that are used."""
+    """Return codes of a column's levels from 0 in the rows that are used."""
     _, codes = np.unique(frame.column(name).codes[of.design.rows], return_inverse=True)
     return codes.astype(np.intp)
 
@@ -295,7 +296,7 @@ def _changes(of: Fitted, params: RegressionParams) -> Iterator[Change]:
 
 
 def _value(of: Fitted, name: str, text: str) -> Value:
-    """The value as a level where the model takes the variable as categorical, else as a number or a size in bytes."""
+    """Return the value as a level where the model takes the variable as categorical, else as a number or a size in bytes."""
     if of.design.levels(name):
         return text
     try:

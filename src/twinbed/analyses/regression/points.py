@@ -18,7 +18,7 @@ REMARKABLE = 100
 
 
 def points(of: Fitted, influence: Influence) -> tuple[Point, ...]:
-    """In the order of the data."""
+    """Return the points in the order of the data."""
     n = of.fit.n
     quantiles = np.empty(n)
     # Blom's positions (1958).

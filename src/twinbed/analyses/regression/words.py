@@ -102,7 +102,7 @@ def _cell(each: Coefficient | None, stars: bool) -> str:
 
 
 def numbers(error: float, *values: float) -> list[str]:
-    """Numbers with the decimals that two digits of their standard error have."""
+    """Return numbers with the decimals that two digits of their standard error have."""
     largest = max(map(abs, values))
     if error <= 0 or not math.isfinite(error):
         return [_signed(f"{value:.6g}") for value in values]
@@ -155,7 +155,7 @@ def _notes(regression: Regression, columns: Sequence[tuple[Model, Column]], star
 
 
 def sorted_checks(model: Model) -> list[AssumptionCheck]:
-    """Those that fail first."""
+    """Return the checks, those that fail first."""
     order = {False: 0, None: 1, True: 2}
     return sorted(model.checks, key=lambda each: order[each.holds])
 
@@ -171,7 +171,7 @@ def check_lines(model: Model) -> Iterator[str]:
 
 
 def tested(each: AssumptionCheck) -> str:
-    """The test's name, statistic and p-value."""
+    """Return the test's name, statistic and p-value."""
     parts = [each.test]
     if each.statistic is not None and each.freedom is not None:
         parts.append(f"{each.statistic:.4g} of {each.freedom:.0f} df")
@@ -181,7 +181,7 @@ def tested(each: AssumptionCheck) -> str:
 
 
 def effect_lines(model: Model) -> Iterator[str]:
-    """Each effect as a sentence."""
+    """Yield each effect as a sentence."""
     several = len(model.columns) > 1
     for column in model.columns:
         for each in column.effects:
@@ -238,12 +238,12 @@ def _programs(regression: Regression) -> Iterator[Table]:
 
 
 def _check(check: AssumptionCheck) -> Row:
-    """The columns of its row; the statement's has been called ``said`` since the first release."""
+    """Return the columns of its row; the statement's has been called ``said`` since the first release."""
     return {"said" if name == "statement" else name: value for name, value in asdict(check).items()}
 
 
 def _all_facts(columns: list[tuple[int, Model, Column]], column: Column) -> Row:
-    """All facts that any column has, so that rows have the same columns."""
+    """Return all facts that any column has, so that rows have the same columns."""
     names = dict.fromkeys(name for _, _, each in columns for name in each.facts)
     return {name: column.facts.get(name) for name in names}
 

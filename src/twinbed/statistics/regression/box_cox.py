@@ -43,18 +43,18 @@ class BoxCox:
 
 
 def transformed(response: Doubles, power: float) -> Doubles:
-    """y(lambda). Raises RegressionError for a response that is not above 0."""
+    """Return y(lambda). Raises RegressionError for a response that is not above 0."""
     logs = _logs(response)
     return logs if power == 0 else np.expm1(power * logs) / power
 
 
 def log_likelihood(response: Doubles, q: Doubles, power: float) -> float:
-    """The profile, less a constant; ``q`` (n x p) is an orthonormal basis of the model's columns."""
+    """Return the profile, less a constant; ``q`` (n x p) is an orthonormal basis of the model's columns."""
     return _profile(_logs(response), q, power)
 
 
 def box_cox(response: Doubles, q: Doubles, level: float = 0.95) -> BoxCox:
-    """The best lambda and its interval. Raises RegressionError for a response that is not above 0."""
+    """Return the best lambda and its interval. Raises RegressionError for a response that is not above 0."""
     from scipy.optimize import brentq, minimize_scalar
 
     logs = _logs(response)

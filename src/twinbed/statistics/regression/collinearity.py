@@ -39,7 +39,7 @@ class Inflation:
 
 
 def first_order(formula: Formula) -> Formula:
-    """The formula without interactions and without a second function of a column that it has already."""
+    """Return the formula without interactions and without a second function of a column that it has already."""
     variables: dict[str, Expression] = {}
     known: set[str] = set()
     for expression in (factor for term in formula.terms for factor in term):
@@ -52,8 +52,8 @@ def first_order(formula: Formula) -> Formula:
 
 
 def inflation(terms: Sequence[CodedTerm], matrix: Array) -> list[Inflation]:
-    """The inflation of each term of a first-order design (n x p, with a constant first). Empty for fewer than two terms, or
-    where they are collinear, even if the whole model's terms are not."""
+    """Return the inflation of each term of a first-order design (n x p, with a constant first). Empty for fewer than two
+    terms, or where they are collinear, even if the whole model's terms are not."""
     if len(terms) < 2:
         return []
     columns = matrix[:, 1:] - matrix[:, 1:].mean(axis=0)

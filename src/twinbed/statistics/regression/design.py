@@ -77,7 +77,7 @@ class Design:
         return self.formula.constant
 
     def levels(self, name: str) -> tuple[str, ...]:
-        """The levels of a column that the model takes as categorical, the base first; empty for any other."""
+        """Return the levels of a column that the model takes as categorical, the base first; empty for any other."""
         for term in self.terms:
             for factor, _ in term.factors:
                 if factor.levels and factor.source == name:
@@ -90,7 +90,7 @@ class Design:
         return tuple(dict.fromkeys(name for term in self.terms for name in term.sources))
 
     def at(self, values: Mapping[str, float | str]) -> Array:
-        """The row (p) of the matrix where the data's columns have these values; all that the terms need are given."""
+        """Return the row (p) of the matrix where the data's columns have these values; all that the terms need are given."""
         blocks: list[Array] = [np.ones((1, 1))] if self.constant else []
         data: dict[str, Column] = {
             name: Numeric(np.array([value], dtype=float))
@@ -208,7 +208,7 @@ def _centres(expression: Expression, data: Mapping[str, Column], rows: NDArray[n
 def _levels(
     expression: Expression, data: Mapping[str, Column], rows: NDArray[np.intp], bases: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """The levels that occur, the base first; empty for a numeric factor."""
+    """Return the levels that occur, the base first; empty for a numeric factor."""
     name, plain = next(iter(expression.names), ""), isinstance(expression.tree, ast.Name)
     if expression.function != CATEGORICAL and not (plain and (isinstance(data[name], Categorical) or name in bases)):
         return ()

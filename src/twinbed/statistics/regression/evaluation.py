@@ -44,7 +44,7 @@ Column = Numeric | Categorical
 
 
 def as_categorical(column: Column) -> Categorical:
-    """The column as levels: each number of a numeric column is a level."""
+    """Return the column as levels: each number of a numeric column is a level."""
     if isinstance(column, Categorical):
         return column
     values, codes = np.unique(column.values, return_inverse=True)

@@ -95,9 +95,11 @@ class _Reader:
             raise self.error("')' is wanted, but the formula ends", len(self.text))
 
     def error(self, message: str, at: int | None = None, advice: str = "") -> FormulaError:
+        """Return the error at a place, by default that of the next token."""
         return FormulaError(message, self.text, self.at if at is None else at, advice)
 
     def there(self) -> str:
+        """Return what is there instead of what is wanted."""
         return f"not {self.token!r}" if self.token else "but the formula ends"
 
     def take(self, *signs: str) -> str:
@@ -124,6 +126,7 @@ class _Reader:
         return terms
 
     def product(self) -> _Terms:
+        """Read ``a * b``."""
         terms = self.interaction()
         while self.take("*"):
             other = self.interaction()
@@ -131,12 +134,14 @@ class _Reader:
         return terms
 
     def interaction(self) -> _Terms:
+        """Read ``a:b``."""
         terms = self.power()
         while self.take(":"):
             terms = _crossed(terms, self.power())
         return terms
 
     def power(self) -> _Terms:
+        """Read ``a^2``."""
         start, base = self.at, self.group()
         terms = base
         if self.take("^", "**"):
@@ -151,6 +156,7 @@ class _Reader:
         return terms
 
     def group(self) -> _Terms:
+        """Read brackets, a number or a variable."""
         if self.take("("):
             terms = self.sum({})
             if not self.take(")"):

@@ -44,7 +44,7 @@ def few_a_cell(fit: Fit, matrix: Doubles) -> bool:
 
 
 def breusch_pagan(fit: Fit) -> ChiSquare | None:
-    """Breusch and Pagan's test on the model's columns. None where there is but one."""
+    """Make Breusch and Pagan's test on the model's columns. None where there is but one."""
     if fit.p < 2:
         return None
     squares = fit.residuals**2 - fit.residual_sum / fit.n
@@ -56,7 +56,7 @@ def breusch_pagan(fit: Fit) -> ChiSquare | None:
 
 
 def white(fit: Fit, matrix: Doubles) -> ChiSquare | None:
-    """White's test on the columns (n x p), their squares and products. None where rows do not outnumber those."""
+    """Make White's test on the columns (n x p), their squares and products. None where rows do not outnumber those."""
     columns = _near_zero(matrix[:, 1:] if fit.constant else matrix)
     if not columns.shape[1]:
         return None
@@ -87,7 +87,7 @@ def white(fit: Fit, matrix: Doubles) -> ChiSquare | None:
 
 
 def _near_zero(columns: Doubles) -> Doubles:
-    """The columns, scaled to size 1. Their origin does not change the test, but it can cost digits."""
+    """Return the columns, scaled to size 1. Their origin does not change the test, but it can cost digits."""
     means, spreads = columns.mean(axis=0), columns.std(axis=0)
     moved = columns - np.where(np.abs(means) > 10 * spreads, means, 0.0)
     scaled: Doubles = moved / np.maximum(np.abs(moved).max(axis=0), np.finfo(float).tiny)

@@ -34,7 +34,7 @@ class Coefficient:
 
 
 def coefficient(estimate: float, standard_error: float, degrees_of_freedom: float, level: float) -> Coefficient:
-    """The test and interval of one estimate; ``level`` is the interval's, such as 0.95."""
+    """Return the test and interval of one estimate; ``level`` is the interval's, such as 0.95."""
     half = float(stdtrit(degrees_of_freedom, 0.5 + level / 2)) * standard_error
     statistic = estimate / standard_error if standard_error > 0 else None
     p_value = None if statistic is None else 2 * float(stdtr(degrees_of_freedom, -abs(statistic)))
@@ -42,12 +42,13 @@ def coefficient(estimate: float, standard_error: float, degrees_of_freedom: floa
 
 
 def classical(fit: Fit) -> Doubles:
-    """Covariance of the coefficients (p x p) where all rows have one variance."""
+    """Return the covariance of the coefficients (p x p) where all rows have one variance."""
     return fit.variance * (fit.root @ fit.root.T)
 
 
 def hc3(fit: Fit) -> Doubles:
-    """Covariance (p x p) whatever each row's variance. Raises RegressionError where a row alone determines its fitted value."""
+    """Return the covariance (p x p) whatever each row's variance. Raises RegressionError where a row alone determines its
+    fitted value."""
     leverage = fit.leverage
     if np.any(leverage > SATURATED):
         row = int(np.argmax(leverage))
@@ -60,7 +61,7 @@ def hc3(fit: Fit) -> Doubles:
 
 
 def clustered(fit: Fit, clusters: NDArray[np.intp]) -> Doubles:
-    """Covariance (p x p) where rows of a cluster (codes from 0) depend on each other."""
+    """Return the covariance (p x p) where rows of a cluster (codes from 0) depend on each other."""
     scores = group_sums(fit.q * fit.residuals[:, None], clusters)
     count = len(scores)
     factor = count / (count - 1) * (fit.n - 1) / fit.degrees_of_freedom
@@ -68,7 +69,7 @@ def clustered(fit: Fit, clusters: NDArray[np.intp]) -> Doubles:
 
 
 def group_sums(values: Doubles, groups: NDArray[np.intp]) -> Doubles:
-    """Sums (g x p) of the rows (n x p) of each group, whose codes run from 0 to g - 1."""
+    """Return the sums (g x p) of the rows (n x p) of each group, whose codes run from 0 to g - 1."""
     count = int(groups.max()) + 1
     return np.stack([np.bincount(groups, column, count) for column in values.T], axis=1)
 

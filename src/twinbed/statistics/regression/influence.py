@@ -41,7 +41,7 @@ class Influence:
 
 
 def influence(fit: Fit) -> Influence:
-    """The measures of every row of a fit."""
+    """Return the measures of every row of a fit."""
     n, p = fit.n, fit.p
     leverage = fit.leverage
     alone = leverage > SATURATED

@@ -180,7 +180,7 @@ def _reflect(rows: Array, vector: Array) -> None:
 
 
 def _inverse(r: Array) -> Array:
-    """The inverse of an upper triangular matrix, in its own precision."""
+    """Return the inverse of an upper triangular matrix, in its own precision."""
     p = len(r)
     inverse = np.zeros_like(r)
     for row in reversed(range(p)):

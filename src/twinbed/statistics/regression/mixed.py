@@ -59,7 +59,7 @@ class _Sums:
     log_root: float
 
     def solved(self, theta: float) -> tuple[Doubles, Doubles, float, float]:
-        """Coefficients on q, q'V^-1q, the residual sum of squares over V, restricted log-likelihood."""
+        """Return coefficients on q, q'V^-1q, the residual sum of squares over V, restricted log-likelihood."""
         shrink = theta / (1 + self.sizes * theta)
         inner = self.inner - (self.group_q * shrink[:, None]).T @ self.group_q
         right = self.response - self.group_q.T @ (shrink * self.group_y)
@@ -74,7 +74,7 @@ class _Sums:
 
 
 def mixed(fit: Fit, matrix: Doubles, groups: NDArray[np.intp]) -> MixedFit:
-    """Fits; ``groups`` are codes from 0. Raises RegressionError where groups cannot be distinguished from rows, or there is
+    """Fit; ``groups`` are codes from 0. Raises RegressionError where groups cannot be distinguished from rows, or there is
     only one."""
     from scipy.optimize import minimize_scalar
 
@@ -119,7 +119,7 @@ def mixed(fit: Fit, matrix: Doubles, groups: NDArray[np.intp]) -> MixedFit:
 
 
 def _degrees_of_freedom(fit: Fit, matrix: Doubles, groups: NDArray[np.intp], count: int) -> Doubles:
-    """The constant counts as varying within groups, as in nlme."""
+    """Return the constant counts as varying within groups, as in nlme."""
     first = np.empty(count, dtype=np.intp)
     first[groups[::-1]] = np.arange(fit.n)[::-1]
     outer = np.all(matrix == matrix[first][groups], axis=0)

@@ -27,7 +27,7 @@ class Normality:
 
 
 def normality(residuals: Doubles) -> Normality | None:
-    """The test; None for fewer than 8 residuals, which say nothing, or where all are the same."""
+    """Return the test; None for fewer than 8 residuals, which say nothing, or where all are the same."""
     n = len(residuals)
     centred = residuals - residuals.mean()
     variance = float(centred @ centred) / n

@@ -23,7 +23,8 @@ Value = float | str
 def difference(
     design: Design, data: Mapping[str, Column], variable: str, to: Value, base: Value, at: Mapping[str, Value]
 ) -> Doubles:
-    """The contrast (p) of ``variable`` at ``to`` against it at ``base``, where the variables in ``at`` have those values.
+    """Return the contrast (p) of ``variable`` at ``to`` against it at ``base``, where the variables in ``at`` have those
+    values.
 
     Raises RegressionError where the effect depends on a variable that ``at`` does not give, or a level is not there.
     """
