@@ -30,6 +30,9 @@ MOST_POINTS = 300
 """Residuals in a figure of a report, so that a page of many runs stays light."""
 MOST_OPEN = 21
 """Rows of a table of differences that a page does not fold."""
+COMPONENT = Column("component", "component", value=lambda each: term_text(each.term))
+STATISTIC = Column("statistic", "statistic", format=lambda value: figure(value, 5) or "")
+P = Column("p", "p", format=lambda value: probability(value) or "")
 INTRODUCTION = (
     "How much of a metric's variation each factor accounts for, and how much is left as errors, between replicates: an "
     "analysis of variance. twinbed analyse anova makes it of any metric, with other factors and terms."
@@ -81,7 +84,7 @@ def _explained(each: Anova | Unexplained, whole: bool) -> Section:
         return Section(key, heading(metric_name(each.response)), f"No analysis of variance: {each.reason}.")
     items: list[Item] = [variance_table(each), each.notes]
     if whole:
-        folded = (Section("", table.title, items=(table,), folded=True) for table in _model_tables(each))
+        folded = (Section("", table.title, items=(table,), folded=True) for table in _model_tables(each) if table.records)
         items += [*folded, *(replace(one, folded=True) for one in details(each, MOST_BARS, MOST_POINTS))]
     return Section(key, heading(title(each)), lede(each), items)
 
@@ -89,7 +92,7 @@ def _explained(each: Anova | Unexplained, whole: bool) -> Section:
 def _model_tables(anova: Anova) -> list[Table]:
     """Return the other tables of the model itself."""
     truncated = [truncation_table(anova, anova.truncation)] if anova.truncation else []
-    return [*truncated, *([sign_table(anova)] if anova.signs else [])]
+    return [*truncated, sign_table(anova)]
 
 
 def details(anova: Anova, most_bars: int = draw.MOST_BARS, most_points: int = diagnostics.MOST_POINTS) -> list[Section]:
@@ -102,8 +105,7 @@ def details(anova: Anova, most_bars: int = draw.MOST_BARS, most_points: int = di
         table = difference_table(anova, of)
         fold = Section("", f"All {len(of)} of them", items=(table,), folded=True)
         differences += [fold if len(of) > MOST_OPEN else table, draw.differences(anova, of, most_bars)]
-    alternatives = [alternative_table(anova)] if anova.alternatives else []
-    assumptions: list[Item] = [assumption_table(anova), *alternatives, *draw.residuals(anova, most_points)]
+    assumptions: list[Item] = [assumption_table(anova), alternative_table(anova), *draw.residuals(anova, most_points)]
     return [
         Section("means", "Levels of each factor", items=means),
         Section("differences", "Differences between levels", items=differences),
@@ -123,12 +125,16 @@ def _programs(anova: Anova) -> Iterator[Table]:
     terms = (*((term_text(each.term), each) for each in anova.lines), ("errors", anova.errors))
     rows = [(name, *(getattr(each, one) for one in of_line)) for name, each in terms]
     rows += [(*total, None, None, None, None) for total in totals]
-    component, level = Column("component", value=lambda each: term_text(each.term)), Column("level", value=_level)
+    level = Column("level", value=_level)
     error, low, high = Column("standard_error"), Column("low", value="interval.low"), Column("high", value="interval.high")
     yield plain("variance", [dict(zip(("component", *line), row, strict=True)) for row in rows])
-    yield Table("effects", "", "", (component, level, Column("effect", value="estimate"), error, low, high), anova.effects)
-    squares = (Column("effect"), Column("sum_of_squares"), Column("share"))
-    yield Table("signs", "", "", (component, *squares, low, high), anova.signs)
+    yield Table(
+        "effects",
+        "",
+        "",
+        (replace(COMPONENT, head=""), level, Column("effect", value="estimate"), error, low, high),
+        anova.effects,
+    )
     of_mean = Column("component", value=lambda each: term_text(each.factors))
     means = (*anova.means, *anova.cell_means)
     yield Table("means", "", "", (of_mean, level, Column("n"), Column("mean"), low, high), means)
@@ -145,15 +151,6 @@ def _programs(anova: Anova) -> Iterator[Table]:
         Column("method"),
     )
     yield Table("differences", "", "", columns, anova.differences)
-    yield plain("assumptions", [asdict(each) for each in anova.checks])
-    tests = (
-        component,
-        *(Column("test"), Column("instead_of"), Column("statistic")),
-        Column("df", value=lambda each: each.freedom[0] if each.freedom else None),
-        Column("df_errors", value=lambda each: each.freedom[1] if len(each.freedom) > 1 else None),
-        Column("p"),
-    )
-    yield Table("alternatives", "", "", tests, anova.alternatives)
     yield plain("residuals", [asdict(each) for each in anova.residuals])
 
 
@@ -208,15 +205,6 @@ def _line(name: str, line: Line) -> tuple[str | None, ...]:
 def sign_table(anova: Anova) -> Table:
     """Return the effects of a 2^k r design."""
     scale = UnitScale(1.0, "") if anova.logarithm else unit_of(anova)
-    rows = [
-        (
-            term_text(each.term),
-            figure(each.effect / scale.factor),
-            _interval(each.interval, scale.factor),
-            percent(each.share),
-        )
-        for each in anova.signs
-    ]
     turns = "; ".join(
         f"{name}: {level_text(levels[0])} is -1, {level_text(levels[1])} is +1" for name, levels in anova.factors.items()
     )
@@ -224,8 +212,17 @@ def sign_table(anova: Anova) -> Table:
     of = "of logarithms" if anova.logarithm else scale.unit
     caption = f"An effect is half the change from -1 to +1; the mean is {mean} {of}".rstrip() + f". {turns}."
     design = f"2^{len(anova.factors)} x {anova.n // anova.cells} factorial design"
-    heads = ("component", f"effect {of}".rstrip(), share(anova.confidence) + " interval", "of variation")
-    return readable("signs", heading(design), caption, heads, tuple(rows))
+    columns = (
+        COMPONENT,
+        Column("effect", f"effect {of}".rstrip(), format=lambda effect: figure(effect / scale.factor) or ""),
+        Column("sum_of_squares"),
+        Column("share", "of variation", format=lambda part: percent(part) or ""),
+        *(Column("low", value="interval.low"), Column("high", value="interval.high")),
+        Column(
+            head=share(anova.confidence) + " interval", format="s", value=lambda each: _interval(each.interval, scale.factor)
+        ),
+    )
+    return Table("signs", heading(design), caption, columns, anova.signs)
 
 
 def _interval(interval: Interval | None, factor: float = 1.0) -> str:
@@ -295,37 +292,25 @@ def _difference(anova: Anova, each: Difference, scale: UnitScale) -> tuple[str |
 def assumption_table(anova: Anova) -> Table:
     """Return the tests of the errors."""
     answers = {True: "holds", False: "FAILS", None: "not tested"}
-    because = any(each.reason for each in anova.checks)
-    heads = ("assumption", "test", "result", *(("because",) if because else ()), "statistic", "p")
-    rows = tuple(
-        (
-            each.assumption,
-            each.test,
-            answers[each.holds],
-            *((each.reason or None,) if because else ()),
-            figure(each.statistic, 5),
-            probability(each.p),
-        )
-        for each in anova.checks
+    because = [Column(head="because", value="reason")] if any(each.reason for each in anova.checks) else []
+    columns = (
+        *(Column("assumption", "assumption"), Column("test", "test")),
+        *(Column(head="result", value=lambda each: answers[each.holds]), *because),
+        *(STATISTIC, P, Column("holds"), Column("reason")),
     )
-    return readable("assumptions", "Assumptions", "", heads, rows, texts=4 if because else 3)
+    return Table("assumptions", "Assumptions", "", columns, anova.checks)
 
 
 def alternative_table(anova: Anova) -> Table:
-    """Tests that do without the assumptions that fail."""
-    rows = tuple(
-        (
-            term_text(each.term),
-            each.test,
-            each.instead_of,
-            figure(each.statistic, 5),
-            ", ".join(figure(freedom, 4) or "" for freedom in each.freedom),
-            probability(each.p),
-        )
-        for each in anova.alternatives
+    """Return tests that do without the assumptions that fail."""
+    columns = (
+        *(COMPONENT, Column("test", "test"), Column("instead_of", "does without"), STATISTIC),
+        Column("df", value=lambda each: each.freedom[0] if each.freedom else None),
+        Column("df_errors", value=lambda each: each.freedom[1] if len(each.freedom) > 1 else None),
+        Column(head="df", format="s", value=lambda each: ", ".join(figure(freedom, 4) or "" for freedom in each.freedom)),
+        P,
     )
-    heads = ("component", "test", "does without", "statistic", "df", "p")
-    return readable("alternatives", "Instead, because assumptions fail", "", heads, rows, texts=3)
+    return Table("alternatives", "Instead, because assumptions fail", "", columns, anova.alternatives)
 
 
 def truncation_table(anova: Anova, cost: Truncation) -> Table:

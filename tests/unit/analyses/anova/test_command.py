@@ -40,6 +40,7 @@ def test_the_loss_study_in_text(shown):
     assert re.search(r"^receivers +39981\.7 +99\.68 % +9 +4442\.41 +1367\.90 +2\.89 +<0\.0001$", out, re.M)
     assert re.search(r"^errors +129\.904 +0\.32 % +40 +3\.24760$", out, re.M)
     assert "Brown-Forsythe  FAILS" in out and "Kruskal-Wallis" in out and "Games-Howell" in out
+    assert not re.search(r"^receivers$", out, re.M), "tables for programs alone are not printed"
 
 
 def test_intervals_of_neighbours_with_equal_variances(shown):
