@@ -69,11 +69,12 @@ def parts(section: Section) -> Iterator[Part]:
 
 
 def latex(section: Section | Composed) -> str:
-    r"""Return all tables that readers get, for ``\input``; the first line names the packages that they need."""
+    r"""Return all tables that readers get, for ``\input``; the first line names the packages that they need. The first table is
+    ``tab-KEY``, the others are ``tab-KEY-2`` and so on."""
     if isinstance(section, Composed):
         raise TypeError(f"{section.key} is not data")
     shown = [tabular(table) for table in section.tables() if _is_shown(table)]
-    made = [table.as_latex(f"tab-{section.key}-{at}") for at, table in enumerate(shown, 1)]
+    made = [table.as_latex(f"tab-{section.key}{f'-{at}' if at > 1 else ''}") for at, table in enumerate(shown, 1)]
     texts = [f"% {section.title}: needs {needs(made)}".replace("\n", " "), *made]
     return "\n".join(text if text.isascii() else text.encode("ascii", "replace").decode() for text in texts)
 

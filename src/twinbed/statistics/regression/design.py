@@ -110,8 +110,8 @@ def bind(
     in extended precision. Raises RegressionError for what the data do not have or do not allow."""
     everything = [formula.response, *(factor for term in formula.terms for factor in term)]
     _check_columns(formula.names, data)
-    given = {each.names[0]: base(call) for each in everything for call in calls(each)}
-    bases = {**(bases or {}), **{name: level for name, level in given.items() if level is not None}}
+    given = [(each.names[0], level) for each in everything for call in calls(each) if (level := base(call)) is not None]
+    bases = {**(bases or {}), **dict(given)}
     rows, missing = _complete(formula.names, data)
     kind = np.longdouble if extended else np.float64
     response = _response(formula, data, rows, kind)

@@ -24,7 +24,7 @@ _Terms = dict[frozenset[str], Term]
 _CONSTANT = frozenset[str]()
 _NO_CONSTANT = frozenset({"0"})
 _TOKEN = re.compile(rf"\s*(?:(?P<number>\d+(?![\w.]))|(?P<name>{NAME})|(?P<sign>\*\*|[-+*^:()]))")
-_BRACKETS = re.compile(r"[()]")
+_BRACKETS = re.compile(r"""'[^']*'|"[^"]*"|`[^`]*`|[()]""")
 _MOST_POWER = 8
 
 
@@ -66,6 +66,7 @@ def read_terms(text: str, start: int = 0) -> _Terms:
     terms = reader.sum({_CONSTANT: ()})
     if reader.token:
         raise reader.error(f"{reader.token!r} is not wanted here")
+    terms.pop(_NO_CONSTANT, None)
     return terms
 
 
@@ -88,7 +89,7 @@ class _Reader:
         if self.kind == "name" and not self.token.startswith("`") and re.match(r"\s*\(", self.text[self.end :]):
             depth = 0
             for bracket in _BRACKETS.finditer(self.text, self.end):
-                depth += 1 if bracket[0] == "(" else -1
+                depth += {"(": 1, ")": -1}.get(bracket[0], 0)
                 if depth == 0:
                     self.end = bracket.end()
                     return
@@ -114,8 +115,8 @@ class _Reader:
         sign = self.take("-") or "+"
         while sign:
             start, more = self.at, self.product()
-            if more.pop(_NO_CONSTANT, None) is not None:
-                terms.pop(_CONSTANT, None)
+            if more.pop(_NO_CONSTANT, None) is not None and terms.pop(_CONSTANT, None) is None:
+                terms[_NO_CONSTANT] = ()  # In brackets: the constant is outside of them.
             if sign == "+":
                 terms = _joined(terms, more)
             elif missing := [key for key in more if key not in terms and key != _CONSTANT]:
@@ -184,5 +185,7 @@ def _crossed(one: _Terms, two: _Terms) -> _Terms:
     crossed: _Terms = {}
     for known, term in one.items():
         for key, other in two.items():
+            if _NO_CONSTANT in (known, key):
+                continue
             crossed.setdefault(known | key, (*term, *(factor for factor in other if factor.text not in known)))
     return crossed

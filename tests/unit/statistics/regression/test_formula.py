@@ -27,6 +27,7 @@ def terms(text: str) -> list[str]:
         ("y ~ a * (b + c)", ["1", "a", "b", "c", "a:b", "a:c"]),
         ("y ~ 0 + a", ["a"]),
         ("y ~ a - 1", ["a"]),
+        ("y ~ b:(0 + a) + (0 + a + b)^2", ["a", "b", "b:a"]),
         ("y ~ -1 + a", ["a"]),
         ("y ~ 1", ["1"]),
         ("y ~ a + b:a + a:b", ["1", "a", "b:a"]),
@@ -34,6 +35,7 @@ def terms(text: str) -> list[str]:
         ("y ~ a:a", ["1", "a"]),
         ("log(y / 2) ~ I(x^2) + centre(x, -1) + log2(`packet size`)", ["1", "I(x^2)", "centre(x, -1)", "log2(`packet size`)"]),
         ("y ~ C(host, base=machine 1) + C(n, base='2.0')", ["1", "C(host, base=machine 1)", "C(n, base=2.0)"]),
+        ("y ~ C(host, base='m (1)') + b", ["1", "C(host, base=m (1))", "b"]),
         ("y ~ I(x) + center(z)", ["1", "x", "centre(z)"]),
     ],
 )
@@ -84,6 +86,11 @@ def test_columns_of_the_matrix() -> None:
     assert design.matrix[:, 1] == pytest.approx(X - 4)
     assert design.matrix[:, 4] == pytest.approx(np.where(G.codes == 0, X - 4, 0))
     assert design.response == pytest.approx(2 * np.log(X))
+
+
+def test_a_base_level_stays_where_the_column_is_in_other_functions_too() -> None:
+    design = bind(read("y ~ C(x, base=8) + log(x) + exp(2)"), DATA)
+    assert design.labels[:3] == ("Constant", "x 1", "x 2") and design.labels[-2:] == ("log(x)", "exp(2)")
 
 
 def test_an_interaction_beside_the_constant_alone_is_held_against_one_cell() -> None:
