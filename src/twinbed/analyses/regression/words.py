@@ -17,6 +17,7 @@ from twinbed.model.json import Json
 from twinbed.show.quantities import share
 from twinbed.show.section import Item, Section
 from twinbed.show.table import Table, plain, readable
+from twinbed.show.words import left_out
 
 Row = dict[str, Json]
 CONSTANT = "Constant"
@@ -39,7 +40,7 @@ _METHODS = {"least squares": "least squares", "huber": "robust (Huber)", "tukey"
 def section(regression: Regression) -> Section:
     """Return the models side by side, and each by itself."""
     items: list[Item] = [_about(regression), models_table(regression)]
-    items += [_model(model, number) for number, model in enumerate(regression.models, 1)]
+    items += [_model(regression, number) for number in range(1, len(regression.models) + 1)]
     fails = sum(check.holds is False for model in regression.models for check in model.checks)
     sentence = (
         f"{fails} of the checks of what the models assume fail." if fails else "No check of what the models assume fails."
@@ -52,11 +53,13 @@ def _about(regression: Regression) -> str:
     return f"{regression.source}: {regression.response}{f' in {regression.unit}' if regression.unit else ''}"
 
 
-def _model(model: Model, number: int) -> Section:
+def _model(regression: Regression, number: int) -> Section:
+    model = regression.models[number - 1]
+    known = set(left_out(regression.left_out))  # Every form has these beside the section.
     inflation = ", ".join(f"{term.term} {term.scaled:.3f} ({term.gvif:.3f}, {term.columns} df)" for term in model.inflation)
     effects = Section(f"effects-{number}", "Effects, all else held", items=(tuple(effect_lines(model)), *draw.effects(model)))
     items: list[Item] = [
-        tuple(model.notes),
+        tuple(note for note in model.notes if note not in known),
         *([effects] if model.columns[0].effects else []),
         Section(f"assumptions-{number}", "What the model assumes", items=(tuple(check_lines(model)),)),
         f"GVIF^(1/(2 df)) (and GVIF) before interactions and powers: {inflation}" if inflation else "",
