@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from markupsafe import Markup
 
 from twinbed.render.collected import Figure, kept
+from twinbed.show import svg as svg_elements
 from twinbed.show.figure import Figure as Shown
 from twinbed.terminal import everywhere, visible
 
@@ -58,7 +59,7 @@ COLOURS = {
 INK, MUTED, RULE, BAND, EQUIVALENT, DIFFERENT, INCONCLUSIVE = COLOURS
 
 
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+FONT = svg_elements.FONT
 
 
 CONFIG: Spec = {

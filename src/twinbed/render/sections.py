@@ -47,25 +47,28 @@ def composed(section: Section | Composed) -> Composed:
 
 
 def parts(section: Section) -> Iterator[Part]:
-    """Yield the section's sentence and what follows it with its first table, then the other tables that readers get, but for
-    folded ones, then the parts of inner sections that have a sentence. The sentence of a part ends with its table's caption."""
-    spoken = [item for item in section.items if isinstance(item, Section) and item.sentence]
-    apart = replace(section, items=[item for item in section.items if not (isinstance(item, Section) and item.sentence)])
+    """Yield the section's sentence and what follows it, with its first table where that is not of an inner section; then other
+    tables that readers get on paper, and the parts of inner sections that have a sentence. The sentence of a part ends with its
+    table's caption."""
+    inner = [item for item in section.items if isinstance(item, Section) and item.sentence and item.in_text]
+    apart = replace(section, items=[item for item in section.items if all(item is not each for each in inner)])
     tables = [table for table in apart.tables(folded=False) if _is_shown(table)]
+    own = [table for table in tables[:1] if any(item is table for item in section.items)]
     said = [section.sentence]
     for item in takewhile(
         lambda item: not isinstance(item, Section) and all(item is not table for table in tables), section.items
     ):
         said += (item,) if isinstance(item, str) else item if isinstance(item, tuple) else ()
     sentence = " ".join(filter(None, said))
-    if not tables and not spoken:
+    if not own and (sentence or (not tables and not inner)):
         yield Part(section.key, f"tab-{section.key}", section.title, sentence)
-    for at, table in enumerate(tables):
-        key, title, text = (table.key, table.title, "") if at else (section.key, section.title, sentence)
+    for table in tables:
+        is_first = any(table is each for each in own)
+        key, title, text = (section.key, section.title, sentence) if is_first else (table.key, table.title, "")
         shown = replace(tabular(table), caption="")
         yield Part(key, f"tab-{key}", title, f"{text} {table.caption}".strip(), shown)
-    for inner in spoken:
-        yield from parts(inner)
+    for each in inner:
+        yield from parts(each)
 
 
 def latex(section: Section | Composed) -> str:
@@ -86,13 +89,19 @@ def body(section: Section) -> Markup:
 
 def _body(section: Section) -> Iterator[Markup]:
     several = sum(map(_is_shown, section.tables(folded=False))) > 1
-    for is_figure, items in groupby(section.items, lambda item: isinstance(item, Figure)):
-        if is_figure:
+    for kind, items in groupby(section.items, _kind):
+        if kind:
             figures = [item for item in items if isinstance(item, Figure)]
-            wide = " drawn" if any(each.drawing for each in figures) else ""
-            yield html('<div class="plots{}">{}</div>', wide, Markup().join(map(_figure, figures)))
+            drawn = "drawn" if any(each.drawing for each in figures) else ""
+            classes = " ".join(filter(None, ("plots", "ladder" if kind == "narrow" else drawn)))
+            yield html('<div class="{}">{}</div>', classes, Markup().join(map(_figure, figures)))
         else:
             yield from (_item(item, headed=several) for item in items)
+
+
+def _kind(item: Item) -> str:
+    """Return which figures stand together; nothing for other items."""
+    return ("narrow" if item.is_narrow else "wide") if isinstance(item, Figure) else ""
 
 
 def _item(item: Item, *, headed: bool) -> Markup:
@@ -119,8 +128,10 @@ def _inner(section: Section, below: Markup) -> Markup:
         return Markup()
     if section.folded:
         # Paper has the figures of a folded section too.
-        printed = Markup(' class="print"' if any(isinstance(each, Figure) for each in section.items) else "")
-        return html("<details{}><summary>{}</summary>{}</details>", printed, section.title, below)
+        has_figure = any(isinstance(each, Figure) for each in section.items)
+        printed = Markup(' class="print"' if section.on_paper or (section.on_paper is None and has_figure) else "")
+        anchor = html(' id="{}"', section.key) if section.key else ""
+        return html("<details{}{}><summary>{}</summary>{}</details>", anchor, printed, section.title, below)
     said = html("<p>{}</p>", section.sentence) if section.sentence else ""
     return html('<section id="{}"><h3>{}</h3>{}{}</section>', section.key, section.title, said, below)
 

@@ -28,3 +28,5 @@ class Figure:
     spec: Callable[[], Spec] | None = None
     drawing: Callable[[Colours], str] | None = None
     caption: str = ""
+    is_narrow: bool = False
+    """Whether as many stand side by side as have room."""

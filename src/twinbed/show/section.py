@@ -31,6 +31,9 @@ class Section:
     """The layer of metrics that it belongs into; empty for a section of its own."""
     folded: bool = False
     """Whether a page shows only its title until it is opened."""
+    on_paper: bool | None = None
+    """Whether a folded one is printed whole, and its tables belong into Markdown, LaTeX and notebooks too. None: it is printed
+    where it has figures."""
     in_text: bool = True
     """Whether a terminal shows it."""
 
@@ -50,11 +53,11 @@ class Section:
                 yield from item.texts()
 
     def tables(self, *, folded: bool = True) -> Iterator[Table]:
-        """Yield the tables, those of inner sections too, with or without those of folded ones."""
+        """Yield the tables, those of inner sections too, with or without those that are folded on paper too."""
         for item in self.items:
             if isinstance(item, Table):
                 yield item
-            elif isinstance(item, Section) and (folded or not item.folded):
+            elif isinstance(item, Section) and (folded or not item.folded or item.on_paper):
                 yield from item.tables(folded=folded)
 
 

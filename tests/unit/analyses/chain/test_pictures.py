@@ -97,7 +97,7 @@ def test_the_page_shows_tables_and_pictures_of_what_differs() -> None:
     (section,) = chain.sections(results(6, {"physical": 0.0, "container": 0.0, "e1000": 0.2}))
     text = in_report(composed(section))
     assert "<h3>System calls as Markov chains</h3>" in text
-    assert text.count("<svg ") == 8 and text.count('<details class="print">') == 3
+    assert text.count("<svg ") == 8 and text.count(' class="print">') == 3
     # The furthest apart is open, and first.
     assert text.index("<h3>ab on client, payload 500B: e1000 against physical") < text.index(
         "nginx on server, payload 500B: e1000"
