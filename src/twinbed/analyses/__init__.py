@@ -15,13 +15,15 @@ class Entry:
     """``twinbed NAME`` rather than ``twinbed analyse NAME``."""
     command: bool = True
     """Whether ``<name>/command.py`` has its command; else it is made of the analysis."""
+    settings: bool = False
+    """Whether the command in that file gets its help, and the options of its settings, from the analysis."""
 
 
 ANALYSES: Mapping[str, Entry] = {
     "compare": Entry("The verdict on each testbed against the reference.", own_command=True),
     "anatomy": Entry("Where a request's time goes, step by step, on each testbed.", own_command=True),
     "explain": Entry("Why testbeds differ: candidate causes, and their proof.", own_command=True),
-    "calibrate": Entry("What one testbed would give, from another and a few runs of it.", own_command=True),
+    "calibrate": Entry("What one testbed would give, from another and a few runs of it.", own_command=True, settings=True),
     "chain": Entry("System calls as Markov chains, from traces or results.", own_command=True),
     "passport": Entry("What differs between two testbeds or results.", own_command=True),
     "anova": Entry("Which factors matter: analysis of variance.", command=False),

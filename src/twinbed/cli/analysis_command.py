@@ -57,6 +57,24 @@ def command_of(analysis: AnyAnalysis) -> click.Command:
     )
 
 
+def completed(own: click.Command, analysis: AnyAnalysis) -> click.Command:
+    """Return a command that does more than its analysis: with the analysis' help, and options for its settings, which its
+    function gets as ``params``. Options of its own stand in place of those with the same name."""
+    names, run = list(analysis.params.model_fields), own.callback
+    assert run is not None
+
+    def with_settings(*arguments: object, **given: Any) -> object:
+        return run(*arguments, params=settings(analysis.params, {name: given.pop(name) for name in names}), **given)
+
+    arguments = [each for each in own.params if isinstance(each, click.Argument)]
+    others = [each for each in own.params if each not in arguments]
+    taken = {each.name for each in others}
+    derived = [each for each in options(analysis) if each.name not in taken]
+    text = inspect.getdoc(type(analysis))
+    params = [*arguments, *derived, *others]
+    return click.Command(own.name, callback=with_settings, params=params, help=text, epilog=analysis.epilog)
+
+
 def options(analysis: AnyAnalysis) -> Iterator[click.Option]:
     """Yield an option for each setting, then those that all analyses have."""
     if analysis.is_against_a_reference:

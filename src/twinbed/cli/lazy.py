@@ -38,21 +38,25 @@ class Lazy:
 
 
 class OfAnalysis(Lazy):
-    """The command that is made of an analysis."""
+    """The command that is made of an analysis, or of what it does beyond its settings in a file of its own."""
 
     def command(self) -> click.Command:
         """Return the command itself."""
-        from twinbed.cli.analysis_command import command_of
+        from twinbed.cli.analysis_command import command_of, completed
 
+        own = super().command() if self.module else None
         # Not by the registry, which imports every plugin: a file of rows needs none.
-        return command_of(importlib.import_module(f"twinbed.analyses.{self.attribute}.method").analysis)
+        analysis = importlib.import_module(f"twinbed.analyses.{own.name if own else self.attribute}.method").analysis
+        return completed(own, analysis) if own else command_of(analysis)
 
 
 def of_analysis(name: str) -> Lazy:
     """Return the place of an analysis' command: a file of its own, or nowhere, where it is made of the analysis."""
     entry = ANALYSES[name]
     if entry.command:
-        return Lazy(f"twinbed.analyses.{name}.command", "command", entry.help, has_page=True)
+        return (OfAnalysis if entry.settings else Lazy)(
+            f"twinbed.analyses.{name}.command", "command", entry.help, has_page=True
+        )
     return OfAnalysis("", name, entry.help, has_page=True)
 
 

@@ -1,4 +1,4 @@
-"""The runs of two testbeds that a calibration is made of, as they are kept in its file."""
+"""The runs of two testbeds that a calibration is made of, as they are kept in its file, and what links can carry of them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from twinbed.model.error import TwinbedError
+from twinbed.model.record import IMPORTED, Record
 from twinbed.model.run import Level, level_text
+from twinbed.model.tables import Tables
+from twinbed.model.topology import Topology
 from twinbed.model.units import magnitudes
 from twinbed.observations.frame import Frame
+from twinbed.statistics.physics import Accounting, Path, tcp_goodput
 
 WIDE = 16.0
 """Plain numbers that reach over more than this ratio are taken by their logarithm, as all sizes, rates and times are."""
 CLIENTS = ("threads", "concurrency", "connections", "clients", "pairs")
 """What a rate of requests grows with, in the joint law."""
+GOODPUT = "goodput"
+ROUNDED = 1.001
+"""A run may be above the limit by so much, since sources round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +39,7 @@ class Runs:
         return len(self.values)
 
     def only(self, wanted: Mapping[str, Level]) -> Runs:
+        """Return the runs at these levels, without their factors."""
         kept = [at for at in range(len(self)) if all(self.levels[name][at] == level for name, level in wanted.items())]
         return Runs(
             {name: [of[at] for at in kept] for name, of in self.levels.items() if name not in wanted},
@@ -55,6 +63,7 @@ class Input:
     """Whether sizes are written as ``64k`` and ``1m``, so that a plain number is one too."""
 
     def scaled(self, level: Level) -> float:
+        """Return where a level lies, 0 to 1 in the range that was measured. Raises TwinbedError where it is no such number."""
         known = magnitudes([level, "1k"] if self.is_short else [level])[0]
         if known is None:
             raise TwinbedError(f"{self.name} is {level_text(level)}, which is no number")
@@ -66,13 +75,13 @@ class Input:
         return (number - self.low) / self.span
 
     def number(self, scaled: float) -> float:
-        """In base units."""
+        """Return a place in base units."""
         at = self.low + self.span * scaled
         return float(np.exp(at)) if self.is_log else at
 
 
 def runs_of(frame: Frame, testbed: str, factors: Sequence[str]) -> Runs:
-    """Raises TwinbedError where a value has no logarithm."""
+    """Return the runs of one testbed. Raises TwinbedError where a value has no logarithm."""
     own = frame.only("testbed", [testbed])
     if len(own) and float(own.y.min()) <= 0:
         raise TwinbedError(
@@ -89,12 +98,12 @@ def runs_of(frame: Frame, testbed: str, factors: Sequence[str]) -> Runs:
 
 
 def inputs_of(cheap: Runs, dear: Runs) -> Sequence[Input]:
-    """The factors whose levels are all numbers or quantities of one unit, and vary."""
+    """Return the factors whose levels are all numbers or quantities of one unit, and vary."""
     return [each for name in cheap.levels if (each := _input(name, [*cheap.levels[name], *dear.levels[name]])) is not None]
 
 
 def others(cheap: Runs, dear: Runs, inputs: Sequence[Input]) -> Iterator[Mapping[str, Level]]:
-    """The combinations of all other factors' levels that both testbeds have."""
+    """Yield the combinations of all other factors' levels that both testbeds have."""
     names = [name for name in cheap.levels if name not in {each.name for each in inputs}]
     here, there = (
         dict.fromkeys(tuple(runs.levels[name][at] for name in names) for at in range(len(runs))) for runs in (cheap, dear)
@@ -116,3 +125,25 @@ def _input(name: str, levels: Sequence[Level]) -> Input | None:
         low, high = float(np.log(low)), float(np.log(high))
     is_short = unit == "bytes" and any(isinstance(level, str) and level[-1:] in "kKmMgG" for level in levels)
     return Input(name, unit, is_log, low, high - low, is_short)
+
+
+def limit(tables: Tables, testbed: str, response: str, runs: Runs) -> float | None:
+    """Return the most that links can carry, in bit/s of goodput; None of any other response, of links without a rate, and where
+    ``runs`` show that it is no limit."""
+    metric, *where = response.split("@")
+    if metric != GOODPUT:
+        return None
+    found = [list(_carried(each, bool(where))) for each in tables.records if each.settings["testbed"]["name"] == testbed]
+    if not found or not all(found):
+        return None
+    most = max(each for own in found for each in own)
+    return None if max(runs.values, default=0.0) > most * ROUNDED else most
+
+
+def _carried(record: Record, is_of_host: bool) -> Iterator[float]:
+    topology = Topology.model_validate(record.settings["topology"])
+    if topology.link.rate is not None:
+        # A shaper of ours counts less of each frame than a wire does.
+        counted = Accounting.WIRE if record.settings["testbed"]["kind"] == IMPORTED else Accounting.SHAPER
+        links = 1 if is_of_host else topology.pairs
+        yield links * tcp_goodput(topology.link.rate, Path(mtu=topology.link.mtu, accounting=counted))

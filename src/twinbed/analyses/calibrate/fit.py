@@ -41,7 +41,7 @@ class Fitted:
     """What the expensive testbed's links can carry, in the unit of the response; None where that is not known."""
 
     def places(self, wanted: Sequence[Mapping[str, Level]]) -> Doubles:
-        """(places, inputs), scaled. Raises TwinbedError where a level is missing, or is no such number."""
+        """Return (places, inputs), scaled. Raises TwinbedError where a level is missing, or is no such number."""
         for each in wanted:
             for one in self.inputs:
                 if one.name not in each:
@@ -49,6 +49,7 @@ class Fitted:
         return np.array([[one.scaled(each[one.name]) for one in self.inputs] for each in wanted])
 
     def predict(self, wanted: Sequence[Mapping[str, Level]], *, one_run: bool = False) -> Predicted:
+        """Return what the expensive testbed gives there. Raises TwinbedError as ``places`` does."""
         return self.calibration.predict(self.places(wanted), one_run=one_run)
 
     @cached_property
@@ -78,7 +79,8 @@ def fitted(
     level: float,
     limit: float | None = None,
 ) -> Fitted:
-    """``by`` None takes the factor with the most levels on the dear testbed. Raises TwinbedError where nothing can be said."""
+    """Fit both processes. ``by`` None takes the factor with the most levels on the dear testbed. Raises TwinbedError where
+    nothing can be said."""
     inputs = inputs_of(cheap, dear)
     where = f"{response}{''.join(f', {name} {level_text(each)}' for name, each in levels.items())}"
     if not inputs:

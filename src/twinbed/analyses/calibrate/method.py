@@ -9,49 +9,77 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
-from twinbed.analyses.calibrate.data import Runs, inputs_of, others, runs_of
+from twinbed.analyses.calibrate import words
+from twinbed.analyses.calibrate.data import Runs, inputs_of, limit, others, runs_of
 from twinbed.analyses.calibrate.fit import fitted
-from twinbed.analyses.calibrate.limit import limit
-from twinbed.analyses.calibrate.result import Calibrated, Calibrations, tables
+from twinbed.analyses.calibrate.result import Calibrated, Calibrations
 from twinbed.analyses.calibrate.trust import DISQUALIFYING, objections, passport
-from twinbed.contracts.analysis import Analysis, Section
+from twinbed.contracts.analysis import Analysis, Placed
 from twinbed.model.caution import Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.near import instead
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables
+from twinbed.model.units import Share
 from twinbed.observations.frame import Frame, headline_places, of_tables
 from twinbed.observations.predictable import digest
-from twinbed.show.table import Row
+from twinbed.show.section import Section
 
 
-class CalibrateParams(BaseModel):
+def _kind(value: object) -> object:
+    """Return a caution that disqualifies, by its name. Raises ValueError for others."""
+    known = {kind.name.lower(): kind for kind in DISQUALIFYING}
+    if isinstance(value, Kind):
+        return value
+    if value not in known:
+        raise ValueError(f"{value!r} does not speak against a calibration; {' or '.join(known)} may")
+    return known[str(value)]
+
+
+class CalibrateParams(Placed):
     """The settings of ``calibrate``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    cheap: str | None = Field(default=None, description="the testbed to calibrate from; of two by default the other one")
-    dear: str | None = Field(default=None, description="the testbed to calibrate to; by default the study's reference")
-    responses: tuple[str, ...] = Field(default=(), description="metrics; by default the headlines of every layer")
-    host: str | None = Field(default=None, description="where several hosts have the metric")
-    direction: str | None = Field(default=None, description="where both directions have it")
-    level: float = Field(default=0.95, ge=0.5, lt=1, description="of the intervals")
+    cheap: str | None = Field(
+        default=None, alias="from", description="the testbed that is measured often. Default: of two the other one"
+    )
+    dear: str | None = Field(default=None, alias="to", description="the testbed to predict. Default: the study's reference")
+    responses: tuple[str, ...] = Field(
+        default=(), alias="response", description="a metric; may be repeated. Default: every headline metric"
+    )
+    level: Share = Field(default=0.95, ge=0.5, lt=1, description="that of the intervals")
     random: str | None = Field(
         default=None,
-        description="a factor whose levels on the dear testbed were drawn at random, though no study says so",
+        description="a factor whose levels on the --to testbed were drawn at random, though no study says so",
     )
-    despite: tuple[Kind, ...] = Field(default=(), description="cautions that disqualify, and are accepted")
+    despite: tuple[Annotated[Kind, BeforeValidator(_kind)], ...] = Field(
+        default=(),
+        description="calibrate although this caution speaks against it: software_cpu or cpu_exhausted. Every output says so",
+    )
 
 
 class CalibrateAnalysis(Analysis[CalibrateParams, Calibrations]):
-    """From one testbed to another."""
+    """What would the real testbed give where only the virtual one was measured?
+
+    A few payloads (or any sizes, rates, numbers) are measured on both testbeds, many on the cheap one. The answer is what the
+    expensive one gives at the others, with an interval, or a refusal. The calibration is kept in RESULTS/calibrations, for
+    `twinbed predict` and `compare`.
+
+    \b
+    twinbed calibrate results/                                  from the other testbed to the reference
+    twinbed calibrate results/ --from virtio --to physical --response requests_per_second
+    twinbed calibrate results/ -o calibration.html              the page: curves, what was left out, residuals
+    twinbed calibrate results/ --next 4                         which runs of the expensive testbed tell most
+    """
 
     name = "calibrate"
     params = CalibrateParams
     summary = "what one testbed would give where only another was measured"
+    epilog = "docs/calibration.md says how, what it promises, and where it says nothing."
+    table_names = ("predictions", "calibrations", "left_out")
 
     def run(self, source: Tables, params: CalibrateParams | None = None) -> Calibrations:
         params = params or CalibrateParams()
@@ -92,13 +120,8 @@ class CalibrateAnalysis(Analysis[CalibrateParams, Calibrations]):
             {**frame.left_out, **{f"response {name} ({error.message})": 1 for name, error in refused.items()}},
         )
 
-    def tables(self, result: Calibrations) -> Mapping[str, Sequence[Row]]:
-        return tables(result)
-
     def section(self, result: Calibrations) -> Section:
-        from twinbed.analyses.calibrate.page import section
-
-        return section(result)
+        return words.section(result)
 
 
 def _testbeds(source: Tables, params: CalibrateParams) -> tuple[str, str]:
@@ -157,5 +180,4 @@ def _drawn(
     return name, [each for each in known[name] if each in there]
 
 
-DESPITE = [kind.name.lower() for kind in DISQUALIFYING]
 analysis = CalibrateAnalysis()

@@ -31,7 +31,8 @@ class Next:
 
 
 def next_runs(tables: Tables, calibrations: Calibrations, of: Calibrated, steps: int, until: float) -> Next:
-    """``until`` is a half-width as a share at which to stop. Raises TwinbedError where nothing is left to measure."""
+    """Return what to measure next. ``until`` is a half-width as a share at which to stop. Raises TwinbedError where nothing is
+    left to measure."""
     fitted, made = of.fitted, of.fitted.calibration
     kinds = list(dict.fromkeys(tuple((n, v) for n, v in each.items() if n != fitted.by) for each in fitted.dear_cells))
     there = {each[fitted.by] for each in fitted.dear_cells}
@@ -78,8 +79,8 @@ class _seconds:
 
 
 def study_text(tables: Tables, calibrations: Calibrations, chosen: Next) -> str:
-    """The study of the results, with these levels added to what the dear testbed is measured at. Raises TwinbedError where the
-    results came without a study file."""
+    """Return the study of the results, with these levels added to what the dear testbed is measured at. Raises TwinbedError
+    where the results came without a study file."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 

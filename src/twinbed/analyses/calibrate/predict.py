@@ -16,10 +16,9 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.near import instead
 from twinbed.model.run import Level, level_text
 from twinbed.observations.options import OF_ROWS, table_text, write_rows
-from twinbed.show.table import Row
 
 if TYPE_CHECKING:
-    from twinbed.analyses.calibrate.result import Calibrated, Calibrations, Place
+    from twinbed.analyses.calibrate.result import Calibrated, Calibrations
     from twinbed.model.tables import Tables
 
 
@@ -60,13 +59,13 @@ def command(
 
     Where nothing can be said, it says so, and the exit code is 5.
     """
+    from twinbed.analyses.calibrate import words
     from twinbed.analyses.calibrate.saved import read
-    from twinbed.analyses.calibrate.words import assurance, belief, place_sentence
 
     found, remarks = read(calibration)
     asked = _asked(levels)
     if (results is None) == (not asked):
-        raise TwinbedError("of which place?", advice=f"{_example(found)}, or --with RESULTS")
+        raise TwinbedError("of which place?", advice=f"{words.example(found)}, or --with RESULTS")
     wanted: Sequence[Mapping[str, Level]] = [asked]
     cheap: Sequence[float | None] = [None]
     if results is None:
@@ -75,15 +74,14 @@ def command(
         each, wanted, cheap = _new(inputs, found, results, testbed or found.cheap, response)
     at = [{name: level for name, level in one.items() if name not in each.fitted.levels} for one in wanted]
     places = each.predict(at, one_run=one_run)
-    rows = [_row(each, place, value) for place, value in zip(places, cheap, strict=True)]
-    lines: list[str] = []
+    rows = words.predicted(each, places, cheap).rows()
+    lines = [words.belief(found, each), *words.assurance(found, each)]
     if results is None:
-        lines = [place_sentence(found, each, places[0], one_run=one_run), belief(found, each), *assurance(found, each)]
+        lines.insert(0, words.place_sentence(found, each, places[0], one_run=one_run))
     else:
-        lines = [belief(found, each), *assurance(found, each), "", table_text(rows)]
-    if found.accepted:
-        lines.append(f"made despite {' and '.join(found.accepted)}")
-    write_rows({"predictions": rows}, found.cautions, {}, calibration, style, "predictions", iter([*lines, *remarks]), output)
+        lines += ["", table_text(rows)]
+    lines += [*words.despite(found), *remarks]
+    write_rows({"predictions": rows}, found.cautions, {}, calibration, style, "predictions", iter(lines), output)
     return codes.INCONCLUSIVE if all(place.refused for place in places) else codes.DONE
 
 
@@ -108,12 +106,14 @@ def _level(text: str) -> Level:
 
 
 def _of(found: Calibrations, response: str | None, asked: Mapping[str, Level]) -> Calibrated:
+    from twinbed.analyses.calibrate.words import example
+
     each = found.of(response, asked)
     if each is None:
         names = list(dict.fromkeys(one.response for one in found.each))
         if response is not None and response not in names:
             raise TwinbedError(f"{response} is not calibrated", advice=instead(response, names))
-        raise TwinbedError("it was not calibrated there", advice=_example(found))
+        raise TwinbedError("it was not calibrated there", advice=example(found))
     known = {one.name for one in each.fitted.inputs} | each.fitted.levels.keys()
     for name in asked:
         if name not in known:
@@ -124,8 +124,10 @@ def _of(found: Calibrations, response: str | None, asked: Mapping[str, Level]) -
 def _new(
     inputs: Inputs, found: Calibrations, results: Path, testbed: str, response: str | None
 ) -> tuple[Calibrated, Sequence[Mapping[str, Level]], Sequence[float | None]]:
-    """The cells of new results, held against the calibration's passport. Raises TwinbedError where that is another."""
+    """Return the calibration, the cells of new results, and their means. Raises TwinbedError where their passport is not the
+    calibration's."""
     from twinbed.analyses.calibrate.trust import differences, passport
+    from twinbed.analyses.calibrate.words import example
 
     tables = inputs.tables(results)
     if testbed not in tables.outline.testbeds:
@@ -142,10 +144,10 @@ def _new(
         if record.settings["testbed"]["name"] == testbed:
             cells.setdefault(record.cell, {name: level for name, level in record.levels.items() if name != "testbed"})
     each = next((one for one in found.each if response in (None, one.response)), None)
-    names = {one.name for one in each.fitted.inputs} if each else set()
+    names = [one.name for one in each.fitted.inputs] if each else []
     wanted = list({level_text(str(sorted(of.items(), key=str))): of for of in cells.values()}.values())
-    if each is None or not wanted or any(names - of.keys() for of in wanted):
-        raise TwinbedError(f"{results} does not vary {', '.join(sorted(names))}", advice=_example(found))
+    if each is None or not wanted or any(not of.keys() >= {*names} for of in wanted):
+        raise TwinbedError(f"{results} does not vary {', '.join(names)}", advice=example(found))
     kept = [of for of in wanted if all(level_text(of.get(name)) == level_text(at) for name, at in each.fitted.levels.items())]
     means = _means(tables, testbed, each, kept)
     return each, [{name: of[name] for name in (*each.fitted.levels, *names)} for of in kept], means
@@ -163,24 +165,3 @@ def _means(tables: Tables, testbed: str, each: Calibrated, wanted: Sequence[Mapp
         values.setdefault(tuple(levels), []).append(value)
     cells = [values.get(tuple(of[name] for name in names), []) for of in wanted]
     return [math.exp(fmean(map(math.log, own))) if own and min(own) > 0 else None for own in cells]
-
-
-def _row(each: Calibrated, place: Place, cheap: float | None) -> Row:
-    new = {} if cheap is None else {"cheap": cheap}
-    return {
-        **place.levels,
-        "response": each.response,
-        **new,
-        "value": place.value,
-        "low": place.low,
-        "high": place.high,
-        "refused": place.refused,
-        "cut_at": place.cut_at,
-    }
-
-
-def _example(found: Calibrations) -> str:
-    first = found.each[0]
-    cells = [each for each in first.cells if each.refused is None] or list(first.cells)
-    place = next((each for each in cells if each.dear is None), cells[0])
-    return " ".join(f"--{name} {level_text(level)}" for name, level in place.levels.items())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import fmean, median
@@ -14,7 +14,7 @@ from twinbed.analyses.calibrate.data import Runs
 from twinbed.analyses.calibrate.fit import Doubles, Fitted
 from twinbed.model.caution import Caution
 from twinbed.model.run import Level, level_text
-from twinbed.show.table import Row
+from twinbed.show.quantities import UnitScale, unit_scale
 from twinbed.show.words import metric_title
 from twinbed.statistics.calibration.area import Area, area, difference_of_areas
 from twinbed.statistics.calibration.calibration import Predicted
@@ -100,7 +100,7 @@ class Calibrated:
         return [*self.fitted.levels, *(one.name for one in self.fitted.inputs)]
 
     def predict(self, wanted: Sequence[Mapping[str, Level]], *, one_run: bool = False) -> Sequence[Place]:
-        """Raises TwinbedError where a level is missing or no number."""
+        """Return what is predicted. Raises TwinbedError where a level is missing or no number."""
         return self.places(wanted, self.fitted.predict(wanted, one_run=one_run))
 
     def places(self, wanted: Sequence[Mapping[str, Level]], said: Predicted) -> Sequence[Place]:
@@ -133,6 +133,16 @@ class Calibrated:
             )
             for each in self.fitted.calibration.left_out
         ]
+
+    @property
+    def inside(self) -> Sequence[Held]:
+        """Those left out of which the others say something."""
+        return [each for each in self.held if not each.is_outside]
+
+    @property
+    def scale(self) -> UnitScale:
+        """That of figures and tables for readers."""
+        return unit_scale(self.unit, [place.cheap for place in self.cells])
 
     @property
     def half_width(self) -> float | None:
@@ -238,82 +248,10 @@ class Calibrations:
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, response: str | None, levels: Mapping[str, Level]) -> Calibrated | None:
-        """The one of this response (None: the first) whose levels that are no numbers are these."""
+        """Return the one of this response (None: the first) whose levels that are no numbers are these."""
         for each in self.each:
             if response in (None, each.response) and all(
                 name in levels and level_text(levels[name]) == level_text(level) for name, level in each.fitted.levels.items()
             ):
                 return each
         return None
-
-
-def tables(calibrations: Calibrations) -> dict[str, list[Row]]:
-    """``calibrations`` (one a response and combination), ``predictions`` (one a cell of the cheap testbed), ``left_out`` (one a
-    cell of the dear one, as predicted without its group)."""
-    return {
-        "calibrations": [_summary(each) for each in calibrations.each],
-        "predictions": [row for each in calibrations.each for row in _predictions(each)],
-        "left_out": [row for each in calibrations.each for row in _left_out(each)],
-    }
-
-
-def _summary(each: Calibrated) -> Row:
-    made, gap = each.fitted.calibration, each.area
-    ratios = each.ratios or (None, None)
-    inside = [one for one in each.held if not one.is_outside]
-    missed, groups, _ = made.missed
-    return {
-        **each.fitted.levels,
-        "response": each.response,
-        "cheap_cells": len(made.cheap),
-        "dear_cells": len(made.dear),
-        "drawn": made.drawn_groups,
-        "interval": "conformal" if made.is_conformal else "process",
-        "uses_cheap": made.has_cheap,
-        "cheap_share": made.share,
-        "slope": made.slope,
-        "error": made.error,
-        "error_with_cheap": made.with_cheap.error,
-        "error_alone": made.alone.error,
-        "assured": each.assured,
-        "shown": made.shown_coverage,
-        "half_width": each.half_width,
-        "unmeasured": len(each.unmeasured),
-        "ratio_low": ratios[0],
-        "ratio_high": ratios[1],
-        "left_out": len(inside),
-        "held": sum(one.is_held for one in inside),
-        "groups_missed": missed,
-        "groups": groups,
-        "area": None if gap is None else gap.value,
-        "area_low": None if gap is None or gap.interval is None else gap.interval.low,
-        "area_high": None if gap is None or gap.interval is None else gap.interval.high,
-    }
-
-
-def _predictions(each: Calibrated) -> Iterator[Row]:
-    for place in each.cells:
-        yield {
-            **place.levels,
-            "response": each.response,
-            "cheap": place.cheap,
-            "dear": place.dear,
-            "value": place.value,
-            "low": place.low,
-            "high": place.high,
-            "refused": place.refused,
-            "cut_at": place.cut_at,
-        }
-
-
-def _left_out(each: Calibrated) -> Iterator[Row]:
-    for one in each.held:
-        yield {
-            **one.levels,
-            "response": each.response,
-            "measured": one.measured,
-            "value": one.value,
-            "low": one.low,
-            "high": one.high,
-            "held": None if one.is_outside else one.is_held,
-        }

@@ -14,7 +14,8 @@ from pathlib import Path
 import twinbed
 from twinbed.analyses.calibrate.data import Runs
 from twinbed.analyses.calibrate.fit import Fitted, fitted
-from twinbed.analyses.calibrate.result import Calibrated, Calibrations, tables
+from twinbed.analyses.calibrate.result import Calibrated, Calibrations
+from twinbed.analyses.calibrate.words import predictions, summary
 from twinbed.model.caution import Caution
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import WRONG, Document, document, documents, each, integer, named, number, parsed, text, value_of, why
@@ -25,10 +26,12 @@ FORMAT = 2
 
 
 def file_name(calibrations: Calibrations) -> str:
+    """Return the name of a calibration's file."""
     return f"{calibrations.cheap}-{calibrations.dear}.json"
 
 
 def to_json(calibrations: Calibrations) -> str:
+    """Return the text of a calibration's file."""
     data = {
         "format": FORMAT,
         "what": "twinbed calibration",
@@ -43,14 +46,14 @@ def to_json(calibrations: Calibrations) -> str:
         "passports": {name: dict(facts) for name, facts in calibrations.passports.items()},
         "cautions": [each.to_json() for each in calibrations.cautions],
         "responses": [_response(each.fitted) for each in calibrations.each],
-        "summary": tables(calibrations)["calibrations"],
-        "predictions": tables(calibrations)["predictions"],
+        "summary": summary(calibrations).rows(),
+        "predictions": predictions(calibrations).rows(),
     }
     return as_json({**data, "sha256": _digest(data)}, allow_nan=False) + "\n"
 
 
 def read(file: Path) -> tuple[Calibrations, Sequence[str]]:
-    """The calibration of a file, and what is to be said of it. Raises TwinbedError for anything else."""
+    """Read the calibration of a file, and what is to be said of it. Raises TwinbedError for anything else."""
     try:
         data = parsed(file.read_bytes())
         if not isinstance(data, dict) or data.get("what") != "twinbed calibration":

@@ -3,62 +3,61 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 
-from twinbed.analyses.calibrate.result import Calibrated, Calibrations
+from twinbed.analyses.calibrate.result import Calibrated
 from twinbed.model.run import Level, level_text
-from twinbed.render.tabular import Tabular
-from twinbed.show.numbers import figure, percent
 from twinbed.show.words import cell_title
-from twinbed.statistics.calibration.equating import equating, logistic_curve
+from twinbed.statistics.calibration.equating import Equating, equating, logistic_curve
 from twinbed.statistics.nonlinear import NoFitError
 
 LEVEL = 0.95
 
 
-def seed_table(found: Calibrations, each: Calibrated) -> Iterator[Tabular]:
-    """A table, where there is a logarithmic factor to fit logistics over; None otherwise."""
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One combination of the levels of all other factors."""
+
+    name: str
+    half_width: float | None
+    """The median interval of one new run by the logistic, as a share; None where it does not fit."""
+    line: Equating | None
+    """None where too few levels were measured on both testbeds."""
+
+
+def equated(each: Calibrated) -> Sequence[Kind]:
+    """Return each kind, where there is a logarithmic factor to fit logistics over; nothing otherwise."""
     fitted = each.fitted
-    one = fitted.inputs[fitted.group]
-    if not one.is_log:
-        return
-    rows = []
+    if not fitted.inputs[fitted.group].is_log:
+        return ()
     others = [name for name in fitted.dear.levels if name != fitted.by and name in {each.name for each in fitted.inputs}]
-    for kind in dict.fromkeys(tuple(fitted.dear.levels[name][at] for name in others) for at in range(len(fitted.dear))):
-        levels = dict(zip(others, kind, strict=True))
-        row = _row(each, levels)
-        rows.append((cell_title(levels) if levels else "all", *row))
-    caption = (
-        f"A logistic over ln {fitted.by} of {found.dear} alone, with the interval of one new run, and a line that takes"
-        f" {found.cheap} to {found.dear}: section 3.2 of Quantifying Uncertainty in Emulations."
-    )
-    heads = ("at", "half-width of the logistic", "equating line: offset", "factor", "error about it")
-    yield Tabular("By logistics and equating", caption, heads, tuple(rows), texts=1)
+    kinds = dict.fromkeys(tuple(fitted.dear.levels[name][at] for name in others) for at in range(len(fitted.dear)))
+    return [_kind(each, dict(zip(others, kind, strict=True))) for kind in kinds]
 
 
-def _row(each: Calibrated, levels: dict[str, Level]) -> Sequence[str | None]:
+def _kind(each: Calibrated, levels: dict[str, Level]) -> Kind:
     fitted = each.fitted
     one = fitted.inputs[fitted.group]
     dear, cheap = fitted.dear.only(levels), fitted.cheap.only(levels)
     at = np.array([math.log(one.number(one.scaled(level))) for level in dear.levels[fitted.by]])
-    try:
+    half, line = None, None
+    with suppress(NoFitError):
         rate, low, high = logistic_curve(at, np.array(dear.values)).at(np.unique(at), LEVEL)
-        half = percent(float(np.median((high - low) / 2 / rate)))
-    except NoFitError:
-        half = None
-    means = [_means(runs.levels[fitted.by], runs.values) for runs in (cheap, dear)]
-    both = [name for name in means[1] if name in means[0]]
-    try:
-        line = equating(np.array([means[0][name] for name in both]), np.array([means[1][name] for name in both]))
-    except ValueError:
-        return half, None, None, None
-    return half, figure(line.offset), figure(line.factor), figure(line.error)
+        half = float(np.median((high - low) / 2 / rate))
+    here, there = (_means(runs.levels[fitted.by], runs.values) for runs in (cheap, dear))
+    both = [name for name in there if name in here]
+    with suppress(ValueError):
+        line = equating(np.array([here[name] for name in both]), np.array([there[name] for name in both]))
+    return Kind(cell_title(levels) if levels else "all", half, line)
 
 
 def _means(levels: Sequence[Level], values: Sequence[float]) -> dict[str, float]:
     found: dict[str, list[float]] = {}
     for level, value in zip(levels, values, strict=True):
         found.setdefault(level_text(level), []).append(value)
-    return {name: sum(own) / len(own) for name, own in found.items()}
+    return {name: fmean(own) for name, own in found.items()}

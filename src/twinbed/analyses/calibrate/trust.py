@@ -31,7 +31,7 @@ Passport = Mapping[str, Sequence[str]]
 
 
 def passport(tables: Tables, testbed: str) -> Passport:
-    """``client: kernel`` -> its values over all runs of a testbed; what nobody recorded is not there."""
+    """Return ``client: kernel`` -> its values over all runs of a testbed; what nobody recorded is not there."""
     runs = {record.id for record in tables.records if record.settings["testbed"]["name"] == testbed}
     table = tables.table("facts")
     found: dict[str, set[str]] = {}
@@ -44,14 +44,14 @@ def passport(tables: Tables, testbed: str) -> Passport:
 
 
 def differences(one: Passport, other: Passport) -> Iterator[str]:
-    """What both know, and is not the same."""
+    """Yield what both know, and is not the same."""
     for name in one.keys() & other.keys():
         if list(one[name]) != list(other[name]):
             yield f"{name} is {', '.join(other[name])}, was {', '.join(one[name])}"
 
 
 def objections(cautions: Sequence[Caution], cheap: str, dear: str) -> Mapping[Kind, str]:
-    """What disqualifies: a caution on either testbed. An emulated CPU does not, where both have one."""
+    """Return what disqualifies: a caution on either testbed. An emulated CPU does not, where both have one."""
     found: dict[Kind, str] = {}
     of = {kind: [each for each in cautions if each.kind is kind and each.subject in (cheap, dear)] for kind in DISQUALIFYING}
     for kind, those in of.items():

@@ -1,155 +1,335 @@
-"""Calibrations in sentences."""
+"""Calibrations as a section: what comes of each response and why it may be believed, curves, and a row a cell."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
+from twinbed.analyses.calibrate import draw
 from twinbed.analyses.calibrate.next_runs import Next
-from twinbed.analyses.calibrate.result import Calibrated, Calibrations, Place
+from twinbed.analyses.calibrate.result import Calibrated, Calibrations, Held, Place
+from twinbed.analyses.calibrate.seed import Kind, equated
 from twinbed.model.amount import amount
-from twinbed.model.run import level_text
+from twinbed.model.run import Level, level_text
 from twinbed.model.tables import Tables
-from twinbed.show.numbers import joined
-from twinbed.show.quantities import duration, share, unit_scale
+from twinbed.show.numbers import bounds, figure, joined, percent
+from twinbed.show.quantities import UnitScale, duration, share, unit_scale
+from twinbed.show.section import Item, Section
+from twinbed.show.table import Column, Table
+from twinbed.show.words import cell_title, heading
 from twinbed.statistics.calibration.area import Area
 from twinbed.statistics.calibration.intervals import least_groups
 
-NAMED = ("", "1", "/s")
-"""Units that a metric's name says itself."""
 CLEAR = 0.5
 """The share from which on the cheap testbed counts for more than the expensive runs alone."""
 
 
+class _Of(NamedTuple):
+    """A place, or a cell that was left out, with the calibration that it is of."""
+
+    calibrated: Calibrated
+    place: Place | Held
+    cheap: float | None = None
+    """The mean of new runs of the cheap testbed there."""
+
+
+def section(found: Calibrations) -> Section:
+    """Return each response, and what the calibration is tied to."""
+    first = found.each[0]
+    items: list[Item] = [summary(found), predictions(found), left_out(found)]
+    items += [*(_response(found, each) for each in found.each), _tied(found)]
+    sentence = f"{title(first)}: {answer(found, first)}"
+    return Section("calibration", "Calibration", sentence, items, kicker=f"from {found.cheap} to {found.dear}")
+
+
+def title(each: Calibrated) -> str:
+    """Return the response, and at which other levels."""
+    return heading(f"{each.title}{f', {cell_title(each.fitted.levels)}' if each.fitted.levels else ''}")
+
+
+def _response(found: Calibrations, each: Calibrated) -> Section:
+    """Return one response. A terminal shows the cells of the first alone."""
+    is_first = each is found.each[0]
+    anchor = f"calibration-{each.response.replace('@', '-')}"
+    table = Section(f"{anchor}-cells", "Every cell", items=(_cells(found, each),), folded=True, on_paper=True, in_text=is_first)
+    measured, *said = sentences(found, each)
+    # The answer for the first response is that of the whole.
+    first, rest = (measured, said) if is_first else (answer(found, each), [measured, *said])
+    items: list[Item] = [tuple(rest), *draw.figures(found, each), table]
+    if kinds := equated(each):
+        items.append(Section(f"{anchor}-seed", SEED, items=(_seed(found, each, kinds),), folded=True, in_text=False))
+    return Section(anchor, title(each), first, items)
+
+
+def _tied(found: Calibrations) -> Section:
+    facts = [
+        f"{name}: {'; '.join(f'{fact} {chr(44).join(values)}' for fact, values in passport.items()) or 'nothing was recorded'}."
+        for name, passport in found.passports.items()
+    ]
+    text = "It says nothing of testbeds that differ in one of these."
+    return Section("calibration-tied", "What it is tied to", text, ((*facts, *despite(found)),), in_text=False)
+
+
+def despite(found: Calibrations) -> list[str]:
+    """Return which cautions were accepted, in a sentence; nothing where none was."""
+    return [f"Made despite {' and '.join(found.accepted)}."] if found.accepted else []
+
+
+def _levels(records: Sequence[_Of]) -> Iterator[Column]:
+    def level(name: str) -> Callable[[_Of], Level | None]:
+        return lambda of: of.place.levels.get(name)
+
+    return (Column(name, value=level(name)) for name in dict.fromkeys(name for of in records for name in of.place.levels))
+
+
+def summary(found: Calibrations) -> Table:
+    """Return a row a response and combination of other levels, for programs."""
+
+    def other(name: str) -> Callable[[Calibrated], Level | None]:
+        return lambda each: each.fitted.levels.get(name)
+
+    made = "fitted.calibration"
+    names = dict.fromkeys(name for each in found.each for name in each.fitted.levels)
+    columns = (
+        *(Column(name, value=other(name)) for name in names),
+        Column("response"),
+        Column("cheap_cells", value=lambda each: len(each.fitted.calibration.cheap)),
+        Column("dear_cells", value=lambda each: len(each.fitted.calibration.dear)),
+        Column("drawn", value=f"{made}.drawn_groups"),
+        Column("interval", value=lambda each: "conformal" if each.fitted.calibration.is_conformal else "process"),
+        Column("uses_cheap", value=f"{made}.has_cheap"),
+        Column("cheap_share", value=f"{made}.share"),
+        Column("slope", value=f"{made}.slope"),
+        Column("error", value=f"{made}.error"),
+        Column("error_with_cheap", value=f"{made}.with_cheap.error"),
+        Column("error_alone", value=f"{made}.alone.error"),
+        Column("assured"),
+        Column("shown", value=f"{made}.shown_coverage"),
+        Column("half_width"),
+        Column("unmeasured", value=lambda each: len(each.unmeasured)),
+        Column("ratio_low", value=lambda each: each.ratios and each.ratios[0]),
+        Column("ratio_high", value=lambda each: each.ratios and each.ratios[1]),
+        Column("left_out", value=lambda each: len(each.inside)),
+        Column("held", value=lambda each: sum(one.is_held for one in each.inside)),
+        Column("groups_missed", value=lambda each: each.fitted.calibration.missed[0]),
+        Column("groups", value=lambda each: each.fitted.calibration.missed[1]),
+        Column("area", value="area.value"),
+        Column("area_low", value="area.interval.low"),
+        Column("area_high", value="area.interval.high"),
+    )
+    return Table("calibrations", "", "", columns, found.each)
+
+
+def predictions(found: Calibrations) -> Table:
+    """Return a row a cell of the cheap testbed, for programs."""
+    records = [_Of(each, place) for each in found.each for place in each.cells]
+    return _places(records, Column("cheap", value="place.cheap"), Column("dear", value="place.dear"))
+
+
+def predicted(each: Calibrated, places: Sequence[Place], cheap: Sequence[float | None]) -> Table:
+    """Return a row a place that was asked about; ``cheap``: the means of new runs there."""
+    records = [_Of(each, *of) for of in zip(places, cheap, strict=True)]
+    return _places(records, *([Column("cheap")] if any(value is not None for value in cheap) else []))
+
+
+_RESPONSE = Column("response", value="calibrated.response")
+
+
+def _places(records: Sequence[_Of], *measured: Column) -> Table:
+    columns = (Column(name, value=f"place.{name}") for name in ("value", "low", "high", "refused", "cut_at"))
+    return Table("predictions", "", "", [*_levels(records), _RESPONSE, *measured, *columns], records)
+
+
+def left_out(found: Calibrations) -> Table:
+    """Return a row a cell of the dear testbed, as predicted without its group, for programs."""
+    records = [_Of(each, held) for each in found.each for held in each.held]
+    columns = (
+        *_levels(records),
+        _RESPONSE,
+        *(Column(name, value=f"place.{name}") for name in ("measured", "value", "low", "high")),
+        Column("held", value=lambda of: None if of.place.is_outside else of.place.is_held),
+    )
+    return Table("left_out", "", "", columns, records)
+
+
+def _cells(found: Calibrations, each: Calibrated) -> Table:
+    """Return the cells of one response, for readers."""
+    scale = each.scale
+
+    def level(name: str) -> Callable[[Place], str]:
+        return lambda place: level_text(place.levels[name])
+
+    def scaled(value: float) -> str:
+        return figure(value / scale.factor) or ""
+
+    def interval(place: Place) -> str:
+        low, high = (None if end is None else end / scale.factor for end in (place.low, place.high))
+        return bounds(low, high)
+
+    names = [one.name for one in each.fitted.inputs]
+    columns = [
+        *(Column(head=name, value=level(name)) for name in names),
+        Column(head=found.cheap, unit=draw.named(scale), value="cheap", format=scaled),
+        Column(head=f"{found.dear}, measured", value="dear", format=scaled),
+        Column(head="predicted", value="value", format=scaled),
+        Column(head="interval", format="s", value=interval),
+        Column(head="not predicted", format="s", value=lambda place: place.refused or ""),
+    ]
+    if any(place.cut_at is not None for place in each.cells):
+        columns.append(Column(head="cut at", value="cut_at", format=scaled))
+    caption = f"Geometric means of runs, and what is predicted of {found.dear}."
+    return Table("cells", f"{title(each)}, cell by cell", caption, columns, each.cells)
+
+
+SEED = "By logistics and equating"
+
+
+def _seed(found: Calibrations, each: Calibrated, kinds: Sequence[Kind]) -> Table:
+    columns = (
+        Column(head="at", value="name"),
+        Column(head="half-width of the logistic", format=lambda value: percent(value) or "", value="half_width"),
+        *(
+            Column(head=head, format=lambda value: figure(value) or "", value=f"line.{name}")
+            for name, head in (("offset", "equating line: offset"), ("factor", "factor"), ("error", "error about it"))
+        ),
+    )
+    caption = (
+        f"A logistic over ln {each.fitted.by} of {found.dear} alone, with the interval of one new run, and a line that takes "
+        f"{found.cheap} to {found.dear}: section 3.2 of Quantifying Uncertainty in Emulations."
+    )
+    return Table("seed", SEED, caption, columns, kinds)
+
+
+def answer(found: Calibrations, each: Calibrated) -> str:
+    """Return what the dear testbed gives by the cheap one, and how well that is known."""
+    if each.ratios is None:
+        return f"nothing is predicted: {each.cells[0].refused}."
+    low, high = (f"{ratio:.3g}" for ratio in each.ratios)
+    text = f"{found.dear} gives {low if low == high else f'{low} to {high}'} times what {found.cheap} gives"
+    if each.half_width is None:
+        return f"{text}. Every cell that is predicted was measured on {found.dear} as well."
+    number = amount(len(each.unmeasured), "cell")
+    return f"{text}, predicted within ±{_share(each.half_width)} ({share(found.level)}, median of {number} not measured there)."
+
+
 def sentences(found: Calibrations, each: Calibrated) -> Iterator[str]:
-    """What was measured, what comes of it, and why it may be believed."""
+    """Yield what was measured, and why the answer may be believed."""
     fitted, made = each.fitted, each.fitted.calibration
-    where = "".join(f", {name} {level_text(level)}" for name, level in fitted.levels.items())
-    yield f"{each.title}{where}: from {found.cheap} to {found.dear}"
     names = joined([one.name for one in fitted.inputs])
-    yield f"  measured: {len(made.cheap)} cells of {names} on {found.cheap}, {len(made.dear)} on {found.dear}"
-    ratios, half = each.ratios, each.half_width
-    if ratios is None:
-        yield f"  nothing is predicted: {each.cells[0].refused}"
-    else:
-        low, high = (f"{ratio:.3g}" for ratio in ratios)
-        span = f"{low} times" if low == high else f"{low} to {high} times"
-        yield f"  {found.dear} gives {span} what {found.cheap} gives"
-        if half is None:
-            yield f"  every cell that is predicted was measured on {found.dear} as well"
-        else:
-            number = amount(len(each.unmeasured), "cell")
-            yield f"  predicted within ±{share(_short(half))} ({share(found.level)}, median of {number} not measured there)"
-    yield f"  {_choice(found, each)}"
-    cut = [one for one in each.cells if one.cut_at is not None]
-    if cut and cut[0].cut_at is not None:
-        scale = unit_scale(each.unit, [cut[0].cut_at])
-        most = f"{cut[0].cut_at / scale.factor:.4g} {scale.unit}"
-        yield f"  {amount(len(cut), 'prediction')} cut at {most}, the most that the link can carry"
+    yield f"Measured: {len(made.cheap)} cells of {names} on {found.cheap}, {len(made.dear)} on {found.dear}."
+    yield _choice(found, each)
+    cut = [one.cut_at for one in each.cells if one.cut_at is not None]
+    if cut:
+        scale = unit_scale(each.unit, cut[:1])
+        yield f"{amount(len(cut), 'prediction')} cut at {_most(cut[0], scale)}."
     if each.area is not None:
-        yield f"  curves lie {_area(each.area)} apart over ln {fitted.by}, in logarithms"
+        yield f"Curves lie {_area(each.area)} apart over ln {fitted.by}, in logarithms."
         for other, area in each.beside.items():
-            yield f"  {found.cheap}'s less {other}'s distance from {found.dear}: {_area(area)}"
-    refused = [one for one in each.cells if one.refused is not None]
-    if refused:
-        why = joined(list(dict.fromkeys(one.refused for one in refused if one.refused)))
-        yield f"  not predicted: {len(refused)} of {len(each.cells)} cells ({why})"
-    yield f"  {belief(found, each)}"
-    yield from (f"  {line}" for line in assurance(found, each))
-    inside = [one for one in each.held if not one.is_outside]
-    held = sum(one.is_held for one in inside)
-    if inside:
-        yield f"  left out one {fitted.by} at a time: {held} of {len(inside)} means lie in the intervals that the others give"
+            yield f"{found.cheap}'s less {other}'s distance from {found.dear}: {_area(area)}."
+    if refused := [one.refused for one in each.cells if one.refused is not None]:
+        yield f"Not predicted: {len(refused)} of {len(each.cells)} cells ({joined(list(dict.fromkeys(refused)))})."
+    yield belief(found, each)
+    yield from assurance(found, each)
+    if each.inside:
+        held = f"{sum(one.is_held for one in each.inside)} of {len(each.inside)}"
+        yield f"Left out one {fitted.by} at a time: {held} means lie in the intervals that the others give."
     else:
-        yield f"  no {fitted.by} lies between others that were measured on {found.dear}: nothing could be held against it"
+        yield f"No {fitted.by} lies between others that were measured on {found.dear}: no prediction could be checked."
 
 
 def _choice(found: Calibrations, each: Calibrated) -> str:
-    """Whether the cheap testbed is used, and what that rests on."""
+    """Return whether the cheap testbed is used, and what that rests on."""
     made = each.fitted.calibration
     mixed, alone = made.with_cheap.error, made.alone.error
     if mixed is None or alone is None:
-        return f"no {each.fitted.by} lies between others, so nothing shows whether {found.cheap} helps"
-    one, other = share(_short(mixed)), share(_short(alone))
+        return f"No {each.fitted.by} lies between others, so nothing shows whether {found.cheap} helps."
+    one, other = _share(mixed), _share(alone)
     if not made.has_cheap:
         return (
-            f"{found.cheap} does not help and is not used: left out, cells are missed by {other} from {found.dear} alone,"
-            f" by {one} with {found.cheap} (root mean square)"
+            f"{found.cheap} does not help and is not used: left out, cells are missed by {other} from {found.dear} alone, "
+            f"by {one} with {found.cheap} (root mean square)."
         )
     verdict = "helps" if made.share >= CLEAR else "is not shown to help"
     return (
-        f"{found.cheap} {verdict} and counts for {share(_short(made.share))}: left out, cells are missed by {one} with it, by"
-        f" {other} from {found.dear} alone (root mean square); log {found.dear} rises by {made.slope:.2g} times"
-        f" log {found.cheap}"
+        f"{found.cheap} {verdict} and counts for {_share(made.share)}: left out, cells are missed by {one} with it, by "
+        f"{other} from {found.dear} alone (root mean square); log {found.dear} rises by {made.slope:.2g} times "
+        f"log {found.cheap}."
     )
 
 
 def belief(found: Calibrations, each: Calibrated) -> str:
-    """Which interval it is, and why."""
+    """Return which interval it is, and why."""
     fitted, made = each.fitted, each.fitted.calibration
     missed, groups, _ = made.missed
-    need = least_groups(found.level)
     if made.is_conformal:
-        text = f"intervals: conformal, by {made.drawn_groups} levels of {fitted.by} drawn at random; they hold on no belief"
-        if made.is_doubted:
-            text += f", and are wide because {missed} of {groups} were not where the process has them"
-        return text
+        drawn = f"{made.drawn_groups} levels of {fitted.by} drawn at random"
+        text = f"Intervals: conformal, by {drawn}; they assume nothing about the curve"
+        wide = f", and are wide because the process missed {missed} of {groups}" if made.is_doubted else ""
+        return f"{text}{wide}."
     drawn = f"{made.drawn_groups} were drawn at random" if made.drawn_groups else "none was drawn at random"
-    text = (
-        f"intervals: the process' own; a conformal one of {share(found.level)} needs {need} levels of {fitted.by}, and {drawn}"
-    )
-    if made.is_disbelieved:
-        return f"{text}; {missed} of {groups} left out miss them, so that they are not given"
-    return f"{text}; {missed} of {groups} left out miss them" if made.is_doubted else text
+    needs = f"a conformal one of {share(found.level)} needs {least_groups(found.level)} levels of {fitted.by}, and {drawn}"
+    misses = f"; {missed} of {groups} levels left out lie outside them" if made.is_disbelieved or made.is_doubted else ""
+    return f"Intervals: the process' own; {needs}{misses}{', so that they are not given' if made.is_disbelieved else ''}."
 
 
 def assurance(found: Calibrations, each: Calibrated) -> Iterator[str]:
-    """Say how sure the process is of its own coverage: the belief that it rests on, and what holds without it."""
+    """Yield how sure the process is of its own coverage: the belief that it rests on, and what holds without it."""
     made = each.fitted.calibration
     if made.is_conformal:
         return
     missed, groups, _ = made.missed
-    text = f"coverage: {share(found.level)} if no step lies between two levels of {each.fitted.by}"
+    text = f"Coverage: {share(found.level)} if no step lies between two levels of {each.fitted.by}"
     if each.assured is not None:
-        text += f"; {share(_short(each.assured))} whatever the curve"
+        text += f"; {_share(each.assured)} whatever the curve"
     if made.shown_coverage is not None:
-        least = share(_short(made.shown_coverage))
-        text += f"; {groups - missed} of {groups} levels left out are held, which shows {least} or more"
-    yield text
+        text += f"; {groups - missed} of {groups} levels left out are held, which shows {_share(made.shown_coverage)} or more"
+    yield f"{text}."
 
 
 def place_sentence(found: Calibrations, each: Calibrated, place: Place, *, one_run: bool) -> str:
-    where = ", ".join(f"{name} {level_text(level)}" for name, level in place.levels.items())
+    """Return what is predicted of one place."""
+    where = cell_title(place.levels)
     if place.value is None or place.low is None or place.high is None:
-        return f"{where}: nothing is said of {found.dear}: it is {place.refused}"
+        return f"{where}: nothing is said of {found.dear}: it is {place.refused}."
     scale = unit_scale(each.unit, [place.value])
     value, low, high = (f"{number / scale.factor:.4g}" for number in (place.value, place.low, place.high))
-    unit = f" {scale.unit}" if scale.unit not in NAMED else ""
-    what = "one run" if one_run else "the mean"
-    interval = f"{low} to {high} ({share(found.level)}, of {what})"
-    if place.cut_at is not None:
-        interval += f", cut at {place.cut_at / scale.factor:.4g}{unit}, the most that the link can carry"
-    return f"{where}: {each.title} of {found.dear} {value}{unit}, {interval}"
+    interval = f"{low} to {high} ({share(found.level)}, of {'one run' if one_run else 'the mean'})"
+    cut = "" if place.cut_at is None else f", cut at {_most(place.cut_at, scale)}"
+    return f"{where}: {each.title} of {found.dear} {value} {draw.named(scale)}".rstrip() + f", {interval}{cut}."
 
 
 def next_sentences(tables: Tables, found: Calibrations, chosen: Next, study: Path) -> Iterator[str]:
+    """Yield which levels to measure next, and the command that does."""
     yield ""
-    now = share(_short(chosen.now))
     if not chosen.levels:
-        yield f"nothing to measure: nine of ten cells are within ±{now} already"
+        yield f"nothing to measure: nine of ten cells are within ±{_share(chosen.now)} already"
         return
-    yield f"next on {found.dear}, most telling first (nine of ten cells are within ±{now} now):"
+    yield f"next on {found.dear}, most telling first (nine of ten cells are within ±{_share(chosen.now)} now):"
     for level, half in zip(chosen.levels, chosen.half_widths, strict=True):
-        yield f"  {chosen.by} {level_text(level)}: ±{share(_short(half))}"
+        yield f"  {chosen.by} {level_text(level)}: ±{_share(half)}"
     profile = tables.outline.data.get("profile")
     option = f" --profile {profile}" if profile else ""
     yield f"they last {duration(chosen.seconds)}; not being random, they count for the process, not for the conformal interval"
     yield f"{study}; next: twinbed run {study}{option} -o {found.source}"
 
 
+def example(found: Calibrations) -> str:
+    """Return the options of a place that was measured on the cheap testbed alone."""
+    first = found.each[0]
+    predicted = [each for each in first.cells if each.refused is None] or list(first.cells)
+    place = next((each for each in predicted if each.dear is None), predicted[0])
+    return " ".join(f"--{name} {level_text(level)}" for name, level in place.levels.items())
+
+
+def _most(value: float, scale: UnitScale) -> str:
+    return f"{value / scale.factor:.4g} {scale.unit}, the most that the link can carry"
+
+
 def _area(area: Area) -> str:
     return f"{area.value:.2g}" + (f" ({area.interval.low:.2g} to {area.interval.high:.2g})" if area.interval else "")
 
 
-def _short(half: float) -> float:
-    return float(f"{half:.2g}")
+def _share(part: float) -> str:
+    """Return a share with two digits."""
+    return share(float(f"{part:.2g}"))

@@ -148,7 +148,7 @@ def test_an_emulated_cpu_disqualifies_unless_both_have_one(tmp_path: Path, capsy
     assert run(["calibrate", str(tmp_path / "one"), "--despite", "software_cpu"]) == codes.DONE
     capsys.readouterr()
     assert run(["predict", str(tmp_path / "one" / KEPT), "--payload", "64KiB", "--threads", "3"]) == codes.DONE
-    assert "made despite software_cpu" in capsys.readouterr().out
+    assert "Made despite software_cpu" in capsys.readouterr().out
     write_calibrated(tmp_path / "both", cautions={"virtio": emulated, "physical": emulated}, **SMALL)
     assert run(["calibrate", str(tmp_path / "both")]) == codes.DONE
 
@@ -158,7 +158,7 @@ def test_levels_that_nobody_drew_have_the_process_alone(tmp_path: Path, capsys: 
     assert run(["calibrate", str(tmp_path / "results")]) == codes.DONE
     assert "needs 19 levels of payload, and none was drawn at random" in capsys.readouterr().out
     assert run(["calibrate", str(tmp_path / "results"), "--random", "payload"]) == codes.DONE
-    assert "conformal, by 20 levels of payload drawn at random" in capsys.readouterr().out
+    assert "Intervals: conformal, by 20 levels of payload drawn at random" in capsys.readouterr().out
     assert run(["calibrate", str(tmp_path / "results"), "--random", "testbed"]) == codes.USAGE
 
 
@@ -274,4 +274,4 @@ def test_areas_are_between_what_was_measured_on_both(results: Path, capsys: pyte
     assert same.beside["itself"].value == pytest.approx(each.area.value)
     assert same.beside["virtio again"].value == pytest.approx(0.0)
     assert run(["calibrate", str(results)]) == codes.DONE
-    assert f"curves lie {each.area.value:.2g} (" in capsys.readouterr().out
+    assert f"Curves lie {each.area.value:.2g} (" in capsys.readouterr().out

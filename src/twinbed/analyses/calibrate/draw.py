@@ -1,0 +1,186 @@
+"""A calibration as figures: the ratio of both testbeds over the factor that varies most, both testbeds with what is predicted
+between, and what was left out against what the others said of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinbed.analyses.calibrate.result import Calibrated, Calibrations, Place
+from twinbed.model.run import Level
+from twinbed.model.units import format_size
+from twinbed.render.over_n import HEIGHT, LEGEND
+from twinbed.render.plots import BAND, DASHES, DIFFERENT, EQUIVALENT, INK, MUTED, SERIES, WIDTH, Spec, axis, layer, panels
+from twinbed.show.figure import Figure
+from twinbed.show.quantities import UnitScale
+from twinbed.show.words import at_cell, cell_title, heading
+
+STEPS = 80
+MOST_LINES = 5
+"""Kinds in one picture."""
+MOST_FIGURES = 8
+"""Kinds, such as numbers of threads, that are drawn of each response."""
+Kind = Mapping[str, Level]
+"""The levels of all other factors."""
+
+
+def figures(found: Calibrations, each: Calibrated) -> Iterator[Figure]:
+    """Yield the ratio, the curves of each kind that the dear testbed was measured at, and what was left out."""
+    by, cells = each.fitted.by, each.fitted.dear_cells
+    kinds = [dict(kind) for kind in dict.fromkeys(tuple((n, v) for n, v in cell.items() if n != by) for cell in cells)]
+    text = f"What {found.dear} gives, as a multiple of what {found.cheap} gives, with the interval of the process."
+    yield Figure(text, text, lambda: _ratios(found, each, kinds[:MOST_LINES]), caption=text)
+    for kind in kinds[:MOST_FIGURES]:
+        text = (
+            f"{heading(each.title)}{at_cell(kind)}: both testbeds, and what is predicted of {found.dear} with its interval. "
+            "Shaded: where anything is."
+        )
+        yield Figure(f"{text} The table has the numbers.", spec=partial(_curves, found, each, kind), caption=text)
+    if each.inside:
+        text = f"Every {by} left out once: what was measured there less what all others predict, with the interval."
+        yield Figure(text, text, lambda: _left_out(each), caption=text)
+
+
+def named(scale: UnitScale) -> str:
+    """Return the unit, or nothing where a metric's name says it itself."""
+    return "" if scale.unit in ("1", "/s") else scale.unit
+
+
+def _between(each: Calibrated, kind: Kind) -> tuple[Sequence[float], NDArray[np.float64]]:
+    """Return numbers of the factor, from the least to the largest that were measured of the dear testbed, and their scaled
+    places."""
+    fitted = each.fitted
+    one = fitted.inputs[fitted.group]
+    own = [cell[fitted.by] for cell in fitted.dear_cells]
+    scaled = np.linspace(min(map(one.scaled, own)), max(map(one.scaled, own)), STEPS)
+    places = np.repeat(fitted.places([{**kind, fitted.by: own[0]}]), STEPS, axis=0)
+    places[:, fitted.group] = scaled
+    return [one.number(at) for at in scaled], places
+
+
+def _curves(found: Calibrations, each: Calibrated, kind: Kind) -> Spec:
+    """Return one panel: the cheap testbed's cells, the dear one's, and the band between those."""
+    scale, by = each.scale, each.fitted.by
+    at, places = _between(each, kind)
+    drawn = each.places([{**kind, by: number} for number in at], each.fitted.calibration.predict(places))
+    cells = [place for place in each.cells if all(place.levels[name] == level for name, level in kind.items())]
+    x = _axis(each, [_number(each, place.levels) for place in cells])
+    series = [found.cheap, f"{found.dear}, measured", f"{found.dear}, predicted"]
+    band: list[Spec] = [
+        {"x": number, "low": place.low / scale.factor, "high": place.high / scale.factor, "value": place.value / scale.factor}
+        | {"series": series[2]}
+        for number, place in zip(at, drawn, strict=True)
+        if place.low is not None and place.high is not None and place.value is not None
+    ]
+    points = [_point(each, place, place.cheap, series[0]) for place in cells if place.cheap is not None]
+    points += [_point(each, place, place.dear, series[1]) for place in cells if place.dear is not None]
+    positive = [row["value"] for row in (*points, *band)] + [row["low"] for row in band]
+    title = each.title + (f" [{named(scale)}]" if named(scale) else "")
+    log = {"type": "log"} if max(positive) / min(positive) > 20 else {"zero": True}
+    y = axis("value", title, log, format=",.6~g", titlePadding=8, tickCount=4)
+    colour = _colour(series, (MUTED, DIFFERENT, INK))
+    range_ = [{"x": at[0], "to": at[-1]}] if each.fitted.inputs[each.fitted.group].span else []
+    place = {"x": x, "y": y, "color": colour}
+    return _panel(
+        layer(range_, "rect", {"x": x, "x2": {"field": "to"}}, color=BAND, opacity=0.5, aria=False),
+        layer(band, "area", {"x": x, **_ends(y)}, color=INK, opacity=0.25, aria=False),
+        layer(band, "line", place, strokeWidth=1.6, aria=False),
+        layer(points, "point", {**place, "description": {"field": "said"}}, filled=True, size=36, opacity=0.85),
+        height=HEIGHT + 20,
+    )
+
+
+def _ratios(found: Calibrations, each: Calibrated, shown: Sequence[Kind]) -> Spec:
+    """Return the predicted ratio of the dear testbed to the cheap one, a line with its band for each kind."""
+    one = each.fitted.inputs[each.fitted.group]
+    names = [cell_title(kind) if kind else "all" for kind in shown]
+    rows: list[Spec] = []
+    for kind, name in zip(shown, names, strict=True):
+        drawn, places = _between(each, kind)
+        of = each.fitted.calibration.predict(places)
+        for at, number in enumerate(drawn):
+            if not of.refused[at]:
+                ends = (of.difference, of.difference_low, of.difference_high)
+                value, low, high = (math.exp(float(end[at])) for end in ends)
+                rows.append({"x": number, "value": value, "low": low, "high": high, "series": name})
+    x = _axis(each, [one.number(one.scaled(cell[one.name])) for cell in each.fitted.cheap_cells])
+    y = axis("value", f"{found.dear} / {found.cheap}", {"zero": False}, format="~g", titlePadding=8, tickCount=5)
+    colour = _colour(names, [SERIES[at % len(SERIES)] for at in range(len(names))])
+    colour["legend"] = LEGEND if len(names) > 1 else None
+    dash = {**colour, "scale": {"domain": names, "range": [DASHES[at % len(DASHES)] for at in range(len(names))]}}
+    return _panel(
+        layer([{"value": 1}], "rule", {"y": y}, color=MUTED, aria=False),
+        layer(rows, "area", {"x": x, **_ends(y), "color": colour}, opacity=0.2, aria=False),
+        layer(rows, "line", {"x": x, "y": y, "color": colour, "strokeDash": dash}, strokeWidth=1.6, aria=False),
+        height=HEIGHT + 20,
+    )
+
+
+def _left_out(each: Calibrated) -> Spec:
+    """Return what was measured, as a share of what the others predict, with the interval that they give."""
+    series = ["in its interval", "not in it"]
+    rows: list[Spec] = [
+        {
+            "x": _number(each, one.levels),
+            "value": 100 * (one.measured / one.value - 1),
+            "low": 100 * (one.low / one.value - 1),
+            "high": 100 * (one.high / one.value - 1),
+            "series": series[0] if one.is_held else series[1],
+            "said": f"{cell_title(one.levels)}: measured {one.measured:.4g}, predicted {one.low:.4g} to {one.high:.4g}",
+        }
+        for one in each.inside
+    ]
+    x, colour = _axis(each, [row["x"] for row in rows]), _colour(series, (EQUIVALENT, DIFFERENT))
+    y = axis("value", "measured less predicted (%)", {}, format="~g", titlePadding=8, tickCount=5)
+    place = {"x": x, "y": y, "color": colour, "description": {"field": "said"}}
+    return _panel(
+        layer([{"value": 0}], "rule", {"y": y}, color=MUTED, aria=False),
+        layer(rows, "rule", {"x": x, **_ends(y), "color": colour}, strokeWidth=3, opacity=0.25, aria=False),
+        layer(rows, "point", place, filled=True, size=40, opacity=0.9),
+        height=HEIGHT,
+    )
+
+
+def _panel(*layers: Spec, height: int) -> Spec:
+    return panels([{"width": WIDTH + 60, "height": height, "layer": [*layers]}])
+
+
+def _ends(y: Spec) -> Spec:
+    return {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
+
+
+def _colour(series: Sequence[str], colours: Sequence[str]) -> Spec:
+    scale = {"domain": series, "range": [*colours]}
+    return {"field": "series", "type": "nominal", "sort": series, "scale": scale, "legend": LEGEND}
+
+
+def _axis(each: Calibrated, numbers: Sequence[float]) -> Spec:
+    one = each.fitted.inputs[each.fitted.group]
+    low, high = min(numbers), max(numbers)
+    scale: Spec = {"nice": False, "zero": False, "domain": [low, high]}
+    marks: Spec = {"grid": False, "labelOverlap": "greedy"}
+    if one.is_log:
+        scale = {"type": "log", "base": 2, "nice": False, "domain": [low / 1.1, high * 1.1]}
+        if one.unit == "bytes":
+            first, last = math.ceil(math.log2(low)), math.floor(math.log2(high))
+            ticks = [2**power for power in range(first, last + 1, max(1, (last - first) // 6))]
+            texts = ", ".join(f"'{tick}': '{format_size(tick)}'" for tick in ticks)
+            marks |= {"values": ticks, "labelExpr": f"({{{texts}}})[format(datum.value, 'd')]"}
+        else:
+            marks |= {"format": "~s"}
+    return axis("x", one.name, scale, **marks)
+
+
+def _number(each: Calibrated, levels: Mapping[str, Level]) -> float:
+    one = each.fitted.inputs[each.fitted.group]
+    return one.number(one.scaled(levels[one.name]))
+
+
+def _point(each: Calibrated, place: Place, value: float, series: str) -> Spec:
+    shown = value / each.scale.factor
+    text = f"{series}, {cell_title(place.levels)}: {shown:.4g}"
+    return {"x": _number(each, place.levels), "value": shown, "series": series, "said": text}
