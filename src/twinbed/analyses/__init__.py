@@ -21,7 +21,7 @@ class Entry:
 
 ANALYSES: Mapping[str, Entry] = {
     "compare": Entry("The verdict on each testbed against the reference.", own_command=True),
-    "anatomy": Entry("Where a request's time goes, step by step, on each testbed.", own_command=True),
+    "anatomy": Entry("Where a request's time goes, step by step, on each testbed.", own_command=True, settings=True),
     "explain": Entry("Why testbeds differ: candidate causes, and their proof.", own_command=True),
     "calibrate": Entry("What one testbed would give, from another and a few runs of it.", own_command=True, settings=True),
     "chain": Entry("System calls as Markov chains, from traces or results.", own_command=True),

@@ -43,17 +43,22 @@
   });
 
   // Steps of a request: the link of a step's band unfolds it, and packets of unfolded steps stand out in the ladders above.
-  document.querySelectorAll("details.ladders").forEach(function (cell) {
-    const steps = Array.from(cell.querySelectorAll("details.step"));
+  document.querySelectorAll(".plots.ladder").forEach(function (ladders) {
+    const steps = new Map();
+    ladders.querySelectorAll("svg a").forEach(function (link) {
+      const step = document.getElementById(link.getAttribute("href").slice(1));
+      if (step) steps.set(step, link.querySelector("[data-steps]").dataset.steps);
+    });
     const mark = function () {
-      const open = steps.filter(function (step) { return step.open; }).map(function (step) { return step.dataset.step; });
-      cell.querySelectorAll("[data-steps]").forEach(function (drawn) {
+      const open = Array.from(steps.keys()).filter(function (step) { return step.open; });
+      const names = open.map(function (step) { return steps.get(step); });
+      ladders.querySelectorAll("[data-steps]").forEach(function (drawn) {
         const own = drawn.dataset.steps.split(" ");
-        drawn.classList.toggle("picked", own.some(function (step) { return open.includes(step); }));
+        drawn.classList.toggle("picked", own.some(function (step) { return names.includes(step); }));
       });
     };
-    steps.forEach(function (step) { step.addEventListener("toggle", mark); });
-    cell.addEventListener("click", function (event) {
+    steps.forEach(function (_, step) { step.addEventListener("toggle", mark); });
+    ladders.addEventListener("click", function (event) {
       const link = event.target.closest && event.target.closest("svg a");
       const step = link && document.getElementById(link.getAttribute("href").slice(1));
       if (step) step.open = true;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,19 +13,24 @@ from twinbed import _core
 from twinbed.analyses.anatomy import patterns, steps, waits
 from twinbed.analyses.anatomy.ladders import Ladder, ladder
 from twinbed.analyses.anatomy.patterns import Counts
+from twinbed.analyses.anatomy.result import SPECIAL, TOTAL
 from twinbed.analyses.anatomy.sampled import together
 from twinbed.analyses.anatomy.steps import STEPS, Requests, Seen
-from twinbed.analyses.anatomy.tables import timer_row, timer_table
 from twinbed.analyses.anatomy.waits import Timer
+from twinbed.analyses.anatomy.words import TIMER, TITLE, timers
 from twinbed.model.error import TwinbedError
-from twinbed.render.tabular import Tabular
 from twinbed.show.quantities import number, unit_scale
-from twinbed.show.table import Row
+from twinbed.show.section import Section
+from twinbed.show.table import Column, Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SHARES = (0.5, 0.9, 0.99)
+VIEWS = {
+    Seen.BOTH: "as if both captures had one clock",
+    Seen.APART: "ways there and back taken together, in which the clocks cancel",
+    Seen.CLIENT: "seen at the client's link alone",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,52 +46,52 @@ class Captured:
 
     @property
     def titles(self) -> dict[str, str]:
+        """Step -> what it is."""
         return {step.name: step.title for step in STEPS[self.seen]}
 
-    def rows(self) -> list[Row]:
-        """A row a step, in base units."""
-        durations = {**self.requests.durations, "total": self.requests.total}
-        return [
-            {
-                "step": name,
-                "requests": len(seconds),
-                "mean_s": float(seconds.mean()),
-                **{f"p{100 * part:g}_s": float(np.quantile(seconds, part)) for part in SHARES},
-            }
-            for name, seconds in durations.items()
-        ]
-
-    def table(self) -> Tabular:
-        durations = {**self.requests.durations, "total": self.requests.total}
-        scale = unit_scale("s", [float(durations["total"].mean())])
-        rows = tuple(
-            (
-                self.titles.get(name, "a request, from its first packet to its end"),
-                *(number(float(value) / scale.factor) for value in (seconds.mean(), *np.quantile(seconds, SHARES))),
-            )
-            for name, seconds in durations.items()
-        )
-        heads = ("Step", *(f"{head}, {scale.unit}" for head in ("mean", "median", "P90", "P99")))
-        views = {
-            Seen.BOTH: "as if both captures had one clock",
-            Seen.APART: "ways there and back taken together, in which the clocks cancel",
-            Seen.CLIENT: "seen at the client's link alone",
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Reason -> number of requests."""
+        counts = {
+            "requests that lack a step, such as an answer or a packet in a capture": self.requests.incomplete,
+            "requests with a step that ends before it begins": self.requests.disordered,
         }
-        return Tabular("Steps of a request", f"{len(self.requests)} requests, {views[self.seen]}.", heads, rows)
+        return {reason: count for reason, count in counts.items() if count}
 
-    def timer_rows(self) -> list[Row]:
-        return [timer_row(each) for each in self.timers]
 
-    def timer_table(self) -> Tabular | None:
-        return timer_table({"": self.timers}, self.titles)
+def section(found: Captured) -> Section:
+    """Return the steps, patterns of packets and timers of captures."""
+    rows = Table("timers", "", "", [Column(name) for name in TIMER], found.timers)
+    pattern = patterns.sentence(found.files[0].name, patterns.occurring([found.counts]))
+    shown = timers({"": found.timers}, found.titles)
+    return Section("anatomy", TITLE, pattern, (_steps(found), rows, *([shown] if shown else [])))
 
-    def patterns(self) -> str:
-        """Those that occur, with their shares."""
-        return patterns.sentence(self.files[0].name, patterns.occurring([self.counts]))
+
+def _steps(found: Captured) -> Table:
+    """Return a row a step."""
+    durations = {**found.requests.durations, "total": found.requests.total}
+    scale = unit_scale("s", [float(durations["total"].mean())])
+
+    def scaled(value: float) -> str:
+        return number(value / scale.factor)
+
+    def quantile(part: float) -> Callable[[str], float]:
+        return lambda step: float(np.quantile(durations[step], part))
+
+    heads = {0.5: "median", 0.9: "P90", 0.99: "P99"}
+    columns = (
+        Column("step", value=str),
+        Column(head="Step", value=lambda step: found.titles.get(step, SPECIAL[TOTAL])),
+        Column("requests", value=lambda step: len(durations[step])),
+        Column("mean_s", "mean", scale.unit, scaled, lambda step: float(durations[step].mean())),
+        *(Column(f"p{100 * part:g}_s", head, scale.unit, scaled, quantile(part)) for part, head in heads.items()),
+    )
+    text = f"{len(found.requests)} requests, {VIEWS[found.seen]}."
+    return Table("steps", "Steps of a request", text, columns, list(durations))
 
 
 def read(client: Path, server: Path | None, *, one_clock: bool) -> Captured:
-    """Raises TwinbedError where a file is no capture, or holds no whole request."""
+    """Return the steps of one or two captures. Raises TwinbedError where a file is no capture, or holds no whole request."""
     read = [_tables(file) for file in (client, server) if file is not None]
     tables = [each for each, _, _ in read]
     seen = Seen.CLIENT if server is None else Seen.BOTH if one_clock else Seen.APART

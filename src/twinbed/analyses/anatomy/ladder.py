@@ -73,8 +73,8 @@ class Rung:
 
 
 def rungs(request: Request, most: int = MOST_ROWS) -> tuple[Rung, ...]:
-    """At most about so many, from the top down: first runs of payload are folded, then those with repeats too. A run's first
-    and last packet are drawn, those on both sides of a long silence, and those that begin or end a step."""
+    """Return at most about so many, from the top down: first runs of payload are folded, then those with repeats too. A run's
+    first and last packet are drawn, those on both sides of a long silence, and those that begin or end a step."""
     packets = request.packets
     if len(packets) <= most:
         return tuple(Rung((packet,)) for packet in packets)
@@ -149,7 +149,7 @@ class Axis:
         return self.knots_ns[-1]
 
     def ticks(self) -> list[tuple[int, float]]:
-        """(nanoseconds, how far down): round numbers, coarse ones first, as many as have room."""
+        """Return (nanoseconds, how far down): round numbers, coarse ones first, as many as have room."""
         found = [(0, self.y(0))]
         step = 10 ** len(str(self.end_ns))
         while step >= 1:
@@ -163,7 +163,7 @@ class Axis:
 
 
 def axis(ladders: Sequence[tuple[Request, Sequence[Rung]]], height: float = HEIGHT) -> Axis:
-    """The axis that these share. It ends with the last packet or step of any."""
+    """Return the axis that these share. It ends with the last packet or step of any."""
     last = max((_end_ns(request) for request, _ in ladders), default=0)
     first = min((rung.begin_ns for _, of_one in ladders for rung in of_one), default=0)
     last = max(last, first + 1)
@@ -195,7 +195,7 @@ def _end_ns(request: Request) -> int:
 
 
 def time_text(ns: int) -> str:
-    """``24.0 µs``, three digits."""
+    """Return ``24.0 µs``, three digits."""
     if abs(ns) < 1000:
         return f"{ns} ns" if ns else "0"
     scale = unit_scale("s", [float(f"{ns * 1e-9:.3g}")])
@@ -204,13 +204,13 @@ def time_text(ns: int) -> str:
 
 
 def tick_text(ns: int) -> str:
-    """A round number: ``500 µs``."""
+    """Return a round number: ``500 µs``."""
     scale = unit_scale("s", [ns * 1e-9])
     return f"{round(ns * 1e-9 / scale.factor, 6):g} {scale.unit}" if ns else "0"
 
 
 def caption(each: Ladder) -> str:
-    """``e1000: 3.3 ms, 12 packets; the medoid of 64 requests of 10 runs``"""
+    """Return ``e1000: 3.3 ms, 12 packets; the medoid of 64 requests of 10 runs``"""
     packets = len(each.request.packets)
     wire = sum(packet.wire_packets for packet in each.request.packets)
     on_wire = f" ({wire:,} on the wire)" if wire > packets else ""
@@ -224,7 +224,7 @@ _WORDS = {"S": "SYN", "Y": "SYN again", "A": "ACK", "F": "FIN", "Z": "FIN again"
 
 
 def label(packet: Packet) -> str:
-    """``SYN-ACK``, ``7,240 B (5 packets)``, ``500 B, FIN``."""
+    """Return ``SYN-ACK``, ``7,240 B (5 packets)``, ``500 B, FIN``."""
     kind = packet.kind.upper()
     if kind in _WORDS:
         return _WORDS[kind].replace("SYN", "SYN-ACK" if packet.kind.islower() else "SYN")
@@ -237,7 +237,7 @@ def label(packet: Packet) -> str:
 
 
 def described(packet: Packet, seen: Seen) -> str:
-    """What is known of it, in a sentence."""
+    """Return what is known of it, in a sentence."""
     side = "client" if packet.from_client else "server"
     text = f"{label(packet)} of the {side}"
     if seen is Seen.CLIENT:
@@ -278,7 +278,7 @@ def counts(packets: Sequence[Packet], *, from_client: bool) -> Counts:
 
 
 def band_lines(packets: Sequence[Packet]) -> list[str]:
-    """``← 720 packets, 1.043 MB, 61 ACKs``: a line a side."""
+    """Return a line a side: ``← 720 packets, 1.043 MB, 61 ACKs``."""
     lines = []
     for from_client in (False, True):
         each = counts(packets, from_client=from_client)

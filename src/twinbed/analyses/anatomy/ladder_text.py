@@ -22,7 +22,7 @@ MOST_SHOWN = 16
 
 
 def shown(result: Anatomy, *, all_of_them: bool) -> Iterator[str]:
-    """Every ladder; unasked those of the largest difference, the reference's first, where they are short."""
+    """Yield every ladder; unasked those of the largest difference, the reference's first, where they are short."""
     if all_of_them:
         found = list(result.ladders)
     else:
@@ -39,12 +39,12 @@ def shown(result: Anatomy, *, all_of_them: bool) -> Iterator[str]:
 
 
 def is_short(ladders: Sequence[Ladder]) -> bool:
-    """There is one, and each can be shown beside other things."""
+    """Return whether there is one, and each can be shown beside other things."""
     return bool(ladders) and all(len(rungs(each.request)) <= MOST_SHOWN for each in ladders)
 
 
 def ladder_lines(each: Ladder, titles: Mapping[str, str]) -> Iterator[str]:
-    """With a line that says what it is."""
+    """Yield one ladder, below a line that says what it is."""
     yield f"{f'{cell_title(each.cell)}, ' if each.cell else ''}{caption(each)}"
     yield from lines(each.request, titles)
 
@@ -63,7 +63,7 @@ def _of_the_largest(result: Anatomy) -> list[Ladder]:
 
 
 def lines(request: Request, titles: Mapping[str, str]) -> Iterator[str]:
-    """One ladder, 80 characters wide but for what steps are called. ``titles``: step -> what it is."""
+    """Yield one ladder, 80 characters wide but for what steps are called. ``titles``: step -> what it is."""
     of_all = rungs(request)
     right = "" if request.seen is Seen.CLIENT else "server's link"
     yield f"{'':{TIME}}  client's link{right:>{ARROW - 11}}   steps"

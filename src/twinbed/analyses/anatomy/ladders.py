@@ -55,8 +55,8 @@ def ladder(
     sampled: Samples,
     seen: Seen,
 ) -> Ladder | None:
-    """``runs``: those of this cell and testbed, in order; ``links``: run -> link -> its rows of ``steps``. None where no
-    sampled request has all steps and all packets."""
+    """Return the ladder of the medoid. ``runs``: those of this cell and testbed, in order; ``links``: run -> link -> its rows
+    of ``steps``. None where no sampled request has all steps and all packets."""
     candidates = [each for run in runs for each in _candidates(run, links[run], sampled, seen)]
     if not candidates:
         return None

@@ -50,7 +50,7 @@ class Timeline:
 
 
 def timeline(kinds: str, times_s: Numbers) -> Timeline:
-    """``kinds``: a letter a packet, in order; ``times_s``: when each was seen, as many."""
+    """Return a request as it is compared. ``kinds``: a letter a packet, in order; ``times_s``: when each was seen, as many."""
     times = times_s - times_s[:1]
     letters, bounds = list[str](), [0.0]
     at = 0
@@ -82,13 +82,14 @@ def _runs(kinds: str) -> list[tuple[int, int]]:
 
 
 def scale_s(sequences: Sequence[Timeline]) -> float:
-    """The mean time between packets of the median request, in seconds: what a change of time by as much as that costs is 1."""
+    """Return the mean time between packets of the median request, in seconds: what a change of time by as much as that costs is
+    1."""
     between = [each.span_s / max(1.0, each.counts.sum() - 1) for each in sequences]
     return float(np.median(between)) or 1e-9
 
 
 def distances(sequences: Sequence[Timeline], scale: float) -> Numbers:
-    """Of each to each, shape (n, n); 0 on the diagonal."""
+    """Return the distance of each to each, shape (n, n); 0 on the diagonal."""
     found = np.zeros((len(sequences), len(sequences)))
     one, two = np.triu_indices(len(sequences), 1)
     found[one, two] = _core.timeline_distances([(each.kinds, each.counts, each.gaps_s / scale) for each in sequences])
@@ -96,15 +97,16 @@ def distances(sequences: Sequence[Timeline], scale: float) -> Numbers:
 
 
 def medoid(sequences: Sequence[Timeline]) -> int:
-    """Which one has the least sum of distances to the others; the first of several. Raises ValueError where there is none."""
+    """Return which one has the least sum of distances to the others; the first of several. Raises ValueError where there is
+    none."""
     if not sequences:
         raise ValueError("no request to choose from")
     return int(distances(sequences, scale_s(sequences)).sum(axis=1).argmin())
 
 
 def chosen(runs: Sequence[int], seed: int, most: int = MOST) -> list[int]:
-    """At most so many places of a list whose elements are of the ``runs`` given: as many of each run as of the others, where it
-    has them, so that a run that made more requests does not count for more. In the order of the list."""
+    """Return at most so many places of a list whose elements are of the ``runs`` given: as many of each run as of the others,
+    where it has them, so that a run that made more requests does not count for more. In the order of the list."""
     if len(runs) <= most:
         return list(range(len(runs)))
     random = np.random.default_rng(seed)

@@ -20,7 +20,7 @@ NAMES = {"C": "client", "CL": "client's link", "SL": "server's link", "S": "serv
 
 
 def diagram(ladders: Sequence[Ladder], titles: Mapping[str, str]) -> str:
-    """``titles``: step -> what it is."""
+    """Return ladders as one diagram. ``titles``: step -> what it is."""
     return "\n".join(_diagram(ladders, titles)) + "\n"
 
 

@@ -20,25 +20,26 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from scipy.special import stdtrit
 
-from twinbed.analyses.anatomy import parts, patterns, steps, waits
+from twinbed.analyses.anatomy import parts, patterns, steps, waits, words
 from twinbed.analyses.anatomy.ladders import Ladder, ladder
 from twinbed.analyses.anatomy.parts import PARTS, Group, Split
 from twinbed.analyses.anatomy.patterns import Counts
-from twinbed.analyses.anatomy.result import BETWEEN, TOTAL, Anatomy, Difference, Requests, StepTimes
+from twinbed.analyses.anatomy.result import BETWEEN, SPECIAL, TOTAL, Anatomy, Difference, Requests, StepTimes
 from twinbed.analyses.anatomy.sampled import samples
 from twinbed.analyses.anatomy.stations import Host
 from twinbed.analyses.anatomy.steps import STEPS, Seconds, Seen
-from twinbed.contracts.analysis import Analysis, Section
+from twinbed.contracts.analysis import Analysis, NoSettings
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.record import Record
 from twinbed.model.result import Interval, Pairing, Verdict
 from twinbed.model.run import Level, Status
 from twinbed.model.tables import Tables
-from twinbed.show.table import Row
+from twinbed.model.units import Share
+from twinbed.show.section import Section
 from twinbed.statistics.moments import standard_error
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.ratio import ratio_test
@@ -50,16 +51,17 @@ SHARES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.99)
 CLIENT, SERVER = "client", "server"
 SAMPLED_FROM = 2**17
 """Exchanges of a link; of more the core keeps a sample, which says nothing of what lies between requests."""
-SPECIAL = {TOTAL: "a request, from its first packet to its end", BETWEEN: "client: between one request and the next"}
 
 
-class AnatomyParams(BaseModel):
+class AnatomyParams(NoSettings):
     """The settings of ``anatomy``; null takes what the study file says."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    margin: float | None = Field(default=None, gt=0, description="how far apart still counts as equivalent: 0.1 is 10 %")
-    confidence: float | None = Field(default=None, gt=0.5, lt=1, description="1 - alpha")
+    margin: Share | None = Field(
+        default=None, gt=0, description="how far apart still counts as equivalent, such as 10%. Default: the study's"
+    )
+    confidence: float | None = Field(
+        default=None, gt=0.5, lt=1, description="that of intervals and verdicts, such as 0.95. Default: the study's"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +81,28 @@ class _Run:
 
 
 class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
-    """The steps of requests."""
+    """Where does the time of a request go, and which step makes a testbed slower?
+
+    Each request of RESULTS is taken apart as its packets show it: handshake, request, the server's answer, the way back, the
+    transfer, its end. The steps add up, so that the difference between two testbeds is the sum of the differences of steps.
+
+    \b
+    twinbed anatomy results/
+    twinbed anatomy results/ --format csv --table steps
+    twinbed anatomy results/ -o anatomy.html                     as a page, with the waterfall of each difference
+    twinbed anatomy results/ --ladder                            a request of every testbed, packet by packet
+    twinbed anatomy results/ --format mermaid                    the same as a sequence diagram
+    twinbed anatomy client.pcap server.pcap                      of two captures of one path, the client's first
+    twinbed anatomy client.pcap                                  of one: what lies behind it is one step
+    """
 
     name = "anatomy"
     params = AnatomyParams
     summary = "the steps that a request consists of, and which of them differ from the reference's"
+    epilog = "docs/anatomy.md says what the steps are, and works an example through."
+    table_names = ("differences", "steps", "groups", "patterns", "timers")
+    is_against_a_reference = True
+    is_in_reports = True
 
     def run(self, source: Tables, params: AnatomyParams | None = None) -> Anatomy:
         params = params or AnatomyParams()
@@ -146,28 +165,8 @@ class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
             left_out={reason: count for reason, count in left_out.items() if count},
         )
 
-    def tables(self, result: Anatomy) -> Mapping[str, Sequence[Row]]:
-        from twinbed.analyses.anatomy.tables import difference_rows, group_rows, pattern_rows, step_rows, timer_rows
-
-        return {
-            "differences": difference_rows(result),
-            "steps": step_rows(result),
-            "groups": group_rows(result),
-            "patterns": pattern_rows(result),
-            "timers": timer_rows(result),
-        }
-
     def section(self, result: Anatomy) -> Section:
-        from twinbed.analyses.anatomy.section import section
-
-        return section(result)
-
-    def sections(self, source: Tables) -> Sequence[Section]:
-        try:
-            result = self.run(source)
-        except TwinbedError:  # no captured requests: nothing to say
-            return ()
-        return (self.section(result),)
+        return words.section(result)
 
 
 def _links(table: pa.Table, complete: Mapping[str, Record]) -> dict[str, dict[str, pa.Table]]:

@@ -95,15 +95,17 @@ WHOSE = {"accept": "server", "ask": "client", "server": "server", "finish": "cli
 
 
 def name(step: str, part: Part) -> str:
+    """Return what a part is called in results: ``server.wake``."""
     return f"{step}.{part.name}"
 
 
 def titles(seen: Seen) -> dict[str, str]:
+    """Return part -> what it is."""
     return {name(step, part): part.title for step, parts in PARTS[seen].items() for part in parts}
 
 
 def groups(seen: Seen, *, of_parts: bool = False) -> dict[str, Group]:
-    """Of every part, and, but for ``of_parts``, of the steps that have none."""
+    """Return whose time every part is, and, but for ``of_parts``, every step that has none."""
     found = {name(step, part): part.group for step, parts in PARTS[seen].items() for part in parts}
     if of_parts:
         return found
@@ -133,7 +135,7 @@ class Split:
 
 
 def split(client: pa.Table, server: pa.Table, found: Requests, hosts: Mapping[str, Host], seen: Seen) -> Split:
-    """``hosts`` maps client and server to theirs. Tables as ``steps.requests`` takes them."""
+    """Split requests into parts. ``hosts`` maps client and server to theirs. Tables as ``steps.requests`` takes them."""
     rows = found.rows
     times = {key: Times(each.ns[rows], each.known[rows]) for key, each in packet_times(client, server).items()}
     seen_at, ends = _seen_at(client, rows, hosts, times)
@@ -260,7 +262,7 @@ def _offsets(
 
 
 def hosts_of(rows: pa.Table, connections: pa.Table, probes: pa.Table) -> dict[str, dict[str, Host]]:
-    """Run -> host -> its records. Tables as the instrument ``stations`` gives them, of all runs."""
+    """Return run -> host -> its records. Tables as the instrument ``stations`` gives them, of all runs."""
     if not rows.num_rows:
         return {}
     own = {(each["run"], each["host"]): each["clock"] == "own" for each in probes.to_pylist()}

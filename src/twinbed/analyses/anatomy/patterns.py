@@ -53,7 +53,7 @@ Counts: TypeAlias = Mapping[tuple[str, str], Sequence[float]]
 
 
 def counted(client: pa.Table, requests: Requests) -> Counts:
-    """Of the requests on one link, whose rows of ``steps`` at the client's link these are."""
+    """Count the patterns of the requests on one link, whose rows of ``steps`` at the client's link these are."""
     silences_s = np.asarray(client["silence_ns"])[requests.rows] * 1e-9
     ended_by = client["silence_ended_by"].to_pylist()
     rest = np.maximum(requests.total - silences_s, 0.0)
@@ -65,7 +65,7 @@ def counted(client: pa.Table, requests: Requests) -> Counts:
 
 
 def together(links: Sequence[Counts]) -> Counts:
-    """Those of several links of a run."""
+    """Return the counts of several links of a run as one."""
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     for counts in links:
         for name, silences in counts.items():
@@ -74,7 +74,7 @@ def together(links: Sequence[Counts]) -> Counts:
 
 
 def occurring(runs: Sequence[Counts]) -> tuple[Pattern, ...]:
-    """Most frequent first."""
+    """Return the patterns of runs, most frequent first."""
     shares: dict[tuple[str, str], float] = defaultdict(float)
     silences: dict[tuple[str, str], list[float]] = defaultdict(list)
     for counts in runs:
@@ -89,7 +89,7 @@ def occurring(runs: Sequence[Counts]) -> tuple[Pattern, ...]:
 
 
 def sentence(testbed: str, patterns: Sequence[Pattern]) -> str:
-    """``container: 92 % of requests are S s A P a p+ A f F a; 6 % the same, the client's ACK 40 ms late``"""
+    """Return ``container: 92 % of requests are S s A P a p+ A f F a; 6 % the same, the client's ACK 40 ms late``."""
     return f"{testbed}: {'; '.join(_parts(patterns))}"
 
 
@@ -108,7 +108,7 @@ def _parts(patterns: Sequence[Pattern]) -> Iterator[str]:
 
 
 def percent(part: float) -> str:
-    """A share of requests: ``6.2 %``, ``49 %``, ``>99.9 %``."""
+    """Return a share of requests: ``6.2 %``, ``49 %``, ``>99.9 %``."""
     if 0.9995 <= part < 1:
         return ">99.9 %"
     return share(round(part, 3 if part < 0.1 or part > 0.99 else 2))
@@ -141,7 +141,8 @@ def _whose(letter: str) -> str:
 
 
 def difference(common: Pattern, other: Pattern) -> list[str]:
-    """What the other has that the commonest has not, and what it lacks, each in a few words; nothing where it is the same."""
+    """Return what the other has that the commonest has not, and what it lacks, each in a few words; nothing where it is the
+    same."""
     found = list(_packets(common.packets.split(), other.packets.split()))
     if other.silence_s is not None:
         found.append(_late(other).removeprefix(", "))

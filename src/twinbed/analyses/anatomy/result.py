@@ -15,6 +15,7 @@ from twinbed.model.run import Level
 
 TOTAL, BETWEEN = "total", "between"
 """Of a request all steps; and what lies between one and the next of the same client."""
+SPECIAL = {TOTAL: "a request, from its first packet to its end", BETWEEN: "client: between one request and the next"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,11 @@ class Requests:
     """Requests whose steps all have their parts."""
     timers: tuple[Timer, ...] = ()
     """That requests met."""
+
+    @property
+    def whole_s(self) -> float:
+        """Seconds of all groups."""
+        return sum(times.mean for times in self.groups)
 
     def of(self, step: str) -> StepTimes | None:
         return next((each for each in (*self.times, *self.parts) if each.step == step), None)
@@ -103,16 +109,29 @@ class Anatomy:
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Reason -> number of runs, or of requests, that are not in it."""
 
+    @property
+    def cells(self) -> list[Mapping[str, Level]]:
+        """In the order of their first requests."""
+        return [each.cell for at, each in enumerate(self.requests) if all(each.cell != one.cell for one in self.requests[:at])]
+
+    @property
+    def compared(self) -> list[tuple[Mapping[str, Level], str]]:
+        """The cells and testbeds that have differences."""
+        return [(each.cell, each.testbed) for each in self.differences if each.step == TOTAL]
+
+    def of(self, cell: Mapping[str, Level]) -> list[Requests]:
+        """Return those of one cell, in the order of the testbeds."""
+        return [each for each in self.requests if each.cell == cell]
+
     def ladders_of(self, cell: Mapping[str, Level]) -> tuple[Ladder, ...]:
-        """In the order of the testbeds."""
+        """Return those of one cell, in the order of the testbeds."""
         return tuple(each for each in self.ladders if each.cell == cell)
 
     def parts_of(self, cell: Mapping[str, Level], testbed: str) -> dict[str, Difference]:
-        """Part -> its difference."""
-        own = (each for each in self.part_differences if each.cell == cell and each.testbed == testbed)
-        return {each.step: each for each in own}
+        """Return part -> its difference."""
+        return {each.step: each for each in self.part_differences if each.cell == cell and each.testbed == testbed}
 
-    def steps_of(self, cell: Mapping[str, Level], testbed: str) -> tuple[Difference, ...]:
-        """The differences of the steps, without the total."""
-        own = (each for each in self.differences if each.cell == cell and each.testbed == testbed)
-        return tuple(each for each in own if each.step not in (TOTAL,))
+    def differences_of(self, cell: Mapping[str, Level], testbed: str) -> dict[str, Difference]:
+        """Return step or part -> its difference."""
+        own = {each.step: each for each in self.differences if each.cell == cell and each.testbed == testbed}
+        return own | self.parts_of(cell, testbed)

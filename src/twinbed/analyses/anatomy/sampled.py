@@ -93,7 +93,7 @@ class Span:
     end_ns: int
 
     def holds(self, packet: Packet) -> bool:
-        """Whether it was sent or arrived in it; those that begin or end it too."""
+        """Return whether it was sent or arrived in it; those that begin or end it too."""
         times = (packet.client_ns, packet.server_ns)
         return any(ns is not None and self.begin_ns <= ns <= self.end_ns for ns in times)
 
@@ -130,19 +130,20 @@ class Samples:
     """(run, link) -> exchange -> its first row, and the row after its last."""
 
     def timeline(self, link: tuple[str, str], exchange: Exchange) -> tuple[str, npt.NDArray[np.float64]]:
-        """A letter a packet, and the seconds since the first."""
+        """Return a letter a packet, and the seconds since the first."""
         begin, end = self.bounds[link][exchange]
         times = (self.times_ns[begin:end] - self.times_ns[begin]) * 1e-9
         return self.kinds[begin:end].tobytes().decode(), times
 
     def rows(self, link: tuple[str, str], exchange: Exchange) -> list[PacketRow]:
+        """Return the packets of one exchange at a link."""
         begin, end = self.bounds[link][exchange]
         found: list[PacketRow] = self.table.slice(begin, end - begin).to_pylist()
         return found
 
 
 def samples(table: pa.Table) -> Samples:
-    """Of the table ``step_packets``. Requests with a packet without a time are left out."""
+    """Return the sampled requests of the table ``step_packets``. Requests with a packet without a time are left out."""
     if not table.num_rows:
         return Samples(table, np.zeros(0, np.uint8), np.zeros(0, np.int64), {})
     times = table["time_ns"].combine_chunks()
@@ -163,7 +164,7 @@ def samples(table: pa.Table) -> Samples:
 
 
 def together(captures: Sequence[pa.Table]) -> Samples:
-    """Of the tables of one or two captures, the client's first, as of the links of a run without a name."""
+    """Return those of the tables of one or two captures, the client's first, as of the links of a run without a name."""
     import pyarrow as pa
 
     links = ("client", "server")
@@ -179,8 +180,8 @@ def together(captures: Sequence[pa.Table]) -> Samples:
 def joined(
     seen: Seen, client: Sequence[PacketRow], server: Sequence[PacketRow], client_steps: StepRow, server_steps: StepRow | None
 ) -> Request:
-    """One request of the rows of ``step_packets`` and of its row of ``steps`` at each link; of the client's link alone where
-    there is no other."""
+    """Return one request of the rows of ``step_packets`` and of its row of ``steps`` at each link; of the client's link alone
+    where there is no other."""
     origin = client[0]["time_ns"]
     shift = origin
     if seen is Seen.CLIENT:

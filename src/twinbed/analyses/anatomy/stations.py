@@ -51,7 +51,7 @@ class Host:
         self._of = {name: _Rows.of({key: values[names == name] for key, values in column.items()}) for name in set(names)}
 
     def connections(self, own: str, other: str, steps: pa.Table) -> npt.NDArray[np.int64]:
-        """Of each row of ``steps`` the connection, -1 where there is none; own and other are client and server."""
+        """Return the connection of each row of ``steps``, -1 where there is none; own and other are client and server."""
         names = (f"{own}_address", f"{own}_port", f"{other}_address", f"{other}_port")
         keys = zip(*(steps[name].to_pylist() for name in names), strict=True)
         return np.array([self._numbers.get(key, -1) for key in keys], dtype=np.int64)
@@ -94,8 +94,8 @@ class _Rows:
     def holding(
         self, connection: npt.NDArray[np.int64], byte: npt.NDArray[np.int64], *, after: bool = False
     ) -> npt.NDArray[np.int64]:
-        """Of each pair the first row of the connection that holds the byte with that sequence number, -1 where none does.
-        ``after``: rows say where the stream stands after their bytes."""
+        """Return of each pair the first row of the connection that holds the byte with that sequence number, -1 where none
+        does. ``after``: rows say where the stream stands after their bytes."""
         moved = self.bytes > 0
         rows = np.flatnonzero(moved)
         if not len(rows):
@@ -107,7 +107,7 @@ class _Rows:
         byte = byte % MODULUS
 
         def at(most: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-            """The row that begins last, but no later than at that number; of packets that were sent again the first."""
+            """Return the row that begins last, but no later than at that number; of packets that were sent again the first."""
             last = np.searchsorted(keys, connection * MODULUS + most, side="right") - 1
             first = np.searchsorted(keys, keys[np.maximum(last, 0)], side="left")
             found = rows[first]
@@ -121,13 +121,14 @@ class _Rows:
     def next_of(
         self, owner: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64], from_ns: Times, times: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """Of each pair the owner's first row at or after a time, -1 where there is none. ``owner`` and ``times``: of rows."""
+        """Return of each pair the owner's first row at or after a time, -1 where there is none. ``owner`` and ``times``: of
+        rows."""
         return self._neighbour(owner, wanted, from_ns, times, step=0)
 
     def last_of(
         self, owner: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64], until_ns: Times, times: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """As ``next_of``, the last row before that time."""
+        """Return, as ``next_of``, the last row before that time."""
         return self._neighbour(owner, wanted, until_ns, times, step=-1)
 
     def _neighbour(
@@ -157,7 +158,7 @@ _NOTHING = _Rows(*(_EMPTY for _ in range(7)))
 
 
 def came(host: Host, connection: npt.NDArray[np.int64], last: npt.NDArray[np.int64]) -> dict[str, Times]:
-    """What came in, up to the byte ``last``: softirq, socket, wake, read (when that returned)."""
+    """Return what came in, up to the byte ``last``: softirq, socket, wake, read (when that returned)."""
     at = {name: host.of(name).holding(connection, last) for name in IN}
     reads = host.of("read")
     read = reads.holding(connection, last, after=True)
@@ -178,14 +179,14 @@ def _woke(host: Host, thread: npt.NDArray[np.int64], since: Times, until: Times)
 
 
 def went(host: Host, connection: npt.NDArray[np.int64], first: npt.NDArray[np.int64]) -> dict[str, Times]:
-    """What went out from the byte ``first``: write (when that was entered), qdisc, driver."""
+    """Return what went out from the byte ``first``: write (when that was entered), qdisc, driver."""
     writes = host.of("write")
     write = writes.times(writes.holding(connection, first, after=True))
     return {"write": write} | {name: host.of(name).times(host.of(name).holding(connection, first)) for name in OUT}
 
 
 def opened(host: Host, connection: npt.NDArray[np.int64], first: npt.NDArray[np.int64]) -> dict[str, Times]:
-    """On a client, before its first byte: softirq and socket (of the SYN-ACK), wake, write, qdisc, driver."""
+    """Return, of a client before its first byte, softirq and socket (of the SYN-ACK), wake, write, qdisc, driver."""
     out = went(host, connection, first)
     answers = {name: _flagged(host, name, SYN) for name in IN}
     found = {
@@ -202,13 +203,13 @@ def opened(host: Host, connection: npt.NDArray[np.int64], first: npt.NDArray[np.
 
 
 def accepted(host: Host, connection: npt.NDArray[np.int64], until: Times) -> dict[str, Times]:
-    """On a server, before the request was taken by its socket: softirq (of the SYN), qdisc and driver (of the SYN-ACK)."""
+    """Return, of a server before its socket took the request, softirq (of the SYN), qdisc and driver (of the SYN-ACK)."""
     stations = {name: _flagged(host, name, SYN) for name in ("softirq", *OUT)}
     return {name: rows.times(rows.last_of(rows.connection, connection, until, rows.time_ns)) for name, rows in stations.items()}
 
 
 def closed(host: Host, connection: npt.NDArray[np.int64], since: Times) -> dict[str, Times]:
-    """On a client, after it read the answer: write (when it entered the close), qdisc and driver (of the FIN)."""
+    """Return, of a client after it read the answer, write (when it entered the close), qdisc and driver (of the FIN)."""
     closes = host.of("close")
     entered = closes.times(closes.next_of(closes.connection, connection, since, closes.time_ns))
     found = {"write": entered}
@@ -237,7 +238,7 @@ class Offset:
     """The largest possible error."""
 
     def at(self, ns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """In whole nanoseconds, at times of the host's clock."""
+        """Return how far it is ahead in whole nanoseconds, at times of the host's clock."""
         captures_s = (ns - self.base_ns) * 1e-9 / (1 + self.drift)
         ahead = self.offset_s + self.drift * captures_s
         whole: npt.NDArray[np.int64] = np.rint(ahead * 1e9).astype(np.int64)
@@ -248,9 +249,9 @@ NO_OFFSET = Offset(0, 0.0, 0.0, 0.0)
 
 
 def offset(incoming: list[tuple[Times, Times]], outgoing: list[tuple[Times, Times]]) -> Offset | None:
-    """A host's clock less the captures': each packet leaves the driver before its link is captured, and reaches the softirq
-    after, whatever the clocks say (statistics/two_clocks).  Pairs are (captured, seen by the host).  None where packets do not
-    bound it."""
+    """Return a host's clock less the captures': each packet leaves the driver before its link is captured, and reaches the
+    softirq after, whatever the clocks say (statistics/two_clocks).  Pairs are (captured, seen by the host).  None where packets
+    do not bound it."""
     base, ahead = None, 0
     arrays: list[list[npt.NDArray[np.float64]]] = [[], [], [], []]
     for way, pairs in enumerate((incoming, outgoing)):

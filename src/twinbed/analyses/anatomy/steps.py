@@ -135,7 +135,7 @@ class Requests:
 
 
 def requests(client: pa.Table, server: pa.Table | None, seen: Seen) -> Requests:
-    """The steps of the requests on one link, whose other end's table is ``server``. Tables as ``steps`` has them."""
+    """Return the steps of the requests on one link, whose other end's table is ``server``. Tables as ``steps`` has them."""
     times = packet_times(client, None if seen is Seen.CLIENT else server)
     opens = times["client", "syn_ns"].known
     whole = np.array(client["complete"].to_pylist(), dtype=object) == True  # noqa: E712 -- None is not
@@ -174,7 +174,7 @@ Stations: TypeAlias = dict[tuple[str, str], "Times"]
 
 
 def packet_times(client: pa.Table, server: pa.Table | None) -> Stations:
-    """When each exchange of the client's table was at each station of both links; ``end_ns`` is when a request ends."""
+    """Return when each exchange of the client's table was at each station of both links; ``end_ns`` is when a request ends."""
     times = {("client", name): column(client, name) for name in _COLUMNS}
     end = _first_of(*(times["client", name] for name in ENDS))
     # Who asks again or closes before the answer's end, as pipelined requests do, is not waited for.
@@ -199,15 +199,16 @@ class Times:
     known: npt.NDArray[np.bool_]
 
     def where(self, condition: npt.NDArray[np.bool_], other: Times) -> Times:
-        """This where the condition holds, the other where not."""
+        """Return this where the condition holds, the other where not."""
         return Times(np.where(condition, self.ns, other.ns), np.where(condition, self.known, other.known))
 
     def only(self, condition: npt.NDArray[np.bool_]) -> Times:
+        """Return these times, known only where the condition holds."""
         return Times(self.ns, self.known & condition)
 
 
 def column(table: pa.Table, name: str) -> Times:
-    """A column of whole numbers, of which some are null."""
+    """Return a column of whole numbers, of which some are null."""
     values = table[name].combine_chunks()
     return Times(
         np.asarray(values.fill_null(0), dtype=np.int64), ~np.asarray(values.is_null().to_numpy(zero_copy_only=False), bool)
@@ -238,7 +239,7 @@ def _places(client: pa.Table, server: pa.Table) -> npt.NDArray[np.int64]:
 
 
 def users(begins_ns: npt.NDArray[np.int64], ends_ns: npt.NDArray[np.int64]) -> int:
-    """The most requests that were under way at once."""
+    """Return the most requests that were under way at once."""
     at = np.concatenate([begins_ns, ends_ns])
     change = np.concatenate([np.ones(len(begins_ns), int), -np.ones(len(ends_ns), int)])
     # One that ends as another begins is not beside it.
@@ -247,9 +248,9 @@ def users(begins_ns: npt.NDArray[np.int64], ends_ns: npt.NDArray[np.int64]) -> i
 
 
 def between_s(each: Requests) -> float | None:
-    """What lies between one request and the next of the same client, on average: with so many at once as there ever were, a
-    closed loop has a cycle of their number times the run's length over the requests, and what of it no request takes is between
-    them. None of fewer than two requests."""
+    """Return what lies between one request and the next of the same client, on average: with so many at once as there ever
+    were, a closed loop has a cycle of their number times the run's length over the requests, and what of it no request takes is
+    between them. None of fewer than two requests."""
     if len(each) < 2:
         return None
     span_s = float(each.ends_ns.max() - each.begins_ns.min()) * 1e-9

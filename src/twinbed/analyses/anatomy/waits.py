@@ -76,9 +76,14 @@ class Timer:
     mean_s: float
     """Of a wait, over all runs."""
 
+    @property
+    def place(self) -> Place:
+        """Its kind, whose it is, and the step in which it lies."""
+        return self.kind, self.whose, self.step
+
 
 def counted(client: pa.Table, server: pa.Table | None, requests: Requests, waits: Mapping[str, pa.Table], seen: Seen) -> Counts:
-    """Of the requests of one client's link; ``waits``: link (client, server) -> its rows of ``step_waits``."""
+    """Count the waits of the requests of one client's link. ``waits``: link (client, server) -> its rows of ``step_waits``."""
     places = {name: at for at, name in enumerate(zip(*(client[name].to_pylist() for name in NAMES), strict=True))}
     kept = set(requests.rows.tolist())
     times = packet_times(client, None if seen is Seen.CLIENT else server)
@@ -115,7 +120,7 @@ def _step(times: Stations, at: int, link: str, ns: int, seen: Seen) -> str:
 
 
 def together(links: Sequence[Counts]) -> Counts:
-    """Those of several links of a run."""
+    """Return the counts of several links of a run as one."""
     met, seconds = Counter[Place](), dict[Place, tuple[float, ...]]()
     for each in links:
         met.update(each.met)
@@ -125,7 +130,7 @@ def together(links: Sequence[Counts]) -> Counts:
 
 
 def timers(runs: Sequence[Counts]) -> tuple[Timer, ...]:
-    """Those that most requests met first."""
+    """Return timers, those that most requests met first."""
     places = {place for each in runs for place in each.met}
     return tuple(sorted(_timers(places, runs), key=lambda each: (-each.share, each.kind, each.whose, each.step)))
 

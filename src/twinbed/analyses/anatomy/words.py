@@ -1,86 +1,302 @@
-"""What the anatomy says, in sentences."""
+"""The anatomy as a section: what makes a testbed's requests longer, its steps, whose time they are, timers and packets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 
-from twinbed.analyses.anatomy.result import BETWEEN, TOTAL, Anatomy, Difference
+from twinbed.analyses.anatomy import draw
+from twinbed.analyses.anatomy.ladder_section import ladders
+from twinbed.analyses.anatomy.patterns import percent
+from twinbed.analyses.anatomy.patterns import sentence as pattern_sentence
+from twinbed.analyses.anatomy.result import BETWEEN, TOTAL, Anatomy, Difference, Requests, StepTimes
+from twinbed.analyses.anatomy.waits import AFTER, KINDS, Timer
+from twinbed.model.result import Interval, Verdict
 from twinbed.model.run import Level
-from twinbed.show.quantities import number, plus_minus, unit_scale
+from twinbed.show.numbers import joined
+from twinbed.show.quantities import UnitScale, number, plus_minus, ratio_with_interval, share, unit_scale
+from twinbed.show.section import Item, Section
+from twinbed.show.table import Column, Of, Table, cell_columns
 from twinbed.show.words import cell_title
 
+TITLE = "Anatomy of a request"
 MOST = 3
 """Steps that a sentence names."""
 LEAST = 0.05
 """Share of the difference from which a step is worth naming."""
+SYMBOLS = {Verdict.EQUIVALENT: "= equivalent", Verdict.DIFFERENT: "≠ different", Verdict.INCONCLUSIVE: "? inconclusive"}
+SHARES = (0.5, 0.9, 0.99)
+TIMERS = (
+    "What ended waits, by packets alone: share of requests that met it, and how long the wait was. Waits lie in steps, not "
+    "beside them. A delayed acknowledgment alone holds nobody up."
+)
+
+
+def section(result: Anatomy) -> Section:
+    """Return what there is to say of the steps of requests."""
+    first, *rest = sentences(result)
+    items: list[Item] = [*_for_programs(result), tuple(rest), caption(result), *draw.waterfall(result)]
+    items += [table for cell in result.cells if (table := _groups(result, cell)) is not None]
+    items += [_steps(result, cell, at) for at, cell in enumerate(result.cells, start=1)]
+    for at, cell in enumerate(result.cells, start=1):
+        if (table := timers({each.testbed: each.timers for each in result.of(cell)}, result.titles)) is not None:
+            items.append(Section(f"anatomy-timers-{at}", f"Timers{_at(cell)}", items=(table,), folded=True))
+    items += ladders(result)
+    patterns = [
+        f"{_where(each.cell)}{pattern_sentence(each.testbed, each.patterns)}" for each in result.requests if each.patterns
+    ]
+    items.append(Section("anatomy-patterns", "Patterns of packets", items=(tuple(patterns),), folded=True))
+    return Section("anatomy", TITLE, first, items, kicker="Where the time of a request goes, step by step")
+
+
+def _at(cell: Mapping[str, Level]) -> str:
+    """Return what a title says of a cell, where there are several."""
+    return f": {cell_title(cell)}" if cell else ""
+
+
+def _where(cell: Mapping[str, Level]) -> str:
+    return f"{cell_title(cell)}: " if cell else ""
+
+
+def _for_programs(result: Anatomy) -> Iterator[Table]:
+    """Yield a row a difference, a step, a group of parts, a pattern and a timer, of each cell and testbed."""
+    yield _table(
+        "differences",
+        [*result.differences, *result.part_differences],
+        attrgetter("cell"),
+        *(Column(name) for name in ("testbed", "reference", "step")),
+        Column("part_of", value=lambda each: _part_of(each.step)),
+        Column("where", value=lambda each: result.where.get(each.step)),
+        Column("seconds"),
+        Column("seconds_low", value="interval.low"),
+        Column("seconds_high", value="interval.high"),
+        Column("ratio"),
+        Column("low", value="ratio_interval.low"),
+        Column("high", value="ratio_interval.high"),
+        Column("paired"),
+        Column("p_equivalent"),
+        Column("p_different_holm", value="p_different"),
+        Column("verdict", value=lambda each: str(each.verdict) if each.verdict else None),
+    )
+    yield _table(
+        "steps",
+        [Of(each, times) for each in result.requests for times in (*each.times, *each.parts)],
+        _CELL,
+        _TESTBED,
+        Column("runs", value="group.runs"),
+        Column("requests", value="group.requests"),
+        Column("step", value="each.step"),
+        Column("part_of", value=lambda of: _part_of(of.each.step)),
+        Column("where", value=lambda of: result.where.get(of.each.step)),
+        Column("mean_s", value="each.mean"),
+        Column("clock_bound_s", value=lambda of: of.each.bound or None),
+        *_quantiles(),
+    )
+    yield _table(
+        "groups",
+        [Of(each, times) for each in result.requests if each.whole_s for times in each.groups],
+        _CELL,
+        _TESTBED,
+        Column("requests", value="group.split"),
+        Column("whose", value="each.step"),
+        Column("mean_s", value="each.mean"),
+        Column("share", value=lambda of: of.each.mean / of.group.whole_s),
+        *_quantiles(),
+    )
+    yield _table(
+        "patterns",
+        [Of(each, pattern) for each in result.requests for pattern in each.patterns],
+        _CELL,
+        _TESTBED,
+        Column("pattern", value="each.packets"),
+        Column("late", value=lambda of: of.each.late or None),
+        Column("silence_s", value="each.silence_s"),
+        Column("share", value="each.share"),
+    )
+    met = [Of(each, timer) for each in result.requests for timer in each.timers]
+    yield _table("timers", met, _CELL, _TESTBED, *(Column(name, value=f"each.{name}") for name in TIMER))
+
+
+_CELL, _TESTBED = attrgetter("group.cell"), Column("testbed", value="group.testbed")
+TIMER = ("kind", "whose", "step", "share", "waits", "mean_s")
+
+
+def _table(key: str, records: Sequence[object], cell: Callable[[object], Mapping[str, Level]], *columns: Column) -> Table:
+    return Table(key, "", "", [*cell_columns(records, cell), *columns], records).for_programs()
+
+
+def _quantiles() -> Iterator[Column]:
+    def quantile(part: float) -> Callable[[Of[Requests, StepTimes]], float | None]:
+        return lambda of: of.each.quantiles.get(part)
+
+    return (Column(f"p{100 * part:g}_s", value=quantile(part)) for part in SHARES)
+
+
+def _part_of(step: str) -> str | None:
+    """Return the step that it is a part of."""
+    whole, _, part = step.rpartition(".")
+    return whole if part != step else None
+
+
+def _steps(result: Anatomy, cell: Mapping[str, Level], at: int) -> Section:
+    """Return the steps of one cell: a table for each testbed but the reference, beside which it stands."""
+    own = result.of(cell)
+    others = [each for each in own if each.testbed != result.reference] or own
+    tables = [_step_table(result, each, f"anatomy-{at}-{number}") for number, each in enumerate(others, start=1)]
+    return Section(f"anatomy-steps-{at}", f"Steps{_at(cell)}", items=tables, folded=True, on_paper=True)
+
+
+def _step_table(result: Anatomy, each: Requests, key: str) -> Table:
+    """Return a row a step: its mean on the reference and on a testbed, how much longer it takes, ratio and verdict."""
+    own = [one for one in result.of(each.cell) if one.testbed == result.reference != each.testbed] + [each]
+    scale = unit_scale("s", [times.mean for one in own for times in one.times if times.step == TOTAL])
+    there = {times.step for one in own for times in (*one.times, *one.parts)}
+    steps = [name for step in result.titles for name in (step, *result.parts.get(step, ())) if name in there]
+    columns = [Column(head="Step", value=lambda step: result.titles.get(step) or f"– {result.part_titles[step]}")]
+    for one in own:
+        every = (*one.times, *one.parts)
+        means = {times.step: times.mean / scale.factor for times in every}
+        columns.append(Column(head=one.testbed, unit=scale.unit, format=number, value=means.get))
+        if any(times.bound for times in one.parts):  # a clock of its hosts is not the captures'
+            bounds = {times.step: times.bound / scale.factor for times in every if times.bound}
+            columns.append(Column(head="clock ±", format=number, value=bounds.get))
+    if differences := result.differences_of(each.cell, each.testbed):
+        columns += _against(differences, scale, share(round(1 - 2 * (1 - result.confidence), 4)))
+    title = f"Steps of a request on {each.testbed}{f', {cell_title(each.cell)}' if each.cell else ''}"
+    return Table(key, title, "", columns, steps)
+
+
+def _against(differences: Mapping[str, Difference], scale: UnitScale, level: str) -> Iterator[Column]:
+    longer, ratios, verdicts = dict[str, str](), dict[str, str](), dict[str, str]()
+    for step, each in differences.items():
+        longer[step] = plus_minus(each.seconds / scale.factor, _half(each.interval, scale))
+        bounds = (each.ratio_interval.low, each.ratio_interval.high) if each.ratio_interval else (None, None)
+        ratios[step] = ratio_with_interval(each.ratio, *bounds)
+        verdicts[step] = SYMBOLS[each.verdict] if each.verdict else ""
+    yield Column(head="longer by", format=str, value=longer.get)
+    yield Column(head=f"ratio [{level} interval]", format=str, value=ratios.get)
+    yield Column(head="verdict", format=str, value=verdicts.get)
+
+
+def _half(interval: Interval | None, scale: UnitScale) -> float | None:
+    return (interval.high - interval.low) / 2 / scale.factor if interval else None
+
+
+def _groups(result: Anatomy, cell: Mapping[str, Level]) -> Table | None:
+    """Return a row a group of parts, for each testbed its time and its share; None where no testbed has parts."""
+    own = [each for each in result.of(cell) if each.groups]
+    if not own:
+        return None
+    scale = unit_scale("s", [each.whole_s for each in own])
+    columns = [Column(head="Whose time", value=str)]
+    for each in own:
+        means = {times.step: times.mean / scale.factor for times in each.groups}
+        shares = {times.step: times.mean / each.whole_s for times in each.groups}
+        columns.append(Column(head=each.testbed, unit=scale.unit, format=number, value=means.get))
+        columns.append(Column(head="share", format=lambda part: share(round(part, 3)), value=shares.get))
+    counts = ", ".join(f"{each.split} of {each.requests} on {each.testbed}" for each in own)
+    text = f"Of the requests whose steps all have their parts: {counts}."
+    names = list(dict.fromkeys(times.step for each in own for times in each.groups))
+    return Table("whose", f"Whose time a request's is{_at(cell)}", text, columns, names)
+
+
+def timers(of: Mapping[str, Sequence[Timer]], titles: Mapping[str, str]) -> Table | None:
+    """Return a row a kind of wait and step, two columns a testbed; ``of``: testbed -> its own. None where there are none."""
+    kinds, order = list(KINDS), [*titles, AFTER]
+    places = {each.place for own in of.values() for each in own}
+    if not places:
+        return None
+    columns = [
+        Column(head="Timer", value=lambda place: KINDS[place[0]]),
+        Column(head="whose", value=lambda place: place[1]),
+        Column(head="in the step", value=lambda place: titles.get(place[2], "after it")),
+    ]
+    for testbed, own in of.items():
+        shares = dict.fromkeys(places, percent(0)) | {each.place: percent(each.share) for each in own}
+        waits = {each.place: 1e3 * float(f"{each.mean_s:.3g}") for each in own}
+        columns.append(Column(head=f"{testbed}, requests" if testbed else "requests", format=str, value=shares.get))
+        columns.append(Column(head="mean wait", unit="ms", format=number, value=waits.get))
+    records = sorted(places, key=lambda place: (order.index(place[2]), kinds.index(place[0]), *place[1:]))
+    return Table("met", "Timers", TIMERS, columns, records)
+
+
+def caption(result: Anatomy) -> str:
+    """Return how steps were seen, and what verdicts rest on."""
+    views = {
+        "both": "seen at both links by one clock",
+        "apart": "seen at both hosts by a clock each: ways there and back are taken together, in which the clocks cancel",
+        "client": "seen at the client's link alone: what lies behind it is one step",
+    }
+    how = "within blocks" if any(each.paired for each in result.differences) else "as of independent runs"
+    has_between = any(each.of(BETWEEN) for each in result.requests)
+    closed = " What lies between requests is the rest of the clients' time." if has_between else ""
+    finer = (
+        " Parts of steps (–) are means over the requests of which every station was seen, and have a correction of their own."
+        if result.parts
+        else ""
+    )
+    return (
+        f"Means over runs, {views[result.seen]}. The steps add up to the request.{closed}{finer} "
+        f"Differences have {share(result.confidence)} intervals; verdicts are on ratios at a margin of {share(result.margin)}, "
+        f"{how}."
+    )
 
 
 def sentences(result: Anatomy) -> Iterator[str]:
-    """One for each testbed and cell: ``payload 500B: a request takes 1.9 ± 0.2 ms longer on virtio than on container, of
-    which 1.2 ms are the server's (request in, first byte out), ...``"""
+    """Yield one for each testbed and cell: ``payload 500B: a request takes 1.9 ± 0.2 ms longer on virtio than on container; 1.2
+    ms more in “server: request in, first byte out”.``"""
     if not result.differences:
         yield "Only one testbed has requests in its captures: there is nothing to compare."
-    seen: list[tuple[Mapping[str, Level], str]] = []
-    for each in result.differences:
-        if (each.cell, each.testbed) not in seen:
-            seen.append((each.cell, each.testbed))
-            yield sentence(result, each.cell, each.testbed)
+    for cell, testbed in result.compared:
+        yield sentence(result, cell, testbed)
 
 
 def sentence(result: Anatomy, cell: Mapping[str, Level], testbed: str) -> str:
+    """Return how much longer a request takes, and in which steps."""
     own = {each.step: each for each in result.differences if each.cell == cell and each.testbed == testbed}
-    total = own.get(TOTAL)
-    between = own.get(BETWEEN)
+    total, between = own.pop(TOTAL, None), own.pop(BETWEEN, None)
     if total is None:
         return ""
-    where = f"{cell_title(cell)}: " if cell else ""
-    parts = [each for step, each in own.items() if step not in (TOTAL, BETWEEN)]
-    text = f"{where}a request takes {_longer(total)} on {testbed} than on {total.reference}"
-    named = _named(parts, total)
-    if named:
-        text += f"; {_list([_part(result, each) for each in named])}"
-    finer = _named(list(result.parts_of(cell, testbed).values()), total)
-    if finer:
-        text += f"; of the hosts' time, {_list([_part(result, each) for each in finer])}"
+    text = f"{_where(cell)}a request takes {_longer(total)} on {testbed} than on {total.reference}"
+    if named := _named(own.values()):
+        text += f"; {joined([_part(result, each) for each in named])}"
+    if finer := _named(result.parts_of(cell, testbed).values()):
+        text += f"; of the hosts' time, {joined([_part(result, each) for each in finer])}"
     if between is not None and _is_clear(between):
         text += f"; and its client {_longer(between)} between requests"
     return text + "."
 
 
 def _is_clear(each: Difference) -> bool:
-    """The interval of the difference does not hold 0."""
+    """Return whether the interval of the difference does not hold 0."""
     return each.interval is not None and (each.interval.low > 0 or each.interval.high < 0)
 
 
 def _longer(each: Difference) -> str:
     scale = unit_scale("s", [each.seconds])
-    half = (each.interval.high - each.interval.low) / 2 / scale.factor if each.interval else None
+    half = _half(each.interval, scale)
     if not _is_clear(each):
-        amount = plus_minus(each.seconds / scale.factor, half)
-        return f"neither clearly longer nor shorter ({amount} {scale.unit})"
+        return f"neither clearly longer nor shorter ({plus_minus(each.seconds / scale.factor, half)} {scale.unit})"
     word = "longer" if each.seconds > 0 else "shorter"
     return f"{plus_minus(abs(each.seconds) / scale.factor, half)} {scale.unit} {word}"
 
 
-def _named(parts: list[Difference], total: Difference) -> list[Difference]:
-    """The steps that make most of the difference, largest first."""
-    whole = sum(abs(each.seconds) for each in parts)
-    clear = [each for each in parts if _is_clear(each) and abs(each.seconds) >= LEAST * whole]
+def _named(parts: Iterable[Difference]) -> list[Difference]:
+    """Return the steps that make most of the difference, largest first."""
+    every = list(parts)
+    whole = sum(abs(each.seconds) for each in every)
+    clear = [each for each in every if _is_clear(each) and abs(each.seconds) >= LEAST * whole]
     return sorted(clear, key=lambda each: -abs(each.seconds))[:MOST]
 
 
 def _part(result: Anatomy, each: Difference) -> str:
     scale = unit_scale("s", [each.seconds])
-    sign = "more" if each.seconds > 0 else "less"
-    half = (each.interval.high - each.interval.low) / 2 / scale.factor if each.interval else None
-    title = result.titles.get(each.step) or _of_step(result, each.step)
-    return f"{number(abs(each.seconds) / scale.factor, half)} {scale.unit} {sign} in “{title}”"
+    size = number(abs(each.seconds) / scale.factor, _half(each.interval, scale))
+    return f"{size} {scale.unit} {'more' if each.seconds > 0 else 'less'} in “{_title(result, each.step)}”"
 
 
-def _of_step(result: Anatomy, part: str) -> str:
-    step = next(step for step, parts in result.parts.items() if part in parts)
-    return f"{result.part_titles[part]}” of “{result.titles[step]}"
-
-
-def _list(texts: list[str]) -> str:
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+def _title(result: Anatomy, step: str) -> str:
+    if step in result.titles:
+        return result.titles[step]
+    whole = next(whole for whole, parts in result.parts.items() if step in parts)
+    return f"{result.part_titles[step]}” of “{result.titles[whole]}"

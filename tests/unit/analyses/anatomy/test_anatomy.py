@@ -14,19 +14,19 @@ import pytest
 from benchmarks.simulated.little import InMemory, record
 from click.testing import CliRunner
 
-from twinbed.analyses.anatomy.command import command
 from twinbed.analyses.anatomy.method import AnatomyParams
 from twinbed.analyses.anatomy.method import analysis as anatomy
 from twinbed.analyses.anatomy.result import BETWEEN, TOTAL, Anatomy
-from twinbed.analyses.anatomy.section import section
 from twinbed.analyses.anatomy.steps import STEPS, Seen
-from twinbed.analyses.anatomy.words import sentences
+from twinbed.analyses.anatomy.words import section, sentences
 from twinbed.cli.inputs import ResultsFolders
+from twinbed.cli.lazy import of_analysis
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Pairing, Verdict
 from twinbed.model.tables import Outline, StudyDocument
 from twinbed.render.pages import page
+from twinbed.render.sections import composed
 
 GOLDEN = Path(__file__).parents[3] / "golden"
 NAMES = [step.name for step in STEPS[Seen.BOTH]]
@@ -138,7 +138,7 @@ def test_patterns_have_their_shares() -> None:
 def test_one_run_has_no_interval_and_no_verdict() -> None:
     result = anatomy.run(study({"real": MEANS_US, "virtual": MEANS_US}, runs=1))
     assert {(each.interval, each.verdict) for each in result.differences} == {(None, None)}
-    assert page(section(result), result, "results")
+    assert page(composed(section(result)), result, "results")
 
 
 def test_without_steps_it_says_what_captures_them() -> None:
@@ -159,16 +159,17 @@ def test_emulated_cpus_are_cautioned_with_what_they_touch() -> None:
 
 def test_the_page_and_the_section_hold_every_step() -> None:
     result = anatomy.run(study({"real": MEANS_US, "virtual": {**MEANS_US, "server": 400.0}}), AnatomyParams(margin=0.2))
-    html = str(page(section(result), result, "results"))
+    html = str(page(composed(section(result)), result, "results"))
     assert all(step.title in html for step in STEPS[Seen.BOTH])
     assert "waterfall" not in html or "<svg" in html
-    (part,) = section(result).parts
+    said, part = composed(section(result)).parts
+    assert said.table is None and "longer on virtual than on real" in said.sentence
     assert part.table is not None and len(part.table.rows) == len(NAMES) + 2
     assert {row["step"] for row in anatomy.tables(result)["steps"]} == {*NAMES, TOTAL, BETWEEN}
 
 
 def run(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(command, list(arguments), obj=ResultsFolders(), standalone_mode=False)
+    result = CliRunner().invoke(of_analysis("anatomy").command(), arguments, obj=ResultsFolders(), standalone_mode=False)
     if result.exception is not None:
         raise result.exception
     return result.return_value, result.output

@@ -8,10 +8,11 @@ import pytest
 from tests.unit.analyses.anatomy.made_requests import FIRST_NS, at_links, long, packet, request, step_rows, twelve
 
 from twinbed.analyses.anatomy.ladder import HEIGHT, LINE, MOST_ROWS, TICK, Rung, axis, label, rungs, tick_text, time_text
-from twinbed.analyses.anatomy.ladder_page import packet_table
+from twinbed.analyses.anatomy.ladder_section import packet_table
 from twinbed.analyses.anatomy.ladders import Ladder
 from twinbed.analyses.anatomy.sampled import Request, joined
 from twinbed.analyses.anatomy.steps import Seen
+from twinbed.render.sections import tabular
 
 
 def laid_out(*requests: Request) -> list[tuple[Request, tuple[Rung, ...]]]:
@@ -143,13 +144,17 @@ def test_times_have_three_digits() -> None:
     assert [tick_text(ns) for ns in (0, 500, 20_000, 1_000_000)] == ["0", "500 ns", "20 µs", "1 ms"]
 
 
+def rows_of(ladder: Ladder, step: str) -> tuple[tuple[str | None, ...], ...]:
+    return tabular(packet_table(ladder, rungs(ladder.request), step)).rows
+
+
 def test_a_steps_packets_are_those_sent_or_received_in_it() -> None:
     made = request()
     ladder = Ladder({}, "real", made, 1, 1, "run")
-    rows = {step: [row[0] for row in packet_table(ladder, rungs(made), step).rows] for step in made.durations_ns}
+    rows = {step: [row[0] for row in rows_of(ladder, step)] for step in made.durations_ns}
     assert rows["syn"] == ["SYN"]
     assert rows["accept"] == ["SYN", "SYN-ACK"]
     assert rows["server"] == ["84 B", "ACK", "248 B"]
     assert rows["transfer"] == ["248 B", "ACK", "500 B"]
-    (row,) = (row for row in packet_table(ladder, rungs(made), "server").rows if row[0] == "ACK")
+    (row,) = (row for row in rows_of(ladder, "server") if row[0] == "ACK")
     assert row == ("ACK", "server", "50.0 µs", "1.00 µs")

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from tests.unit.analyses.anatomy.made_requests import long, request, twelve
 
-from twinbed.analyses.anatomy.distribution import strip
+from twinbed.analyses.anatomy.draw import strip
 from twinbed.analyses.anatomy.ladder import axis, rungs
 from twinbed.analyses.anatomy.ladder_svg import TOP, WIDTH, Drawn, svg
 from twinbed.analyses.anatomy.ladder_text import ladder_lines
@@ -18,7 +18,8 @@ from twinbed.analyses.anatomy.mermaid import diagram
 from twinbed.analyses.anatomy.result import Requests, StepTimes
 from twinbed.analyses.anatomy.sampled import Request
 from twinbed.analyses.anatomy.steps import STEPS, Seen
-from twinbed.render.collected import collected
+from twinbed.render.colours import light
+from twinbed.show.figure import PAGE
 
 SVG = "{http://www.w3.org/2000/svg}"
 TITLES = {step.name: step.title for seen in Seen for step in STEPS[seen]}
@@ -27,7 +28,7 @@ TITLES = {step.name: step.title for seen in Seen for step in STEPS[seen]}
 def drawn(made: Request, text: str = "a ladder") -> ElementTree.Element:
     found = rungs(made)
     links = {step: f"to-{step}" for step in made.durations_ns}
-    return ElementTree.fromstring(svg(Drawn(made, found, axis([(made, found)]), TITLES, links), text, "ladder"))
+    return ElementTree.fromstring(svg(Drawn(made, found, axis([(made, found)]), TITLES, links), text))
 
 
 def large(wire: int = 1) -> Request:
@@ -114,11 +115,9 @@ def test_labels_stay_within_the_picture_and_apart() -> None:
 def test_a_file_has_its_own_colours() -> None:
     made = request()
     found = rungs(made)
-    with collected() as figures:
-        assert not svg(Drawn(made, found, axis([(made, found)]), TITLES, {}), "text", "name")
-    (figure,) = figures
-    assert figure.drawing is not None and "var(" not in figure.drawing
-    ElementTree.fromstring(figure.drawing)
+    text = svg(Drawn(made, found, axis([(made, found)]), TITLES, {}), "text", light())
+    assert "var(" not in text
+    ElementTree.fromstring(text)
 
 
 def ladder(made: Request) -> Ladder:
@@ -161,11 +160,17 @@ def test_mermaid_has_each_packet_and_step_and_no_sign_that_ends_a_statement() ->
     assert "a#59;b #35;1, virtual" in text
 
 
+def strip_of(*requests: Requests) -> ElementTree.Element:
+    figure = strip(requests, "server", "text")
+    assert figure is not None and figure.drawing is not None
+    return ElementTree.fromstring(figure.drawing(PAGE))
+
+
 def test_a_strip_has_each_run_at_its_mean_and_the_box_at_the_quartiles() -> None:
     quantiles = {0.05: 1e-3, 0.25: 2e-3, 0.5: 3e-3, 0.75: 4e-3, 0.9: 6e-3, 0.99: 8e-3}
     times = StepTimes("server", 3.5e-3, (3e-3, 4e-3), quantiles)
     one = Requests({}, "real", 2, 10, (times,), ())
-    root = ElementTree.fromstring(strip([one], "server", "text"))
+    root = strip_of(one)
     dots = [float(each.get("cx", "")) for each in root.iter(f"{SVG}circle")]
     (box,) = root.iter(f"{SVG}rect")
     per_ms = dots[1] - dots[0]
@@ -177,7 +182,7 @@ def test_a_strip_has_each_run_at_its_mean_and_the_box_at_the_quartiles() -> None
         "aria-label", ""
     )
     fast = Requests({}, "fast", 2, 10, (StepTimes("server", 1e-6, (1e-6, 1e-6), dict.fromkeys(quantiles, 1e-6)),), ())
-    ticks = [each.text for each in ElementTree.fromstring(strip([one, fast], "server", "text")).iter(f"{SVG}text")]
+    ticks = [each.text for each in strip_of(one, fast).iter(f"{SVG}text")]
     assert {"10 µs", "100 µs", "1 ms"} <= set(ticks), "far apart, the axis is logarithmic"
     nothing = Requests({}, "real", 2, 10, (StepTimes("syn", 0.0, (0.0, 0.0), dict.fromkeys(quantiles, 0.0)),), ())
     assert not strip([nothing], "syn", "text") and not strip([one], "finish", "text")

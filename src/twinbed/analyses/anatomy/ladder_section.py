@@ -1,0 +1,111 @@
+"""Ladders as sections: those of one cell side by side, and below them its steps, which unfold to packets and to distributions.
+
+A click on a step's band leads to the section of the step, which the page's script unfolds, marking its packets in all ladders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from twinbed.analyses.anatomy import draw
+from twinbed.analyses.anatomy.ladder import Rung, axis, band_lines, caption, label, rungs, time_text
+from twinbed.analyses.anatomy.ladder_svg import Drawn, svg
+from twinbed.analyses.anatomy.ladders import Ladder
+from twinbed.analyses.anatomy.patterns import percent
+from twinbed.analyses.anatomy.result import Anatomy
+from twinbed.analyses.anatomy.steps import Seen
+from twinbed.model.run import Level
+from twinbed.show.figure import Figure
+from twinbed.show.section import Item, Section
+from twinbed.show.table import Column, Table
+from twinbed.show.words import cell_title
+
+MOST_CELLS = 6
+"""Cells whose ladders are drawn."""
+TEXT = (
+    "Of each testbed the medoid: of a sample of its requests the one that is least unlike the others in its packets and their "
+    "times; never an average. An arrow is a packet between the links, thicker where it stands for several on the wire; a band "
+    "beside it is a step. Time runs down, the same for all ladders of a row. Click or tap a step for its packets and its "
+    "distribution."
+)
+APART = " Clocks of both hosts are set so that the fastest packet takes as long there as back."
+STRETCHED = "The axis is stretched where packets are close together, alike in all ladders: see its times."
+
+
+def ladders(result: Anatomy) -> Iterator[Section]:
+    """Yield the section of all ladders; nothing where none can be drawn."""
+    cells = [cell for cell in result.cells if result.ladders_of(cell)]
+    if not cells:
+        return
+    items: list[Item] = [_cell(result, cell, at) for at, cell in enumerate(cells[:MOST_CELLS], start=1)]
+    if len(cells) > MOST_CELLS:
+        items.append(f"Ladders of the first {MOST_CELLS} of {len(cells)} cells are drawn.")
+    text = TEXT + (APART if result.seen is Seen.APART else "")
+    yield Section("anatomy-ladders", "The packets of one request", text, items, in_text=False)
+
+
+def _cell(result: Anatomy, cell: Mapping[str, Level], at: int) -> Section:
+    """Return the ladders of one cell; the first is unfolded."""
+    drawn = [(each, rungs(each.request)) for each in result.ladders_of(cell)]
+    shared = axis([(each.request, of_one) for each, of_one in drawn])
+    links = {step: f"anatomy-{at}-{step}" for step in result.titles}
+    items: list[Item] = []
+    for each, of_one in drawn:
+        text = f"{caption(each)} {_pattern(result, each)}".strip()
+        name = " ".join(filter(None, ("ladder", cell_title(cell) if cell else "", each.testbed)))
+        draws = partial(svg, Drawn(each.request, of_one, shared, result.titles, links), text)
+        items.append(Figure(name, text, drawing=draws, caption=text, is_narrow=True))
+    if shared.is_stretched:
+        items.append(STRETCHED)
+    steps = [step for step in result.titles if any(step in each.request.durations_ns for each, _ in drawn)]
+    items += [_step(result, cell, step, links[step], drawn) for step in steps]
+    title = cell_title(cell) if cell else "Ladders"
+    return Section(f"anatomy-{at}", title, items=items, folded=at > 1, on_paper=True, in_text=False)
+
+
+def _pattern(result: Anatomy, each: Ladder) -> str:
+    """Return how common what it consists of is."""
+    own = next((one for one in result.of(each.cell) if one.testbed == each.testbed), None)
+    part = sum(one.share for one in own.patterns if one.packets == each.request.pattern) if own else 0
+    return f"{percent(part)} of requests are {each.request.pattern}." if part else ""
+
+
+def _step(
+    result: Anatomy, cell: Mapping[str, Level], step: str, key: str, drawn: Sequence[tuple[Ladder, Sequence[Rung]]]
+) -> Section:
+    """Return one step, folded: how long it takes on all testbeds, and its packets on each."""
+    took = "; ".join(f"{each.testbed} {time_text(each.request.durations_ns.get(step, 0))}" for each, _ in drawn)
+    where = f"{cell_title(cell)}, " if cell else ""
+    strip = draw.strip(result.of(cell), step, f"{where}{result.titles[step]}: its distribution over testbeds")
+    tables = [packet_table(each, of_one, step) for each, of_one in drawn]
+    items: list[Item] = [strip, *tables] if strip else [*tables]
+    return Section(key, f"{result.titles[step]}: {took}", items=items, folded=True, on_paper=False, in_text=False)
+
+
+def packet_table(each: Ladder, of_one: Sequence[Rung], step: str) -> Table:
+    """Return the packets of a step, what begins it and what ends it too, folded as in the ladder."""
+    spans = [span for span in each.request.spans if span.step == step]
+    own = [rung for rung in of_one if any(span.holds(packet) for span in spans for packet in rung.packets)]
+    columns = (
+        Column(head="Packet", value=_packets),
+        Column(head="From", value=_side),
+        Column(head="Sent after", format="s", value=lambda rung: time_text(rung.begin_ns)),
+        Column(head="On its way", format=str, value=_way),
+    )
+    return Table("packets", f"{each.testbed}: {time_text(each.request.durations_ns.get(step, 0))}", "", columns, own)
+
+
+def _packets(rung: Rung) -> str:
+    return f"{len(rung.packets)} packets: {'; '.join(band_lines(rung.packets))}" if rung.is_band else label(rung.packets[0])
+
+
+def _side(rung: Rung) -> str:
+    return "both" if rung.is_band else "client" if rung.packets[0].from_client else "server"
+
+
+def _way(rung: Rung) -> str | None:
+    first = rung.packets[0]
+    if rung.is_band or not first.was_seen_sent or first.arrived_ns is None:
+        return None
+    return time_text(max(0, first.arrived_ns - first.sent_ns))
