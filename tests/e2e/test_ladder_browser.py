@@ -12,14 +12,13 @@ from browser import Page, browser
 from twinbed.analyses.anatomy.method import analysis as anatomy
 from twinbed.analyses.anatomy.words import section
 from twinbed.render.pages import page as page_of
-from twinbed.render.sections import composed
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("anatomy") / "anatomy.html"
     result = anatomy.run(study({"real": 1.0, "virtual": 30.0, "third": 2.0}))
-    target.write_text(page_of(composed(section(result)), result, "results"), encoding="utf-8")
+    target.write_text(page_of(section(result), result, "results"), encoding="utf-8")
     return target
 
 

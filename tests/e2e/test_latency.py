@@ -121,7 +121,8 @@ def test_what_is_done_to_a_guest_s_packets_is_seen_one_way(site: Place, leaves_n
 def test_a_clock_that_is_set_while_measuring_is_found(site: Place, leaves_nothing: None) -> None:
     found = measured(site, GUESTS["server"], Doing("server", "date -s '+7 seconds'"))
     assert kinds(found) == {Kind.CLOCK_STEP}
-    (caution,) = found.cautions
+    # A guest that stands still on a busy machine may have its clock set after it, by less.
+    caution = max(found.cautions, key=lambda each: abs(float(each.detail.split()[2])))
     assert caution.detail.startswith("server: by +")
     by_s = float(caution.detail.split()[2])
     # date works in whole seconds after rounding down, so up to one less; and less still by how long it takes.

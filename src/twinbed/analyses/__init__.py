@@ -12,9 +12,7 @@ class Entry:
 
     help: str
     own_command: bool = False
-    """``twinbed NAME`` rather than ``twinbed analyse NAME``."""
-    command: bool = True
-    """Whether ``<name>/command.py`` has its command; else it is made of the analysis."""
+    """Whether ``<name>/command.py`` has the command ``twinbed NAME``; else ``twinbed analyse NAME`` is made of the analysis."""
     settings: bool = False
     """Whether the command in that file gets its help, and the options of its settings, from the analysis."""
 
@@ -26,17 +24,17 @@ ANALYSES: Mapping[str, Entry] = {
     "calibrate": Entry("What one testbed would give, from another and a few runs of it.", own_command=True, settings=True),
     "chain": Entry("System calls as Markov chains, from traces or results.", own_command=True),
     "passport": Entry("What differs between two testbeds or results.", own_command=True),
-    "anova": Entry("Which factors matter: analysis of variance.", command=False),
-    "regression": Entry("By how much: a linear model of factors and numbers.", command=False),
-    "capacity": Entry("How many fit: the largest N that keeps an objective.", command=False),
-    "scaling": Entry("How many pairs fit by loss, rate and fairness: what the report says.", command=False),
-    "contention": Entry("Where rates bend, and whether the machine shows it.", command=False),
-    "tails": Entry("What users feel: the times of single requests, by quantiles.", command=False),
-    "steady": Entry("Do runs warm up and settle, and how long should they last.", command=False),
-    "stalls": Entry("When connections stood still, for how long, and what the kernels said.", command=False),
-    "sockets": Entry("What holds TCP senders up, and their congestion windows over time.", command=False),
-    "monitor": Entry("What a security monitor sees that is not the workload's, and which alerts differ.", command=False),
-    "detectability": Entry("Can an observer tell a testbed from the reference, and from how much.", command=False),
-    "multifidelity": Entry("Few expensive runs and many cheap ones: what the expensive testbed gives.", command=False),
-    "anomaly": Entry("Are several faster than one, and what moves with it.", command=False),
+    "anova": Entry("Which factors matter: analysis of variance."),
+    "regression": Entry("By how much: a linear model of factors and numbers."),
+    "capacity": Entry("How many fit: the largest N that keeps an objective."),
+    "scaling": Entry("How many pairs fit by loss, rate and fairness: what the report says."),
+    "contention": Entry("Where rates bend, and whether the machine shows it."),
+    "tails": Entry("What users feel: the times of single requests, by quantiles."),
+    "steady": Entry("Do runs warm up and settle, and how long should they last."),
+    "stalls": Entry("When connections stood still, for how long, and what the kernels said."),
+    "sockets": Entry("What holds TCP senders up, and their congestion windows over time."),
+    "monitor": Entry("What a security monitor sees that is not the workload's, and which alerts differ."),
+    "detectability": Entry("Can an observer tell a testbed from the reference, and from how much."),
+    "multifidelity": Entry("Few expensive runs and many cheap ones: what the expensive testbed gives."),
+    "anomaly": Entry("Are several faster than one, and what moves with it."),
 }

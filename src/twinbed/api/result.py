@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from twinbed.contracts.analysis import Reported, Section
+    from twinbed.contracts.analysis import Reported
     from twinbed.contracts.plugins import AnyAnalysis
     from twinbed.model.caution import Caution
     from twinbed.model.tables import Tables
+    from twinbed.show.section import Section
 
 MOST_NOTES = 5
 """Of the text."""
@@ -62,10 +63,10 @@ class Result:
     def plot(self) -> Figures:
         """Its figures, as the report and its own page have them. Raises TwinbedError where it has none."""
         from twinbed.render.collected import collected
+        from twinbed.render.sections import body
 
         with collected() as drawn:
-            if self._section is not None:
-                self._section.body()
+            body(self._section)
         if not drawn:
             raise TwinbedError(f"{self.name} has nothing to draw here", advice="to_pandas() and to_arrow() give its rows")
         return Figures(drawn)
@@ -87,18 +88,26 @@ class Result:
 
     def __repr__(self) -> str:
         from twinbed.render.parts import as_text
+        from twinbed.render.sections import parts
 
-        said = [] if self._section is None else [as_text(self._section.parts)]
         noted = [f"! {text}" for text in self._notes[:MOST_NOTES]]
         if (rest := len(self._notes) - MOST_NOTES) > 0:
             noted.append(f"! ... and {rest} more: cautions and left_out have all")
-        return "\n".join([f"{self.name} of {self._source.outline.name}", *said, *noted, f"Tables: {self._counted}"])
+        return "\n".join(
+            [
+                f"{self.name} of {self._source.outline.name}",
+                as_text([*parts(self._section)]),
+                *noted,
+                f"Tables: {self._counted}",
+            ]
+        )
 
     def _repr_html_(self) -> str:
         from twinbed.render.html import html, notes
         from twinbed.render.parts import as_html
+        from twinbed.render.sections import parts
 
-        said = "" if self._section is None else as_html(self._section.parts)
+        said = as_html([*parts(self._section)])
         count = len(self._notes)
         noted = html("<details><summary>{} to note</summary>{}</details>", count, notes(self._notes)) if count else ""
         return str(html("<div>{}{}<p>Tables: {}</p></div>", said, noted, self._counted))
@@ -118,10 +127,8 @@ class Result:
         return table.rename_columns([names.get(name, name) for name in table.column_names])
 
     @cached_property
-    def _section(self) -> Section | None:
-        from twinbed.render.sections import composed
-
-        return composed(self._analysis.section(self._found))
+    def _section(self) -> Section:
+        return self._analysis.section(self._found)
 
     @cached_property
     def _notes(self) -> list[str]:

@@ -53,7 +53,7 @@ class OfAnalysis(Lazy):
 def of_analysis(name: str) -> Lazy:
     """Return the place of an analysis' command: a file of its own, or nowhere, where it is made of the analysis."""
     entry = ANALYSES[name]
-    if entry.command:
+    if entry.own_command:
         return (OfAnalysis if entry.settings else Lazy)(
             f"twinbed.analyses.{name}.command", "command", entry.help, has_page=True
         )

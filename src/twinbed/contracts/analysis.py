@@ -9,7 +9,7 @@ figures.  ``analyses/__init__.py`` lists the folders.  Siblings never import eac
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
@@ -18,56 +18,19 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.contracts import exit_codes
 from twinbed.model.error import TwinbedError
-from twinbed.show.section import Section as Shown
+from twinbed.show.section import Section
 from twinbed.show.table import Row
 from twinbed.show.words import caution_sentences, left_out
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
-
     from twinbed.executor import Executor
     from twinbed.model.caution import Caution
     from twinbed.model.json import Json
     from twinbed.model.tables import Tables
-    from twinbed.render.tabular import Tabular
 
 ParamsT = TypeVar("ParamsT", bound="BaseModel")
 PlacedT = TypeVar("PlacedT", bound="Placed")
 ResultT = TypeVar("ResultT", bound="Reported")
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One thing that a section says, for Markdown, LaTeX and notebooks: a sentence, and a table where there is one."""
-
-    metric: str
-    label: str
-    """For references to it in LaTeX."""
-    title: str
-    sentence: str
-    table: Tabular | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """What the report of a study, or a notebook, shows of an analysis."""
-
-    key: str
-    """The anchor of the section in the page."""
-    title: str
-    """What headings and the page's navigation call it."""
-    body: Callable[[], Markup]
-    """Makes what is below the heading and the lede as HTML. It may hold sections of its own."""
-    parts: tuple[Part, ...] = ()
-    """The same for Markdown, LaTeX and notebooks; nothing where only the page shows it."""
-    lede: str = ""
-    """What comes first, in a sentence or two."""
-    notes: tuple[str, ...] = ()
-    """What comes last in a report, such as cautions. A page of its own has all cautions, and what was left out."""
-    kicker: str = ""
-    """What a page of its own has above its title, in a few words."""
-    layer: str = ""
-    """The layer of metrics that it belongs into; empty for a section of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +87,6 @@ class Analysis(ABC, Generic[ParamsT, ResultT]):
     """That of its folder."""
     params: type[ParamsT]
     """The settings: their names, defaults and descriptions."""
-    summary: str
-    """What it answers, in a few words."""
     epilog: str = ""
     """The last sentence of its help: which page of the manual says more."""
     table_names: tuple[str, ...] = ()
@@ -147,13 +108,12 @@ class Analysis(ABC, Generic[ParamsT, ResultT]):
         return self.run(source, params)
 
     @abstractmethod
-    def section(self, result: ResultT) -> Shown | Section:
+    def section(self, result: ResultT) -> Section:
         """Return what there is to say of a result. Every form of it follows from that."""
 
     def tables(self, result: ResultT) -> Mapping[str, Sequence[Row]]:
         """Return title -> rows that have the same columns, for CSV, JSON and Python. Base units, None for missing."""
-        section = self.section(result)
-        tables = section.tables() if isinstance(section, Shown) else ()
+        tables = self.section(result).tables()
         return {each.key: each.rows() for each in tables if each.is_for_programs}
 
     def about(self, result: ResultT) -> Mapping[str, Json]:
@@ -168,7 +128,7 @@ class Analysis(ABC, Generic[ParamsT, ResultT]):
         """Return that of its command."""
         return exit_codes.DONE
 
-    def sections(self, source: Tables) -> Sequence[Shown | Section]:
+    def sections(self, source: Tables) -> Sequence[Section]:
         """Return what a report of these tables shows, by default settings, with the result's cautions and what it leaves out;
         nothing where there is nothing to say."""
         if not self.is_in_reports:

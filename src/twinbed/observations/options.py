@@ -14,9 +14,8 @@ from twinbed.show.table import Row
 from twinbed.terminal import as_json, one_line
 
 if TYPE_CHECKING:
-    from twinbed.contracts.analysis import Section
     from twinbed.model.json import Json
-    from twinbed.show.section import Section as Shown
+    from twinbed.show.section import Section
 
 OF_ROWS = ("text", "json", "csv")
 STYLES = (*OF_ROWS, "html")
@@ -37,7 +36,7 @@ def write(
     """Write a result in a style, and as a page beside it where that is asked for. ``text`` are the lines for people, without
     cautions; None takes those of its section, with ``more`` those of every inner section."""
 
-    def section() -> Shown | Section:
+    def section() -> Section:
         return analysis.section(result)
 
     from twinbed.render.output import put
@@ -88,8 +87,8 @@ def write_rows(
         raise TwinbedError("there is no page of this", advice="--format text, json or csv")
     if style == "json":
         carried = [caution.to_json() for caution in cautions]
-        noted = {"source": str(source), "cautions": carried, "left_out": dict(rows_left_out)}
-        shown = as_json({**noted, **(about or {}), **tables}, allow_nan=False) + "\n"
+        noted = {"cautions": carried, "left_out": dict(rows_left_out)}
+        shown = as_json({"source": str(source), **(about or {}), **noted, **tables}, allow_nan=False) + "\n"
     elif style == "csv":
         shown = as_csv(tables[table])
     else:

@@ -15,8 +15,8 @@ from twinbed.terminal import say
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from twinbed.contracts.analysis import Reported, Section
-    from twinbed.show.section import Section as Shown
+    from twinbed.contracts.analysis import Reported
+    from twinbed.show.section import Section
 
 FOLDER = "pages"
 """Of results: the pages of their analyses, ``NAME.html``, which the report links."""
@@ -58,7 +58,7 @@ def no_page(of: str, advice: str) -> None:
         raise TwinbedError(f"--html: there is no page of {of}", advice=advice)
 
 
-def write_page(section: Callable[[], Shown | Section], result: Reported, source: Path, *, of_one: bool = True) -> None:
+def write_page(section: Callable[[], Section], result: Reported, source: Path, *, of_one: bool = True) -> None:
     """The page of a result, where --html asks for one; as ``write_text``."""
 
     def text() -> Markup:
@@ -67,12 +67,11 @@ def write_page(section: Callable[[], Shown | Section], result: Reported, source:
     write_text(text, source, of_one=of_one)
 
 
-def shown_as_page(section: Shown | Section, result: Reported, source: Path) -> Markup:
+def shown_as_page(section: Section, result: Reported, source: Path) -> Markup:
     """The page as a text."""
     from twinbed.render.pages import page
-    from twinbed.render.sections import composed
 
-    return page(composed(section), result, f"Made of {source}.")
+    return page(section, result, f"Made of {source}.")
 
 
 def write_text(text: Callable[[], str], source: Path, *, of_one: bool = True) -> None:

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from markupsafe import Markup
 
-from twinbed.contracts.analysis import Part
 from twinbed.render.html import html
+from twinbed.render.sections import Part
 from twinbed.render.tabular import Tabular
 
 MOST_ROWS = 30

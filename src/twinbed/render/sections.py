@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby, takewhile
 
 from markupsafe import Markup
 
-from twinbed.contracts.analysis import Part
-from twinbed.contracts.analysis import Section as Composed
 from twinbed.render import plots
 from twinbed.render.collected import Figure as Kept
 from twinbed.render.collected import kept
@@ -22,28 +20,27 @@ from twinbed.show.section import Item, Section
 from twinbed.show.table import Table
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing that a section says, for Markdown, LaTeX and notebooks: a sentence, and a table where there is one."""
+
+    key: str
+    title: str
+    sentence: str
+    table: Tabular | None = None
+
+    @property
+    def label(self) -> str:
+        """The name for references to its table in LaTeX."""
+        return f"tab-{self.key}"
+
+
 def tabular(table: Table) -> Tabular:
     """Return a table as readers get it."""
     shown = table.shown
     rows = tuple(tuple(column.text(record) for column in shown) for record in table.records)
     texts = next((at for at, column in enumerate(shown) if column.format), len(shown))
     return Tabular(table.title, table.caption, tuple(column.title for column in shown), rows, texts, table.rule)
-
-
-def composed(section: Section | Composed) -> Composed:
-    """Return a section in the form that reports and notebooks take."""
-    if isinstance(section, Composed):
-        return section
-    return Composed(
-        section.key,
-        section.title,
-        lambda: body(section),
-        tuple(parts(section)),
-        section.sentence,
-        section.notes,
-        section.kicker,
-        section.layer,
-    )
 
 
 def parts(section: Section) -> Iterator[Part]:
@@ -61,21 +58,19 @@ def parts(section: Section) -> Iterator[Part]:
         said += (item,) if isinstance(item, str) else item if isinstance(item, tuple) else ()
     sentence = " ".join(filter(None, said))
     if not own and (sentence or (not tables and not inner)):
-        yield Part(section.key, f"tab-{section.key}", section.title, sentence)
+        yield Part(section.key, section.title, sentence)
     for table in tables:
         is_first = any(table is each for each in own)
         key, title, text = (section.key, section.title, sentence) if is_first else (table.key, table.title, "")
         shown = replace(tabular(table), caption="")
-        yield Part(key, f"tab-{key}", title, f"{text} {table.caption}".strip(), shown)
+        yield Part(key, title, f"{text} {table.caption}".strip(), shown)
     for each in inner:
         yield from parts(each)
 
 
-def latex(section: Section | Composed) -> str:
+def latex(section: Section) -> str:
     r"""Return all tables that readers get, for ``\input``; the first line names the packages that they need. The first table is
     ``tab-KEY``, the others are ``tab-KEY-2`` and so on."""
-    if isinstance(section, Composed):
-        raise TypeError(f"{section.key} is not data")
     shown = [tabular(table) for table in section.tables() if _is_shown(table)]
     made = [table.as_latex(f"tab-{section.key}{f'-{at}' if at > 1 else ''}") for at, table in enumerate(shown, 1)]
     texts = [f"% {section.title}: needs {needs(made)}".replace("\n", " "), *made]
@@ -84,7 +79,7 @@ def latex(section: Section | Composed) -> str:
 
 def body(section: Section) -> Markup:
     """Return what is below the section's heading and sentence."""
-    return Markup().join(_body(section))
+    return Markup().join(_body(section)) if section.drawn is None else Markup(section.drawn())
 
 
 def _body(section: Section) -> Iterator[Markup]:
@@ -149,10 +144,8 @@ def _figure(figure: Figure) -> Markup:
     return html("<figure>{}{}</figure>", caption, drawn)
 
 
-def lines(section: Section | Composed, *, everything: bool = False) -> Iterator[str]:
+def lines(section: Section, *, everything: bool = False) -> Iterator[str]:
     """Yield the lines that a terminal shows, with ``everything`` those of inner sections that it else leaves out."""
-    if isinstance(section, Composed):
-        raise TypeError(f"{section.key} is not data")
     if section.sentence:
         yield section.sentence
     for item in section.items:

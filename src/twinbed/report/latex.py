@@ -14,14 +14,16 @@ from itertools import groupby
 from twinbed.analyses.compare.estimate_tables import measured_tables
 from twinbed.analyses.compare.grid import Grid, Row, grid
 from twinbed.analyses.compare.words import column_head, deviation, hardly_varies
-from twinbed.contracts.analysis import Section
 from twinbed.model.comparison import Comparison, Comparisons
 from twinbed.model.result import Verdict
 from twinbed.model.tables import Tables
 from twinbed.render.latex_text import escape, needs, table
+from twinbed.render.sections import parts as parts_of
+from twinbed.render.sections import tabular
 from twinbed.render.tabular import Tabular
 from twinbed.report.pivots import Table, as_tabular, footnotes, marks
 from twinbed.show.quantities import NONE, share
+from twinbed.show.section import Section
 from twinbed.show.words import cell_title, heading, metric_title, other_settings, p_text, times
 
 MARKS = {Verdict.EQUIVALENT: r"$^{=}$", Verdict.DIFFERENT: r"$^{\neq}$", Verdict.INCONCLUSIVE: r"$^{?}$"}
@@ -49,10 +51,10 @@ def latex(tables: Tables, result: Comparisons, sections: Sequence[Section] = (),
     for key, group in groupby(headlines, key=lambda each: (each.metric, each.host, each.direction)):
         if varied := [each for each in group if each.spread]:
             parts.append(_spreads(varied).as_latex("-".join(["tab-spread", *(part for part in key if part)])))
-    parts += [each.as_latex(f"tab-{each.title}") for each in measured_tables(result)]
-    for part in (part for section in sections for part in section.parts):
+    parts += [tabular(each).as_latex(f"tab-{each.title}") for each in measured_tables(result)]
+    for part in (part for section in sections for part in parts_of(section)):
         if part.table is None:
-            parts.append(f"% {escape(part.metric)}: {escape(part.sentence)}")
+            parts.append(f"% {escape(part.key)}: {escape(part.sentence)}")
         else:
             parts.append(replace(part.table, caption=part.sentence).as_latex(part.label))
     return "\n".join([f"% {escape(name)}: needs {needs(parts)}", *parts]) + "\n"

@@ -9,14 +9,13 @@ from twinbed.analyses.compare.estimate_tables import measured_tables
 from twinbed.analyses.compare.grid import Grid, grid
 from twinbed.analyses.compare.summary import summaries
 from twinbed.analyses.compare.words import SYMBOLS, emulated, hardly_varies, held, varies
-from twinbed.contracts.analysis import Section
 from twinbed.model.comparison import Comparison, Comparisons
 from twinbed.model.tables import Tables
 from twinbed.render.markdown import plain, row, table
-from twinbed.render.sections import tabular
+from twinbed.render.sections import parts, tabular
 from twinbed.render.tabular import Tabular
 from twinbed.report.pivots import Table, as_tabular, footnotes, marks
-from twinbed.show.section import Section as Shown
+from twinbed.show.section import Section
 from twinbed.show.words import LAYERS, cell_title, heading, metric_title, other_settings, p_text
 
 
@@ -25,7 +24,7 @@ def markdown(
     result: Comparisons,
     sections: Sequence[Section] = (),
     own: Sequence[Table] = (),
-    over_n: Shown | None = None,
+    over_n: Section | None = None,
 ) -> str:
     """The whole text."""
     lines = [f"# {plain(tables.outline.name)}", ""]
@@ -49,7 +48,7 @@ def markdown(
     if notes:
         lines += ["", *(f"- {plain(note)}" for note in footnotes(notes))]
     for measured in measured_tables(result):
-        lines += _own_table(measured)
+        lines += _own_table(tabular(measured))
     headlines = [each for each in result.comparisons if each.headline]
     for layer, of_layer in groupby(headlines, key=lambda each: each.layer):
         lines += ["", f"## {LAYERS.get(layer, layer)}"]
@@ -58,8 +57,7 @@ def markdown(
     if any(each.spread for each in headlines):
         lines += ["", "## Spread: how many times as much as the reference it varies", "", *_spreads(headlines)]
     for section in sections:
-        if section.parts:
-            lines += ["", f"## {plain(section.title)}", *_section(section)]
+        lines += ["", f"## {plain(section.title)}", *_section(section)]
     lines += ["", "## Cautions", "", *(_cautions(result) if result.cautions else ["None."])]
     return "\n".join(lines) + "\n"
 
@@ -101,7 +99,7 @@ def _spreads(comparisons: Sequence[Comparison]) -> Iterator[str]:
 
 def _section(section: Section) -> Iterator[str]:
     """What an analysis gives to a report."""
-    for part in section.parts:
+    for part in parts(section):
         yield from ("", f"### {plain(part.title)}", "", plain(part.sentence))
         if part.table is not None:
             yield ""

@@ -11,7 +11,6 @@ from twinbed.analyses.compare.section import headline_metric, layer_names, lede,
 from twinbed.analyses.compare.summary import summaries
 from twinbed.analyses.compare.variation import variation
 from twinbed.analyses.compare.words import nothing_compared
-from twinbed.contracts.analysis import Section
 from twinbed.metrics.metric import Layer
 from twinbed.model.comparison import Comparison, Comparisons
 from twinbed.model.tables import TESTBED, Tables
@@ -19,7 +18,6 @@ from twinbed.render import plots
 from twinbed.render.document import document
 from twinbed.render.html import html
 from twinbed.render.pages import in_report
-from twinbed.render.sections import composed
 from twinbed.report import segments
 from twinbed.report.files import measured_by
 from twinbed.report.further import KEY as FURTHER
@@ -27,7 +25,7 @@ from twinbed.report.further import Further, further_section
 from twinbed.report.pivots import Table
 from twinbed.report.pivots_page import own_tables
 from twinbed.report.provenance import provenance
-from twinbed.show.section import Section as Shown
+from twinbed.show.section import Section
 from twinbed.show.words import LAYERS, other_settings, place
 
 
@@ -36,7 +34,7 @@ def page(
     result: Comparisons,
     sections: Sequence[Section] = (),
     own: Sequence[Table] = (),
-    over_n: Shown | None = None,
+    over_n: Section | None = None,
     pages: Sequence[Further] = (),
 ) -> Markup:
     """The whole page. ``sections`` are what analyses give to it; ``own`` the tables that the study file asks
@@ -48,7 +46,7 @@ def page(
         title = f"{outline.name}: by {result.by}"
     # Of one testbed, how many fit is the verdict.
     own_sections = [section for section in sections if not section.layer]
-    beginning = [verdicts(result), [in_report(composed(over_n))] if over_n else []]
+    beginning = [verdicts(result), [in_report(over_n)] if over_n else []]
     parts = [part for each in (beginning if result.comparisons else reversed(beginning)) for part in each]
     parts += [*own_tables(own), *_layers(tables, result, sections)]
     parts += [*map(in_report, own_sections), *variation(result), *further_section(pages)]
@@ -62,7 +60,7 @@ def _header(
     result: Comparisons,
     sections: Sequence[Section],
     tabulates: bool,
-    over_n: Shown | None,
+    over_n: Section | None,
     pages: Sequence[Further],
 ) -> Markup:
     outline, reference = tables.outline, _reference(tables, result)
@@ -112,7 +110,7 @@ def _reference(tables: Tables, result: Comparisons) -> str | None:
     return next((each.reference for each in result.comparisons), tables.outline.reference)
 
 
-def _lede(result: Comparisons, reference: str | None, over_n: Shown | None) -> str:
+def _lede(result: Comparisons, reference: str | None, over_n: Section | None) -> str:
     """How many fit, where that is the one thing to say; and the verdicts, where testbeds are compared."""
     parts = [over_n.sentence] if over_n and over_n.sentence else []
     sentences = summaries(result)

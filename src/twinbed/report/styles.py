@@ -10,10 +10,10 @@ from twinbed.model.tables import TESTBED
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from twinbed.contracts.analysis import Section
     from twinbed.model.comparison import Comparisons
     from twinbed.model.tables import Tables
     from twinbed.report.pivots import Levels, Table
+    from twinbed.show.section import Section
 
 SUFFIXES: Mapping[str, str] = {"html": ".html", "markdown": ".md", "latex": ".tex", "csv": ".csv", "tables-csv": "-tables.csv"}
 """Style -> how the name of its file ends."""
@@ -49,9 +49,8 @@ def rendered(style: str, tables: Tables, result: Comparisons, file: Path | None 
 def sections(tables: Tables) -> tuple[Section, ...]:
     """What the analyses give to a report, in the order of their list."""
     from twinbed import registry
-    from twinbed.render.sections import composed
 
-    return tuple(composed(section) for analysis in registry.analyses() for section in analysis.sections(tables))
+    return tuple(section for analysis in registry.analyses() for section in analysis.sections(tables))
 
 
 def study_tables(tables: Tables, result: Comparisons) -> tuple[Table, ...]:

@@ -5,7 +5,7 @@ Every form follows from it: text, CSV, JSON, Arrow, Markdown, LaTeX and HTML (``
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -36,6 +36,8 @@ class Section:
     where it has figures."""
     in_text: bool = True
     """Whether a terminal shows it."""
+    drawn: Callable[[], str] | None = None
+    """Makes the HTML that a page shows in place of the items, all of it escaped."""
 
     @property
     def answers(self) -> tuple[str, ...]:

@@ -30,11 +30,11 @@ import twinbed as tb
 from twinbed import registry
 from twinbed.api.figures import VEGA_LITE
 from twinbed.api.result import Result
-from twinbed.contracts.analysis import Section
 from twinbed.model.tables import Tables
+from twinbed.render import sections as render_sections
 from twinbed.render.pages import page
-from twinbed.render.sections import composed
 from twinbed.results.extract import extract
+from twinbed.show.section import Section
 
 
 def opened(folder: Path) -> Tables:
@@ -96,7 +96,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 @pytest.fixture(scope="module")
 def section(made: tuple[str, Result, Any, Any]) -> Section:
     name, _, found, _ = made
-    section = composed(registry.analysis(name).section(found))
+    section = registry.analysis(name).section(found)
     assert section is not None
     return section
 
@@ -104,7 +104,7 @@ def section(made: tuple[str, Result, Any, Any]) -> Section:
 @pytest.fixture(scope="module")
 def drawn(section: Section) -> int:
     """How many figures the section has."""
-    return section.body().count("<svg ")
+    return render_sections.body(section).count("<svg ")
 
 
 def test_rows_are_the_analysis_own(made: tuple[str, Result, Any, Any]) -> None:
@@ -121,12 +121,13 @@ def test_rows_are_the_analysis_own(made: tuple[str, Result, Any, Any]) -> None:
 
 def test_words_are_those_of_the_section(made: tuple[str, Result, Any, Any], section: Section) -> None:
     name, result, _, _ = made
-    assert section.parts
+    said = [*render_sections.parts(section)]
+    assert said
     text, page = repr(result), result._repr_html_()
     assert text.startswith(f"{name} of ")
     body = ElementTree.fromstring(page.replace("&nbsp;", " "))  # well-formed
     seen = " ".join(" ".join(body.itertext()).split())
-    for part in section.parts:
+    for part in said:
         assert " ".join(part.sentence.split()) in seen
         assert " ".join(part.sentence.split()) in " ".join(text.split())
         for row in part.table.rows[:3] if part.table is not None else ():

@@ -98,7 +98,6 @@ class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
 
     name = "anatomy"
     params = AnatomyParams
-    summary = "the steps that a request consists of, and which of them differ from the reference's"
     epilog = "docs/anatomy.md says what the steps are, and works an example through."
     table_names = ("differences", "steps", "groups", "patterns", "timers")
     is_against_a_reference = True

@@ -41,7 +41,6 @@ class AnomalyAnalysis(Analysis[AnomalyParams, Anomalies]):
 
     name = "anomaly"
     params = AnomalyParams
-    summary = "at which N a pair is faster than alone, and which counters move with it"
     epilog = "docs/capacity.md says what is tested. A metric that moves with a rate need not cause it."
     table_names = ("faster", "counters")
 

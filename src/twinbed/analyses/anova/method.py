@@ -120,7 +120,6 @@ class AnovaAnalysis(RowsAnalysis[AnovaParams, Anova]):
 
     name = "anova"
     params = AnovaParams
-    summary = "how much of a response's variation each factor and interaction accounts for"
     epilog = "docs/analyse.md says what each number means, and when to believe it."
     table_names = ("variance", "effects", "signs", "means", "differences", "assumptions", "alternatives", "residuals")
 

@@ -77,7 +77,6 @@ class CalibrateAnalysis(Analysis[CalibrateParams, Calibrations]):
 
     name = "calibrate"
     params = CalibrateParams
-    summary = "what one testbed would give where only another was measured"
     epilog = "docs/calibration.md says how, what it promises, and where it says nothing."
     table_names = ("predictions", "calibrations", "left_out")
 

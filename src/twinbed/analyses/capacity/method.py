@@ -84,7 +84,6 @@ class CapacityAnalysis(RowsAnalysis[CapacityParams, Capacities]):
 
     name = "capacity"
     params = CapacityParams
-    summary = "the largest N that keeps an objective, with confidence"
     epilog = "docs/capacity.md says what is tested, and why nothing is said of N not tested."
     table_names = ("statements", "steps")
 

@@ -72,7 +72,6 @@ class Chain(Analysis[ChainParams, Chains]):
 
     name = "chain"
     params = ChainParams
-    summary = "system calls as Markov chains against the reference testbed: edges, distances, walks, the test of one chain"
     is_in_reports = True
 
     def run(self, source: Tables, params: ChainParams | None = None) -> Chains:

@@ -12,30 +12,27 @@ from twinbed.analyses.compare.grid import grid
 from twinbed.analyses.compare.section import headline_metric, lede, verdicts
 from twinbed.analyses.compare.summary import summaries
 from twinbed.analyses.compare.words import SYMBOLS, emulated, held, nothing_compared
-from twinbed.contracts.analysis import Part, Section
 from twinbed.model.comparison import Comparison, Comparisons
-from twinbed.render.tabular import Tabular
 from twinbed.show.quantities import share
+from twinbed.show.section import Section
+from twinbed.show.table import Table, readable
 from twinbed.show.words import heading, interim_sentence, metric_title
 
-KEY, TITLE = "comparison", "Verdict"
+KEY = "comparison"
 
 
 def section(result: Comparisons, shown: Sequence[Comparison] | None = None) -> Section:
     """The beginning of the report's page, and the metrics that are shown: by default the headlines."""
     headlines = [each for each in result.comparisons if each.headline]
-    table = _table(headlines) if headlines else None
     of = headlines if shown is None else shown
-    measured = (Part(each.title, "", each.title, "", each) for each in measured_tables(result))
-    parts = (Part("verdicts", "tab-verdicts", TITLE, " ".join(_sentences(result)), table), *measured)
     summarised = summaries(result)
     return Section(
         KEY,
         "Comparison",
-        lambda: Markup().join(_body(result, of)),
-        parts,
-        lede=lede(summarised, summarised[0].reference) if summarised else "",
+        lede(summarised, summarised[0].reference) if summarised else "",
+        (tuple(_sentences(result)), *([_table(headlines)] if headlines else []), *measured_tables(result)),
         kicker="How faithful, metric by metric and cell by cell",
+        drawn=lambda: Markup().join(_body(result, of)),
     )
 
 
@@ -52,7 +49,7 @@ def _sentences(result: Comparisons) -> Iterator[str]:
         yield interim_sentence(result.interim)
 
 
-def _table(headlines: list[Comparison]) -> Tabular:
+def _table(headlines: list[Comparison]) -> Table:
     """A row a headline comparison, its verdict first."""
     rows = []
     for key, of_metric in groupby(headlines, key=_place):
@@ -64,7 +61,7 @@ def _table(headlines: list[Comparison]) -> Tabular:
     first = headlines[0]
     caption = f"Headline metrics against {first.reference}, with a margin of {share(first.margin)}."
     heads = ("verdict", "testbed", "metric", "cell", "mean", first.reference, "ratio")
-    return Tabular(heading("headline comparisons"), caption, heads, tuple(rows), texts=4)
+    return readable("verdicts", heading("headline comparisons"), caption, heads, rows, texts=4)
 
 
 def _body(result: Comparisons, shown: Sequence[Comparison]) -> Iterator[Markup]:

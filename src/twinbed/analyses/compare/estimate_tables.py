@@ -8,8 +8,8 @@ from itertools import groupby
 
 from twinbed.analyses.compare.grid import centre
 from twinbed.model.comparison import Comparisons, Estimate
-from twinbed.render.tabular import Tabular
 from twinbed.show.quantities import unit_scale
+from twinbed.show.table import Table, readable
 from twinbed.show.words import cell_title, heading, metric_title
 
 
@@ -36,12 +36,12 @@ def measured(result: Comparisons) -> Iterator[Measured]:
         )
 
 
-def measured_tables(result: Comparisons) -> Iterator[Tabular]:
+def measured_tables(result: Comparisons) -> Iterator[Table]:
     """A table a headline metric; none where there is something to compare."""
     for metric in measured(result) if not result.comparisons else ():
         rows = tuple((cell, testbed, mean, str(n)) for cell, testbed, mean, n in metric.rows)
         title = heading(metric.metric)
-        yield Tabular(title, "Mean and interval of each cell.", ("Cell", "Testbed", "Mean", "n"), rows, texts=2)
+        yield readable(title, title, "Mean and interval of each cell.", ("Cell", "Testbed", "Mean", "n"), rows, texts=2)
 
 
 def _mean(estimate: Estimate, factor: float, unit: str) -> str:

@@ -16,13 +16,14 @@ from twinbed.analyses.compare.gathered import CompareParams, gathered
 from twinbed.analyses.compare.judging import judged
 from twinbed.analyses.compare.measured import Measurement
 from twinbed.analyses.compare.verdicts import Place, place, verdicts
-from twinbed.contracts.analysis import Analysis, Section
+from twinbed.contracts.analysis import Analysis
 from twinbed.executor import Executor, Here
 from twinbed.model.comparison import OTHER_SETTINGS, AllRuns, Comparison, Comparisons
 from twinbed.model.tables import TESTBED, Tables
 from twinbed.observations.excluded import excluded
 from twinbed.observations.levels import compared_by, held_against
 from twinbed.observations.predictable import predictable
+from twinbed.show.section import Section
 from twinbed.show.table import Row
 
 
@@ -31,7 +32,6 @@ class Compare(Analysis[CompareParams, Comparisons]):
 
     name = "compare"
     params = CompareParams
-    summary = "every metric and cell against the reference testbed: ratio, interval, verdict"
 
     def run(self, source: Tables, params: CompareParams | None = None) -> Comparisons:
         return self.run_on(Here(), source, params)

@@ -89,7 +89,6 @@ class ContentionAnalysis(Analysis[ContentionParams, Contention]):
 
     name = "contention"
     params = ContentionParams
-    summary = "where rates bend over N, and whether the machine's metrics tell a contended run"
     epilog = "docs/capacity.md says how the detector is trained and what its threshold promises."
     table_names = ("inflections", "curves", "detectors", "alarms", "scores", "roc")
 

@@ -24,7 +24,6 @@ from twinbed.analyses.detectability.needed import needed
 from twinbed.analyses.detectability.removed_by import is_applied, remedy_of
 from twinbed.analyses.detectability.result import Detectability, Detection, Length, Ranked, Told
 from twinbed.contracts.analysis import Analysis
-from twinbed.contracts.analysis import Section as Composed
 from twinbed.model import units
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
@@ -92,7 +91,6 @@ class DetectabilityAnalysis(Analysis[DetectabilityParams, Detectability]):
 
     name = "detectability"
     params = DetectabilityParams
-    summary = "can an observer tell a testbed from the reference, how well, and from how much"
     epilog = "docs/detectability.md has the method and its error rates."
     table_names = ("detectability", "features", "lengths", "costs")
     is_against_a_reference = True
@@ -138,7 +136,7 @@ class DetectabilityAnalysis(Analysis[DetectabilityParams, Detectability]):
     def section(self, result: Detectability) -> Section:
         return words.section(result)
 
-    def sections(self, source: Tables) -> Sequence[Section | Composed]:
+    def sections(self, source: Tables) -> Sequence[Section]:
         asked = any(INSTRUMENT in record.settings["instruments"] for record in source.records)
         return super().sections(source) if asked else ()
 

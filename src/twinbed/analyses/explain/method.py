@@ -61,7 +61,6 @@ class ExplainAnalysis(Analysis[ExplainParams, Explanation]):
 
     name = "explain"
     params = ExplainParams
-    summary = "what may make a testbed differ from the reference, the likeliest first"
     is_in_reports = True
 
     def run(self, source: Tables, params: ExplainParams | None = None) -> Explanation:

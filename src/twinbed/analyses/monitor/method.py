@@ -45,7 +45,6 @@ class MonitorAnalysis(Analysis[NoSettings, Monitored]):
 
     name = "monitor"
     params = NoSettings
-    summary = "what a security monitor sees that is not the workload's, and which alerts differ"
     epilog = "docs/observer.md says what each class is and how alerts are compared."
     table_names = ("classes", "alerts")
     is_in_reports = True

@@ -61,7 +61,6 @@ class MultifidelityAnalysis(RowsAnalysis[MultifidelityParams, Multifidelity]):
 
     name = "multifidelity"
     params = MultifidelityParams
-    summary = "what the expensive testbed gives over uncertain inputs, with cheap runs mixed in"
     epilog = "docs/multifidelity.md says how it is estimated, and when mixing does not pay."
     table_names = ("estimates", "testbeds")
     is_in_reports = True

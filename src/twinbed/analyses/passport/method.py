@@ -30,7 +30,6 @@ class PassportAnalysis(Analysis[PassportParams, Passports]):
 
     name = "passport"
     params = PassportParams
-    summary = "what differs between two testbeds, or two results, most suspicious first"
 
     def run(self, source: Tables, params: PassportParams | None = None) -> Passports:
         """Compare each testbed of one results folder with its reference."""

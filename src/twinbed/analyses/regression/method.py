@@ -134,7 +134,6 @@ class RegressionAnalysis(RowsAnalysis[RegressionParams, Regression]):
 
     name = "regression"
     params = RegressionParams
-    summary = "by how much factors and numbers change a response, with intervals"
     epilog = "docs/analyse-regression.md says what each number means and how to read the checks."
     table_names = ("coefficients", "models", "effects", "checks", "inflation", "box_cox", "points", "notes")
 

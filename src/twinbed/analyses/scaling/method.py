@@ -58,7 +58,6 @@ class ScalingAnalysis(Analysis[ScalingParams, Scaling]):
 
     name = "scaling"
     params = ScalingParams
-    summary = "how many pairs fit at once by loss, rate and fairness"
     epilog = "docs/capacity.md says what is tested, and why nothing is said of N not tested."
     table_names = ("statements", "numbers", "losses")
 

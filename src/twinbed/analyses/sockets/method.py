@@ -59,7 +59,6 @@ class SocketsAnalysis(Analysis[NoSettings, Senders]):
 
     name = "sockets"
     params = NoSettings
-    summary = "what holds TCP senders up, and their congestion windows over time"
     epilog = "docs/sockets.md says how each reason is measured."
     table_names = ("limits", "windows")
     is_in_reports = True

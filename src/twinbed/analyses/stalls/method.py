@@ -72,7 +72,6 @@ class StallsAnalysis(Analysis[NoSettings, StallsFound]):
 
     name = "stalls"
     params = NoSettings
-    summary = "when connections stood still, for how long, where, and what the kernels said"
     epilog = "docs/stalls.md says what counts as a stall."
     table_names = ("stalls", "messages")
     is_in_reports = True

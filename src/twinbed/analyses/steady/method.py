@@ -89,7 +89,6 @@ class SteadyAnalysis(Analysis[SteadyParams, SteadyStates]):
 
     name = "steady"
     params = SteadyParams
-    summary = "what the rate does inside runs: warm-up, drift, and how long runs should last"
     epilog = "docs/steady.md says what is tested, and what to do about it."
     table_names = ("cells", "series")
     is_in_reports = True

@@ -92,7 +92,6 @@ class TailsAnalysis(Analysis[TailsParams, Tails]):
 
     name = "tails"
     params = TailsParams
-    summary = "the times of single requests: quantiles against the reference, and the shift function"
     epilog = "docs/tails.md says what is compared, and what a quantile of few requests is worth."
     table_names = ("shifts", "quantiles")
     is_against_a_reference = True

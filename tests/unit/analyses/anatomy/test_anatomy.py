@@ -26,7 +26,7 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.result import Pairing, Verdict
 from twinbed.model.tables import Outline, StudyDocument
 from twinbed.render.pages import page
-from twinbed.render.sections import composed
+from twinbed.render.sections import parts
 
 GOLDEN = Path(__file__).parents[3] / "golden"
 NAMES = [step.name for step in STEPS[Seen.BOTH]]
@@ -138,7 +138,7 @@ def test_patterns_have_their_shares() -> None:
 def test_one_run_has_no_interval_and_no_verdict() -> None:
     result = anatomy.run(study({"real": MEANS_US, "virtual": MEANS_US}, runs=1))
     assert {(each.interval, each.verdict) for each in result.differences} == {(None, None)}
-    assert page(composed(section(result)), result, "results")
+    assert page(section(result), result, "results")
 
 
 def test_without_steps_it_says_what_captures_them() -> None:
@@ -159,10 +159,10 @@ def test_emulated_cpus_are_cautioned_with_what_they_touch() -> None:
 
 def test_the_page_and_the_section_hold_every_step() -> None:
     result = anatomy.run(study({"real": MEANS_US, "virtual": {**MEANS_US, "server": 400.0}}), AnatomyParams(margin=0.2))
-    html = str(page(composed(section(result)), result, "results"))
+    html = str(page(section(result), result, "results"))
     assert all(step.title in html for step in STEPS[Seen.BOTH])
     assert "waterfall" not in html or "<svg" in html
-    said, part = composed(section(result)).parts
+    said, part = parts(section(result))
     assert said.table is None and "longer on virtual than on real" in said.sentence
     assert part.table is not None and len(part.table.rows) == len(NAMES) + 2
     assert {row["step"] for row in anatomy.tables(result)["steps"]} == {*NAMES, TOTAL, BETWEEN}

@@ -19,7 +19,7 @@ from twinbed.analyses.anatomy.words import section
 from twinbed.model.result import Pairing
 from twinbed.model.tables import Outline, StudyDocument
 from twinbed.render.pages import page
-from twinbed.render.sections import composed
+from twinbed.render.sections import body
 
 STATIONS = {"syn": 0, "syn_ack": 1, "request": 3, "response": 5, "response_end": 7, "client_fin": 10}
 """Station -> place of its packet in ``twelve``."""
@@ -84,7 +84,7 @@ def test_a_ladder_is_of_one_real_request_of_its_testbed_and_never_of_the_odd_one
 
 def test_the_page_has_a_ladder_a_testbed_and_details_a_step() -> None:
     result = anatomy.run(study({"real": 1.0, "virtual": 8.0, "third": 2.0}))
-    text = str(page(composed(section(result)), result, "results"))
+    text = str(page(section(result), result, "results"))
     assert text.count('aria-roledescription="packet"') == 36
     targets, ids = (set(re.findall(rf'{place}(anatomy-1-\w+)"', text)) for place in ('href="#', '<details id="'))
     assert targets == ids and len(ids) == 9
@@ -95,7 +95,7 @@ def test_the_page_has_a_ladder_a_testbed_and_details_a_step() -> None:
 def test_of_one_link_there_are_ladders_too() -> None:
     result = anatomy.run(study({"real": 1.0, "virtual": 8.0}, links=("client",)))
     assert [len(each.request.packets) for each in result.ladders] == [12, 12]
-    assert "what lies" in str(page(composed(section(result)), result, "results"))
+    assert "what lies" in str(page(section(result), result, "results"))
     assert "what lies behind it" in diagram(result.ladders, result.titles)
 
 
@@ -103,7 +103,7 @@ def test_without_packets_there_is_no_ladder_and_the_rest_is_there() -> None:
     source = study({"real": 1.0, "virtual": 8.0})
     result = anatomy.run(replace(source, tables={"steps": source.table("steps")}))
     assert result.ladders == ()
-    assert "ladder" not in str(composed(section(result)).body())
+    assert "ladder" not in str(body(section(result)))
     assert list(shown(result, all_of_them=True)) == []
 
 

@@ -16,7 +16,7 @@ from twinbed.analyses.chain.method import analysis as chain
 from twinbed.analyses.chain.result import Chains
 from twinbed.render.colours import light
 from twinbed.render.pages import in_report
-from twinbed.render.sections import body, composed
+from twinbed.render.sections import body
 from twinbed.show.figure import PAGE
 
 ONE = Transitions.of_sequence(["read", "write", "read", "close"])
@@ -95,7 +95,7 @@ def test_names_are_escaped_everywhere() -> None:
 
 def test_the_page_shows_tables_and_pictures_of_what_differs() -> None:
     (section,) = chain.sections(results(6, {"physical": 0.0, "container": 0.0, "e1000": 0.2}))
-    text = in_report(composed(section))
+    text = in_report(section)
     assert "<h3>System calls as Markov chains</h3>" in text
     assert text.count("<svg ") == 8 and text.count(' class="print">') == 3
     # The furthest apart is open, and first.

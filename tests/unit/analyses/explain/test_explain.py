@@ -29,7 +29,6 @@ from twinbed.model.record import Record
 from twinbed.model.tables import Tables
 from twinbed.registry import catalogue
 from twinbed.render.pages import page
-from twinbed.render.sections import composed
 from twinbed.study.loading import load
 
 SAME = {"real": 1000.0, "virtual": 1000.0}
@@ -280,7 +279,7 @@ def test_every_form_says_the_same(capsys: pytest.CaptureFixture[str], tmp_path: 
 def test_the_page_has_what_the_terminal_says() -> None:
     result = explain.run(study({"real": JOINED, "virtual": {}}, SLOWER))
     for sentence in sentences(result):
-        assert sentence in page(composed(section(result)), result, "results").unescape()
+        assert sentence in page(section(result), result, "results").unescape()
 
 
 def test_results_without_a_reference_are_refused() -> None:

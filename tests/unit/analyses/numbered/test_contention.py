@@ -18,7 +18,6 @@ from twinbed.contracts import exit_codes as codes
 from twinbed.model.caution import Kind
 from twinbed.model.error import TwinbedError
 from twinbed.render.pages import page
-from twinbed.render.sections import composed
 from twinbed.results.store import Store
 from twinbed.show.words import metric_name
 
@@ -92,7 +91,7 @@ def test_a_run_that_the_machine_was_not_measured_in_costs_itself_only(opened):
 def test_contention_has_a_page(opened):
     contention = registry.analysis("contention")
     result = contention.run(opened, contention.params(response="requests_per_second"))
-    shown = page(composed(contention.section(result)), result, "results")
+    shown = page(contention.section(result), result, "results")
     count, text = drawn(shown)
     assert count == 2 * 4, "for each testbed: bends, scores, how early, ROC"
     first = result.groups[0]

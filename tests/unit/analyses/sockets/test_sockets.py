@@ -20,7 +20,6 @@ from twinbed.model.caution import Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.tables import Outline
 from twinbed.render.pages import in_report
-from twinbed.render.sections import composed
 
 NAMES = ("application_limited_share", "rwnd_limited_share", "sndbuf_limited_share", "network_limited_share")
 REAL = dict(zip(NAMES, (0.5, 0.0, 0.2, 0.8), strict=True))
@@ -164,5 +163,5 @@ def test_the_command_prints_every_form(tmp_path: Path) -> None:
 
 def test_a_report_has_the_section() -> None:
     (section,) = sockets.sections(study())
-    text = str(in_report(composed(section)))
+    text = str(in_report(section))
     assert 'id="sockets"' in text and text.count("<svg ") == 2
