@@ -9,7 +9,7 @@ import sys
 import pytest
 
 PROGRAM = """
-import sys, time
+import select, sys, time
 from twinbed.cli.stopping import stopping
 try:
     with stopping():
@@ -19,7 +19,8 @@ try:
                 time.sleep(0.01)
         finally:
             print("cleaning", flush=True)
-            sys.stdin.readline()
+            while not select.select([sys.stdin], [], [], 0.01)[0]:  # nor is a signal just before a read
+                pass
             print("clean", flush=True)
 except KeyboardInterrupt:
     sys.exit(130)
