@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the lists of commands say of an analysis, without importing it."""
+    """Hold what lists of commands need of an analysis, without importing it."""
 
     help: str
     own_command: bool = False
-    """Whether ``<name>/command.py`` has the command ``twinbed NAME``; else ``twinbed analyse NAME`` is made of the analysis."""
+    """True: ``<name>/command.py`` has the command ``twinbed NAME``; else ``twinbed analyse NAME`` is made of the analysis."""
     settings: bool = False
-    """Whether the command in that file gets its help, and the options of its settings, from the analysis."""
+    """True: the command in that file gets its help, and the options of its settings, from the analysis."""
 
 
 ANALYSES: Mapping[str, Entry] = {

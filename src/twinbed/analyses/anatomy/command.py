@@ -1,4 +1,4 @@
-"""What `twinbed anatomy` does beyond printing a result: it reads captures, and shows requests packet by packet."""
+"""Read captures and show requests packet by packet: `twinbed anatomy` beyond printing a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a pair is faster among several than alone, and what moves with its rate, as a section."""
+"""Say where a pair is faster among several than alone, and what moves with its rate."""
 
 from __future__ import annotations
 

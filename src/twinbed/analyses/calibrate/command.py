@@ -1,4 +1,4 @@
-"""What `twinbed calibrate` does beyond printing a result: it keeps the calibration, and plans the runs to make next."""
+"""Keep a calibration and plan the runs to make next: `twinbed calibrate` beyond printing a result."""
 
 from __future__ import annotations
 
