@@ -79,18 +79,6 @@ class PairsOut:
                     pairs += opposite
         return total / pairs
 
-    def placements(self, labels: Labels) -> Floats:
-        """(runs of the first kind, runs of the second): the chance for each pair; NaN for two of one group."""
-        targets = _targets(labels[None]).T
-        chances = np.full((len(labels), len(labels)), np.nan)
-        for fold in self.folds:
-            scores = fold.held @ targets
-            for i, of_i in fold.first:
-                for j, of_j in fold.second:
-                    above = float(_above(scores[of_i], scores[of_j])[0])
-                    chances[i, j], chances[j, i] = above, 1 - above
-        return chances[np.ix_(labels, ~labels)]
-
     def correct(self, labels: Labels) -> Floats:
         """For each run the share of its rows that are told right: on the side of their own kind of the middle between the
         kinds' mean scores, as the mean over the folds that leave out the run and one of the other kind."""

@@ -33,7 +33,6 @@ _HEADER = re.compile(r"--- ow(?:ping|stats) statistics from \[(.{1,200}?)\]:(\S+
 _COUNTS = re.compile(r"(\d+) sent, (\d+) lost \([^)]*\), (\d+) duplicates")
 _DELAYS = re.compile(r"one-way delay min/median/max = (\S+)/(\S+)/(\S+) (ns|us|ms|s), \((?:err=(\S+) (ns|us|ms|s)|(unsync))\)")
 _JITTER = re.compile(r"one-way jitter = (\S+) (ns|us|ms|s)\b")
-_REORDERING = re.compile(r"\d+-reordering = ")
 _PACKET = re.compile(
     r"seq_no=(\d+)\s+delay=(\S+) (ns|us|ms|s) \((?:sync, err=(\S+) (ns|us|ms|s)|unsync)\) sent=(\d{1,11})\.(\d{1,9}) recv=\S+"
 )
