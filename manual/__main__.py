@@ -1,18 +1,21 @@
-"""What the manual is made with.
+"""Make the manual's generated pages, and check its wording.
 
 python -m manual pages                       the pages that the site is built from: `make manual`
 python -m manual man FOLDER                  a man page of each command
 python -m manual handbook RESULTS -o FILE    the handbook with results of your own
 python -m manual keep RESULTS                results for the manual's handbook, as docs/measured/NAME.zip
+python -m manual strings [PATH ...]          every text that a user may see, with its place, to be read as an editor would
+python -m manual wording [PATH ...]          the texts that break a rule of wording, docstrings too, and how many there are
 """
 
 from __future__ import annotations
 
 import argparse
 import shutil
+import sys
 from pathlib import Path
 
-from manual import commands, handbook, measured, pages
+from manual import commands, handbook, measured, pages, wording
 
 SITE = Path(__file__).parents[1] / "dist" / "pages"
 """Where mkdocs.yml has the builder read."""
@@ -30,6 +33,8 @@ def main() -> None:
     own.add_argument("results", nargs="+", type=Path)
     own.add_argument("-o", "--output", type=Path, required=True)
     kinds.add_parser("keep").add_argument("results", nargs="+", type=Path)
+    for name in ("strings", "wording"):
+        kinds.add_parser(name).add_argument("paths", nargs="*", type=Path, default=[Path("src/twinbed")])
     given = parser.parse_args()
     match given.command:
         case "pages":
@@ -41,6 +46,14 @@ def main() -> None:
             given.output.write_text(pages.completed("handbook.md", handbook.text(given.results)), encoding="utf-8")
         case "keep":
             measured.keep(given.results)
+        case "strings":
+            for each in wording.texts(given.paths, docstrings=False):
+                sys.stdout.write(f"{each.path}:{each.line}: {' '.join(each.text.split())}\n")
+        case "wording":
+            wrong = [each for each in wording.texts(given.paths) if each.problems]
+            for each in wrong:
+                sys.stdout.write(f"{each.path}:{each.line}: {'; '.join(each.problems)}\n")
+            sys.stdout.write(f"{len(wrong)} texts to rewrite\n")
 
 
 if __name__ == "__main__":
