@@ -1,12 +1,21 @@
-"""Reasons to doubt a result.  They travel with results and are always shown with them, with advice."""
+"""Reasons to doubt a result. They travel with results, and every output shows them with advice."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 
 from twinbed.model.json import Document, text, value_of
+
+
+class Rank(StrEnum):
+    """How much a caution takes from a result."""
+
+    INVALIDATES = "invalidates"
+    """The comparison must not be used as it stands."""
+    WEAKENS = "weakens"
+    NOTE = "note"
 
 
 class Kind(Enum):
@@ -18,281 +27,262 @@ class Kind(Enum):
     )
     INCOMPLETE_CAPTURE = (
         "the capture holds fewer requests than the client counted",
-        "it was cut off, began late or lost packets: counts for each request and connection are too small by as much",
+        "counts for each request and connection are too small by that share; see in the detail whether it began late or was "
+        "cut off",
     )
     CALLS_LOST = (
         "system calls were lost before they were counted",
         "raise the instrument's states (count) or buffer (trace), or count instead of tracing",
     )
     EVENTS_LOST = (
-        "events of the kernel were lost before they were counted",
-        "counts by device are too small by as many; where there are many devices, the largest counts hold all the same",
+        "kernel events were lost before they were counted",
+        "add the lost events to the counts by device; with many devices the largest counts hold",
     )
     STATIONS_LOST = (
-        "packets or calls went by without a record of their stations",
-        "requests that lack one are not split; raise the instrument's limit, or record a share of the connections",
+        "some packets or calls have no record of their stations",
+        "raise the instrument's limit, or record a share of the connections; requests that lack a station are not split",
     )
     UNSAMPLED = (
-        "TCP connections went by without a sample",
-        "values of the instrument sockets are of those that have one; the instrument packets sees short connections too",
+        "some TCP connections ended without a sample",
+        "use the instrument packets, which sees short connections too; the instrument sockets describes sampled ones",
     )
     SLOW_TRACING = (
-        "system calls were seen by a slower method than the best there is",
-        "the reason is in the detail; hosts that are seen by different methods are slowed down differently",
+        "system calls were traced by a slower method than the best",
+        "see the reason in the detail; hosts traced by different methods are slowed down differently",
     )
     BAD_CHECKSUMS = (
         "captured packets have bad checksums",
-        "damaged on the way, or by the capture: look where; receivers drop them and senders send them again",
+        "find where they were damaged: on the link or in the capture; receivers drop such packets and senders repeat them",
     )
     CHECKSUM_OFFLOAD = (
-        "checksums in the capture are unfinished: they are offloaded",
-        "as on NICs with offload; for packets as a wire has them, switch tx checksum offload off on the hosts",
+        "checksums in the capture are unfinished because they are offloaded",
+        "nothing, if real NICs offload too; to see packets as on a wire, switch tx checksum offload off on the hosts",
     )
     HELLOS_CUT = (
-        "hellos of TLS were not captured as a whole: JA3, JA3S and JA4 are missing",
-        "the instrument packets keeps 96 bytes of a packet unless its snaplen says otherwise; 2048 keeps hellos whole",
+        "TLS hellos were cut in the capture, so JA3, JA3S and JA4 are missing",
+        "set snaplen 2048 in the instrument packets, which keeps hellos whole (default: 96 bytes)",
     )
     REPLAYED_OTHERWISE = (
-        "some packets of the capture were not replayed, or not as they were",
-        "the detail says which and why; what does not depend on them holds",
+        "some packets of the capture were not replayed, or were changed",
+        "see in the detail which and why; metrics that do not depend on them hold",
     )
     REQUEST_CAP = (
         "the request cap ended the run before its time was up",
-        "raise max_requests, or shorten duration, so that every cell runs equally long",
+        "raise max_requests or shorten duration, so that all cells run equally long",
     )
     SKEWED_START = (
         "clients did not start together",
-        "what they share is not shared from the first to the last second: make the run longer, or omit its start",
+        "lengthen the run or leave its start out: clients shared the link only part of the time",
     )
     BACKGROUND_ENDED = (
         "a background load ended before the workload did",
-        "the run was measured partly without it: look at what it said in the run folder; memory may have run out",
+        "read the load's output in the run folder (memory may have run out); part of the run had no load",
     )
     CUT_SHORT = (
         "a stream ended before its time was up",
-        "look at the client's report in the run folder; rates are over the time that there was",
+        "read the client's report in the run folder; rates cover the time that the stream lasted",
     )
     FAILED_REQUESTS = (
         "some requests failed",
-        "look at the server's log in the run folder; a rate over failures is not a rate",
+        "read the server's log in the run folder; a rate that counts failures is not a rate of service",
     )
-    NON_2XX = ("some answers were not 2xx", "look at the server's log in the run folder")
+    NON_2XX = ("some answers were not 2xx", "read the server's log in the run folder")
     CPU_EXHAUSTED = (
         "a host or the machine ran out of CPU",
-        "the result says more about the CPU than about the network; use fewer hosts or more cores",
+        "use fewer hosts or more cores; these results describe the CPU more than the network",
     )
-    STEAL = ("the machine's hypervisor took CPU time away", "run on a quiet or bare-metal machine")
-    NIC_RESET = (
-        "the kernel log shows a NIC reset or transmit timeout",
-        "distrust this run; see the kernel log in its folder",
-    )
+    STEAL = ("the hypervisor of the machine took CPU time away", "measure on a quiet or bare-metal machine")
+    NIC_RESET = ("the kernel log shows a NIC reset or transmit timeout", "distrust this run; read the kernel log in its folder")
     OUT_OF_MEMORY = (
-        "the kernel log shows that memory ran out, and that a process was killed for it",
-        "distrust this run if it was then: see the log for which process, and give the host more memory",
+        "the kernel killed a process because memory ran out",
+        "give the host more memory; see in the kernel log whether it happened during this run",
     )
     CLOCK_STEP = (
-        "a clock was set while the run was on",
-        "distrust times of the day and one-way delays of this run; stop what sets the clock (ntpd, chronyd, the hypervisor)",
+        "a clock was set during the run",
+        "stop what sets the clock (ntpd, chronyd, the hypervisor); do not use wall-clock times and one-way delays of this run",
     )
     CLOCKS_APART = (
-        "the hosts' clocks are neither shared nor synchronised well enough for one-way delays",
-        "jitter, round-trip times and loss hold all the same; for one-way delays synchronise the clocks (PTP, or chrony with a "
-        "close server)",
+        "the hosts' clocks are not synchronised well enough for one-way delays",
+        "synchronise the clocks (PTP, or chrony with a close server); jitter, round-trip times and loss hold",
     )
     CLOCK_BOUND = (
-        "a host's own clock is known less well than some parts of requests are long",
-        "take those parts together, link to softirq of one packet and driver to link of another: what one lacks the other has",
+        "a host's clock is known less precisely than some parts of requests last",
+        "add the parts next to each other (link and softirq of one packet, driver and link of another)",
     )
     ABOVE_LINK_RATE = (
-        "goodput above what the link can carry",
-        "the shaper counts no preamble, gap or checksum of frames, and lets its burst through: take it for the link's limit",
+        "goodput is above what the link can carry",
+        "read it as the link's limit: the shaper counts no preamble, gap or frame checksum, and lets its burst pass",
     )
     ABOVE_GIVEN_RATE = (
-        "goodput above what the link can carry, by the rate that was given of it",
-        "see whether the rate (bits a second, not bytes) and the MTU are those of the link that the traffic took, and whether "
-        "its ends were on two machines at all",
+        "goodput is above the link rate that was given",
+        "check the given rate (bits a second, not bytes), the MTU, and that the traffic crossed this link between two machines",
     )
     LINK_NOT_FILLED = (
         "the link check could not fill a link",
-        "that the link is no faster than asked was seen only up to the figure in the detail; that it is as fast was not",
+        "the link is no faster than asked up to the rate in the detail; whether it reaches the asked rate was not measured",
     )
     LINK_NOT_MEASURED = (
         "the link check could not measure a link",
-        "what is set on the link was read back all the same; the detail says what kept it from being measured",
+        "see in the detail what prevented it; settings of the link were read back all the same",
     )
     LINK_UNTOLD = (
-        "the link check could not tell the link from its hosts",
-        "hosts that pause look like delay and bursts; check on a quieter machine, or take what was measured for the link's",
+        "the link check could not separate the link from its hosts",
+        "check on a quieter machine: hosts that pause look like delay and bursts",
     )
     SOFTWARE_CPU = (
         "guests ran on an emulated CPU (TCG), not on hardware virtualisation",
-        "ratios against hardware are about the emulator; use a machine where KVM boots a guest",
+        "use a machine where KVM boots a guest (`twinbed check`); these ratios describe the CPU emulator",
     )
     MODELLED = (
-        "the numbers are a model's: nothing was measured",
-        "they are as good as the model's parameters, which its passport has; docs/model.md says how far it was from containers",
+        "a model made these numbers; nothing was measured",
+        "see docs/model.md for how far the model was from containers; its passport has the parameters",
     )
     DELAY_LINE = (
-        "delays were made by a program of twinbed's, as the machine's kernel has no netem",
-        "frames are late by what the detail says, more where the machine is busy: compare delays that are long beside it, or "
-        "use a kernel with netem",
+        "a twinbed program delayed frames, because this kernel has no netem",
+        "compare delays well above the lateness in the detail, or use a kernel with netem",
     )
     STAND_IN = (
         "one machine stands in for several",
-        "what machines do not share (CPUs, clocks, interrupts, memory bandwidth) is shared here: use a host for each",
+        "use one machine for each host: here they share CPUs, clocks, interrupts and memory bandwidth",
     )
-    NOT_SET = (
-        "what lies between the hosts is not twinbed's to set, and is as it was found",
-        "see for yourself that it is what the study says",
-    )
+    NOT_SET = ("twinbed did not set what lies between the hosts", "check yourself that it matches the study file")
     CAPTURED_AT_HOSTS = (
         "links were captured on the hosts themselves",
-        "segments that the NIC cuts or joins count as the kernel sees them, and the capture takes the hosts' own CPU time",
+        "remember that the kernel sees segments before the NIC cuts or after it joins them, and that capturing costs host CPU",
     )
-    LINK_DOWN = (
-        "a link went down while the run lasted",
-        "distrust this run; look at cables, ports and the kernel log in its folder",
-    )
+    LINK_DOWN = ("a link went down during the run", "distrust this run; check cables, ports and the kernel log in its folder")
     SAMPLED = (
-        "totals over all hosts were estimated from hosts drawn at random",
-        "the interval in the detail is what the draw alone leaves open: for a narrower one ask for a larger share of the hosts",
+        "totals over all hosts were estimated from a random sample of hosts",
+        "sample a larger share of the hosts for a narrower interval; the detail has the interval of the sampling",
     )
-    FEW_REPLICATES = (
-        "too few replicates for an interval that means much",
-        "raise replicates; `twinbed plan` says what it costs",
-    )
-    RESIDUE = ("a factor still varies inside this cell", "name it as a factor (of an import: --factor NAME), or fix it")
+    FEW_REPLICATES = ("too few replicates for a meaningful interval", "raise replicates; `twinbed plan` shows the cost")
+    RESIDUE = ("a factor still varies inside a cell", "make it a factor (of an import: --factor NAME), or fix its value")
     STACKS_DIFFER = (
-        "the testbeds' hosts differ in what is known to change results, and nobody asked for it",
-        "set it alike, or make it a factor; `twinbed passport` shows all that differs",
+        "hosts differ in settings known to change results, and the study does not ask for it",
+        "set them alike or make them a factor; `twinbed passport` lists all differences",
     )
     SHARED_CPU = (
         "hosts of the testbed share a CPU with each other or with the instruments",
-        "pin them apart, or use more cores",
+        "pin them to different CPUs, or use more cores",
     )
-    UNPINNED = ("hosts were not pinned to CPUs", "the scheduler may be part of the result; set cpus: auto")
+    UNPINNED = ("hosts were not pinned to CPUs", "set cpus: auto; without it the scheduler may be part of the result")
     IDLE_WAKE_UPS = (
-        "programs waited for idle CPUs to be woken",
-        "a pair alone may then be slower than several at once: set idle: busy, which keeps CPUs awake, or cpus: shared",
+        "programs waited for idle CPUs to wake up",
+        "set idle: busy (CPUs stay awake) or cpus: shared; one pair alone may else be slower than several",
     )
     FAILED_RUNS = (
-        "some runs of this cell failed and are missing from it",
-        "the report lists them with their reasons; failures are rarely random",
+        "some runs failed and are missing from their cells",
+        "read their reasons in the report; failures are rarely random",
     )
     UNMATCHED = (
         "some cells were not measured on the reference",
-        "their numbers stand alone, and no verdict is about them: measure them there, or name the level that its runs had",
+        "measure them there, or name the level of the reference's runs; without it these cells have no verdict",
     )
-    INCOMPLETE = ("the study is not complete; some runs have not been made", "run the same command again to go on")
-    UNREADABLE = ("an artifact could not be read in full", "its missing values are null, not 0; the raw file is kept")
+    INCOMPLETE = ("some runs of the study have not been made", "run the same command again to make them")
+    UNREADABLE = ("an artifact could not be read in full", "read the raw file, which is kept; missing values are null, not 0")
     MACHINE_APART = (
         "a machine of the fleet was left out after it had made runs",
-        "they are in the results, whole blocks of them: hold verdicts against those without the machine, and look at it",
+        "compare the verdicts with those without the machine, and find out what is wrong with it",
     )
     CONTRADICTED = (
-        "a file contradicts itself, or another of its run",
-        "both values are in the detail; what is counted from intervals or rows is taken, not a tool's summary of them",
+        "a file contradicts itself, or another file of its run",
+        "see both values in the detail; twinbed counts intervals or rows rather than trusting a tool's summary",
     )
     MISNAMED = (
-        "files contradict what their paths say of them",
-        "the name is wrong, or an option was forgotten in measuring: these cells may not be what they are called, and no "
-        "verdict on them holds until that is known",
+        "files contradict what their paths say",
+        "correct the path, or measure again with the forgotten option; these cells have no verdict until then",
     )
     SKEWED = ("values are far from normal or hold outliers", "look at the distribution; the interval may be wrong")
-    FEW_COUNTS = (
-        "some values occur too rarely for the test's approximation",
-        "take the verdict as rough; raise replicates",
-    )
+    FEW_COUNTS = ("some values occur too rarely for the test's approximation", "treat the verdict as rough; raise replicates")
     COARSE = (
         "values come in steps that may hide a difference",
         "measure with a finer clock, or let the program print more digits; more replicates do not help",
     )
     CENSORED = (
-        "several runs have the same largest time, as of a time-out",
-        "how much longer they would have taken is not known, and no mean is: raise the limit, or compare medians",
+        "several runs share the same largest time, as a time-out gives",
+        "raise the limit or compare medians; the true times, and so any mean, are unknown",
     )
     UNLIKE_LENGTHS = (
-        "a quantile is of more requests or probes on one testbed than on the other",
-        "quantiles of few lie lower, the more so the closer to 100 %: compare runs of as many, or a lower quantile",
+        "one testbed's quantiles come from more requests or probes than the other's",
+        "compare runs of equal length, or a lower quantile: quantiles of few values lie lower",
     )
     LOOKS = (
-        "the study ends with its first verdict, which holds for runs that do not depend on each other",
-        "runs of a testbed that are alike for a while end it too soon: where that may be, measure in sessions and compare with "
-        "--sessions, or raise the least number of replicates",
+        "the study ends with its first verdict, which assumes independent runs",
+        "measure in sessions and compare with --sessions, or raise the least number of replicates, where neighbouring runs "
+        "may be alike",
     )
     DRIFT = (
         "a metric drifted while it was measured",
-        "look at residuals against run order in the report, find what changed (temperature, disk, caches) and run again: a "
-        "mean over a drift is that of no steady state",
+        "plot residuals against run order (report), find what changed (temperature, disk, caches) and measure again",
     )
     BLOCK_EFFECT = (
-        "runs of one block are alike and unlike those of others",
-        "something changed between blocks that is no factor: a comparison within blocks takes it off, one of independent runs "
-        "errs towards inconclusive",
+        "runs of one block resemble each other more than runs of other blocks",
+        "find what changed between blocks; comparing within blocks removes it, comparing independent runs tends to "
+        "inconclusive",
     )
     SERIAL = (
         "a run depends on the run before it",
-        "replicates are then worth less than they count for and intervals are too narrow: let the machine settle between runs, "
-        "or randomise the order",
+        "let the machine settle between runs, or randomise the order; intervals are too narrow until then",
     )
     STALL = (
-        "a run stood still for a while",
-        "a mean hides that, and a run that is slow for a while may be one of a kind that few runs show: `twinbed analyse "
-        "stalls` has retransmissions and kernel messages of that time; compare tails too (`twinbed analyse tails`)",
+        "a run stalled for a while",
+        "see retransmissions and kernel messages of that time (`twinbed analyse stalls`), and compare tails (`twinbed analyse"
+        " tails`): a mean hides a stall",
     )
     EXCLUDED_UNEQUALLY = (
-        "runs were left out for a caution, and not as many of each testbed",
-        "a testbed that is often disturbed looks better for it: take the result with all runs too, and say in both what "
-        "was left out",
+        "a caution left out more runs of one testbed than of another",
+        "report the result with all runs too: leaving out disturbed runs makes a disturbed testbed look better",
     )
     EXCLUDED_AFTERWARDS = (
-        "what leaves a run out was decided when there were runs already",
-        "a choice that was made with the results in view proves nothing: report the result with all runs, or repeat the study "
-        "with this file",
+        "the rule that leaves runs out was made after runs existed",
+        "report the result with all runs, or repeat the study with this file: a rule made afterwards proves nothing",
     )
     UNSETTLED = (
-        "runs never settle: the rate inside them still changes when they end",
-        "their means are those of no steady state, and hang on how long runs are: let the workload warm up, or last longer "
-        "(`twinbed analyse steady`)",
+        "runs never settle: their rate still changes when they end",
+        "warm the workload up, or let runs last longer (`twinbed analyse steady`); the mean depends on the length of the run",
     )
     APART = (
-        "testbeds and times are one: no session has runs of both",
-        "what changed in between cannot be told from the testbed, so that there is no verdict: measure both in turn, several "
-        "sessions of each (`--sessions time`), or state that sessions do not matter (`--sessions none`)",
+        "no session has runs of both testbeds, so testbed and time cannot be separated",
+        "measure both in turn, several sessions of each (`--sessions time`), or state that sessions do not matter "
+        "(`--sessions none`)",
     )
     SUCCESSION = (
         "testbeds were measured one after the other",
-        "what drifted meanwhile looks like a difference between them, or hides one: measure them in turn "
-        "(`order: randomized-blocks`)",
+        "measure them in turn (`order: randomized-blocks`): a drift in between looks like a difference, or hides one",
     )
     ONE_SESSION = (
         "all runs are of one session",
-        "a state that a testbed keeps from run to run is told as surely as the testbed: measure it again in another session, "
-        "or after a boot, and see whether it can be told from itself",
+        "measure again in another session, or after a boot: a state that lasts a session looks like the testbed",
     )
     SESSIONS = (
-        "runs of one session are alike and unlike those of others",
-        "they are worth less than they count for: compare with --sessions, which takes the session for the unit; more sessions "
-        "then say more than more runs",
+        "runs of one session resemble each other more than runs of other sessions",
+        "compare with --sessions, which makes the session the unit; more sessions then count, not more runs",
     )
     ALIKE = (
-        "levels differ in case or blanks alone",
-        "they count as different levels: write them alike if they are not",
+        "levels differ only in case or blanks",
+        "write them the same way if they mean the same; now they count as different levels",
     )
     REPEATED_ROWS = (
-        "rows are the same in every column, to the last digit of the response",
-        "measurements hardly repeat so exactly: look whether rows were copied, since each counts as a run of its own",
+        "rows repeat in every column, to the last digit",
+        "check whether rows were copied; each counts as a run of its own",
     )
-    WARM_UP = ("the warm-up request failed or was skipped", "first requests may pay for cold caches")
+    WARM_UP = ("the warm-up request failed or was skipped", "expect the first requests to be slower: caches may have been cold")
     UNKNOWN = (
-        "another version of twinbed cautioned against this run",
-        "the detail has the caution's name; read the results with the twinbed that made them",
+        "another version of twinbed made this caution",
+        "read the results with the twinbed that made them; the detail has the caution's name",
     )
 
     @classmethod
     def named(cls, name: str) -> Kind | None:
         """Return the kind of this name in results; None where this twinbed has none of it."""
         return cls.__members__.get(name.upper())
+
+    @property
+    def rank(self) -> Rank:
+        """Return how much it takes from a result."""
+        if self in _INVALIDATING:
+            return Rank.INVALIDATES
+        return Rank.NOTE if self in _NOTES else Rank.WEAKENS
 
     @property
     def meaning(self) -> str:
@@ -303,6 +293,47 @@ class Kind(Enum):
         return self.value[1]
 
 
+_INVALIDATING = frozenset(
+    {
+        Kind.SOFTWARE_CPU,
+        Kind.MODELLED,
+        Kind.MISNAMED,
+        Kind.APART,
+        Kind.EXCLUDED_AFTERWARDS,
+        Kind.ABOVE_GIVEN_RATE,
+        Kind.REPEATED_ROWS,
+    }
+)
+_NOTES = frozenset(
+    {
+        Kind.CHECKSUM_OFFLOAD,
+        Kind.ABOVE_LINK_RATE,
+        Kind.LINK_NOT_FILLED,
+        Kind.LINK_NOT_MEASURED,
+        Kind.NOT_SET,
+        Kind.CAPTURED_AT_HOSTS,
+        Kind.SAMPLED,
+        Kind.FEW_COUNTS,
+        Kind.LOOKS,
+        Kind.INCOMPLETE,
+        Kind.UNMATCHED,
+        Kind.SLOW_TRACING,
+        Kind.UNSAMPLED,
+        Kind.HELLOS_CUT,
+        Kind.WARM_UP,
+        Kind.ALIKE,
+        Kind.ONE_SESSION,
+        Kind.CLOCK_BOUND,
+        Kind.CLOCKS_APART,
+        Kind.UNKNOWN,
+        Kind.STAND_IN,
+        Kind.REQUEST_CAP,
+    }
+)
+BY_CHANCE = (Kind.DRIFT, Kind.BLOCK_EFFECT, Kind.SERIAL)
+"""Tests of the order of runs, each at the error rate of the study: of many, some warn by chance."""
+
+
 @dataclass(frozen=True, slots=True)
 class Caution:
     """One caution about one run, cell or study. ``detail`` gives the numbers."""
@@ -310,7 +341,7 @@ class Caution:
     kind: Kind
     detail: str = ""
     subject: str = ""
-    """What it is about: a run's id, a cell, a testbed or a metric; empty for all."""
+    """Its subject: a run's id, a cell, a testbed or a metric; empty for all."""
 
     def to_json(self) -> dict[str, str]:
         return {"kind": self.kind.name.lower(), "detail": self.detail, "subject": self.subject}
@@ -331,7 +362,7 @@ class Caution:
 
 
 def counted(carrying: int, of: int, details: Iterable[str]) -> str:
-    """What the runs of a testbed carry: ``2 of 20 runs, such as 55 ms``, where their details differ; ``20 of 20 runs: tcg``."""
+    """Return what the runs of a testbed carry: ``2 of 20 runs, such as 55 ms``; ``20 of 20 runs: tcg`` where details agree."""
     known = list(dict.fromkeys(detail for detail in details if detail))
     such = f"{', such as' if len(known) > 1 else ':'} {known[0]}" if known else ""
     return f"{carrying} of {of} runs{such}"

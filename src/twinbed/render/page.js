@@ -3,7 +3,7 @@
   // The numbers of a mark, where the pointer is.
   const tip = document.getElementById("tip");
   document.addEventListener("pointerover", function (event) {
-    const mark = event.target.closest && event.target.closest("svg [aria-roledescription][aria-label]");
+    const mark = event.target.closest && event.target.closest("svg [aria-label]");
     const said = mark && !mark.querySelector("[aria-label]") ? mark.getAttribute("aria-label") : "";
     tip.hidden = !said;
     if (!said) return;
@@ -64,6 +64,18 @@
       if (step) step.open = true;
     });
   });
+
+  // A link into a folded section opens it.
+  const unfold = function () {
+    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!target) return;
+    const inner = target.querySelector(":scope > details");
+    if (inner) inner.open = true;
+    for (let each = target; each; each = each.parentElement) if (each.tagName === "DETAILS") each.open = true;
+    target.scrollIntoView();
+  };
+  window.addEventListener("hashchange", unfold);
+  unfold();
 
   // What is folded away on a screen belongs on paper.
   let closed = [];

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from markupsafe import Markup
 
 from twinbed.render.collected import Figure, kept
+from twinbed.render.slim import slim
 from twinbed.show import svg as svg_elements
 from twinbed.show.figure import Figure as Shown
 from twinbed.terminal import everywhere, visible
@@ -95,7 +96,7 @@ def _drawn(spec: str) -> str:
     """A plot takes 40 ms: what a page, an export and a notebook show of the same result is drawn once."""
     import vl_convert
 
-    drawn = str(vl_convert.vegalite_to_svg(spec))
+    drawn = slim(str(vl_convert.vegalite_to_svg(spec)), FONT)
     for placeholder, variable in COLOURS.items():
         drawn = drawn.replace(placeholder, variable)
     return drawn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby, takewhile
@@ -12,12 +13,15 @@ from twinbed.render import plots
 from twinbed.render.collected import Figure as Kept
 from twinbed.render.collected import kept
 from twinbed.render.colours import light
-from twinbed.render.html import html, notes
+from twinbed.render.html import as_code, html, notes
 from twinbed.render.latex_text import needs
 from twinbed.render.tabular import Tabular
 from twinbed.show.figure import PAGE, Figure
-from twinbed.show.section import Item, Section
+from twinbed.show.section import Entry, Item, Listing, Matrix, Section
 from twinbed.show.table import Table
+from twinbed.show.words import SYMBOLS
+
+_CODE = re.compile(r"`([^`]+)`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +83,15 @@ def latex(section: Section) -> str:
 
 def body(section: Section) -> Markup:
     """Return what is below the section's heading and sentence."""
-    return Markup().join(_body(section)) if section.drawn is None else Markup(section.drawn())
+    return Markup().join(_body(section))
 
 
 def _body(section: Section) -> Iterator[Markup]:
     several = sum(map(_is_shown, section.tables(folded=False))) > 1
     for kind, items in groupby(section.items, _kind):
-        if kind:
+        if kind == "cards":
+            yield html('<div class="cards">{}</div>', Markup().join(_card(item) for item in items if isinstance(item, Section)))
+        elif kind:
             figures = [item for item in items if isinstance(item, Figure)]
             drawn = "drawn" if any(each.drawing for each in figures) else ""
             classes = " ".join(filter(None, ("plots", "ladder" if kind == "narrow" else drawn)))
@@ -95,7 +101,9 @@ def _body(section: Section) -> Iterator[Markup]:
 
 
 def _kind(item: Item) -> str:
-    """Return which figures stand together; nothing for other items."""
+    """Return which figures, or cards, stand together; nothing for other items."""
+    if isinstance(item, Section) and item.mark:
+        return "cards"
     return ("narrow" if item.is_narrow else "wide") if isinstance(item, Figure) else ""
 
 
@@ -109,12 +117,96 @@ def _item(item: Item, *, headed: bool) -> Markup:
             return html("{}{}", heading, tabular(item).as_html())
         case Section():
             return _inner(item, body(item))
+        case Listing():
+            return _listing(item)
+        case Matrix():
+            return _matrix(item)
         case str():
             return html('<p class="note">{}</p>', item)
         case tuple():
             return notes(item)
         case _:
             raise TypeError(f"a section has no {type(item).__name__}")
+
+
+def _card(section: Section) -> Markup:
+    """Return one testbed's card: its lists below its name and verdict."""
+    return html(
+        '<article class="card {}"><h3>{} {}</h3>{}</article>',
+        section.mark,
+        section.title,
+        verdict_mark(section.mark),
+        Markup().join(_body(section)),
+    )
+
+
+def verdict_mark(verdict: str) -> Markup:
+    """Return a verdict with its sign, in its colour."""
+    return html('<span class="verdict {}"><span aria-hidden="true">{}</span> {}</span>', verdict, SYMBOLS[verdict], verdict)
+
+
+def _listing(listing: Listing) -> Markup:
+    items = Markup().join(html("<li>{}</li>", as_code(_CODE, text)) for text in listing.texts)
+    below = html("<ul>{}</ul>", items) if items else Markup()
+    advice = html('<p class="do"><strong>What to do:</strong> {}.</p>', as_code(_CODE, listing.ending))
+    shown = below + (advice if listing.ending else Markup())
+    return html('<div class="listing {}"><h4>{}</h4>{}</div>', listing.mark, listing.title, shown)
+
+
+def _matrix(matrix: Matrix) -> Markup:
+    """Return the verdicts at a glance; each opens what it rests on."""
+    has_cells = len({row.cell for row in matrix.rows}) > 1
+    names = ("Metric", *(("Cell",) if has_cells else ()), *matrix.heads)
+    heads = Markup().join(html('<th scope="col">{}</th>', name) for name in names)
+    number = 0
+    bodies = []
+    for group, of_group in groupby(matrix.rows, key=lambda row: row.group):
+        lines = [html('<tr class="group"><th scope="rowgroup" colspan="{}">{}</th></tr>', len(names), group)]
+        for label, of_label in groupby(of_group, key=lambda row: row.label):
+            rows = list(of_label)
+            for at, row in enumerate(rows):
+                first = html('<th scope="row" rowspan="{}">{}</th>', len(rows), label) if at == 0 else ""
+                cell = html('<td class="cell">{}</td>', row.cell) if has_cells else ""
+                cells = []
+                for head, entry in zip(matrix.heads, row.entries, strict=True):
+                    number += 1
+                    cells.append(_entry(entry, head, f"why-{number}", f"{label}, {row.cell}, {head}"))
+                lines.append(html("<tr>{}{}{}</tr>", first, cell, Markup().join(cells)))
+        bodies.append(html("<tbody>{}</tbody>", Markup().join(lines)))
+    table = html(
+        '<table class="matrix"><caption>{} Press a verdict for what it rests on.</caption><thead><tr>{}</tr></thead>{}</table>',
+        matrix.caption,
+        heads,
+        Markup().join(bodies),
+    )
+    return html('<div class="scroll" tabindex="0">{}</div>', table)
+
+
+def _entry(entry: Entry | None, head: str, key: str, title: str) -> Markup:
+    if entry is None:
+        return html('<td data-label="{}"></td>', head)
+    said = html('<span aria-hidden="true">{}</span> {}', SYMBOLS[entry.verdict], entry.word)
+    why = Markup().join(html("<dt>{}</dt><dd>{}</dd>", name, text) for name, text in entry.why)
+    return html(
+        '<td data-label="{}"><button type="button" class="verdict {}" popovertarget="{}">{}</button>'
+        '<div id="{}" popover><h4>{}</h4><dl>{}</dl></div></td>',
+        head,
+        entry.verdict,
+        key,
+        said,
+        key,
+        title,
+        why,
+    )
+
+
+def matrix_tabular(matrix: Matrix) -> Tabular:
+    """Return a matrix as texts: ``≠ -30 %`` in the column of each testbed."""
+    rows = tuple(
+        (row.label, row.cell, *(f"{SYMBOLS[each.verdict]} {each.word}" if each else "" for each in row.entries))
+        for row in matrix.rows
+    )
+    return Tabular("Headline metrics", matrix.caption, ("Metric", "Cell", *matrix.heads), rows, texts=2)
 
 
 def _inner(section: Section, below: Markup) -> Markup:
@@ -161,6 +253,14 @@ def lines(section: Section, *, everything: bool = False) -> Iterator[str]:
                 yield item
             case tuple():
                 yield from item
+            case Listing():
+                yield from (
+                    item.title,
+                    *(f"  {text}" for text in item.texts),
+                    *([f"  -> {item.ending}"] if item.ending else []),
+                )
+            case Matrix():
+                yield matrix_tabular(item).as_text().removesuffix("\n")
             case _:
                 pass
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from twinbed.terminal import columns, one_line, visible
 
-_MARKS = {"! ": "yellow", "-> ": ""}
+_MARKS = {"! ": "yellow", "-> ": "", "- ": ""}
 """Of a list's items, with their styles."""
 
 

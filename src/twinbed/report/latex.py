@@ -11,20 +11,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from twinbed.analyses.compare.estimate_tables import measured_tables
 from twinbed.analyses.compare.grid import Grid, Row, grid
-from twinbed.analyses.compare.words import column_head, deviation, hardly_varies
-from twinbed.model.comparison import Comparison, Comparisons
+from twinbed.analyses.compare.tables import measured_tables, spread_table
+from twinbed.model.comparison import Comparisons
 from twinbed.model.result import Verdict
 from twinbed.model.tables import Tables
 from twinbed.render.latex_text import escape, needs, table
 from twinbed.render.sections import parts as parts_of
 from twinbed.render.sections import tabular
-from twinbed.render.tabular import Tabular
 from twinbed.report.pivots import Table, as_tabular, footnotes, marks
-from twinbed.show.quantities import NONE, share
+from twinbed.show.quantities import share
 from twinbed.show.section import Section
-from twinbed.show.words import cell_title, heading, metric_title, other_settings, p_text, times
+from twinbed.show.words import heading, metric_title, other_settings
 
 MARKS = {Verdict.EQUIVALENT: r"$^{=}$", Verdict.DIFFERENT: r"$^{\neq}$", Verdict.INCONCLUSIVE: r"$^{?}$"}
 
@@ -46,11 +44,12 @@ def latex(tables: Tables, result: Comparisons, sections: Sequence[Section] = (),
         within = f"{share(comparisons[0].margin)} of {comparisons[0].reference}"
         title = metric_title(*key)
         about = f"{heading(title)}: mean and {share(round(level, 4))} interval"
-        caption = rf"{escape(about)}; = within {escape(within)}, $\neq$ not, ? undecided."
+        caption = rf"{escape(about)}; = within {escape(within)}, $\neq$ not, ? inconclusive."
         parts.append(_table(grid(comparisons), caption, label))
     for key, group in groupby(headlines, key=lambda each: (each.metric, each.host, each.direction)):
         if varied := [each for each in group if each.spread]:
-            parts.append(_spreads(varied).as_latex("-".join(["tab-spread", *(part for part in key if part)])))
+            label = "-".join(["tab-spread", *(part for part in key if part)])
+            parts.append(tabular(spread_table(varied, f"{heading(metric_title(*key))}: spread")).as_latex(label))
     parts += [tabular(each).as_latex(f"tab-{each.title}") for each in measured_tables(result)]
     for part in (part for section in sections for part in parts_of(section)):
         if part.table is None:
@@ -58,33 +57,6 @@ def latex(tables: Tables, result: Comparisons, sections: Sequence[Section] = (),
         else:
             parts.append(replace(part.table, caption=part.sentence).as_latex(part.label))
     return "\n".join([f"% {escape(name)}: needs {needs(parts)}", *parts]) + "\n"
-
-
-def _spreads(comparisons: Sequence[Comparison]) -> Tabular:
-    """One metric's standard deviations beside the reference's, a row a comparison."""
-    first = comparisons[0]
-    rows = []
-    for each in comparisons:
-        spread = each.spread
-        ratio_text = interval = p_value = NONE
-        if spread is not None:
-            meaningful = spread.ratio and not hardly_varies(each)
-            ratio_text = times(spread.ratio) if meaningful and spread.ratio else NONE
-            interval = (
-                f"[{times(spread.interval.low)}, {times(spread.interval.high)}]" if meaningful and spread.interval else NONE
-            )
-            p_value = p_text(spread.p_value)
-        deviations = (deviation(each, each.estimate), deviation(each, each.reference_estimate))
-        rows.append((cell_title(each.cell), each.testbed, *deviations, ratio_text, interval, p_value))
-    level = next((each.spread.interval.level for each in comparisons if each.spread and each.spread.interval), 0.95)
-    family = next((each.spread.family for each in comparisons if each.spread), 1)
-    caption = (
-        f"Standard deviations (sd), how many times as much it varies as {first.reference} with the {share(round(level, 4))} "
-        f"interval, and the p-value that both vary alike, corrected for {family} comparisons"
-    )
-    title = heading(metric_title(first.metric, first.host, first.direction))
-    heads = ("Cell", column_head(first.by), "sd", f"sd of {first.reference}", "times", "interval", "p")
-    return Tabular(f"{title}: spread", f"{caption}.", heads, tuple(rows), texts=2)
 
 
 def _table(grid: Grid, caption: str, label: str) -> str:

@@ -1,23 +1,32 @@
-"""The report as one HTML page that needs nothing else: verdict first, then each layer, then why to trust it."""
+"""Write the report as one HTML page that needs nothing else: the answer first, then each layer, then why to trust it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from dataclasses import replace
+from datetime import UTC, datetime
 
 from markupsafe import Markup
 
-from twinbed.analyses.compare.section import headline_metric, layer_names, lede, method, metric_table, other_metrics, verdicts
-from twinbed.analyses.compare.summary import summaries
-from twinbed.analyses.compare.variation import variation
-from twinbed.analyses.compare.words import nothing_compared
+from twinbed.analyses import ANALYSES
+from twinbed.analyses.compare.ranked import ranked, summed
+from twinbed.analyses.compare.section import (
+    cautions_section,
+    layer_sections,
+    lede,
+    method_section,
+    order_section,
+    spread_section,
+    verdict_section,
+)
+from twinbed.analyses.compare.tables import verdict_table
 from twinbed.metrics.metric import Layer
-from twinbed.model.comparison import Comparison, Comparisons
+from twinbed.model.caution import Kind
+from twinbed.model.comparison import Comparisons
 from twinbed.model.tables import TESTBED, Tables
-from twinbed.render import plots
 from twinbed.render.document import document
 from twinbed.render.html import html
-from twinbed.render.pages import in_report
+from twinbed.render.pages import contents, in_report
 from twinbed.report import segments
 from twinbed.report.files import measured_by
 from twinbed.report.further import KEY as FURTHER
@@ -25,8 +34,10 @@ from twinbed.report.further import Further, further_section
 from twinbed.report.pivots import Table
 from twinbed.report.pivots_page import own_tables
 from twinbed.report.provenance import provenance
-from twinbed.show.section import Section
-from twinbed.show.words import LAYERS, other_settings, place
+from twinbed.show.figure import Figure
+from twinbed.show.quantities import share
+from twinbed.show.section import Item, Section
+from twinbed.show.words import other_settings, place
 
 
 def page(
@@ -37,111 +48,135 @@ def page(
     over_n: Section | None = None,
     pages: Sequence[Further] = (),
 ) -> Markup:
-    """The whole page. ``sections`` are what analyses give to it; ``own`` the tables that the study file asks
-    for; ``over_n`` how many fit; ``pages`` those of single analyses, which are linked."""
-    outline = tables.outline
-    reference = _reference(tables, result)
+    """Return the whole page. ``sections`` are what analyses give to it; ``own`` the tables that the study file asks for;
+    ``over_n`` how many fit; ``pages`` those of single analyses, which are linked."""
+    outline, reference = tables.outline, _reference(tables, result)
     title = f"{outline.name}: how faithful to {reference}" if reference else outline.name
     if result.by != TESTBED:
         title = f"{outline.name}: by {result.by}"
-    # Of one testbed, how many fit is the verdict.
+    sections = [in_short(section) for section in sections]
     own_sections = [section for section in sections if not section.layer]
-    beginning = [verdicts(result), [in_report(over_n)] if over_n else []]
-    parts = [part for each in (beginning if result.comparisons else reversed(beginning)) for part in each]
-    parts += [*own_tables(own), *_layers(tables, result, sections)]
-    parts += [*map(in_report, own_sections), *variation(result), *further_section(pages)]
-    parts += [*provenance(tables, result), method(result)]
-    body = Markup().join([_header(tables, result, own_sections, bool(own), over_n, pages), Markup("<main>"), *parts])
-    return document(title, body + Markup("</main>"), "Every number can be rebuilt from the run folders beside this page.")
+    verdict = replace(verdict_section(result), sentence="")
+    # With one testbed, how many fit is the verdict.
+    beginning = [verdict, *([over_n] if over_n else [])]
+    first = beginning if result.comparisons else beginning[::-1]
+    shown = [*first, cautions_section(result)]
+    folded = [*_layers(tables, result, sections), *own_sections]
+    folded += [section for section in (spread_section(result), order_section(result)) if section]
+    links = [
+        *((section.key, section.title) for section in shown),
+        *([("tables", "Tables")] if own else []),
+        *((section.key, section.title.partition(":")[0]) for section in folded),
+        *([(FURTHER, "Further pages")] if pages else []),
+        *(("testbeds", "Testbeds"), ("runs", "Runs")),
+        *([("files", "Files")] if measured_by(outline) else []),
+        *(("repeat", "Repeat it"), ("method", "How to read this")),
+    ]
+    parts = [
+        *map(in_report, shown),
+        *own_tables(own),
+        *(in_report(replace(section, folded=True)) for section in folded),
+        *further_section(pages),
+        *provenance(tables),
+        in_report(method_section(result)),
+    ]
+    header = html(
+        '<header><p class="kicker">{}</p><h1>{}</h1>{}{}{}</header>',
+        f"How faithful is it to {reference}?" if reference and result.by == TESTBED else "What changes between its levels?",
+        outline.name,
+        Markup().join(html('<p class="lede">{}</p>', text) for text in _lede(result, over_n)),
+        html('<dl class="conditions">{}</dl>', _conditions(tables, result)),
+        _doubt(result),
+    )
+    body = html('{}<div class="columns">{}<main>{}</main></div>', header, contents(links), Markup().join(parts))
+    return document(title, body, "Every number can be rebuilt from the run folders next to this page.")
 
 
-def _header(
-    tables: Tables,
-    result: Comparisons,
-    sections: Sequence[Section],
-    tabulates: bool,
-    over_n: Section | None,
-    pages: Sequence[Further],
-) -> Markup:
+def in_short(section: Section) -> Section:
+    """Return what a report shows of an analysis: without what its own page has folded away, and says where that is. A report of
+    everything takes megabytes, and is not read."""
+    kept = tuple(item for item in section.items if not isinstance(item, Section) or not _is_detail(item))
+    if len(kept) == len(section.items):
+        return section
+    name = section.key.partition("-")[0]
+    command = name if name not in ANALYSES or ANALYSES[name].own_command else f"analyse {name}"
+    more = f"Every detail: twinbed {command} RESULTS --html" if name in ANALYSES else ""
+    return replace(section, items=kept, notes=(*section.notes, *filter(None, [more])))
+
+
+def _is_detail(section: Section) -> bool:
+    """Return whether an inner section is folded away, or holds what is."""
+    return bool(section.folded and not section.on_paper) or any(
+        isinstance(item, Section) and _is_detail(item) for item in section.items
+    )
+
+
+def _doubt(result: Comparisons) -> Markup:
+    """Return one line on the cautions, which the first screen shows."""
+    found = ranked(result, [each for each in result.comparisons if each.headline])
+    return html('<p class="doubt"><a href="#cautions">Cautions</a>: {}.</p>', summed(found)) if found else Markup()
+
+
+def _lede(result: Comparisons, over_n: Section | None) -> Iterator[str]:
+    """Yield how many fit, where that is the one thing to say; and the conclusion, where testbeds are compared."""
+    yield from [over_n.sentence] if over_n and over_n.sentence else []
+    if result.comparisons or not (over_n and over_n.sentence):
+        yield from lede(result)
+
+
+def _conditions(tables: Tables, result: Comparisons) -> Markup:
+    """Return what the answer holds for: workload, machine, runs, margin, when."""
     outline, reference = tables.outline, _reference(tables, result)
     made, planned = len(tables.records), len(tables.planned)
-    runs = f"{made} of {planned} runs" if planned > made else f"{made} runs"
+    runs = f"{made} of {planned}" if planned > made else str(made)
     if tables.other_settings:
         runs += f" ({other_settings(tables.other_settings)})"
     workload = " and ".join(measured_by(outline)) or next(
         (str(record.settings["workload"]["kind"]) for record in tables.records), ""
     )
     loads = dict.fromkeys(name for record in tables.records for name in record.settings.get("background", {}))
+    is_emulated = any(each.kind is Kind.SOFTWARE_CPU for each in result.cautions)
+    times = [record.started_s for record in tables.records]
+    replicates = sorted({each.runs for each in result.comparisons if each.headline})
+    margin = next((each.margin for each in result.comparisons), outline.margin)
     facts = [
-        f"workload {workload}" if workload else "",
-        f"background {', '.join(loads)}" if loads else "",
-        runs,
-        f"reference {reference}" if reference else "",
+        ("Workload", workload),
+        ("Background", ", ".join(loads)),
+        ("Reference", reference),
+        ("Accelerator", "TCG: the CPU of guests is emulated" if is_emulated else ""),
+        ("Runs", runs),
+        ("Replicates", "-".join(map(str, dict.fromkeys((replicates[0], replicates[-1])))) if replicates else ""),
+        ("Margin", share(margin)),
+        ("Measured", f"{datetime.fromtimestamp(min(times), UTC):%F}" if times else ""),
     ]
-    beginning = [("verdict", "Verdict"), *([(over_n.key, over_n.title)] if over_n else [])]
-    links = [
-        *(beginning if result.comparisons else reversed(beginning)),
-        *([("tables", "Tables")] if tabulates else []),
-        *((f"layer-{layer}", LAYERS.get(layer, layer).split(":")[0]) for layer in layer_names(result)),
-    ]
-    links += [(section.key, section.title) for section in sections]
-    links += [("spread", "Spread")] if any(each.headline and each.spread for each in result.comparisons) else []
-    links += [("order", "Order")] if result.orderings else []
-    links += [(FURTHER, "Further pages")] if pages else []
-    links += [
-        ("cautions", f"Cautions ({len({each.kind for each in result.cautions})})"),
-        ("testbeds", "Testbeds"),
-        ("runs", "Runs"),
-        *([("files", "Files")] if measured_by(outline) else []),
-    ]
-    links += [("repeat", "Repeat it"), ("method", "How to read this")]
-    nav = Markup().join(html('<a href="#{}">{}</a>', target, text) for target, text in links)
-    return html(
-        '<header><p class="kicker">{}</p><h1>{}</h1><p class="lede">{}</p><nav aria-label="Sections">{}</nav></header>',
-        " · ".join(fact for fact in facts if fact),
-        outline.name,
-        _lede(result, reference, over_n),
-        nav,
-    )
+    return Markup().join(html("<div><dt>{}</dt><dd>{}</dd></div>", name, text) for name, text in facts if text)
 
 
 def _reference(tables: Tables, result: Comparisons) -> str | None:
-    """What is held against: the study's testbed where nothing is compared."""
+    """Return what the others are compared with: the study's reference where nothing is compared."""
     return next((each.reference for each in result.comparisons), tables.outline.reference)
 
 
-def _lede(result: Comparisons, reference: str | None, over_n: Section | None) -> str:
-    """How many fit, where that is the one thing to say; and the verdicts, where testbeds are compared."""
-    parts = [over_n.sentence] if over_n and over_n.sentence else []
-    sentences = summaries(result)
-    if sentences:
-        parts.append(lede(sentences, reference))
-    return " ".join(parts) or f"There is nothing to compare: {nothing_compared(result)}."
+def _layers(tables: Tables, result: Comparisons, sections: Sequence[Section]) -> Iterator[Section]:
+    """Yield the layers, each with what analyses give to it."""
+    for section in layer_sections(result):
+        layer = section.key.removeprefix("layer-")
+        given = [replace(each, layer="") for each in sections if each.layer == layer]
+        segmented = [*_segment_sizes(tables, result)] if layer == Layer.NETWORK else []
+        yield replace(section, items=(*section.items, *given, *segmented))
 
 
-def _layers(tables: Tables, result: Comparisons, sections: Sequence[Section]) -> Iterator[Markup]:
-    for layer in layer_names(result):
-        of_layer = [each for each in result.comparisons if each.layer == layer]
-        yield html('<section id="layer-{}"><h2>{}</h2>', layer, LAYERS.get(layer, layer))
-        for _key, group in groupby(
-            (each for each in of_layer if each.headline), key=lambda each: (each.metric, each.host, each.direction)
-        ):
-            yield from headline_metric(list(group), result.pooled)
-        yield from (in_report(section) for section in sections if section.layer == layer)
-        if layer == Layer.NETWORK:
-            yield from _segment_sizes(tables, of_layer)
-        yield from other_metrics([each for each in of_layer if not each.headline])
-        yield Markup("</section>")
-
-
-def _segment_sizes(tables: Tables, comparisons: Sequence[Comparison]) -> Iterator[Markup]:
-    """How payload was cut into segments each way, with the verdict on their mean."""
+def _segment_sizes(tables: Tables, result: Comparisons) -> Iterator[Section]:
+    """Yield how payload was cut into segments each way, with the verdict on their mean."""
     for direction, sizes in segments.segment_sizes(tables).items():
         title = f"Segment sizes ({place('', direction)})"
-        yield html("<h3>{}</h3>", title)
-        means = [each for each in comparisons if (each.metric, each.host, each.direction) == (segments.MEAN, "", direction)]
-        if means:
-            yield metric_table(means)
+        means = [
+            each
+            for each in result.comparisons
+            if (each.metric, each.host, each.direction) == (segments.MEAN, "", direction) and each.layer == Layer.NETWORK
+        ]
         caption = "Segments by payload, as captured on the clients' links: a disc's area is the share of a testbed's segments."
-        drawn = plots.svg(segments.plot(sizes, tables.outline.testbeds), f"{title}: {caption}", title)
-        yield html('<div class="plots"><figure><figcaption>{}</figcaption>{}</figure></div>', caption, drawn)
+        plot = segments.plot(sizes, tables.outline.testbeds)
+        figure = Figure(title, spec=lambda plot=plot: plot, caption=caption)  # type: ignore[misc]
+        items: tuple[Item, ...] = (*([verdict_table(title, means)] if means else []), figure)
+        yield Section("", title, items=items)

@@ -1,8 +1,7 @@
-"""The part of the page that says why to trust it: cautions, testbeds, settings, runs, and how to repeat it."""
+"""Write the part of the page on why to trust it: testbeds, settings, runs, and how to repeat it."""
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -10,11 +9,11 @@ from pathlib import Path
 
 from markupsafe import Markup, escape
 
-from twinbed.model.comparison import Comparisons
 from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.model.tables import Outline, Tables
-from twinbed.render.html import as_code, html
+from twinbed.render.html import html
+from twinbed.render.tabular import Tabular
 from twinbed.report.facts import Fact, applied, passports, shown
 from twinbed.report.files import imported
 from twinbed.report.links import links
@@ -25,38 +24,14 @@ MOST_RUNS = 2000
 """Rows of the table of runs; failed runs come first where there are more."""
 
 
-def provenance(tables: Tables, result: Comparisons) -> Iterator[Markup]:
-    """The sections, in order."""
+def provenance(tables: Tables) -> Iterator[Markup]:
+    """Yield the sections, in order."""
     outline = tables.outline
     testbeds = sorted(outline.testbeds, key=lambda name: name != outline.reference)
-    yield from _cautions(result)
     yield from _testbeds(tables, testbeds, passports(tables), applied(tables))
     yield from _runs(tables)
     yield from imported(outline)
     yield from _repeat(tables)
-
-
-def _cautions(result: Comparisons) -> Iterator[Markup]:
-    yield Markup('<section id="cautions"><h2>Cautions</h2>')
-    if not result.cautions:
-        yield Markup("<p>None: no run gave a reason to doubt it.</p>")
-    for kind in dict.fromkeys(each.kind for each in result.cautions):
-        about = [each for each in result.cautions if each.kind is kind]
-        texts = [": ".join(part for part in (each.subject, each.detail) if part) for each in about]
-        items = Markup().join(html("<li>{}</li>", text) for text in texts if text)
-        meaning = kind.meaning[0].upper() + kind.meaning[1:]
-        yield html(
-            '<div class="caution"><h3>{}</h3><ul>{}</ul><p><strong>What to do:</strong> {}.</p></div>',
-            meaning,
-            items,
-            _code(kind.advice),
-        )
-    yield Markup("</section>")
-
-
-def _code(text: str) -> Markup:
-    """The text, with what stands between backticks as code."""
-    return as_code(re.compile(r"`([^`]+)`"), text)
 
 
 def _testbeds(tables: Tables, testbeds: Sequence[str], facts: Sequence[Fact], settings: Sequence[Fact]) -> Iterator[Markup]:
@@ -76,7 +51,8 @@ def _testbeds(tables: Tables, testbeds: Sequence[str], facts: Sequence[Fact], se
         yield Markup("<p>Nothing that was recorded.</p>")
     if same:
         yield html('<details class="print"><summary>What is the same on all ({} facts)</summary>', len(same))
-        yield _facts(testbeds, same, origin) + Markup("</details>")
+        rows = tuple((f"{fact.place}: {fact.name}", shown(fact.values, testbeds[0])) for fact in same)
+        yield Tabular("", origin, ("Fact", "Value"), rows, texts=2).as_html() + Markup("</details>")
     if settings:
         yield Markup("<h3>Settings: asked and read back</h3>")
         yield html("<p>{} settings were read back from the system after they were set.</p>", len(settings))

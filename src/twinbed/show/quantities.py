@@ -147,6 +147,58 @@ def change(value: float, reference: str) -> str:
     return f"{percent:.{0 if percent >= 10 else 1}f} % {'more' if value > 1 else 'less'} than {reference}"
 
 
+TIMES = 1.5
+"""A ratio from here on is said as a multiple, below it as a share more or less."""
+
+
+def changed(value: float, *, sentence: bool = False) -> str:
+    """Return how far a ratio is from 1, as a cell of a table or as part of a sentence.
+
+    >>> changed(0.7), changed(1.17), changed(12.46), changed(0.004), changed(1.0002)
+    ('-30 %', '+17 %', '12x', '1/250', '0 %')
+    >>> changed(0.7, sentence=True), changed(12.46, sentence=True), changed(1.0002, sentence=True)
+    ('30 % lower', '12 times as high', 'the same')
+    """
+    if value >= TIMES:
+        times = _multiple(value)
+        return f"{times} times as high" if sentence else f"{times}x"
+    if value == 0:
+        return "0 throughout" if sentence else "none"
+    if value < 0.01:
+        return f"1/{round(1 / value):,}" + (" as high" if sentence else "")
+    if abs(value - 1) < 0.0005:
+        return "the same" if sentence else "0 %"
+    if sentence:
+        return f"{_percent(value)} % {'higher' if value > 1 else 'lower'}"
+    return f"{'+' if value > 1 else '-'}{_percent(value)} %"
+
+
+def _multiple(value: float) -> str:
+    return f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
+
+
+def _percent(value: float) -> str:
+    percent = abs(value - 1) * 100
+    return f"{percent:.{0 if percent >= 9.95 else 1}f}"
+
+
+def changed_range(value: float, low: float, high: float) -> str:
+    """Return the bounds of a ratio in the form in which ``changed`` says the ratio itself.
+
+    >>> changed_range(0.7, 0.64, 0.76), changed_range(12.5, 9.6, 16.1), changed_range(0.95, 0.85, 1.06)
+    ('24-36 %', '9.6-16 times', '15 % lower to 6.0 % higher')
+    """
+    if low > 0 and high > FOLD * low:
+        return f"spans more than {FOLD:.0f}-fold"
+    if low > 0 and high < 1 and value >= 0.01:
+        return f"{_percent(high)}-{_percent(low)} %"
+    if low > 1 and high < TIMES:
+        return f"{_percent(low)}-{_percent(high)} %"
+    if low >= 1:
+        return f"{_multiple(low)}-{_multiple(high)} times"
+    return f"{changed(max(low, 0.0), sentence=True)} to {changed(high, sentence=True)}"
+
+
 def two_digits(value: float, sign: str = "") -> str:
     """Return ``4.1``, ``29``, ``1,234``; with ``sign`` "+" of both signs. No powers of ten; 0 of what arithmetic left.
 

@@ -1,14 +1,15 @@
-"""What an analysis has to say, as data: a sentence, then tables, figures, notes and sections of its own, in their order.
+"""Hold what an analysis has to say, as data: a sentence, then tables, figures, lists, notes and inner sections, in their order.
 
 Every form follows from it: text, CSV, JSON, Arrow, Markdown, LaTeX and HTML (``render/sections``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from twinbed.model.result import Verdict
 from twinbed.show.figure import Figure
 from twinbed.show.table import Table
 
@@ -36,8 +37,8 @@ class Section:
     where it has figures."""
     in_text: bool = True
     """Whether a terminal shows it."""
-    drawn: Callable[[], str] | None = None
-    """Makes the HTML that a page shows in place of the items, all of it escaped."""
+    mark: str = ""
+    """The verdict that a page colours it by; empty for none."""
 
     @property
     def answers(self) -> tuple[str, ...]:
@@ -51,6 +52,8 @@ class Section:
         for item in self.items:
             if isinstance(item, tuple):
                 yield from item
+            elif isinstance(item, Listing):
+                yield from item.texts
             elif isinstance(item, Section):
                 yield from item.texts()
 
@@ -63,5 +66,46 @@ class Section:
                 yield from item.tables(folded=folded)
 
 
-Item: TypeAlias = Table | Figure | Section | str | tuple[str, ...]
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A list below a title of a few words: what to use a testbed for, or one caution with its details."""
+
+    title: str
+    texts: tuple[str, ...]
+    ending: str = ""
+    """What to do about it, after the list."""
+    mark: str = ""
+    """A verdict or the rank of a caution, which gives the colour and the sign."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One cell of a matrix: a ratio in words with its verdict, and the numbers behind it."""
+
+    word: str
+    verdict: Verdict
+    why: tuple[tuple[str, str], ...] = ()
+    """(what, its value), for who asks why."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixRow:
+    """The entries of one metric in one cell; None where a testbed has no such cell."""
+
+    group: str
+    label: str
+    cell: str
+    entries: tuple[Entry | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Verdicts at a glance: a row a metric and cell, a column a testbed."""
+
+    caption: str
+    heads: tuple[str, ...]
+    rows: tuple[MatrixRow, ...]
+
+
+Item: TypeAlias = Table | Figure | Section | Listing | Matrix | str | tuple[str, ...]
 """A text is a paragraph, a tuple of texts a list."""

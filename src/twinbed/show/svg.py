@@ -13,7 +13,7 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, s
 
 def element(tag: str, /, *inner: str, **attributes: object) -> str:
     """Return an element with its attributes and inner elements. In names ``_`` stands for ``-``, and at their end for nothing;
-    an attribute that is None is left out, a number has two decimals."""
+    an attribute that is None is left out, a number has one decimal."""
     written = "".join(f' {_name(name)}="{_value(value)}"' for name, value in attributes.items() if value is not None)
     within = "".join(inner)
     return f"<{tag}{written}>{within}</{tag}>" if within else f"<{tag}{written}/>"
@@ -46,8 +46,8 @@ def line(x1: float, y1: float, x2: float, y2: float, stroke: str, **more: object
 
 
 def words(x: float, y: float, text: str, fill: str, **more: object) -> str:
-    """Return a text that only eyes read: what it is of has a label."""
-    return element("text", _escaped(text), x=x, y=y, fill=fill, **more, aria_hidden="true")
+    """Return a text. A whole drawing is one image to a screen reader, which reads its label."""
+    return element("text", _escaped(text), x=x, y=y, fill=fill, **more)
 
 
 def _name(name: str) -> str:
@@ -55,7 +55,7 @@ def _name(name: str) -> str:
 
 
 def _value(value: object) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else _escaped(str(value))
+    return f"{round(value, 1) + 0.0:g}" if isinstance(value, float) else _escaped(str(value))
 
 
 def _escaped(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from twinbed.model.caution import Caution
-from twinbed.model.result import Interval
+from twinbed.model.result import Interval, Verdict
 from twinbed.model.run import Level, level_text
 from twinbed.show.quantities import NONE
 
@@ -19,6 +19,10 @@ LAYERS = {
     "network": "Network: what was on the wire",
     "host": "Hosts and machine: what it cost",
 }
+
+
+SYMBOLS: Mapping[str, str] = {Verdict.EQUIVALENT: "=", Verdict.DIFFERENT: "≠", Verdict.INCONCLUSIVE: "?"}
+"""Verdict -> its sign."""
 
 
 def metric_name(metric: str) -> str:
@@ -40,6 +44,11 @@ def metric_title(metric: str, host: str = "", direction: str = "") -> str:
 def heading(text: str) -> str:
     """The text with a capital at its beginning; other letters stay as they are."""
     return text[:1].upper() + text[1:]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return ``a``, ``a and b`` or ``a, b and c``."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def cell_title(cell: Mapping[str, Level]) -> str:

@@ -37,9 +37,10 @@ _A_LINE = 10_000
 @click.option(
     "--reference",
     metavar="NAME",
-    help="Hold the others against this testbed, or this level. Default: the study's reference, or the first level.",
+    help="Compare the others with this testbed, or this level. Default: the study's reference, or the first level.",
 )
 @click.option("--metric", "metrics", multiple=True, help="Only this metric, with its table; may be given more than once.")
+@click.option("--why", "explains", is_flag=True, help="What each verdict rests on: interval, values, method, correction.")
 @click.option("--all", "everything", is_flag=True, help="Every metric, not only the headlines, with tables.")
 @click.option("-q", "--quiet", is_flag=True, help="The verdict lines alone.")
 @click.option(
@@ -67,6 +68,7 @@ def command(
     by: str | None,
     reference: str | None,
     metrics: tuple[str, ...],
+    explains: bool,
     everything: bool,
     quiet: bool,
     sessions: str | None,
@@ -74,16 +76,22 @@ def command(
     all_settings: bool,
     style: str,
 ) -> int:
-    """Compare the testbeds of RESULTS with its reference, or the levels of any factor with one of them, metric by metric and
-    cell by cell. With LATER, the same testbeds of other results are held against those of RESULTS, in the cells that both have,
-    and what differs between their passports is shown beside the verdict: is today's kernel as good as last month's?
+    """Compare testbeds with the reference, metric by metric and cell by cell, and say what each can be used for.
 
-    Exit code 4: some headline metric is shown to differ by more than the margin; 5: none is, but some cannot be decided; 0: all
-    are shown to be within it.  Read docs/statistics.md for what the numbers mean.
+    With LATER, compare the testbeds of other results with those of RESULTS, in the cells that both have: is today's kernel as
+    good as last month's? What differs between their passports is printed too.
+
+    Exit code 0: all headline metrics are within the margin; 4: some differ by more; 5: some cannot be told.
+
+    \b
+    Examples:
+      twinbed compare results/quickstart
+      twinbed compare results/quickstart --why --metric requests_per_second
+      twinbed compare results/march results/june
     """
-    from twinbed.analyses.compare.by_itself import section
     from twinbed.analyses.compare.gathered import CompareParams
     from twinbed.analyses.compare.method import analysis
+    from twinbed.analyses.compare.section import section
     from twinbed.model.error import TwinbedError
     from twinbed.model.units import QuantityError, parse_share
 
@@ -100,7 +108,7 @@ def command(
     shown = chosen(result, metrics, everything)
     write_page(lambda: section(result, shown), result, Path(" and ".join(map(str, sides))), of_one=two is None)
     if style == "text":
-        _print_text(result, shown, bool(metrics) or everything, quiet, two)
+        _print_text(result, shown, asked=bool(metrics) or everything, quiet=quiet, explains=explains, two=two)
     elif style == "json":
         _print_json(result, shown, two)
     else:
@@ -121,7 +129,7 @@ def _two(inputs: Inputs, sides: tuple[Path, ...], by: str | None, all_settings: 
 
 
 def chosen(result: Comparisons, metrics: tuple[str, ...], everything: bool) -> list[Comparison]:
-    """What was asked to be shown. Raises TwinbedError for a metric that there is not."""
+    """Return the comparisons asked for. Raises TwinbedError for an unknown metric."""
     from twinbed.model.error import TwinbedError
 
     known = sorted({each.metric for each in result.comparisons})
@@ -134,7 +142,7 @@ def chosen(result: Comparisons, metrics: tuple[str, ...], everything: bool) -> l
 
 
 def exit_code(result: Comparisons) -> int:
-    """By the headline verdicts."""
+    """Return the exit code of the headline verdicts."""
     from twinbed.analyses.compare.words import overall
     from twinbed.model.result import Verdict
 
@@ -144,25 +152,31 @@ def exit_code(result: Comparisons) -> int:
     return codes.DIFFERENT if verdict is Verdict.DIFFERENT else codes.INCONCLUSIVE
 
 
-def _print_text(result: Comparisons, shown: list[Comparison], asked: bool, quiet: bool, two: Two | None) -> None:
-    from twinbed.analyses.compare.terminal import verdict_lines, verdict_table
+def _print_text(
+    result: Comparisons, shown: list[Comparison], *, asked: bool, quiet: bool, explains: bool, two: Two | None
+) -> None:
+    from twinbed.analyses.compare.terminal import print_comparison, print_why, verdict_lines
     from twinbed.render.terminal import Terminal
 
     if quiet:
         whole = Terminal()
         whole.width = _A_LINE  # one for each testbed, which a program reads
         verdict_lines(result, whole)
+    elif explains:
+        print_why(result, Terminal(), shown)
     else:
-        verdict_table(result, Terminal(), shown if asked else None, two.lines(result) if two else ())
+        print_comparison(result, Terminal(), shown if asked else None, two.lines(result) if two else ())
 
 
 def _print_json(result: Comparisons, shown: list[Comparison], two: Two | None) -> None:
     from dataclasses import asdict
 
+    from twinbed.analyses.compare.conclusion import conclusions
+    from twinbed.analyses.compare.ranked import touching
     from twinbed.analyses.compare.rows import order_rows, rows
-    from twinbed.analyses.compare.summary import summaries
     from twinbed.model.tables import TESTBED
 
+    touched = {kind: len(touching(kind, result, shown)) for kind in {each.kind for each in result.cautions}}
     data = {
         **({} if result.by == TESTBED else {"by": result.by}),
         **(two.document(result) if two else {}),
@@ -175,10 +189,13 @@ def _print_json(result: Comparisons, shown: list[Comparison], two: Two | None) -
                 "different": len(each.different),
                 "inconclusive": len(each.inconclusive),
                 "sentence": each.sentence,
+                "use_for": list(each.use_for),
+                "do_not_use_for": list(each.avoid_for),
+                "cannot_tell": list(each.cannot_tell),
                 "spread": each.spread_sentence or None,
                 "advice": list(each.advice),
             }
-            for each in summaries(result)
+            for each in conclusions(result)
         ],
         **({"left_out": dict(result.left_out)} if result.left_out else {}),
         **(
@@ -198,7 +215,14 @@ def _print_json(result: Comparisons, shown: list[Comparison], two: Two | None) -
         "pooled": [asdict(each) for each in result.pooled],
         "order": order_rows(result.orderings),
         "cautions": [
-            {**caution.to_json(), "meaning": caution.kind.meaning, "advice": caution.kind.advice} for caution in result.cautions
+            {
+                **caution.to_json(),
+                "rank": str(caution.kind.rank),
+                "comparisons": touched[caution.kind],
+                "meaning": caution.kind.meaning,
+                "advice": caution.kind.advice,
+            }
+            for caution in result.cautions
         ],
     }
     from twinbed.render.rows import print_json

@@ -15,6 +15,8 @@ from twinbed.model.comparison import CellCautions, Comparison, Ordering
 from twinbed.observations.apart import Times
 from twinbed.observations.samples import CellRuns, Key
 
+MOST_NAMED = 3
+"""Metrics that a caution names."""
 Group = tuple[str, str]
 """(cell, testbed)"""
 
@@ -116,7 +118,9 @@ def _of_headlines(comparisons: Sequence[Comparison], testbeds: Sequence[str]) ->
                 if caution.kind is kind and caution.subject == testbed
             }
             if hit:
-                yield Caution(kind, f"{len(hit)} headline values: {', '.join(sorted(set(hit.values())))}", testbed)
+                metrics = sorted(set(hit.values()))
+                which = ", ".join(metrics) if len(metrics) <= MOST_NAMED else f"{len(metrics)} metrics"
+                yield Caution(kind, f"{len(hit)} headline values: {which}", testbed)
     for kind in (*DOUBTS.values(), Kind.UNLIKE_LENGTHS):
         few = {each.metric for each in headlines if any(own.kind is kind for own in each.cautions)}
         if few:

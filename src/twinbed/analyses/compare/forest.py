@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from twinbed.analyses.compare.words import SYMBOLS, explanation, held
+from twinbed.analyses.compare.words import explanation, held
 from twinbed.model.comparison import Comparison
 from twinbed.model.result import Verdict
 from twinbed.show.quantities import ratio, share
-from twinbed.show.words import cell_title, metric_title
+from twinbed.show.words import SYMBOLS, cell_title, metric_title
 from twinbed.terminal import one_line
 
 STYLES = {Verdict.EQUIVALENT: "cyan", Verdict.DIFFERENT: "bold red", Verdict.INCONCLUSIVE: "yellow"}

@@ -81,7 +81,7 @@ class Compare(Analysis[CompareParams, Comparisons]):
         return {"comparisons": rows(result.comparisons), "order": order_rows(result.orderings)}
 
     def section(self, result: Comparisons) -> Section:
-        from twinbed.analyses.compare.by_itself import section
+        from twinbed.analyses.compare.section import section
 
         return section(result)
 

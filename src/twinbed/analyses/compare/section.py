@@ -1,299 +1,316 @@
-"""What a page shows of comparisons: the verdicts, each layer's metrics, and how to read them."""
+"""Say comparisons as sections: the verdict, each layer's metrics, spread, order, and how to read them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-
-from markupsafe import Markup
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
 
 from twinbed.analyses.compare import exclusion
-from twinbed.analyses.compare.estimate_tables import measured
+from twinbed.analyses.compare.conclusion import MOST_ITEMS, Conclusion, conclusions, matrix, unseen
 from twinbed.analyses.compare.forest import MOST, drawable
-from twinbed.analyses.compare.grid import grid, spread
+from twinbed.analyses.compare.order_plot import MOST_RUNS, residuals
 from twinbed.analyses.compare.plots import cells_left_out, distribution, forest, ratios, values
-from twinbed.analyses.compare.summary import Summary, summaries
-from twinbed.analyses.compare.variation import other_estimates
-from twinbed.analyses.compare.words import (
-    SYMBOLS,
-    disagreement,
-    emulated,
-    explanation,
-    finding,
-    held,
-    pooled_text,
-    varies_finding,
+from twinbed.analyses.compare.ranked import MOST_KINDS, RANKS, Ranked, ranked
+from twinbed.analyses.compare.tables import (
+    by_metric,
+    measured_tables,
+    order_table,
+    quantile_table,
+    spread_table,
+    verdict_table,
 )
-from twinbed.model.caution import Kind
-from twinbed.model.comparison import Comparison, Comparisons, Estimate, Pooled
+from twinbed.analyses.compare.words import held, nothing_compared
+from twinbed.model.comparison import Comparison, Comparisons, Ordering
 from twinbed.model.result import Verdict
-from twinbed.render import plots
-from twinbed.render.html import html
-from twinbed.show.quantities import UnitScale, number, ratio, share, unit_scale
-from twinbed.show.words import cell_title, heading, interim_sentence, metric_name, metric_title, place
+from twinbed.show.figure import Figure
+from twinbed.show.quantities import number, ratio, share, unit_scale
+from twinbed.show.section import Item, Listing, Section
+from twinbed.show.table import readable
+from twinbed.show.words import LAYERS, SYMBOLS, cell_title, heading, interim_sentence, metric_name, metric_title, place
 
-MOST_ROWS = 4000
-"""Rows of the table of other metrics in a layer; a page that takes seconds to open is not read."""
-
-
-MOST_FINDINGS = 6
-
-
-EFFECT_CAPTIONS = {
-    "difference": "Mean ± {interval} interval, standard deviation (sd), and the difference from {reference} with its interval.",
-    "cliffs_delta": "Median, and Cliff's delta against {reference} with its interval: pairs above less pairs below.",
-    "total_variation": "The commonest value, and the total variation (TV) from {reference}: half the differences of shares.",
-}
+KEY = "verdict"
+MOST_CARDS = 4
+"""Testbeds whose lists come before the matrix."""
+MOST_OTHERS = 40
+"""Rows of a layer's table of other metrics: those that differ most."""
+MOST_DRAWN = 3
+"""Metrics whose residuals are drawn."""
 
 
-def verdict_mark(verdict: Verdict, text: str | None = None) -> Markup:
-    return html(
-        '<span class="verdict {}"><span aria-hidden="true">{}</span> {}</span>',
+def section(result: Comparisons, shown: Sequence[Comparison] | None = None) -> Section:
+    """Return the verdict with its cautions, then the metrics that are ``shown``: by default the headlines."""
+    headlines = [each for each in result.comparisons if each.headline]
+    verdict = verdict_section(result)
+    metrics = [metric_section(title, rows, result) for title, rows in by_metric(headlines if shown is None else shown)]
+    return replace(
         verdict,
-        SYMBOLS[verdict],
-        text or verdict,
+        key="comparison",
+        title="Comparison",
+        items=(*verdict.items, cautions_section(result), *metrics),
+        kicker="How faithful, metric by metric and cell by cell",
     )
 
 
-def lede(summaries_of: Sequence[Summary], reference: str | None) -> str:
-    """The verdict on all testbeds in one or two sentences."""
-    margin = share(summaries_of[0].margin)
-    texts = {
-        Verdict.EQUIVALENT: "{} equivalent to {} within {} in everything compared.",
-        Verdict.DIFFERENT: "{} not: at least one headline metric is off by more than {}.",
-        Verdict.INCONCLUSIVE: "{} undecided: nothing is shown to be off by more than {}, but not all is shown to be within it.",
-    }
-    parts = []
-    for verdict in (Verdict.EQUIVALENT, Verdict.DIFFERENT, Verdict.INCONCLUSIVE):
-        names = [each.testbed for each in summaries_of if each.verdict is verdict]
-        if names:
-            who = f"{listed(names)} {'is' if len(names) == 1 else 'are'}"
-            parts.append(texts[verdict].format(who, *([reference, margin] if verdict is Verdict.EQUIVALENT else [margin])))
-    if not any(each.verdict is Verdict.EQUIVALENT for each in summaries_of):
-        parts[0] = parts[0].replace(" not:", f" not equivalent to {reference}:", 1)
-    return " ".join(parts)
-
-
-def listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def verdicts(result: Comparisons) -> Iterator[Markup]:
-    yield Markup('<section id="verdict"><h2>Verdict</h2>')
-    if banner := emulated(result):
-        yield html('<p class="banner" role="note">{}</p>', banner)
-    on_emulator = {each.subject for each in result.cautions if each.kind is Kind.SOFTWARE_CPU}
-    if result.cautions:
-        kinds = len({each.kind for each in result.cautions})
-        yield html('<p>Read it with the <a href="#cautions">{} caution{}</a>.</p>', kinds, "s" if kinds > 1 else "")
-    if result.about:
-        yield html("<p>{}</p>", result.about)
-    if result.interim:
-        yield html("<p>{}</p>", interim_sentence(result.interim))
-    if not result.comparisons:
-        yield from _measured(result)
+def verdict_section(result: Comparisons) -> Section:
+    """Return the conclusion of each testbed, three lists, the matrix of headline verdicts, and their picture."""
     headlines = [each for each in result.comparisons if each.headline]
+    found = conclusions(result)
+    items: list[Item] = []
+    if result.about:
+        items.append(result.about)
+    if result.interim:
+        items.append(interim_sentence(result.interim))
+    items += exclusion.items(result)
+    if rare := unseen(each for each in headlines if each.verdict is Verdict.EQUIVALENT):
+        items.append(rare)
+    at_a_glance = [matrix(result)] if headlines else []
+    cards = [each for of in found if (each := card(of)).items]
+    items += [*cards, *at_a_glance] if len(cards) <= MOST_CARDS else [*at_a_glance, *cards]
     if shown := drawable(headlines):
-        first = shown[0]
-        caption = (
-            f"All headline ratios to {first.reference} with their intervals; the band is the margin, {share(first.margin)}."
-        )
         more = f" The first {MOST} of {len(shown)}." if len(shown) > MOST else ""
-        drawn = plots.svg(forest(headlines), f"{caption} The tables below have the numbers.", "all headline ratios")
-        yield html('<figure class="forest"><figcaption>{}</figcaption>{}</figure>', caption + more, drawn)
-    yield from exclusion.paragraphs(result)
-    yield Markup('<div class="cards">')
-    for summary in summaries(result):
-        yield html(
-            '<article class="card {}"><h3>{} {}</h3>',
-            summary.verdict,
-            summary.testbed,
-            verdict_mark(summary.verdict),
+        caption = f"Headline ratios to {shown[0].reference} with their CIs; the band is the margin, {share(shown[0].margin)}."
+        picture = Figure("all headline ratios", spec=lambda: forest(headlines), caption=caption + more)
+        items.append(Section("forest", "Picture of all headline ratios", items=(picture,), folded=True, in_text=False))
+    if not result.comparisons:
+        items += _measured(result)
+    return Section(KEY, "Verdict", " ".join(lede(result)), tuple(items))
+
+
+def lede(result: Comparisons) -> Iterator[str]:
+    """Yield the conclusion: a sentence a testbed, or for many testbeds one sentence a verdict with its largest difference."""
+    found = conclusions(result)
+    barred = {reason for each in found if (reason := each.barred)}
+    if len(found) > 1 and len(barred) == 1 and all(each.barred for each in found):
+        yield f"There is no verdict on any testbed: {barred.pop()}."
+    elif not found:
+        yield f"Nothing to compare: {nothing_compared(result)}."
+    elif len(found) <= MOST_ITEMS:
+        yield from (each.sentence for each in found)
+    else:
+        yield from _summed(found)
+
+
+def _summed(found: Sequence[Conclusion]) -> Iterator[str]:
+    grounds = {each.ground for each in found}
+    ground = f"{heading(found[0].ground)}, " if len(grounds) == 1 and found[0].ground else ""
+    texts = {
+        Verdict.DIFFERENT: "{} of {} do not match {}",
+        Verdict.EQUIVALENT: "{} of {} match {} in all headline comparisons",
+        Verdict.INCONCLUSIVE: "{} of {} are inconclusive against {}",
+    }
+    for verdict, text in texts.items():
+        of = [each for each in found if each.verdict is verdict]
+        if of:
+            names = ", ".join(each.testbed for each in of[:4]) + (", ..." if len(of) > 4 else "")
+            yield f"{ground}{text.format(len(of), len(found), found[0].reference)} ({names})."
+    if different := [each for each in found if each.different]:
+        yield f"Largest difference: {max(different, key=lambda each: len(each.different)).sentence}"
+
+
+def card(of: Conclusion) -> Section:
+    """Return what to use one testbed for, what not, what is open, and what to do next."""
+    items: list[Item] = [
+        Listing(title, _first(texts), mark=str(mark))
+        for title, texts, mark in (
+            ("Use it for", of.use_for, Verdict.EQUIVALENT),
+            ("Do not use it for", of.avoid_for, Verdict.DIFFERENT),
+            ("Cannot tell yet", () if of.barred else of.cannot_tell, Verdict.INCONCLUSIVE),
         )
-        if on_emulator & {summary.testbed, summary.reference}:
-            yield Markup('<p class="emulated">on an emulated CPU</p>')
-        yield html("<p>{}</p>", summary.sentence)
-        yield from _findings("Differs", sorted(summary.different, key=_size, reverse=True), finding)
-        yield from _findings("Undecided", summary.inconclusive, lambda each: f"{finding(each)}: {explanation(each)}")
-        yield from _findings("Equivalent", summary.equivalent, finding)
-        if summary.spread:
-            yield html("<p>{}</p>", summary.spread_sentence)
-            yield from _findings("Spread", summary.spread, varies_finding)
-        if summary.advice:
-            yield (
-                Markup('<div class="do"><h4>What to do</h4>')
-                + Markup().join(html("<p>{}</p>", text) for text in summary.advice)
-                + Markup("</div>")
-            )
-        yield Markup("</article>")
-    yield Markup("</div></section>")
+        if texts
+    ]
+    if advice := of.advice:
+        items.append(Listing("Next", tuple(advice)))
+    return Section("", of.testbed, items=tuple(items), mark=str(of.verdict))
 
 
-def _measured(result: Comparisons) -> Iterator[Markup]:
+def _first(texts: Sequence[str]) -> tuple[str, ...]:
+    more = len(texts) - MOST_ITEMS
+    return (*texts[:MOST_ITEMS], f"{more} more in the table") if more > 0 else tuple(texts)
+
+
+def _measured(result: Comparisons) -> Iterator[Item]:
+    """Yield what was measured where nothing is compared."""
     if headlines := [each for each in result.estimates if each.headline and each.estimate.values][:MOST]:
-        caption = "Every replicate of each headline metric; tick: the mean; bar: its interval, cut at the edge."
-        drawn = plots.svg(values(headlines), f"{caption} The tables below have the numbers.", "all headline values")
-        yield html('<figure class="forest"><figcaption>{}</figcaption>{}</figure>', caption, drawn)
-    for metric in measured(result):
-        rows = Markup().join(
-            html('<tr><th scope="row">{}</th><td>{}</td><td>{}</td><td>{}</td></tr>', cell, testbed, text, count)
-            for cell, testbed, text, count in metric.rows
+        caption = "Every replicate of each headline metric; tick: the mean; bar: its CI, cut at the edge."
+        yield Figure("all headline values", spec=lambda: values(headlines), caption=caption)
+    yield from measured_tables(result)
+
+
+def cautions_section(result: Comparisons, *, everything: bool = False) -> Section:
+    """Return the cautions by rank: the first few, and the others folded."""
+    found = ranked(result, [each for each in result.comparisons if each.headline])
+    shown = found if everything else found[:MOST_KINDS]
+    items: list[Item] = [*_by_rank(shown)]
+    if rest := found[len(shown) :]:
+        items.append(Section("", f"{len(rest)} more cautions", items=tuple(_by_rank(rest)), folded=True, on_paper=True))
+    sentence = "" if found else "No run gives a reason to doubt the result."
+    return Section("cautions", "Cautions", sentence, tuple(items))
+
+
+def _by_rank(found: Sequence[Ranked]) -> Iterator[Item]:
+    for rank, group in groupby(found, key=lambda each: each.rank):
+        yield RANKS[rank]
+        yield from (each.listing() for each in group)
+
+
+def layer_sections(result: Comparisons) -> Iterator[Section]:
+    """Yield a section for each layer, closed but for its sentence: its headline metrics, then others that differ."""
+    for layer in dict.fromkeys(each.layer for each in result.comparisons):
+        of_layer = [each for each in result.comparisons if each.layer == layer]
+        headlines = [each for each in of_layer if each.headline]
+        others = [each for each in of_layer if not each.headline]
+        items: list[Item] = [metric_section(title, rows, result) for title, rows in by_metric(headlines)]
+        if others:
+            items.append(_others(others))
+        yield Section(f"layer-{layer}", LAYERS.get(layer, layer), _layer_sentence(headlines, others), tuple(items), folded=True)
+
+
+def _layer_sentence(headlines: Sequence[Comparison], others: Sequence[Comparison]) -> str:
+    counts = {verdict: sum(each.verdict is verdict for each in headlines) for verdict in Verdict}
+    parts = [f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]]
+    first = f"{len(headlines)} headline comparison{'s' if len(headlines) > 1 else ''}: {', '.join(parts)}." if headlines else ""
+    different = sum(each.verdict is Verdict.DIFFERENT for each in others)
+    second = f"{different} of {len(others)} comparisons of other metrics differ." if others else ""
+    return f"{first} {second}".strip()
+
+
+def metric_section(title: str, comparisons: Sequence[Comparison], result: Comparisons) -> Section:
+    """Return one metric: its table, both its pictures, and other estimates."""
+    pooled = [each for each in result.pooled if (each.metric, each.host, each.direction) == _place(comparisons[0])]
+    items: list[Item] = [verdict_table(title, comparisons, pooled)]
+    means = any(estimate.mean is not None for each in comparisons for estimate in (each.estimate, each.reference_estimate))
+    every = "Every replicate; tick: the mean; bar: its CI, cut at the edge." if means else "Every replicate."
+    items.append(Figure(f"{title} values", spec=lambda: distribution(comparisons), caption=every))
+    if any(each.ratio is not None for each in comparisons):
+        caption = f"Ratio to {comparisons[0].reference} with its CIs; the band is the margin."
+        items.append(Figure(f"{title} ratio to {comparisons[0].reference}", spec=lambda: ratios(comparisons), caption=caption))
+    if left_out := cells_left_out(comparisons):
+        items.append(f"{left_out} more cells are in the table only.")
+    if quantiles := quantile_table(comparisons):
+        items.append(Section("", quantiles.title, items=(quantiles,), folded=True, in_text=False))
+    return Section("", heading(title), items=tuple(items))
+
+
+def _place(each: Comparison) -> tuple[str, str, str]:
+    return each.metric, each.host, each.direction
+
+
+def _others(comparisons: Sequence[Comparison]) -> Section:
+    """Return the other metrics that differ most: those a reader looks at. ``--csv`` has all."""
+    differing = [each for each in comparisons if each.verdict is Verdict.DIFFERENT]
+    first = sorted(differing, key=_size, reverse=True)[:MOST_OTHERS]
+    rows = [
+        (
+            metric_name(each.metric),
+            place(each.host, each.direction),
+            cell_title(each.cell),
+            each.testbed,
+            held(each),
+            _value(each, reference=False),
+            _value(each, reference=True),
         )
-        heads = Markup().join(html('<th scope="col">{}</th>', head) for head in ("Cell", "Testbed", "Mean ± interval", "n"))
-        yield html('<h3>{}</h3><div class="scroll"><table><thead><tr>{}</tr></thead>', heading(metric.metric), heads)
-        yield html("<tbody>{}</tbody></table></div>", rows)
+        for each in first
+    ]
+    heads = ("Metric", "Where", "Cell", "Testbed", "Ratio", "Mean", f"Mean of {comparisons[0].reference}")
+    caption = (
+        f"{len(differing)} of {len(comparisons)} differ, corrected for their own number"
+        + (f"; the {len(first)} largest" if len(differing) > len(first) else "")
+        + ". `twinbed report --csv` writes all."
+    )
+    table = readable("others", "Other metrics that differ", caption, heads, rows, texts=4)
+    items: tuple[Item, ...] = (table,) if rows else ("No other metric is shown to differ. `twinbed report --csv` writes all.",)
+    return Section("", f"Other metrics of this layer ({len(comparisons)} comparisons)", items=items, folded=True, in_text=False)
 
 
 def _size(each: Comparison) -> float:
     return max(each.ratio, 1 / each.ratio) if each.ratio else float("inf")
 
 
-def _findings(title: str, comparisons: Sequence[Comparison], say: Callable[[Comparison], str]) -> Iterator[Markup]:
-    if not comparisons:
-        return
-    items = Markup().join(html("<li>{}</li>", say(each)) for each in comparisons[:MOST_FINDINGS])
-    rest = len(comparisons) - MOST_FINDINGS
-    yield (
-        html("<h4>{}</h4><ul>{}", title, items)
-        + (html("<li>and {} more below</li>", rest) if rest > 0 else "")
-        + Markup("</ul>")
-    )
-
-
-def layer_names(result: Comparisons) -> list[str]:
-    return list(dict.fromkeys(each.layer for each in result.comparisons))
-
-
-Place = tuple[str, str, str]
-
-
-def _place(each: Comparison) -> Place:
-    return each.metric, each.host, each.direction
-
-
-def headline_metric(comparisons: Sequence[Comparison], pooled: Sequence[Pooled]) -> Iterator[Markup]:
-    first = comparisons[0]
-    title = metric_title(*_place(first))
-    yield html("<h3>{}</h3>", heading(title))
-    yield metric_table(comparisons, [each for each in pooled if (each.metric, each.host, each.direction) == _place(first)])
-    left_out = cells_left_out(comparisons)
-    yield Markup('<div class="plots">')
-    means = any(estimate.mean is not None for each in comparisons for estimate in (each.estimate, each.reference_estimate))
-    every_replicate = "Every replicate; tick: the mean; bar: its interval, cut at the edge." if means else "Every replicate."
-    drawings = [(distribution(comparisons), every_replicate, "values")]
-    if any(each.ratio is not None for each in comparisons):
-        caption = f"Ratio to {first.reference} with its intervals; the band is the margin."
-        drawings.append((ratios(comparisons), caption, f"ratio to {first.reference}"))
-    for spec, caption, name in drawings:
-        drawn = plots.svg(spec, f"{title}: {caption} The table above has the numbers.", f"{title} {name}")
-        yield html("<figure><figcaption>{}</figcaption>{}</figure>", caption, drawn)
-    yield Markup("</div>")
-    if left_out:
-        yield html('<p class="note">{} more cells are in the table only.</p>', left_out)
-    yield from other_estimates(comparisons)
-
-
-def metric_table(comparisons: Sequence[Comparison], pooled: Sequence[Pooled] = ()) -> Markup:
-    """As the field prints it: a row a cell, a column a testbed; last the ratio over all cells."""
-    table = grid(comparisons)
-    names = (f"{table.reference} (reference)", *table.testbeds)
-    head = Markup().join(html('<th scope="col" class="number">{}</th>', name) for name in names)
-    rows = []
-    for row in table.rows:
-        one = next(each for each in row.comparisons if each is not None)
-        cells = [
-            html(
-                '<td class="number" data-label="{}">{}</td>',
-                names[0],
-                _mean(row.reference, one.reference_estimate, row.scale),
-            )
-        ]
-        cells += [_compared(each, mean, row.scale) for each, mean in zip(row.comparisons, row.means, strict=True)]
-        rows.append(html('<tr><th scope="row">{}</th>{}</tr>', row.cell, Markup().join(cells)))
-    if pooled:
-        of = {each.testbed: (pooled_text(each), disagreement(each)) for each in pooled}
-        texts = [
-            html('<td class="number" data-label="{}">{}<span class="ratio">{}</span></td>', name, *of.get(name, ("", "")))
-            for name in table.testbeds
-        ]
-        title = f"All {max(each.cells for each in pooled)} cells, geometric mean"
-        rows.append(html('<tr class="all"><th scope="row">{}</th><td></td>{}</tr>', title, Markup().join(texts)))
-    level = next((each.estimate.interval.level for each in comparisons if each.estimate.interval), 0.95)
-    interval = share(round(level, 4))
-    caption = (
-        "Mean (geometric where all values are positive) with its {interval} interval, standard deviation (sd), and the ratio "
-        "to {reference} with its interval."
-    )
-    effect = next((each.effect.name for each in comparisons if each.effect), "")
-    caption = EFFECT_CAPTIONS.get(effect, caption).format(interval=interval, reference=table.reference)
-    return html(
-        '<div class="scroll"><table class="stack"><caption>{}</caption>'
-        '<thead><tr><th scope="col">Cell</th>{}</tr></thead><tbody>{}</tbody></table></div>',
-        caption,
-        head,
-        Markup().join(rows),
-    )
-
-
-def _mean(text: str, estimate: Estimate, scale: UnitScale) -> Markup:
-    return html('<span>{}</span><span class="ratio">{}</span>', text, spread(estimate, scale))
-
-
-def _compared(each: Comparison | None, mean: str, scale: UnitScale) -> Markup:
-    if each is None:
-        return Markup("<td></td>")
-    return html(
-        '<td class="number" data-label="{}">{}<span class="ratio">{}</span><span title="{}">{}</span></td>',
-        each.testbed,
-        _mean(mean, each.estimate, scale),
-        held(each),
-        explanation(each),
-        verdict_mark(each.verdict),
-    )
-
-
-def other_metrics(comparisons: Sequence[Comparison]) -> Iterator[Markup]:
-    if not comparisons:
-        return
-    head = ("metric", "where", "cell", comparisons[0].by, "mean", "reference", "ratio", "verdict")
-    columns = Markup().join(html('<th scope="col">{}</th>', name) for name in head)
-    yield html("<details><summary>All other metrics of this layer ({} comparisons)</summary>", len(comparisons))
-    yield Markup(
-        '<div class="scroll"><table class="sortable"><caption>Not headline metrics; corrected for their own number.</caption>'
-    )
-    yield html("<thead><tr>{}</tr></thead><tbody>", columns)
-    yield from (_other(each) for each in comparisons[:MOST_ROWS])
-    yield Markup("</tbody></table></div>")
-    if len(comparisons) > MOST_ROWS:
-        yield html('<p class="note">The first {}; <code>twinbed report --csv</code> writes all.</p>', MOST_ROWS)
-    yield Markup("</details>")
-
-
-def _other(each: Comparison) -> Markup:
+def _value(each: Comparison, *, reference: bool) -> str:
+    estimate = each.reference_estimate if reference else each.estimate
+    if estimate.mean is None:
+        return "no values"
     scale = unit_scale(each.unit, [each.estimate.mean, each.reference_estimate.mean])
+    own = estimate.centre_interval
+    half = (own.high - own.low) / 2 / scale.factor if own else None
+    return f"{number((estimate.centre or 0.0) / scale.factor, half)} {scale.unit}".rstrip()
 
-    def mean(estimate: Estimate) -> Markup:
-        if estimate.mean is None:
-            return Markup('<td class="number" data-value="">no values</td>')
-        own = estimate.centre_interval
-        half = (own.high - own.low) / 2 / scale.factor if own else None
-        text = f"{number((estimate.centre or 0.0) / scale.factor, half)} {scale.unit}".rstrip()
-        return html('<td class="number" data-value="{}">{}</td>', estimate.centre, text)
 
-    texts: Iterable[str] = (metric_name(each.metric), place(each.host, each.direction), cell_title(each.cell), each.testbed)
-    value = "" if each.ratio is None else each.ratio
-    return html(
-        '<tr>{}{}{}<td class="number" data-value="{}">{}</td><td>{}</td></tr>',
-        Markup().join(html("<td>{}</td>", text) for text in texts),
-        mean(each.estimate),
-        mean(each.reference_estimate),
-        value,
-        held(each),
-        verdict_mark(each.verdict),
+def spread_section(result: Comparisons) -> Section | None:
+    """Return how many times as much testbeds vary from run to run; None where that is unknown."""
+    spreads = [each for each in result.comparisons if each.headline and each.spread]
+    if not spreads:
+        return None
+    shown = [each for each in spreads if each.spread and each.spread.differs]
+    rest = [each for each in spreads if each not in shown]
+    sentence = (
+        f"{len(shown)} of {len(spreads)} headline comparisons vary more or less than {spreads[0].reference} from run to run."
+        if shown
+        else f"No headline comparison is shown to vary more or less than {spreads[0].reference} from run to run."
     )
+    items: list[Item] = [spread_table(shown)] if shown else []
+    if rest:
+        title = f"{len(rest)} comparisons without a difference in spread"
+        items.append(Section("", title, items=(spread_table(rest, title),), folded=True, on_paper=True))
+    return Section("spread", "Spread: does it vary as much?", sentence, tuple(items), folded=True)
+
+
+def order_section(result: Comparisons) -> Section | None:
+    """Return what changed while runs were made; None where nothing varies."""
+    if not result.orderings:
+        return None
+    affected = [each for each in result.orderings if _is_affected(each)]
+    metrics = [metric_title(each.metric, each.host, each.direction) for each in affected]
+    sentence = (
+        f"{len(affected)} of {len(result.orderings)} metrics depend on the order of runs. A drift is no property of a testbed."
+        if affected
+        else f"No effect of the order of runs is shown in {len(result.orderings)} metrics."
+    )
+    drawn = [_residuals(each, title) for each, title in list(zip(affected, metrics, strict=True))[:MOST_DRAWN]]
+    items: list[Item] = [order_table(result.orderings, result.by), *drawn]
+    if len(affected) > MOST_DRAWN:
+        items.append(f"Residuals of {MOST_DRAWN} of {len(affected)} metrics are drawn; `twinbed export` writes all.")
+    return Section("order", "Order: did anything change while it was measured?", sentence, tuple(items), folded=True)
+
+
+def _is_affected(each: Ordering) -> bool:
+    return each.blocks_differ or any(drift.trend or drift.serial for drift in each.drifts)
+
+
+def _residuals(each: Ordering, title: str) -> Figure:
+    left_out = f"; {MOST_RUNS} of {len(each.residuals)} runs are drawn" if len(each.residuals) > MOST_RUNS else ""
+    caption = f"{heading(title)}: residuals in the order of runs{left_out}."
+    return Figure(f"{title} in the order of runs", spec=lambda: residuals(each), caption=caption)
+
+
+def method_section(result: Comparisons) -> Section:
+    """Return how to read the verdicts: what each means, and how often it is wrong."""
+    first = next(iter(result.comparisons), None)
+    margin = first.margin if first else 0.1
+    level = first.ratio_interval.level if first and first.ratio_interval else 0.9
+    alpha = share(round((1 - level) / 2, 4))
+    between = f"{ratio(1 / (1 + margin))} and {ratio(1 + margin)}"
+    meanings = (
+        f"{SYMBOLS[Verdict.EQUIVALENT]} equivalent: the ratio lies between {between}. A single such verdict is wrong in at "
+        f"most {alpha} of studies.",
+        f"{SYMBOLS[Verdict.DIFFERENT]} different: the ratio does not lie between {between}. The chance that any such verdict "
+        f"about headline metrics is wrong is at most {alpha}, and as much again about all other metrics.",
+        f"{SYMBOLS[Verdict.INCONCLUSIVE]} inconclusive: neither is shown. The reason stands with it, and the replicates that "
+        "would decide where they are known.",
+    )
+    text = (
+        f"Ratios are of geometric means: t on logarithms, {_design(result.comparisons)}; of a 0 Fieller's interval. "
+        "Equivalence takes two one-sided tests (Schuirmann 1987). Difference takes a two-sided test with Holm's correction "
+        "over all headline comparisons. An interval scale compares differences of means with a margin in the metric's unit. "
+        "An ordinal scale takes Cliff's delta, names the total variation. Spreads take Bonett's test with Holm's correction; "
+        "Brown and Forsythe's test is a check. Runs without values are left out, never counted as 0."
+    )
+    return Section("method", "How to read this", items=(meanings, text), folded=True)
 
 
 def _design(comparisons: Sequence[Comparison]) -> str:
-    """How means are compared, which the study says beforehand."""
+    """Return how means are compared, which the study fixes beforehand."""
     of_sessions = "sessions" if any(each.sessions for each in comparisons) else "blocks"
     pairs = [each.paired for each in comparisons if each.method]
     if pairs and all(pairs):
@@ -301,36 +318,3 @@ def _design(comparisons: Sequence[Comparison]) -> str:
     if any(pairs):
         return f"of the differences within {of_sessions} where these are complete, else Welch's"
     return "Welch's, of means of sessions" if any(each.sessions for each in comparisons) else "Welch's, of independent runs"
-
-
-def method(result: Comparisons) -> Markup:
-    first = next(iter(result.comparisons), None)
-    margin = first.margin if first else 0.1
-    level = first.ratio_interval.level if first and first.ratio_interval else 0.9
-    alpha = share(round((1 - level) / 2, 4))
-    between, wrong = f"{ratio(1 / (1 + margin))} and {ratio(1 + margin)}", f"at most {alpha}"
-    meanings = [
-        (Verdict.EQUIVALENT, f"the ratio is shown to lie between {between}; wrong {wrong} of the time"),
-        (
-            Verdict.DIFFERENT,
-            f"the ratio is shown not to lie between {between}; the chance that any of these claims about headline metrics is "
-            f"wrong is {wrong} (about all other metrics together: as much again; intervals hold one by one)",
-        ),
-        (
-            Verdict.INCONCLUSIVE,
-            "neither is shown; the reason is given, and the replicates that would decide where that is known",
-        ),
-    ]
-    items = Markup().join(html("<dt>{}</dt><dd>{}</dd>", verdict_mark(verdict), text) for verdict, text in meanings)
-    return html(
-        '<section id="method"><h2>How to read this</h2><dl>{}</dl>'
-        "<p>Ratios are of geometric means (t on logarithms, {}; Fieller's interval where a value is 0). Equivalence is "
-        "decided by two one-sided tests (Schuirmann 1987), difference by a two-sided test with Holm's correction over all "
-        "headline comparisons. On an interval scale differences of means are compared, at a margin in the metric's unit; on an "
-        "ordinal one Cliff's delta; of names the total variation. Spreads are compared by Bonett's test with Holm's "
-        "correction, which agrees with the intervals of their ratio; Brown and Forsythe's test stands beside. Runs without "
-        "values are left out, never counted as 0.</p>"
-        "</section>",
-        items,
-        _design(result.comparisons),
-    )
