@@ -54,36 +54,44 @@ def opened(page: Page, report: Path) -> Iterator[Page]:
     assert set(page.requests) == {report.as_uri()}
 
 
-def test_the_verdict_comes_first(opened: Page) -> None:
+def test_the_answer_comes_first(opened: Page) -> None:
     assert opened.ask("document.querySelector('h2').textContent") == "Verdict"
-    for part in (".lede", "#verdict figure.forest svg"):
+    for part in (".lede", ".card"):
         box = f"document.querySelector('{part}').getBoundingClientRect()"
         assert opened.ask(f"{box}.height") > 20 and opened.ask(f"{box}.top") < 700, f"{part} is on the first screen"
-    # Four cells on two testbeds, three headline metrics: a ratio each.
-    ratios = "document.querySelector('#verdict figure.forest svg').querySelectorAll('[aria-roledescription=point]').length"
-    assert opened.ask(ratios) == 24
+    # Four cells on two testbeds, three headline metrics: a verdict each.
+    assert opened.ask("document.querySelectorAll('table.matrix td button').length") == 24
     assert opened.ask("document.querySelectorAll('.card').length") == 2
+    assert opened.ask("[...document.querySelectorAll('section.folded > details')].every(each => !each.open)")
+
+
+def test_a_verdict_opens_what_it_rests_on(opened: Page) -> None:
+    why = "document.querySelector('table.matrix td [popover]')"
+    assert opened.ask(f"getComputedStyle({why}).display") == "none"
+    opened.click("table.matrix td button")
+    assert opened.ask(f"getComputedStyle({why}).display") != "none"
+    text = opened.ask(f"{why}.textContent")
+    assert "ratio" in text and "virtio" in text and "after correction for" in text
 
 
 def test_plots_are_drawn_and_described(opened: Page) -> None:
     # Three headline metrics, two plots each.
     assert opened.ask("document.querySelectorAll('[id^=layer] figure svg[role=img][aria-label]').length") == 6
-    # Requests a second alone vary, so they alone have residuals.
-    assert opened.ask("document.querySelectorAll('#order figure svg[role=img][aria-label]').length") == 1
-    # Three effects, three interactions, three differences, residuals, Q-Q: most are folded.
-    assert opened.ask("document.querySelectorAll('#explained figure svg[role=img][aria-label]').length") == 11
     opened.ask("document.querySelectorAll('details').forEach(each => { each.open = true })")
     assert opened.ask("[...document.querySelectorAll('figure svg')].every(svg => svg.getBoundingClientRect().width > 200)")
     # Four cells of three testbeds with five replicates each: a mark each.
     assert (
-        opened.ask("document.querySelector('.plots figure svg').querySelectorAll('[aria-roledescription=circle]').length") == 60
+        opened.ask(
+            "document.querySelector('#layer-application .plots figure svg').querySelectorAll('circle[aria-label]').length"
+        )
+        == 60
     )
 
 
 def test_colours_come_from_the_page(opened: Page) -> None:
     """No placeholder is left, and what the style sheet says is what is painted."""
     assert opened.ask("document.querySelector('main').innerHTML.match(/#0[1-7]0[1-7]0[1-7]/)") is None
-    paint = "getComputedStyle(document.querySelector('.plots figure svg [aria-roledescription=circle]')).fill"
+    paint = "getComputedStyle(document.querySelector('#layer-application .plots figure svg circle[aria-label]')).fill"
     assert opened.ask(paint) == "rgb(26, 29, 33)"
 
 
@@ -116,7 +124,8 @@ def test_failed_runs_can_be_picked_out(opened: Page) -> None:
 
 
 def test_a_mark_says_its_numbers(opened: Page) -> None:
-    mark = "document.querySelector('.plots figure svg [aria-roledescription=circle]')"
+    opened.ask("document.querySelectorAll('details').forEach(each => { each.open = true })")
+    mark = "document.querySelector('#layer-application .plots figure svg circle[aria-label]')"
     opened.ask(f"{mark}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
     x, y = opened.ask(f"(() => {{const r = {mark}.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]}})()")
     opened.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)

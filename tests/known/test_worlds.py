@@ -12,7 +12,7 @@ from scipy import stats
 
 from twinbed.analyses.compare.gathered import CompareParams
 from twinbed.analyses.compare.method import analysis as compare
-from twinbed.analyses.compare.summary import summaries
+from twinbed.analyses.compare.conclusion import conclusions
 from twinbed.analyses.compare.words import explanation
 from twinbed.design.replicates import Levels, found_needs
 from twinbed.model.caution import Kind
@@ -37,7 +37,7 @@ def test_testbeds_that_no_session_has_together_get_no_verdict(ratio: float) -> N
     found = one(ratio=ratio, apart_s=MONTHS_S)
     assert found.verdict is Verdict.INCONCLUSIVE and Kind.APART in kinds(found)
     assert (found.p_equivalent, found.p_different, found.replicates_needed) == (None, None, None)
-    assert explanation(found) == "no session has runs of both, so that testbed and time are one"
+    assert explanation(found) == "no session has runs of both testbeds, so testbed and time cannot be separated"
     assert found.ratio == pytest.approx(ratio, rel=0.05)
     [need] = found_needs([found], 0.1, Levels(0.05, 0.05))
     assert need.as_found[0] is None and need.reason.startswith("testbeds and times are one"), "more runs do not settle it"
@@ -76,14 +76,14 @@ def test_a_few_slow_runs_are_no_spread() -> None:
 
 
 def test_a_spread_of_few_runs_says_why_it_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    from twinbed.analyses.compare.terminal import verdict_table
+    from twinbed.analyses.compare.terminal import print_comparison
     from twinbed.render.terminal import Terminal
 
     values = np.exp(np.random.default_rng(5).normal(0, 0.02, (2, 1, 8)))
     values[1, 0, 0] *= 10
     result = compare.run(study(dict(zip(("real", "virtual"), values, strict=True)), apart_s=None))
-    verdict_table(result, Terminal(), result.comparisons)
-    assert "a few runs may make this difference, not shown" in " ".join(capsys.readouterr().out.split())
+    print_comparison(result, Terminal(), result.comparisons)
+    assert "a few runs alone may make this difference" in " ".join(capsys.readouterr().out.split())
 
 
 def test_spreads_about_the_middle_value_are_scipys() -> None:
@@ -108,11 +108,10 @@ def test_no_sentence_picks_out_metrics_that_look_equivalent_by_chance() -> None:
     noise, found = np.random.default_rng([1, 5, 20]), []
     for _ in range(8):
         result = compare.run(drawn(noise, 5, metrics=20, ratio=1.1))
-        [summary] = summaries(result)
+        [summary] = conclusions(result)
         found.append((bool(summary.equivalent), bool(summary.picked)))
         if summary.equivalent and not summary.picked:
-            text = " ".join(summary.advice)
-            assert "do not pick them out" in text and "can stand in" not in text
+            assert not summary.use_for and "not corrected" in " ".join(summary.cannot_tell)
     assert sum(equivalent for equivalent, _ in found) >= 4 and sum(named for _, named in found) <= 1
 
 
@@ -137,9 +136,9 @@ def _study(noise: np.random.Generator, ratio: float, deviation: float, n: int) -
 
 
 def test_the_terminal_says_what_so_few_runs_cannot_show(capsys: pytest.CaptureFixture[str]) -> None:
-    from twinbed.analyses.compare.terminal import verdict_table
+    from twinbed.analyses.compare.terminal import print_comparison
     from twinbed.render.terminal import Terminal
 
-    verdict_table(compare.run(drawn(np.random.default_rng(1), 5)), Terminal())
+    print_comparison(compare.run(drawn(np.random.default_rng(1), 5)), Terminal())
     text = " ".join(capsys.readouterr().out.split())
     assert "5 runs cannot rule out something rare: a stall that hits up to 45 % of runs may have gone unseen." in text

@@ -129,7 +129,7 @@ class _Asked:
         from twinbed.report.styles import rendered
 
         with collected() as drawn:
-            rendered("html", self.store, self.compared)
+            rendered("html", self.store, self.compared, whole=True)
         if not drawn and self._without("figures", "its report has no figure", "they come with runs to compare"):
             return
         with part(self.output, "figures") as made:

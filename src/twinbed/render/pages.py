@@ -37,16 +37,18 @@ def contents(links: Sequence[tuple[str, str]]) -> Markup:
 
 def page(section: Section, result: Reported, made_of: str) -> Markup:
     """Return the page of a result, with all cautions about it; ``made_of`` says what it was made of, and how."""
-    weighs = tuple(dict.fromkeys((*section.notes, *caution_sentences(result.cautions), *left_out(result.left_out))))
+    has_cautions = any(isinstance(item, Section) and item.key == "cautions" for item in section.items)
+    cautions = () if has_cautions else caution_sentences(result.cautions)
+    weighs = tuple(dict.fromkeys((*section.notes, *cautions, *left_out(result.left_out))))
     header = html(
         "<header>{}<h1>{}</h1>{}{}</header>",
         html('<p class="kicker">{}</p>', section.kicker) if section.kicker else "",
         section.title,
         html('<p class="lede">{}</p>', section.sentence) if section.sentence else "",
-        html('<p class="doubt"><a href="#cautions">What to note</a>: {}.</p>', len(weighs)) if weighs else "",
+        html('<p class="doubt"><a href="#note">What to note</a>: {}.</p>', len(weighs)) if weighs else "",
     )
-    below = html('<section id="cautions"><h2>What to note</h2>{}</section>', notes(weighs)) if weighs else ""
+    below = html('<section id="note"><h2>What to note</h2>{}</section>', notes(weighs)) if weighs else ""
     inner = [(item.key, item.title) for item in section.items if isinstance(item, Section) and item.key and not item.folded]
-    links = contents([(section.key, "Answer"), *inner, ("cautions", "What to note")]) if inner and weighs else ""
+    links = contents([(section.key, "Answer"), *inner, *([("note", "What to note")] if weighs else [])]) if inner else ""
     main = html('<main><section id="{}">{}</section>{}</main>', section.key, body(section), below)
     return document(section.title, header + html('<div class="columns">{}{}</div>', links, main), made_of)

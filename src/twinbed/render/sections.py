@@ -51,7 +51,7 @@ def parts(section: Section) -> Iterator[Part]:
     """Yield the section's sentence and what follows it, with its first table where that is not of an inner section; then other
     tables that readers get on paper, and the parts of inner sections that have a sentence. The sentence of a part ends with its
     table's caption."""
-    inner = [item for item in section.items if isinstance(item, Section) and item.sentence and item.in_text]
+    inner = [item for item in section.items if isinstance(item, Section) and (item.sentence or item.mark) and item.in_text]
     apart = replace(section, items=[item for item in section.items if all(item is not each for each in inner)])
     tables = [table for table in apart.tables(folded=False) if _is_shown(table)]
     own = [table for table in tables[:1] if any(item is table for item in section.items)]
@@ -61,8 +61,12 @@ def parts(section: Section) -> Iterator[Part]:
     ):
         said += (item,) if isinstance(item, str) else item if isinstance(item, tuple) else ()
     sentence = " ".join(filter(None, said))
+    lists = " ".join(f"{item.title}: {'; '.join(item.texts)}." for item in section.items if isinstance(item, Listing))
+    if lists and not section.key.startswith("cautions"):
+        sentence = f"{sentence} {lists}".strip()
     if not own and (sentence or (not tables and not inner)):
         yield Part(section.key, section.title, sentence)
+    yield from (Part("matrix", "", item.caption, matrix_tabular(item)) for item in section.items if isinstance(item, Matrix))
     for table in tables:
         is_first = any(table is each for each in own)
         key, title, text = (section.key, section.title, sentence) if is_first else (table.key, table.title, "")
@@ -189,7 +193,7 @@ def _entry(entry: Entry | None, head: str, key: str, title: str) -> Markup:
     why = Markup().join(html("<dt>{}</dt><dd>{}</dd>", name, text) for name, text in entry.why)
     return html(
         '<td data-label="{}"><button type="button" class="verdict {}" popovertarget="{}">{}</button>'
-        '<div id="{}" popover><h4>{}</h4><dl>{}</dl></div></td>',
+        '<div id="{}" popover><p class="title">{}</p><dl>{}</dl></div></td>',
         head,
         entry.verdict,
         key,
@@ -220,7 +224,8 @@ def _inner(section: Section, below: Markup) -> Markup:
         anchor = html(' id="{}"', section.key) if section.key else ""
         return html("<details{}{}><summary>{}</summary>{}</details>", anchor, printed, section.title, below)
     said = html("<p>{}</p>", section.sentence) if section.sentence else ""
-    return html('<section id="{}"><h3>{}</h3>{}{}</section>', section.key, section.title, said, below)
+    anchor = html(' id="{}"', section.key) if section.key else ""
+    return html("<section{}><h3>{}</h3>{}{}</section>", anchor, section.title, said, below)
 
 
 def _figure(figure: Figure) -> Markup:

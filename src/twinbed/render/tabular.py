@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from twinbed.model.result import Verdict
 from twinbed.render import latex_text
 from twinbed.render.html import html
+from twinbed.show.words import SYMBOLS
 from twinbed.terminal import one_line
 
 
@@ -57,7 +59,9 @@ class Tabular:
         body = Markup().join(
             Markup("</tbody><tbody><tr>" if at and at == self.rule else "<tr>")
             + Markup().join(
-                html('<th scope="row">{}</th>', cell or "") if column == 0 else html("<td{}>{}</td>", kinds[column], cell or "")
+                html('<th scope="row">{}</th>', cell or "")
+                if column == 0
+                else html("<td{}>{}</td>", kinds[column], _marked(cell or ""))
                 for column, cell in enumerate(row)
             )
             + Markup("</tr>")
@@ -66,6 +70,15 @@ class Tabular:
         caption = html("<caption>{}</caption>", self.caption) if self.caption else ""
         table = html("<table>{}<thead><tr>{}</tr></thead><tbody>{}</tbody></table>", caption, head, body)
         return html('<div class="scroll" tabindex="0">{}</div>', table)
+
+
+_VERDICTS = {f"{SYMBOLS[verdict]} {verdict}": verdict for verdict in Verdict}
+
+
+def _marked(text: str) -> str | Markup:
+    """Return a verdict in its colour, other texts as they are."""
+    verdict = _VERDICTS.get(text)
+    return text if verdict is None else html('<span class="verdict {}">{}</span>', verdict, text)
 
 
 def _latex(text: str) -> str:

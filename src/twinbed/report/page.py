@@ -47,14 +47,17 @@ def page(
     own: Sequence[Table] = (),
     over_n: Section | None = None,
     pages: Sequence[Further] = (),
+    *,
+    whole: bool = False,
 ) -> Markup:
     """Return the whole page. ``sections`` are what analyses give to it; ``own`` the tables that the study file asks for;
-    ``over_n`` how many fit; ``pages`` those of single analyses, which are linked."""
+    ``over_n`` how many fit; ``pages`` those of single analyses, which are linked; ``whole``: with every detail."""
     outline, reference = tables.outline, _reference(tables, result)
     title = f"{outline.name}: how faithful to {reference}" if reference else outline.name
     if result.by != TESTBED:
         title = f"{outline.name}: by {result.by}"
-    sections = [in_short(section) for section in sections]
+    shortened = (lambda section: section) if whole else in_short
+    sections = [shortened(section) for section in sections]
     own_sections = [section for section in sections if not section.layer]
     verdict = replace(verdict_section(result), sentence="")
     # With one testbed, how many fit is the verdict.
@@ -62,7 +65,8 @@ def page(
     first = beginning if result.comparisons else beginning[::-1]
     shown = [*first, cautions_section(result)]
     folded = [*_layers(tables, result, sections), *own_sections]
-    folded += [section for section in (spread_section(result), order_section(result)) if section]
+    folded += [section for section in (spread_section(result),) if section]
+    folded += [shortened(section) for section in (order_section(result),) if section]
     links = [
         *((section.key, section.title) for section in shown),
         *([("tables", "Tables")] if own else []),
@@ -99,6 +103,8 @@ def in_short(section: Section) -> Section:
     if len(kept) == len(section.items):
         return section
     name = section.key.partition("-")[0]
+    if name == "order":
+        return replace(section, items=kept, notes=(*section.notes, "Figures of all metrics: twinbed export RESULTS --figures"))
     command = name if name not in ANALYSES or ANALYSES[name].own_command else f"analyse {name}"
     more = f"Every detail: twinbed {command} RESULTS --html" if name in ANALYSES else ""
     return replace(section, items=kept, notes=(*section.notes, *filter(None, [more])))

@@ -1,4 +1,4 @@
-"""The report of a study in each of its styles: what every part is made of, and the text."""
+"""Write the report of a study in each of its styles."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ SUFFIXES: Mapping[str, str] = {"html": ".html", "markdown": ".md", "latex": ".te
 """Style -> how the name of its file ends."""
 
 
-def rendered(style: str, tables: Tables, result: Comparisons, file: Path | None = None) -> str:
-    """The report in a style of SUFFIXES. ``file`` is where it will be, from which pages of analyses are linked."""
+def rendered(style: str, tables: Tables, result: Comparisons, file: Path | None = None, *, whole: bool = False) -> str:
+    """Return the report in a style of SUFFIXES. ``file`` is where it will be, from which pages of analyses are linked. An
+    HTML page is short unless ``whole``."""
     if style == "csv":
         from twinbed.analyses.compare.rows import as_csv
 
@@ -43,18 +44,18 @@ def rendered(style: str, tables: Tables, result: Comparisons, file: Path | None 
     from twinbed.report.further import further
     from twinbed.report.page import page
 
-    return page(tables, result, sections(tables), own, fitting(tables), further(tables, file))
+    return page(tables, result, sections(tables), own, fitting(tables), further(tables, file), whole=whole)
 
 
 def sections(tables: Tables) -> tuple[Section, ...]:
-    """What the analyses give to a report, in the order of their list."""
+    """Return what the analyses give to a report, in the order of their list."""
     from twinbed import registry
 
     return tuple(section for analysis in registry.analyses() for section in analysis.sections(tables))
 
 
 def study_tables(tables: Tables, result: Comparisons) -> tuple[Table, ...]:
-    """The tables that the study file asks for, with the printed numbers beside them where it names some."""
+    """Return the tables that the study file asks for, next to the printed numbers that it names."""
     from twinbed.published.printed import library
     from twinbed.published.printed_metrics import printed_at
     from twinbed.report import pivots

@@ -195,7 +195,8 @@ def changed_range(value: float, low: float, high: float) -> str:
     if low > 1 and high < TIMES:
         return f"{_percent(low)}-{_percent(high)} %"
     if low >= 1:
-        return f"{_multiple(low)}-{_multiple(high)} times"
+        short = f"{_multiple(low)}-{_multiple(high)} times"
+        return short if _multiple(low) != _multiple(high) else f"{low:.3g}-{high:.3g} times"
     return f"{changed(max(low, 0.0), sentence=True)} to {changed(high, sentence=True)}"
 
 

@@ -22,6 +22,7 @@ from tests.unit.report.test_scaling import study as study_of_pairs
 import twinbed as tb
 from listed_parts import list_again
 from synthetic_results import planted_response, write_run, write_study
+from twinbed import registry
 from twinbed.analyses.chain.method import analysis as chain
 from twinbed.cli.main import run
 from twinbed.exporting import figures
@@ -30,6 +31,7 @@ from twinbed.render.collected import collected
 from twinbed.render.colours import light
 from twinbed.render.plots import COLOURS
 from twinbed.render.sections import body
+from twinbed.report.styles import rendered
 from twinbed.results.store import Store
 from twinbed.workloads.iperf3 import iperf3
 from twinbed.workloads.iperf3.params import Iperf3Params
@@ -119,8 +121,8 @@ def test_latex_and_verdicts_are_the_reports(results: Path, tmp_path: Path) -> No
 def test_figures_are_those_of_the_page_in_its_colours_by_day(results: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert run(["export", str(results), "-o", str(out), "--figures"]) == 0
-    assert run(["report", str(results)]) == 0
-    page = (results / "report.html").read_text()
+    found = Store.open(results)
+    page = rendered("html", found, registry.analysis("compare").run(found), whole=True)
     with (out / "figures" / "figures.csv").open(newline="") as stream:
         listed = {row["figure"]: row["shows"] for row in csv.DictReader(stream)}
     assert list(listed.values()) == [
@@ -148,8 +150,9 @@ def test_no_figure_of_one_testbed_is_there_twice(tmp_path: Path) -> None:
     """Where the page begins with how many fit."""
     results, out = study_of_pairs(tmp_path / "results").path, tmp_path / "out"
     assert run(["export", str(results), "-o", str(out), "--figures"]) == 0
-    assert run(["report", str(results), "-o", str(tmp_path / "page.html")]) == 0
-    labels = re.findall(r'role="img" aria-label="([^"]*)"', (tmp_path / "page.html").read_text())
+    found = Store.open(results)
+    page = rendered("html", found, registry.analysis("compare").run(found), whole=True)
+    labels = re.findall(r'role="img" aria-label="([^"]*)"', page)
     assert len(list((out / "figures").glob("*.vl.json"))) == len(labels) and len(set(labels)) == len(labels)
 
 

@@ -161,7 +161,7 @@ def _print_text(
     if quiet:
         whole = Terminal()
         whole.width = _A_LINE  # one for each testbed, which a program reads
-        verdict_lines(result, whole)
+        verdict_lines(result, whole, each_testbed=True)
     elif explains:
         print_why(result, Terminal(), shown)
     else:

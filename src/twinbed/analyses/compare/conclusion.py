@@ -91,13 +91,14 @@ class Conclusion:
         return f"{self.testbed} {stands}: all {self.total} headline comparisons are within {share(self.margin)}."
 
     def _different(self) -> str:
-        seen_by_users = [each for each in self.different if each.layer == Layer.APPLICATION]
-        worst = max(seen_by_users or self.different, key=_distance)
-        where = _at(worst)
-        if len(worst.cell) > MOST_FACTORS:
-            where = f" in the worst of {self._of()[_title(worst)]} cells"
         stands = f"is not a stand-in for {self.reference} here" if self.by == TESTBED else f"differs from {self.reference} here"
-        return f"{self.testbed} {stands}: {_title(worst)} {_change(worst)}{where}{_confidence(worst)}."
+        return f"{self.testbed} {stands}: {said_of(self.worst)}."
+
+    @property
+    def worst(self) -> Comparison:
+        """Return the largest difference, among what users see where that differs."""
+        seen_by_users = [each for each in self.different if each.layer == Layer.APPLICATION]
+        return max(seen_by_users or self.different, key=distance)
 
     def _inconclusive(self) -> str:
         asks = f"can stand in for {self.reference}" if self.by == TESTBED else f"differs from {self.reference}"
@@ -204,6 +205,12 @@ class Conclusion:
             )
         if near := [each for each in others if not is_beyond(each)]:
             yield f"A wider margin or steadier runs may decide {_names(near)}: {explanation(near[0])}."
+
+
+def said_of(each: Comparison) -> str:
+    """Return ``requests per second 30 % lower at payload 1MiB (95 % CI 24-36 %)``."""
+    where = _at(each) if len(each.cell) <= MOST_FACTORS else " in its worst cell"
+    return f"{_title(each)} {_change(each)}{where}{_confidence(each)}"
 
 
 def unseen(comparisons: Iterable[Comparison]) -> str:
@@ -352,9 +359,8 @@ def _items(
     key: Callable[[Comparison], float] | None = None,
 ) -> tuple[str, ...]:
     """Return an item a metric, by its largest difference, which comes first."""
-    distance = key or _distance
     by_metric: dict[str, list[Comparison]] = {}
-    for each in sorted(comparisons, key=distance, reverse=True):
+    for each in sorted(comparisons, key=key or distance, reverse=True):
         by_metric.setdefault(_title(each), []).append(each)
     items = []
     for title, found in by_metric.items():
@@ -408,7 +414,8 @@ def _way(each: Comparison) -> str:
     return "less" if each.spread and each.spread.ratio is not None and each.spread.ratio < 1 else "more"
 
 
-def _distance(each: Comparison) -> float:
+def distance(each: Comparison) -> float:
+    """Return how far a metric is from the reference: the ratio or its inverse, whichever is above 1."""
     if each.effect is not None:
         return abs(each.effect.value)
     if each.ratio:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from twinbed.analyses.compare import exclusion
-from twinbed.analyses.compare.conclusion import MOST_ITEMS, Conclusion, conclusions, matrix, unseen
+from twinbed.analyses.compare.conclusion import MOST_ITEMS, Conclusion, conclusions, distance, matrix, said_of, unseen
 from twinbed.analyses.compare.forest import MOST, drawable
 from twinbed.analyses.compare.order_plot import MOST_RUNS, residuals
 from twinbed.analyses.compare.plots import cells_left_out, distribution, forest, ratios, values
@@ -23,6 +23,7 @@ from twinbed.analyses.compare.tables import (
 from twinbed.analyses.compare.words import held, nothing_compared
 from twinbed.model.comparison import Comparison, Comparisons, Ordering
 from twinbed.model.result import Verdict
+from twinbed.model.tables import TESTBED
 from twinbed.show.figure import Figure
 from twinbed.show.quantities import number, ratio, share, unit_scale
 from twinbed.show.section import Item, Listing, Section
@@ -30,6 +31,8 @@ from twinbed.show.table import readable
 from twinbed.show.words import LAYERS, SYMBOLS, cell_title, heading, interim_sentence, metric_name, metric_title, place
 
 KEY = "verdict"
+MOST_SENTENCES = 3
+"""Testbeds that have a sentence of their own on the first screen."""
 MOST_CARDS = 4
 """Testbeds whose lists come before the matrix."""
 MOST_OTHERS = 40
@@ -85,27 +88,33 @@ def lede(result: Comparisons) -> Iterator[str]:
         yield f"There is no verdict on any testbed: {barred.pop()}."
     elif not found:
         yield f"Nothing to compare: {nothing_compared(result)}."
-    elif len(found) <= MOST_ITEMS:
+    elif len(found) <= MOST_SENTENCES:
         yield from (each.sentence for each in found)
     else:
         yield from _summed(found)
 
 
 def _summed(found: Sequence[Conclusion]) -> Iterator[str]:
-    grounds = {each.ground for each in found}
-    ground = f"{heading(found[0].ground)}, " if len(grounds) == 1 and found[0].ground else ""
+    """Yield how many of many testbeds can stand in for the reference, and the largest difference."""
+    of_testbeds, reference = found[0].by == TESTBED, found[0].reference
     texts = {
-        Verdict.DIFFERENT: "{} of {} do not match {}",
-        Verdict.EQUIVALENT: "{} of {} match {} in all headline comparisons",
-        Verdict.INCONCLUSIVE: "{} of {} are inconclusive against {}",
+        Verdict.DIFFERENT: f"cannot stand in for {reference} here" if of_testbeds else f"differ from {reference}",
+        Verdict.EQUIVALENT: f"can stand in for {reference} here" if of_testbeds else f"match {reference}",
+        Verdict.INCONCLUSIVE: "are inconclusive",
     }
+    grounds = {each.ground for each in found}
+    ground = f"{found[0].ground}, " if len(grounds) == 1 and found[0].ground else ""
     for verdict, text in texts.items():
-        of = [each for each in found if each.verdict is verdict]
-        if of:
-            names = ", ".join(each.testbed for each in of[:4]) + (", ..." if len(of) > 4 else "")
-            yield f"{ground}{text.format(len(of), len(found), found[0].reference)} ({names})."
-    if different := [each for each in found if each.different]:
-        yield f"Largest difference: {max(different, key=lambda each: len(each.different)).sentence}"
+        names = [each.testbed for each in found if each.verdict is verdict]
+        if names:
+            count = f"{len(names)} of"
+            if len(names) == len(found):
+                count, text = ("none of the", text.replace("cannot", "can")) if "cannot" in text else ("all", text)
+            which = ", ".join(names[:MOST_ITEMS]) + (", ..." if len(names) > MOST_ITEMS else "")
+            yield heading(f"{ground}{count} {len(found)} {'testbeds' if of_testbeds else 'levels'} {text} ({which}).")
+    worst = [each.worst for each in found if each.different]
+    if worst:
+        yield f"Largest difference: {said_of(max(worst, key=distance))}."
 
 
 def card(of: Conclusion) -> Section:
@@ -150,8 +159,7 @@ def cautions_section(result: Comparisons, *, everything: bool = False) -> Sectio
 
 def _by_rank(found: Sequence[Ranked]) -> Iterator[Item]:
     for rank, group in groupby(found, key=lambda each: each.rank):
-        yield RANKS[rank]
-        yield from (each.listing() for each in group)
+        yield Section("", RANKS[rank], items=tuple(each.listing() for each in group))
 
 
 def layer_sections(result: Comparisons) -> Iterator[Section]:
@@ -261,16 +269,16 @@ def order_section(result: Comparisons) -> Section | None:
     if not result.orderings:
         return None
     affected = [each for each in result.orderings if _is_affected(each)]
-    metrics = [metric_title(each.metric, each.host, each.direction) for each in affected]
     sentence = (
         f"{len(affected)} of {len(result.orderings)} metrics depend on the order of runs. A drift is no property of a testbed."
         if affected
         else f"No effect of the order of runs is shown in {len(result.orderings)} metrics."
     )
-    drawn = [_residuals(each, title) for each, title in list(zip(affected, metrics, strict=True))[:MOST_DRAWN]]
-    items: list[Item] = [order_table(result.orderings, result.by), *drawn]
-    if len(affected) > MOST_DRAWN:
-        items.append(f"Residuals of {MOST_DRAWN} of {len(affected)} metrics are drawn; `twinbed export` writes all.")
+    drawn = [_residuals(each) for each in (*affected, *(each for each in result.orderings if each not in affected))]
+    first = min(MOST_DRAWN, len(affected))
+    items: list[Item] = [order_table(result.orderings, result.by), *drawn[:first]]
+    if rest := drawn[first:]:
+        items.append(Section("", f"Residuals of {len(rest)} more metrics", items=tuple(rest), folded=True))
     return Section("order", "Order: did anything change while it was measured?", sentence, tuple(items), folded=True)
 
 
@@ -278,7 +286,8 @@ def _is_affected(each: Ordering) -> bool:
     return each.blocks_differ or any(drift.trend or drift.serial for drift in each.drifts)
 
 
-def _residuals(each: Ordering, title: str) -> Figure:
+def _residuals(each: Ordering) -> Figure:
+    title = metric_title(each.metric, each.host, each.direction)
     left_out = f"; {MOST_RUNS} of {len(each.residuals)} runs are drawn" if len(each.residuals) > MOST_RUNS else ""
     caption = f"{heading(title)}: residuals in the order of runs{left_out}."
     return Figure(f"{title} in the order of runs", spec=lambda: residuals(each), caption=caption)

@@ -13,7 +13,6 @@ from twinbed.analyses.compare.words import (
     column_head,
     deviation,
     disagreement,
-    explanation,
     hardly_varies,
     held,
     of_few_runs,
@@ -45,19 +44,19 @@ def verdict_table(title: str, comparisons: Sequence[Comparison], pooled: Sequenc
         of_cell = list(group)
         scale = scale_of(of_cell)
         reference = of_cell[0].reference_estimate
-        rows.append((cell, first.reference, "reference", "", mean(reference, scale), *_counted(reference, scale), ""))
+        rows.append((cell, first.reference, "reference", "", mean(reference, scale), *_counted(reference, scale)))
         for each in of_cell:
             verdict = f"{SYMBOLS[each.verdict]} {each.verdict}"
             means = (mean(each.estimate, scale), *_counted(each.estimate, scale))
-            rows.append((cell, each.testbed, verdict, held(each), *means, explanation(each)))
+            rows.append(("", each.testbed, verdict, held(each), *means))
     place = (first.metric, first.host, first.direction)
     for one in pooled:
         if (one.metric, one.host, one.direction) == place:
             name = f"all {one.cells} cells"
-            rows.append((name, one.testbed, "", pooled_text(one), "geometric mean", "", "", disagreement(one)))
+            rows.append((name, one.testbed, "", pooled_text(one), disagreement(one), "", ""))
     level = next((each.ratio_interval.level for each in comparisons if each.ratio_interval), 0.9)
     ratio_head = f"Ratio [{share(round(level, 4))} CI]"
-    heads = ("Cell", column_head(first.by), "Verdict", ratio_head, "Mean", "n", "sd", "Why")
+    heads = ("Cell", column_head(first.by), "Verdict", ratio_head, "Mean", "n", "sd")
     return readable(f"verdicts-{'-'.join(filter(None, place))}", heading(title), _caption(comparisons), heads, rows, texts=3)
 
 
@@ -130,8 +129,10 @@ def spread_table(comparisons: Sequence[Comparison], title: str = "Spread") -> Ta
 def _spread_row(each: Comparison) -> Row:
     spread = each.spread
     assert spread is not None
-    reason = spread.reason or hardly_varies(each) or of_few_runs(spread)
+    reason = hardly_varies(each) or spread.reason
     of = reason if hardly_varies(each) or not spread.ratio else varies(replace(spread, interval=None)).removeprefix("varies ")
+    if not hardly_varies(each) and spread.ratio and (few := of_few_runs(spread)):
+        of = f"{of} ({few})"
     bounds = f"[{times(spread.interval.low)}, {times(spread.interval.high)}]" if spread.interval else NONE
     return (
         metric_title(each.metric, each.host, each.direction),

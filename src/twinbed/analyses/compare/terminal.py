@@ -12,7 +12,7 @@ from twinbed.analyses.compare.conclusion import MOST_ROWS, Conclusion, conclusio
 from twinbed.analyses.compare.forest import STYLES, forest
 from twinbed.analyses.compare.ranked import MOST_KINDS, RANKS, ranked, summed
 from twinbed.analyses.compare.section import card, lede
-from twinbed.analyses.compare.tables import by_metric, measured_tables, spread_table, verdict_table
+from twinbed.analyses.compare.tables import by_metric, measured_tables, quantile_table, spread_table, verdict_table
 from twinbed.analyses.compare.words import factors_measured, nothing_compared
 from twinbed.model.caution import Rank
 from twinbed.model.comparison import OTHER_SETTINGS, Comparison, Comparisons
@@ -95,14 +95,13 @@ def _nothing(result: Comparisons, console: Terminal) -> None:
         _table(console, table)
 
 
-def verdict_lines(result: Comparisons, console: Terminal) -> None:
-    """Print the conclusion, a paragraph a testbed."""
+def verdict_lines(result: Comparisons, console: Terminal, *, each_testbed: bool = False) -> None:
+    """Print the conclusion: a paragraph a testbed, or for many testbeds unless ``each_testbed`` how many can stand in."""
     found = conclusions(result)
-    if not found:
-        return
-    texts = [*lede(result)]
-    styles = [found[at].verdict for at in range(len(found))] if len(texts) == len(found) else [None] * len(texts)
-    for text, verdict in zip(texts, styles, strict=True):
+    texts = [each.sentence for each in found] if each_testbed else [*lede(result)] if found else []
+    verdicts = [each.verdict for each in found] if len(texts) == len(found) else []
+    for at, text in enumerate(texts):
+        verdict = verdicts[at] if verdicts else None
         console.words(f"{SYMBOLS[verdict]} {text}" if verdict else text, STYLES[verdict] if verdict else "bold")
 
 
@@ -197,6 +196,8 @@ def _tables(console: Terminal, result: Comparisons, shown: Sequence[Comparison])
         for title, rows in by_metric(list(of_layer)):
             pooled = [each for each in result.pooled if (each.metric, each.host, each.direction) == _place(rows[0])]
             _table(console, verdict_table(title, rows, pooled))
+            if quantiles := quantile_table(rows):
+                _table(console, quantiles)
     if spread := [each for each in shown if each.spread]:
         _table(console, spread_table(spread, f"Spread: how many times as much as {spread[0].reference} it varies"))
 

@@ -34,7 +34,7 @@ class Two:
 
     def compared(self, executor: Executor, params: CompareParams) -> Comparisons:
         one, other = self.both.names
-        about = f"{other} is held against {one}, testbed by testbed and cell by cell."
+        about = f"{other} is compared with {one}, testbed by testbed and cell by cell."
         return analysis.run_on(executor, self.both.tables, params.model_copy(update={"by": self.both.by}), about)
 
     @cached_property

@@ -208,7 +208,7 @@ def test_before_the_first_look_there_is_no_verdict(results: Results, monkeypatch
         results.carry(study(STUDY.replace("0.08", "0.001")))
     found = compare.run(extracted(results.path))
     assert {each.verdict for each in found.comparisons} == {Verdict.INCONCLUSIVE}
-    assert {explanation(each) for each in found.comparisons} == {"verdicts wait for the first look"}
+    assert {explanation(each) for each in found.comparisons} == {"verdicts wait for the first interim analysis"}
 
 
 def test_a_look_is_stricter_than_a_single_test(whole: tuple[Results, Ending]) -> None:

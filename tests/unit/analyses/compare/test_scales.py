@@ -17,10 +17,10 @@ from click.testing import CliRunner
 
 from synthetic_results import write_run, write_study
 from twinbed.analyses.compare.command import command
+from twinbed.analyses.compare.conclusion import conclusions
 from twinbed.analyses.compare.method import analysis as compare
+from twinbed.analyses.compare.ranked import touching
 from twinbed.analyses.compare.rows import rows
-from twinbed.analyses.compare.summary import summaries
-from twinbed.analyses.compare.terminal import weight
 from twinbed.analyses.compare.words import explanation, held, varies
 from twinbed.cli.inputs import ResultsFolders
 from twinbed.model.caution import Kind
@@ -181,7 +181,7 @@ def test_what_varies_more_is_said(tmp_path: Path) -> None:
         assert each.spread is not None and each.spread.relative and each.spread.interval is not None
         assert each.spread.differs is (each.testbed == "restless")
         assert each.spread.family == 12 - 8
-    said = {summary.testbed: summary.spread_sentence for summary in summaries(result)}
+    said = {summary.testbed: summary.spread_sentence for summary in conclusions(result)}
     assert said == {"same": "", "restless": "restless varies more than steady in 2 of 6 headline comparisons."}
 
 
@@ -308,7 +308,9 @@ def test_a_setting_that_only_some_runs_have_is_residue_of_its_cell(tmp_path: Pat
     assert (caution.subject, caution.detail) == ("b", "setting workload.features is 2, not there")
     hit = [each.cell["payload"] for each in of(result) if Kind.RESIDUE in {own.kind for own in each.cautions}]
     assert hit == ["1kB"]
-    assert weight(Kind.RESIDUE, result, of(result)) == 1, "one of both comparisons carries it, though it names their testbed"
+    assert len(touching(Kind.RESIDUE, result, of(result))) == 1, (
+        "one of both comparisons carries it, though it names their testbed"
+    )
 
 
 def test_the_command_shows_spread_order_and_the_rule_by_name(tmp_path: Path) -> None:
@@ -317,8 +319,8 @@ def test_the_command_shows_spread_order_and_the_rule_by_name(tmp_path: Path) -> 
     text = run(command, [str(tmp_path), "--all"], standalone_mode=False, obj=ResultsFolders()).output
     assert "Spread: how many times as much as steady it varies" in text
     words = " ".join(text.split())
-    assert "Crussell et al. 2019" in words and "restless varies more than steady in 2 of 6" in words
-    assert max(map(len, text.splitlines())) <= 100
+    assert "Crussell et al. 2019" in words and "single runs or percentiles of requests per second: varies" in words
+    assert max(map(len, text.splitlines())) <= 132
     data = json.loads(run(command, [str(tmp_path), "--format", "json"], standalone_mode=False, obj=ResultsFolders()).output)
     assert data["summary"][0]["spread"].startswith("restless varies more")
     assert {row["spread_differs"] for row in data["comparisons"] if row["metric"] == "requests_per_second"} == {True}
@@ -341,6 +343,6 @@ def test_the_report_has_tables_of_spread_and_order(tmp_path: Path) -> None:
     tables = extract(tmp_path, {"planted": planted}, {})
     result = compare.run(tables)
     page = rendered("html", tables, result)
-    for text in ('id="spread"', 'id="order"', "times as much", "Crussell et al. 2019", "residuals in the order of runs"):
+    for text in ('id="spread"', 'id="order"', "times as much", "Crussell et al. 2019", "order of runs"):
         assert text in page
     assert "## Spread" in rendered("markdown", tables, result)

@@ -1,4 +1,4 @@
-"""What a terminal shows of a comparison: verdict, picture, cautions; in 80 columns, without colours and in ASCII if need be."""
+"""What a terminal shows of a comparison: conclusion, matrix, cautions; in 80 columns, without colours, and in ASCII."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from tests.command import twinbed
 
 from synthetic_results import planted_response, write_study
 from twinbed import registry
-from twinbed.analyses.compare.terminal import verdict_table, weight
-from twinbed.model.caution import Kind
+from twinbed.analyses.compare.ranked import ranked
+from twinbed.analyses.compare.terminal import print_comparison, print_why
+from twinbed.model.caution import Kind, Rank
 from twinbed.model.comparison import Comparison, Comparisons
 from twinbed.render.terminal import Terminal
 from twinbed.results.extract import extract
@@ -42,8 +43,18 @@ def result(folder: Path) -> Comparisons:
 
 def printed(result: Comparisons, width: int = WIDTH, comparisons: list[Comparison] | None = None) -> list[str]:
     text = io.StringIO()
-    verdict_table(result, Terminal(file=text, width=width), comparisons)
+    print_comparison(result, Terminal(file=text, width=width), comparisons)
     return text.getvalue().splitlines()
+
+
+def reasons(result: Comparisons, width: int = WIDTH) -> list[str]:
+    text = io.StringIO()
+    print_why(result, Terminal(file=text, width=width), headlines(result))
+    return text.getvalue().splitlines()
+
+
+def headlines(result: Comparisons) -> list[Comparison]:
+    return [each for each in result.comparisons if each.headline]
 
 
 def compared(folder: Path, columns: str, patch: pytest.MonkeyPatch) -> str:
@@ -57,32 +68,38 @@ def whole(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return compared(folder, "80", monkeypatch)
 
 
-def test_verdict_picture_and_cautions_come_in_this_order(result: Comparisons) -> None:
+def test_conclusion_lists_matrix_and_cautions_come_in_this_order(result: Comparisons) -> None:
     lines = printed(result)
-    assert lines[0] == "= like-it is equivalent to host within 10 % in all 12 headline comparisons."
-    at = [next(n for n, line in enumerate(lines) if mark in line) for mark in ("like-it", "●", "Cautions", "Tables of these")]
+    assert lines[0] == "= like-it is a stand-in for host here: all 12 headline comparisons are within 10"
+    marks = ("like-it is", "Use it for", "Do not use it for", "Application", "Cautions", "Intervals, values")
+    at = [next(n for n, line in enumerate(lines) if mark in line) for mark in marks]
     assert at == sorted(at)
-    assert not [line for line in lines if "ratio [" in line or line.startswith("Spread")], "tables are for --all"
-    headlines = [each for each in result.comparisons if each.headline]
-    whole = printed(result, 120, headlines)
-    assert [line for line in whole if "ratio [" in line] and [line for line in whole if line.startswith("Spread")]
+    assert not [line for line in lines if "Ratio [" in line or line.startswith("Spread")], "tables are for --all"
+    whole = printed(result, 120, headlines(result))
+    assert [line for line in whole if "Ratio [" in line] and [line for line in whole if line.startswith("Spread")]
 
 
-@pytest.mark.parametrize("width", [80, 100, 132])
-def test_no_line_is_wider_than_the_terminal(result: Comparisons, width: int) -> None:
-    lines = printed(result, width)
-    assert max(map(len, lines)) <= width
-    text = "\n".join(lines)
-    for each in result.comparisons:
-        assert each.testbed in text, "labels are whole"
+def test_every_headline_verdict_is_in_the_matrix_by_its_sign_and_a_word(result: Comparisons) -> None:
+    lines = printed(result, 120)
+    begin = next(n for n, line in enumerate(lines) if line.split() == list(RATIOS)[1:])
+    body = lines[begin + 1 : next(n for n, line in enumerate(lines) if line.startswith("Ratio to host"))]
+    shown = [re.findall(r"[=≠?] (?:same|[-+][\d.]+ %|[\d.]+x|0 %)", line) for line in body if line.startswith("    ")]
+    assert [len(found) for found in shown] == [2] * 3 * 4, "a row a metric and cell, a column a testbed"
+    rates = [each for each in headlines(result) if each.metric == "requests_per_second" and each.ratio and each.ratio < 0.8]
+    assert {f"≠ -{(1 - (each.ratio or 0)) * 100:.0f} %" for each in rates} <= {found[1] for found in shown}
+
+
+def test_items_of_lists_have_at_most_twelve_words(result: Comparisons) -> None:
+    items = [line.split("- ", 1)[1] for line in printed(result, 200) if line.startswith("  - ")]
+    assert items and all(len(item.split()) <= 12 for item in items if not item.endswith("."))
 
 
 def test_every_ratio_is_a_line_with_its_interval_on_a_scale_whose_middle_is_1(result: Comparisons) -> None:
-    lines = [line for line in printed(result) if "●" in line and "interval" not in line]
-    headlines = [each for each in result.comparisons if each.headline and each.ratio]
-    assert len(lines) == len(headlines) == 24
+    lines = [line for line in reasons(result) if "●" in line and "interval" not in line]
+    drawn = [each for each in headlines(result) if each.ratio]
+    assert len(lines) == len(drawn) == 24
     middles, reaches = set(), []
-    for line, each in zip(lines, headlines, strict=True):
+    for line, each in zip(lines, drawn, strict=True):
         if each.metric != "requests_per_second":
             continue  # these are exact
         assert each.ratio_interval is not None and each.ratio is not None
@@ -97,26 +114,28 @@ def test_every_ratio_is_a_line_with_its_interval_on_a_scale_whose_middle_is_1(re
     assert len(reaches) == 4 and max(reaches) - min(reaches) < 0.15 * min(reaches), "columns go with the logarithm"
 
 
-def test_what_is_undecided_has_its_reason(folder: Path) -> None:
+def test_what_is_inconclusive_has_its_reason(folder: Path) -> None:
     compare = registry.analysis("compare")
     found = compare.run(extract(folder, registry.PLUGINS.read, {}), compare.params(margin=0.01))
+    assert "too variable to tell" in "\n".join(reasons(found))
     text = "\n".join(printed(found))
-    assert "too spread to say" in text and "? inconclusive" in text
+    assert "Cannot tell yet" in text and "? inconclusive" in text
 
 
-def test_cautions_of_most_comparisons_come_first(result: Comparisons) -> None:
-    shown = [each for each in result.comparisons if each.headline]
-    lines = [line for line in printed(result) if line.startswith("! ")]
-    counts = [int(re.search(r"\((\d+) of 24 comparisons\)", line)[1]) for line in lines]  # type: ignore[index]
-    assert counts == sorted(counts, reverse=True) and len(lines) == len({each.kind for each in result.cautions}) > 0
-    few = sum(any(own.kind is Kind.FEW_REPLICATES for own in each.cautions) for each in shown)
-    assert weight(Kind.FEW_REPLICATES, result, shown) >= few
+def test_cautions_that_invalidate_come_first_then_those_of_most_comparisons(result: Comparisons) -> None:
+    found = ranked(result, headlines(result))
+    assert found == sorted(found, key=lambda each: (list(Rank).index(each.rank), -len(each.touched)))
+    lines = [line for line in printed(result, 200) if line.startswith("! ")]
+    assert [line[2:] for line in lines] == [each.title for each in found]
+    [few] = [each for each in found if each.kind is Kind.FEW_REPLICATES]
+    carrying = [each for each in headlines(result) if any(own.kind is Kind.FEW_REPLICATES for own in each.cautions)]
+    assert list(few.touched) == carrying
 
 
 def test_no_colours_where_nobody_sees_them_or_wants_them(result: Comparisons) -> None:
     def colours(*, terminal: bool, **environment: str) -> bool:
         text = io.StringIO()
-        verdict_table(result, Terminal(file=text, force_terminal=terminal, environ={"TERM": "xterm", **environment}))
+        print_comparison(result, Terminal(file=text, force_terminal=terminal, environ={"TERM": "xterm", **environment}))
         return re.search(r"\x1b\[[\d;]*3\dm", text.getvalue()) is not None
 
     assert colours(terminal=True)
@@ -140,6 +159,6 @@ def test_a_terminal_without_our_characters_gets_ascii(folder: Path, whole: str) 
 
 def test_columns_widen_what_is_no_terminal(folder: Path, whole: str, monkeypatch: pytest.MonkeyPatch) -> None:
     wide = compared(folder, "120", monkeypatch)
-    reach = [max(len(line) for line in text.splitlines() if "●" in line) for text in (whole, wide)]
+    reach = [max(map(len, text.splitlines())) for text in (whole, wide)]
     assert reach[0] <= 80 < reach[1] <= 120
     assert compared(folder, "", monkeypatch) == whole

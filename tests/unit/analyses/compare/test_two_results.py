@@ -119,7 +119,7 @@ def test_the_differences_stand_beside_the_verdict(tmp_path: Path) -> None:
     may = results(tmp_path / "may", {"e1000": 1000.0}, kernel="6.1.0")
     june = results(tmp_path / "june", {"e1000": 1010.0}, kernel="6.12.0")
     text = compared(may, june).output
-    assert text.index("june is held against may") < text.index("is equivalent to results may") < text.index("6.12.0")
+    assert text.index("june is compared with may") < text.index("matches results may here") < text.index("6.12.0")
     assert "client, server: kernel" in text
     # What differs in circumstance is a caution too, as after a merge.
     assert "client: kernel is 6.1.0 on results may, 6.12.0 on results june" in text
@@ -129,7 +129,7 @@ def test_two_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
     one = results(tmp_path / "a" / "results", {"e1000": 1000.0})
     other = results(tmp_path / "b" / "results", {"e1000": 1000.0})
     said = "".join(compared(one, other).output.split())  # a long path is broken anywhere
-    assert "".join(f"{other} is held against {one}".split()) in said
+    assert "".join(f"{other} is compared with {one}".split()) in said
 
 
 def test_a_factor_that_one_alone_names_comes_from_the_settings_of_the_other(tmp_path: Path) -> None:

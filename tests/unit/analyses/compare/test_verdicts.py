@@ -15,10 +15,10 @@ from scipy import stats
 
 from synthetic_results import write_run, write_study
 from twinbed.analyses.compare.command import command
+from twinbed.analyses.compare.conclusion import conclusions
 from twinbed.analyses.compare.estimates import estimate
 from twinbed.analyses.compare.gathered import CompareParams
 from twinbed.analyses.compare.method import analysis as compare
-from twinbed.analyses.compare.summary import summaries
 from twinbed.analyses.compare.words import explanation, overall
 from twinbed.cli.inputs import ResultsFolders
 from twinbed.model.caution import Caution, Kind
@@ -104,14 +104,14 @@ def test_constants_are_judged_by_their_ratio_and_by_what_rounding_hides(
     found = one(tmp_path, {"a": [reference] * 3, "b": [value] * 3})
     assert (found.verdict, found.method) == (verdict, "exact")
     if verdict is Verdict.INCONCLUSIVE:
-        assert explanation(found) == "values come in steps of 1 /s, too coarse to tell 10 %"
+        assert explanation(found) == "values come in steps of 1 /s, too coarse for 10 %"
 
 
 def test_all_zero_is_no_verdict_and_zero_against_something_is_different(tmp_path: Path) -> None:
     same = one(tmp_path / "same", {"a": [0, 0, 0], "b": [0, 0, 0]})
     assert (same.verdict, same.ratio, same.method) == (Verdict.INCONCLUSIVE, None, "unseen")
     # 1 - 0.05^(1/3) = 0.6316.
-    assert explanation(same) == "0 in all 3 runs of both, which leaves up to 63 % of runs otherwise"
+    assert explanation(same) == "0 in all 3 runs of both; up to 63 % of runs may be otherwise"
     lost = one(tmp_path / "lost", {"a": [0, 0, 0], "b": [50, 51, 52]})
     assert (lost.verdict, lost.ratio, lost.ratio_interval) == (Verdict.DIFFERENT, None, None)
     none = one(tmp_path / "none", {"a": [50, 51, 52], "b": [0, 0, 0]})
@@ -153,7 +153,7 @@ def test_a_metric_that_one_testbed_never_has_is_shown_as_missing(tmp_path: Path)
     [
         # Means are 3 % apart with next to no noise: 1 is excluded, the margin is not; then 5 % to 15 %; then noise.
         ([100, 101, 99], [109, 110, 108], "differs, but maybe by less than 10 %"),
-        ([100, 130, 70], [100, 70, 130], "too spread to say"),
+        ([100, 130, 70], [100, 70, 130], "too variable to tell"),
     ],
 )
 def test_why_a_verdict_is_open(tmp_path: Path, a: list[float | None], b: list[float | None], words: str) -> None:
@@ -283,7 +283,7 @@ def test_the_picture_of_characters_holds_every_ratio(tmp_path: Path) -> None:
     """100, 200 and nearly the same: the first line's mark is in the band, the other's beyond it, twice as far as 1.41."""
     write_study(tmp_path, ["a", "b", "c"], {}, 3, listed({"a": [100, 101, 99], "b": [100, 101, 99], "c": [200, 201, 199]}))
     runner = CliRunner()
-    text = runner.invoke(command, [str(tmp_path)], standalone_mode=False, obj=ResultsFolders()).output
+    text = runner.invoke(command, [str(tmp_path), "--why"], standalone_mode=False, obj=ResultsFolders()).output
     lines = text.splitlines()
     head = next(line for line in lines if line.startswith("ratio "))
     assert "░ within 10 % of a  ├─●─┤ ratio and interval  ◄ ► beyond the picture" in lines
@@ -293,20 +293,27 @@ def test_the_picture_of_characters_holds_every_ratio(tmp_path: Path) -> None:
     assert max(map(len, lines)) <= 80
     quiet = runner.invoke(command, [str(tmp_path), "-q"], standalone_mode=False, obj=ResultsFolders()).output
     assert quiet.splitlines() == [
-        "= b is equivalent to a within 10 % in all 3 headline comparisons.",
-        "≠ c differs from a in 1 of 3 headline comparisons; it is equivalent within 10 % in 2.",
+        "= b is a stand-in for a here: all 3 headline comparisons are within 10 %.",
+        "≠ c is not a stand-in for a here: requests per second 2 times as high (95 % CI 1.96-2.04 times). "
+        "Packets per request and bytes per request match.",
     ]
 
 
 def test_summary_sentences(tmp_path: Path) -> None:
     write_study(tmp_path, ["a", "b", "c"], {}, 3, listed({"a": [100, 101, 99], "b": [100, 101, 99], "c": [200, 201, 199]}))
-    same, far = summaries(compared(tmp_path))
-    assert same.sentence == "b is equivalent to a within 10 % in all 3 headline comparisons."
-    assert far.sentence == "c differs from a in 1 of 3 headline comparisons; it is equivalent within 10 % in 2."
+    same, far = conclusions(compared(tmp_path))
+    assert same.sentence == "b is a stand-in for a here: all 3 headline comparisons are within 10 %."
+    # t at 2 + 2 - 2 degrees of freedom, of logarithms of samples that are in proportion but for 1/200: by R's t.test.
+    assert far.sentence == (
+        "c is not a stand-in for a here: requests per second 2 times as high (95 % CI 1.96-2.04 times). "
+        "Packets per request and bytes per request match."
+    )
+    assert far.avoid_for == ("requests per second: 2 times as high",)
+    assert far.use_for == ("packets per request: the same", "bytes per request: the same")
     assert (same.verdict, far.verdict) == (Verdict.EQUIVALENT, Verdict.DIFFERENT)
     # Another testbed may have the metric, in cells of its own.
     apart = replace(same, equivalent=(), different=(), inconclusive=())
-    assert apart.sentence == "b has no headline metric in a cell that a has too."
+    assert apart.sentence == "b shares no headline metric in any cell with a."
 
 
 @pytest.mark.parametrize(
@@ -407,7 +414,7 @@ def test_a_share_that_is_one_throughout_counts_no_events(tmp_path: Path) -> None
         write_study(tmp_path / str(value), ["a", "b"], {}, 2, whole(value))
         [found] = of(compared(tmp_path / str(value)), "requests")
         assert found.method == method
-    assert explanation(found) == "too few events to say: 4 here and 4 on a"
+    assert explanation(found) == "too few events: 4 here and 4 on a"
 
 
 def test_how_much_no_event_leaves_is_a_rate_of_what_is_counted_elsewhere_and_a_share_of_runs_otherwise(tmp_path: Path) -> None:
@@ -419,8 +426,8 @@ def test_how_much_no_event_leaves_is_a_rate_of_what_is_counted_elsewhere_and_a_s
     write_study(tmp_path, ["a", "b"], {"payload": ["1kB", "1MB"]}, 3, respond)
     result = compared(tmp_path)
     counted, other = of(result, "requests")[0], of(result, "packets")[0]
-    assert explanation(counted) == "0 in all 3 runs of both, which leaves up to 1 a run, or any in 63 % of runs"
-    assert explanation(other) == "0 in all 3 runs of both, which leaves up to 63 % of runs otherwise"
+    assert explanation(counted) == "0 in all 3 runs of both; up to 1 a run, or some in 63 % of runs, may go unseen"
+    assert explanation(other) == "0 in all 3 runs of both; up to 63 % of runs may be otherwise"
 
 
 @pytest.mark.parametrize(
@@ -445,7 +452,7 @@ def test_rare_events_are_counted_against_the_work_that_was_done(
     below = stats.binomtest(sum(here), total, high, "less").pvalue
     assert found.p_equivalent is not None and found.p_equivalent >= max(above, below) - 1e-12
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert f"too few events to say: {sum(here)} here and {sum(there)} on a" in explanation(found)
+    assert f"too few events: {sum(here)} here and {sum(there)} on a" in explanation(found)
 
 
 def test_of_details_that_differ_one_is_named_as_an_example(tmp_path: Path) -> None:
@@ -463,8 +470,8 @@ def test_what_lies_outside_the_margin_takes_replicates_and_no_wider_margin(tmp_p
     """A third of the rate, too spread to show; the other lies on the margin's edge, where no number of runs decides."""
     rates = {"ref": [50.0, 51.0], "far": [10.0, 26.0], "edge": [45.4, 45.5]}
     write_study(tmp_path, list(rates), {}, 2, listed(rates), reference="ref")
-    advice = {each.testbed: " ".join(each.advice) for each in summaries(compared(tmp_path))}
-    assert "more replicates or fewer comparisons may show the difference" in advice["far"]
+    advice = {each.testbed: " ".join(each.advice) for each in conclusions(compared(tmp_path))}
+    assert "More replicates, or fewer comparisons, may show that requests per second differs" in advice["far"]
     assert "wider margin" not in advice["far"]
 
 
@@ -477,9 +484,10 @@ def test_means_alike_with_another_spread_are_so_only_where_they_are_listed(tmp_p
         return {**RATES, "requests_per_second": 50.0 * half + step}
 
     write_study(tmp_path, ["ref", "vm"], {"payload": ["500B", "1MiB"]}, 10, respond, reference="ref")
-    [vm] = summaries(compared(tmp_path))
-    [about] = [each for each in vm.advice if "but their spread is not" in each]
-    assert about.startswith("Means of requests per second are those of ref where it is listed as equivalent, but their spread")
+    [vm] = conclusions(compared(tmp_path))
+    [about] = [each for each in vm.advice if "Run-to-run spread does not" in each]
+    assert about.startswith("Mean requests per second match ref. Run-to-run spread does not: do not use vm for single runs")
+    assert vm.use_for[0] == "mean requests per second: the same at payload 500B"
 
 
 def test_an_interval_that_says_nothing_is_no_error() -> None:
