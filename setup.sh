@@ -113,7 +113,7 @@ image_stale() {
     [[ $(<"$stamps/image.cache") != "${TWINBED_CACHE:-}:${XDG_CACHE_HOME:-}:$HOME" ]]
 }
 
-# The YAML language server that tests ask what editors show of a study.
+# The YAML language server that tests ask what editors show of a study, and axe-core, which judges pages.
 install_editor() {
   begin editor
   npm install --prefix tests/editor --no-audit --no-fund --no-package-lock && finish editor

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import pytest
@@ -82,7 +82,7 @@ def test_plots_are_drawn_and_described(opened: Page) -> None:
     # Four cells of three testbeds with five replicates each: a mark each.
     assert (
         opened.ask(
-            "document.querySelector('#layer-application .plots figure svg').querySelectorAll('circle[aria-label]').length"
+            "document.querySelector('#layer-application .plots figure svg').querySelectorAll('circle[data-said]').length"
         )
         == 60
     )
@@ -91,7 +91,7 @@ def test_plots_are_drawn_and_described(opened: Page) -> None:
 def test_colours_come_from_the_page(opened: Page) -> None:
     """No placeholder is left, and what the style sheet says is what is painted."""
     assert opened.ask("document.querySelector('main').innerHTML.match(/#0[1-7]0[1-7]0[1-7]/)") is None
-    paint = "getComputedStyle(document.querySelector('#layer-application .plots figure svg circle[aria-label]')).fill"
+    paint = "getComputedStyle(document.querySelector('#layer-application .plots figure svg circle[data-said]')).fill"
     assert opened.ask(paint) == "rgb(26, 29, 33)"
 
 
@@ -125,7 +125,7 @@ def test_failed_runs_can_be_picked_out(opened: Page) -> None:
 
 def test_a_mark_says_its_numbers(opened: Page) -> None:
     opened.ask("document.querySelectorAll('details').forEach(each => { each.open = true })")
-    mark = "document.querySelector('#layer-application .plots figure svg circle[aria-label]')"
+    mark = "document.querySelector('#layer-application .plots figure svg circle[data-said]')"
     opened.ask(f"{mark}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
     x, y = opened.ask(f"(() => {{const r = {mark}.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]}})()")
     opened.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
@@ -164,6 +164,36 @@ def test_text_stands_out_from_its_ground_light_and_dark(page: Page, report: Path
             ink = _colour(page, f"document.querySelector({selector!r})", "color")
             assert _contrast(ink, ground) >= 4.5, (scheme, selector)
     page.call("Emulation.setEmulatedMedia", features=[])
+
+
+AXE = Path(__file__).parents[1] / "editor" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_nothing_serious(page: Page, report: Path, width: int) -> None:
+    """As a screen reader and a keyboard have it, with all folded sections open: axe-core's own judgement."""
+    page.errors.clear()
+    page.open(report, width=width)
+    page.ask("document.querySelectorAll('details').forEach(each => { each.open = true })")
+    page.ask(AXE.read_text(encoding="utf-8") + "; undefined")
+    page.ask("axe.run(document, {resultTypes: ['violations']}).then(found => { window.found = found }); undefined")
+    page.until("window.found !== undefined")
+    bad = page.ask(
+        "window.found.violations.filter(each => ['serious', 'critical'].includes(each.impact))"
+        ".map(each => [each.id, each.nodes.length, each.nodes[0].html.slice(0, 200)])"
+    )
+    assert bad == []
+
+
+def test_the_keyboard_reaches_contents_verdicts_and_sections_in_their_order(opened: Page) -> None:
+    seen = []
+    for _ in range(60):
+        opened.call("Input.dispatchKeyEvent", type="keyDown", key="Tab", windowsVirtualKeyCode=9)
+        opened.call("Input.dispatchKeyEvent", type="keyUp", key="Tab", windowsVirtualKeyCode=9)
+        seen.append(opened.ask("document.activeElement.tagName"))
+    assert [kind for kind, _ in groupby(seen)][:2] == ["A", "DIV"], "the contents, then the matrix, which scrolls"
+    assert seen.count("BUTTON") == 24 and "SUMMARY" in seen
+    assert seen.index("BUTTON") < seen.index("SUMMARY")
 
 
 def _colour(page: Page, element: str, name: str) -> list[int]:

@@ -40,7 +40,7 @@ def test_testbeds_that_no_session_has_together_get_no_verdict(ratio: float) -> N
     assert explanation(found) == "no session has runs of both testbeds, so testbed and time cannot be separated"
     assert found.ratio == pytest.approx(ratio, rel=0.05)
     [need] = found_needs([found], 0.1, Levels(0.05, 0.05))
-    assert need.as_found[0] is None and need.reason.startswith("testbeds and times are one"), "more runs do not settle it"
+    assert need.as_found[0] is None and need.reason.startswith("no session has runs of both testbeds"), "more runs do not settle it"
 
 
 def test_who_knows_that_sessions_do_not_matter_gets_the_verdict_and_a_caution() -> None:
@@ -111,7 +111,7 @@ def test_no_sentence_picks_out_metrics_that_look_equivalent_by_chance() -> None:
         [summary] = conclusions(result)
         found.append((bool(summary.equivalent), bool(summary.picked)))
         if summary.equivalent and not summary.picked:
-            assert not summary.use_for and "not corrected" in " ".join(summary.cannot_tell)
+            assert not summary.use_for and "only without correction" in " ".join(summary.cannot_tell)
     assert sum(equivalent for equivalent, _ in found) >= 4 and sum(named for _, named in found) <= 1
 
 

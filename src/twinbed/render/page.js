@@ -3,8 +3,8 @@
   // The numbers of a mark, where the pointer is.
   const tip = document.getElementById("tip");
   document.addEventListener("pointerover", function (event) {
-    const mark = event.target.closest && event.target.closest("svg [aria-label]");
-    const said = mark && !mark.querySelector("[aria-label]") ? mark.getAttribute("aria-label") : "";
+    const mark = event.target.closest && event.target.closest("svg [data-said]");
+    const said = mark && !mark.querySelector("[data-said]") ? mark.dataset.said : "";
     tip.hidden = !said;
     if (!said) return;
     tip.textContent = said;

@@ -55,8 +55,9 @@ def _clean_one(element: Element) -> None:
         if name not in _NEEDLESS and _DEFAULTS.get(name) != value
     }
     left.pop("aria-hidden", None)  # the whole is one image to a screen reader
-    if not is_mark:
-        left.pop("aria-label", None)
+    label = left.pop("aria-label", None)
+    if is_mark and label:
+        left["data-said"] = label
     if is_group and left.get("fill") == "none":
         del left["fill"]
     place = _PLACE.fullmatch(left.get("transform", ""))
@@ -90,7 +91,7 @@ def _joined(elements: list[Element]) -> list[Element]:
 
 
 def _look(element: Element) -> tuple[tuple[str, str], ...] | None:
-    if element.tag != f"{_SVG}line" or element.get("aria-label") or not _PLACE.fullmatch(element.get("transform", "")):
+    if element.tag != f"{_SVG}line" or element.get("data-said") or not _PLACE.fullmatch(element.get("transform", "")):
         return None
     return tuple(sorted((name, value) for name, value in element.attrib.items() if name not in ("transform", "x2", "y2")))
 

@@ -11,14 +11,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
+from twinbed.analyses.compare.conclusion import conclusions, matrix
 from twinbed.analyses.compare.grid import Grid, Row, grid
+from twinbed.analyses.compare.section import lede
 from twinbed.analyses.compare.tables import measured_tables, spread_table
 from twinbed.model.comparison import Comparisons
 from twinbed.model.result import Verdict
 from twinbed.model.tables import Tables
 from twinbed.render.latex_text import escape, needs, table
+from twinbed.render.sections import matrix_tabular, tabular
 from twinbed.render.sections import parts as parts_of
-from twinbed.render.sections import tabular
 from twinbed.report.pivots import Table, as_tabular, footnotes, marks
 from twinbed.show.quantities import share
 from twinbed.show.section import Section
@@ -32,6 +34,9 @@ def latex(tables: Tables, result: Comparisons, sections: Sequence[Section] = (),
     name = tables.outline.name
     headlines = [each for each in result.comparisons if each.headline]
     parts = [f"% {other_settings(tables.other_settings)}"] if tables.other_settings else []
+    parts += [f"% {escape(text)}" for text in _answers(result)]
+    if headlines:
+        parts.append(matrix_tabular(matrix(result)).as_latex("tab-verdicts"))
     for number, each in enumerate(own, start=1):
         notes = {kind: mark for kind, mark in marks(own).items() if kind in each.cautions}
         shown = as_tabular(each, notes)
@@ -57,6 +62,14 @@ def latex(tables: Tables, result: Comparisons, sections: Sequence[Section] = (),
         else:
             parts.append(replace(part.table, caption=part.sentence).as_latex(part.label))
     return "\n".join([f"% {escape(name)}: needs {needs(parts)}", *parts]) + "\n"
+
+
+def _answers(result: Comparisons) -> Iterator[str]:
+    """Yield the conclusion, and what to use each testbed for, as comments: an author puts them in words of the paper."""
+    yield from lede(result)
+    for of in conclusions(result):
+        lists = (("use it for", of.use_for), ("do not use it for", of.avoid_for), ("cannot tell yet", of.cannot_tell))
+        yield from (f"{of.testbed}, {title}: {'; '.join(texts)}" for title, texts in lists if texts)
 
 
 def _table(grid: Grid, caption: str, label: str) -> str:

@@ -50,7 +50,7 @@ def links(tables: Tables) -> Iterator[Markup]:
     heads = ["Cell", "Path", "Quantity", "Asked", "Measured", "Tolerance", "Verdict", "Note"]
     columns = Markup().join(html('<th scope="col">{}</th>', head) for head in heads)
     yield html(
-        '<div class="scroll"><table class="facts" id="links-table"><thead><tr>{}</tr></thead><tbody>',
+        '<div class="scroll" tabindex="0"><table class="facts" id="links-table"><thead><tr>{}</tr></thead><tbody>',
         columns,
     )
     for check in sorted(tables.link_checks, key=lambda check: check.reason is None):

@@ -75,7 +75,7 @@ def _facts(testbeds: Sequence[str], facts: Sequence[Fact], caption: str) -> Mark
         cells = Markup().join(html("<td{}>{}</td>", _mark(fact, name, testbeds), shown(fact.values, name)) for name in testbeds)
         rows.append(html('<tr><th scope="row">{}: {}</th>{}</tr>', fact.place, fact.name, cells))
     return html(
-        '<div class="scroll"><table class="facts"><caption>{}</caption>'
+        '<div class="scroll" tabindex="0"><table class="facts"><caption>{}</caption>'
         "<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>",
         caption,
         _heads(["Fact", *testbeds]),
@@ -107,7 +107,7 @@ def _settings(testbeds: Sequence[str], settings: Sequence[Fact]) -> Markup:
             )
         )
     return html(
-        '<div class="scroll"><table class="facts"><caption>As found; what was asked where it reads otherwise.</caption>'
+        '<div class="scroll" tabindex="0"><table class="facts"><caption>As found; what was asked where it reads otherwise.</caption>'
         "<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>",
         _heads(["Setting", *testbeds, "Read by"]),
         Markup().join(rows),
@@ -135,7 +135,7 @@ def _runs(tables: Tables) -> Iterator[Markup]:
     yield Markup('<p class="screen"><label><input type="checkbox" id="only-failed"> only failed runs</label></p>')
     heads = _heads(["order", "run", "testbed", "cell", "replicate", "status", "started (UTC)", "took"])
     yield html(
-        '<div class="scroll"><table class="sortable" id="runs-table"><thead><tr>{}</tr></thead><tbody>',
+        '<div class="scroll" tabindex="0"><table class="sortable" id="runs-table"><thead><tr>{}</tr></thead><tbody>',
         heads,
     )
     yield from (_run(record) for record in records)
@@ -168,12 +168,12 @@ def _repeat(tables: Tables) -> Iterator[Markup]:
     yield Markup('<section id="repeat"><h2>Repeat it</h2>')
     made = outline.data.get("commands") or [_run_command(outline)]
     commands = "\n".join([*made, f"twinbed report results/{shlex.quote(outline.name)}"])
-    yield html("<pre><code>{}</code></pre>", commands)
+    yield html('<pre tabindex="0"><code>{}</code></pre>', commands)
     items = (html("<dt>{}</dt><dd>{}</dd>", name, str(value)) for name, value in _conditions(tables) if value not in (None, ""))
     yield html("<dl>{}</dl>", Markup().join(items))
     if outline.source and outline.source != "\n".join(outline.data.get("commands") or ()):
         title = "The manifest" if "import" in outline.data else "The study file"
-        yield html("<h3>{}</h3><pre><code>{}</code></pre>", title, outline.source)
+        yield html('<h3>{}</h3><pre tabindex="0"><code>{}</code></pre>', title, outline.source)
     yield Markup("</section>")
 
 

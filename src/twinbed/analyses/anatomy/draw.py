@@ -186,4 +186,4 @@ def _row(testbed: str, times: StepTimes, y: float, place: Callable[[float], floa
         parts.append(svg.line(middle, y - 6, middle, y + 6, colours["ink"], stroke_width=2))
     for value in times.of_runs:
         parts.append(svg.element("circle", cx=place(value), cy=y, r=2.2, fill=colours["equivalent"], fill_opacity=0.7))
-    return svg.element("g", *parts, aria_roledescription="testbed", aria_label=text)
+    return svg.element("g", *parts, data_said=text)
