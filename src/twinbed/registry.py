@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
 from twinbed.analyses import ANALYSES
@@ -78,99 +78,26 @@ PLUGINS = Registry(
 )
 
 
+FORMATS = (
+    *("iperf2", "iperf3", "ab", "wrk", "hey", "siege", "h2load", "ping", "irtt_json", "owping", "powstream", "netperf"),
+    *("sockperf", "zeromq", "flent", "tcptrace", "zeek_conn", "suricata_eve", "generic", "capture", "system_calls", "bpftrace"),
+    *("vmstat", "mpstat", "proc_snapshot", "ethtool", "nstat", "tc_statistics", "dmesg", "twinbed_metrics"),
+)
+"""Modules of ``imports/formats``. Where several formats recognise a file, the first one reads it."""
+
+
+class Formats(dict[str, Format]):
+    """All formats by their names. Another process imports them itself: they go there as this function's name."""
+
+    def __reduce__(self) -> tuple[Callable[[], Mapping[str, Format]], tuple[()]]:
+        return formats, ()
+
+
 @cache
 def formats() -> Mapping[str, Format]:
     """Every format by its name. Imported only when asked for: few results were made elsewhere."""
-    from twinbed.imports.formats.ab import ab_csv, ab_text, ab_tsv
-    from twinbed.imports.formats.bpftrace import bpftrace
-    from twinbed.imports.formats.capture import capture
-    from twinbed.imports.formats.dmesg import dmesg
-    from twinbed.imports.formats.ethtool_features import ethtool_features
-    from twinbed.imports.formats.ethtool_statistics import ethtool_statistics
-    from twinbed.imports.formats.flent import flent
-    from twinbed.imports.formats.generic_csv import generic_csv
-    from twinbed.imports.formats.generic_json import generic_json
-    from twinbed.imports.formats.h2load import h2load
-    from twinbed.imports.formats.hey import hey
-    from twinbed.imports.formats.iperf2 import iperf2
-    from twinbed.imports.formats.iperf3 import iperf3_json, iperf3_text
-    from twinbed.imports.formats.irtt_json import irtt_json
-    from twinbed.imports.formats.mpstat_json import mpstat_json
-    from twinbed.imports.formats.mpstat_text import mpstat_text
-    from twinbed.imports.formats.netperf import netperf
-    from twinbed.imports.formats.nstat import nstat
-    from twinbed.imports.formats.owping import owping
-    from twinbed.imports.formats.perf_data import perf_data
-    from twinbed.imports.formats.perf_script import perf_script
-    from twinbed.imports.formats.ping import ping
-    from twinbed.imports.formats.powstream import powstream
-    from twinbed.imports.formats.proc_snapshot import proc_snapshot
-    from twinbed.imports.formats.siege import siege
-    from twinbed.imports.formats.siege_log import siege_log
-    from twinbed.imports.formats.sockperf import sockperf
-    from twinbed.imports.formats.strace import strace
-    from twinbed.imports.formats.strace_summary import strace_summary
-    from twinbed.imports.formats.suricata_eve import suricata_eve
-    from twinbed.imports.formats.sysdig import sysdig
-    from twinbed.imports.formats.tc_statistics import tc_statistics
-    from twinbed.imports.formats.tcptrace_csv import tcptrace_csv
-    from twinbed.imports.formats.tcptrace_text import tcptrace_text
-    from twinbed.imports.formats.trace_cmd import trace_cmd
-    from twinbed.imports.formats.twinbed_metrics import twinbed_metrics
-    from twinbed.imports.formats.vmstat import vmstat
-    from twinbed.imports.formats.wrk import wrk, wrk2
-    from twinbed.imports.formats.zeek_conn_json import zeek_conn_json
-    from twinbed.imports.formats.zeek_conn_tsv import zeek_conn_tsv
-    from twinbed.imports.formats.zeromq import zeromq_perf
-
-    every: Sequence[Format] = (
-        iperf2,
-        iperf3_json,
-        iperf3_text,
-        ab_text,
-        ab_csv,
-        ab_tsv,
-        wrk,
-        wrk2,
-        hey,
-        siege,
-        siege_log,
-        h2load,
-        ping,
-        irtt_json,
-        owping,
-        powstream,
-        netperf,
-        sockperf,
-        zeromq_perf,
-        flent,
-        tcptrace_text,
-        tcptrace_csv,
-        zeek_conn_tsv,
-        zeek_conn_json,
-        suricata_eve,
-        generic_csv,
-        generic_json,
-        capture,
-        strace,
-        strace_summary,
-        perf_data,
-        perf_script,
-        trace_cmd,
-        sysdig,
-        bpftrace,
-        vmstat,
-        mpstat_json,
-        mpstat_text,
-        proc_snapshot,
-        ethtool_statistics,
-        ethtool_features,
-        nstat,
-        tc_statistics,
-        dmesg,
-        twinbed_metrics,
-    )
-    return {each.name: each for each in every}
+    modules = [importlib.import_module(f"twinbed.imports.formats.{name}") for name in FORMATS]
+    return Formats((each.name, each) for module in modules for each in module.FORMATS)
 
 
 def analysis(name: str) -> AnyAnalysis:

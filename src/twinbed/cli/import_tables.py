@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
-from twinbed.imports.gaps import CellCount, apart, cell_counts, gaps, uneven
 from twinbed.imports.layout.names import by_shape, natural, shown
-from twinbed.imports.runs import Outcome, State
+from twinbed.imports.runs import CellCount, Outcome, State, apart, cell_counts, gaps, uneven
 from twinbed.imports.study import About
 from twinbed.imports.survey import Survey
 from twinbed.model.amount import amount

@@ -1,17 +1,17 @@
-"""What a format of files made elsewhere is: how it is recognised, and how it is read.
+"""A format of files made elsewhere: how it is recognised, and how it is read.
 
-A format is an object with the attributes of ``Format``; ``registry.py`` lists them all.  It is told apart by content, never by
-a file's name, and reads honestly: a value that cannot be read is None and its line a ``Diagnostic``; what a tool says against
-its numbers is a caution; a text of another kind is a ``FormatError``, and nothing else is ever raised.
+Each format is a ``Format``; ``registry.py`` lists them all.  Content decides which format a file has, never its name.  A value
+that cannot be read is None and its line a ``Diagnostic``; a doubt that a tool prints about its numbers is a caution; a text of
+another kind is a ``FormatError``, and nothing else is ever raised.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from twinbed.metrics.metric import Metric, Value
 from twinbed.model.caution import Caution
@@ -21,6 +21,9 @@ from twinbed.model.run import Level, level_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+Fact: TypeAlias = str | int | float | bool
 
 
 class FormatError(TwinbedError):
@@ -38,7 +41,7 @@ class Diagnostic:
     text: str
     line: int | None = None
     harmless: bool = False
-    """Whether it is text beside the measurement, such as a log's, of which nothing is missing."""
+    """True for text around the measurement, such as a log's, of which nothing is missing."""
 
     def __str__(self) -> str:
         return self.text if self.line is None else f"line {self.line}: {self.text}"
@@ -46,14 +49,14 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class RunKey:
-    """What a measurement is of, where its file itself says it."""
+    """The run that a measurement belongs to, as far as its file says it."""
 
     testbed: str = ""
     """Empty where the file does not say it, but its path does."""
     levels: Mapping[str, Level] = field(default_factory=dict)
     replicate: str | None = None
     known: bool = True
-    """False where it should be there and could not be read, as a flaw says: such a measurement is of no run."""
+    """False where the file should say it and it could not be read; a diagnostic says why. Such a measurement is of no run."""
 
     @property
     def key(self) -> str:
@@ -68,24 +71,24 @@ class RunKey:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What one measurement in a file says. A file may hold several, one after another."""
+    """The content of one measurement in a file. A file may hold several, one after another."""
 
     values: Sequence[Value] = ()
-    """In base units. ``host`` is empty unless the file itself tells several apart."""
+    """In base units. ``host`` is empty unless the file itself has several hosts."""
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
     """Deeper rows, by the names that twinbed's own instruments and workloads give to such tables."""
     cautions: Sequence[Caution] = ()
     diagnostics: Sequence[Diagnostic] = ()
-    facts: Mapping[str, str | int | float | bool] = field(default_factory=dict)
-    """What it says of its circumstances: the tool's version, the kernel, protocol, streams, duration_s, mtu. What differs
-    between runs and is no factor is a caution."""
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    """Its circumstances: the tool's version, the kernel, protocol, streams, duration_s, mtu. A fact that differs between runs
+    and is no factor is a caution."""
     started_s: float | None = None
     """Seconds since the epoch."""
     resolution: Mapping[str, float] = field(default_factory=dict)
     """Metric -> how far the file's rounding may have moved it. Two files of a run that differ by no more do not contradict each
     other, and the finer is taken."""
     run_key: RunKey | None = None
-    """None where the file says nothing of it: then its path does, or a manifest."""
+    """None where the file does not say it: then its path does, or a manifest."""
 
 
 class Source(Protocol):
@@ -112,24 +115,21 @@ class Source(Protocol):
         ...
 
 
-class Format(Protocol):
-    """A kind of file."""
+@dataclass(frozen=True)
+class Format:
+    """A kind of file: how it is recognised, and how it is read."""
 
     name: str
     """Of the tool and what it writes, such as ``iperf3-json``."""
     summary: str
     metrics: Sequence[Metric]
     """All that its values may be of, declared as twinbed's own plugins declare them where they have the same."""
+    recognises: Callable[[bytes], object]
+    """True for the first bytes of such a file, and of no other format's; raises nothing."""
+    read: Callable[[Source, Document], Sequence[Measurement]]
+    """Returns the measurements of a file, at least one. The second argument is what a manifest says of such files; most formats
+    take no options. Raises FormatError."""
     work: str = ""
     """The metric that counts the work done, for effects divided by it; empty for what only measures beside a workload."""
     rate: str = ""
     """The metric that says how fast; empty likewise."""
-
-    def recognises(self, head: bytes) -> bool:
-        """Whether a file that begins so is one; what two formats would recognise is a bug of one of them. Raises nothing."""
-        ...
-
-    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
-        """The measurements of a file, at least one. ``options`` is what a manifest says of such files; most take none.
-        Raises FormatError."""
-        ...

@@ -15,8 +15,7 @@ from dataclasses import replace
 
 from twinbed.contracts.format import Format
 from twinbed.imports.layout.names import LevelKey, NaturalKey, level_key, natural
-from twinbed.imports.parts import whole
-from twinbed.imports.runs import Candidate, Made, Outcome, Plan, State
+from twinbed.imports.runs import Candidate, Made, Outcome, Plan, State, whole
 from twinbed.imports.scan import ScannedFile
 from twinbed.model.json import Document
 from twinbed.model.run import Level, level_text
@@ -271,7 +270,7 @@ def _outcomes(runs: Iterable[Made]) -> Iterator[Outcome]:
         scanned = file.scanned
         if not scanned.pieces:
             state, reason = State.REFUSED, scanned.reason
-        elif scanned.flawed:
+        elif scanned.partly_read:
             state, reason = State.PARTLY, diagnostics(scanned)
         else:
             state, reason = State.READ, "; ".join(text for piece in scanned.pieces for text in piece.harmless)
@@ -292,7 +291,7 @@ def _once(outcomes: Iterable[Outcome]) -> list[Outcome]:
 def diagnostics(scanned: ScannedFile) -> str:
     """The first two things that could not be read, and how many more there are."""
     texts = [text for piece in scanned.pieces for text in (*piece.diagnostics, *piece.cautions)]
-    count = sum(piece.flaw_count + len(piece.cautions) for piece in scanned.pieces)
+    count = sum(piece.diagnostic_count + len(piece.cautions) for piece in scanned.pieces)
     return "; ".join(texts[:2]) + (f"; and {count - 2} more" if count > 2 else "")
 
 

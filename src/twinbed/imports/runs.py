@@ -1,12 +1,21 @@
-"""The runs that files make, before any of them is written."""
+"""The runs that files make, before any of them is written.
+
+Files that say themselves what each of their measurements is of, such as a table of all runs: a part for each run.
+
+Cells: how many runs each has, and which of the full cross of testbeds and levels have none.
+"""
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from twinbed.contracts.format import RunKey
 from twinbed.imports.layout.names import in_order, natural
 from twinbed.imports.layout.run_key import FileKey
 from twinbed.imports.scan import ScannedFile
@@ -123,3 +132,114 @@ class Plan:
             for name, level in run.levels.items():
                 by_name.setdefault(name, {})[json.dumps(level)] = level
         return {name: tuple(in_order(levels.values())) for name, levels in by_name.items()}
+
+
+def parts(file: Candidate) -> list[Candidate]:
+    """The file, or what of it is of one testbed, levels and replicate, in the order in which they come first in it.
+
+    A file that should say it and does not, or cannot be read, is of no testbed: nobody knows which runs are missing.
+    """
+    file_key, scanned = file.file_key, file.scanned
+    if not file_key.within:
+        return [file]
+    known: dict[str, RunKey] = {}
+    places: dict[str, list[int]] = {}
+    for place, piece in enumerate(scanned.pieces):
+        if piece.run_key is not None and piece.run_key.known:
+            known.setdefault(piece.run_key.key, piece.run_key)
+            places.setdefault(piece.run_key.key, []).append(place)
+    if not known:
+        reason = scanned.reason or f"is {scanned.format}, which does not read {', '.join(file_key.within)} from a file"
+        return [Candidate(replace(file_key, testbed=""), replace(scanned, pieces=(), reason=reason))]
+    return [
+        Candidate(
+            replace(
+                file_key,
+                testbed=of.testbed or file_key.testbed,
+                levels={**file_key.levels, **of.levels},
+                replicate=of.replicate if "replicate" in file_key.within else file_key.replicate,
+            ),
+            scanned,
+            tuple(places[key]),
+        )
+        for key, of in known.items()
+    ]
+
+
+def whole(members: list[Candidate]) -> Candidate:
+    """The file of which they are parts: what is the same for all of them."""
+    first = members[0]
+    if first.only is None:
+        return first
+    file_keys = [each.file_key for each in members]
+    same = {
+        name: level
+        for name, level in first.file_key.levels.items()
+        if all(each.levels.get(name) == level for each in file_keys)
+    }
+    file_key = replace(
+        first.file_key,
+        testbed=first.file_key.testbed if len({each.testbed for each in file_keys}) == 1 else "",
+        levels=same,
+        replicate=first.file_key.replicate if len({each.replicate for each in file_keys}) == 1 else None,
+    )
+    return Candidate(file_key, first.scanned)
+
+
+MOST_CROSS = 100_000
+"""Combinations that are gone through in search of gaps."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellCount:
+    """A cell of one testbed."""
+
+    testbed: str
+    levels: Mapping[str, Level]
+    runs: int
+    failed: int
+
+
+def cell_counts(runs: Sequence[Made]) -> list[CellCount]:
+    """Every cell that has runs, in their order."""
+    runs_of: dict[str, list[Made]] = {}
+    for run in runs:
+        runs_of.setdefault(run.cell, []).append(run)
+    return [
+        CellCount(members[0].testbed, members[0].levels, len(members), sum(run.reason is not None for run in members))
+        for members in runs_of.values()
+    ]
+
+
+def gaps(
+    runs: Sequence[Made], testbeds: Sequence[str], factors: Mapping[str, Sequence[Level]]
+) -> list[dict[str, Level]] | None:
+    """Cells of the full cross without a run; None where the cross is too large to be meant."""
+    if len(testbeds) * math.prod(len(levels) for levels in factors.values()) > MOST_CROSS:
+        return None
+    have = {(run.testbed, _key(run.levels)) for run in runs}
+    return [cell for cell in _cross(testbeds, factors) if (str(cell["testbed"]), _key(cell, "testbed")) not in have]
+
+
+def apart(runs: Sequence[Made], reference: str) -> list[str]:
+    """The testbeds that have no cell in common with the reference: nothing of them can be compared with it."""
+    cells: dict[str, set[str]] = {}
+    for run in runs:
+        cells.setdefault(run.testbed, set()).add(_key(run.levels))
+    own = cells.get(reference, set())
+    return [testbed for testbed, keys in cells.items() if testbed != reference and not keys & own]
+
+
+def uneven(counts: Sequence[CellCount]) -> tuple[int, list[CellCount]]:
+    """The commonest number of complete runs, and the cells that have fewer."""
+    usual = Counter(each.runs - each.failed for each in counts).most_common(1)[0][0] if counts else 0
+    return usual, [each for each in counts if each.runs - each.failed < usual]
+
+
+def _cross(testbeds: Sequence[str], factors: Mapping[str, Sequence[Level]]) -> Iterator[dict[str, Level]]:
+    for testbed, *levels in itertools.product(testbeds, *factors.values()):
+        yield {"testbed": testbed, **dict(zip(factors, levels, strict=True))}
+
+
+def _key(levels: Mapping[str, Level], without: str = "") -> str:
+    return json.dumps({name: level for name, level in levels.items() if name != without}, sort_keys=True)

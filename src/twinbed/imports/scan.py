@@ -14,8 +14,7 @@ from twinbed.contracts.format import Diagnostic, Format, FormatError, Measuremen
 from twinbed.executor import BadAnswer, Executor, Here
 from twinbed.imports.layout.fences import opened_fence
 from twinbed.imports.layout.names import shown
-from twinbed.imports.text.also import also_holds, closed, others_in
-from twinbed.imports.text.flaws import one_line_each
+from twinbed.imports.text.diagnostics import also_holds, closed, one_line_each, others_in
 from twinbed.imports.text.source import HEAD_BYTES, PREFIXES, File, prefixes, why_a_bomb
 from twinbed.metrics.counted import COUNT
 from twinbed.model.caution import Kind
@@ -49,7 +48,7 @@ class Piece:
 
     diagnostics: tuple[str, ...]
     """The first, those that differ in a number alone as one."""
-    flaw_count: int
+    diagnostic_count: int
     cautions: tuple[str, ...]
     facts: Mapping[str, Fact]
     started_s: float | None
@@ -81,8 +80,8 @@ class ScannedFile:
         return "+".join(each.sha256 for each in (self, *self.then))
 
     @property
-    def flawed(self) -> bool:
-        return any(piece.flaw_count or piece.cautions for piece in self.pieces)
+    def partly_read(self) -> bool:
+        return any(piece.diagnostic_count or piece.cautions for piece in self.pieces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +282,7 @@ def _piece(measurement: Measurement) -> Piece:
     flaws = one_line_each([diagnostic for diagnostic in measurement.diagnostics if not diagnostic.harmless])
     return Piece(
         diagnostics=tuple(shown(text) for text in flaws[:3]),
-        flaw_count=len(flaws),
+        diagnostic_count=len(flaws),
         harmless=tuple(shown(str(diagnostic)) for diagnostic in measurement.diagnostics if diagnostic.harmless)[:1],
         cautions=tuple(shown(text) for text in cautions[:3]),
         facts=dict(measurement.facts),

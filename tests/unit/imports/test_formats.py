@@ -18,7 +18,7 @@ from twinbed.imports.layout.run_key import FileKey, ImportRefused
 from twinbed.imports.scan import ScanRequest, scan_files
 from twinbed.imports.study import About
 from twinbed.imports.survey import Request, survey
-from twinbed.imports.text.flaws import one_line_each
+from twinbed.imports.text.diagnostics import one_line_each
 from twinbed.results.extract import extract
 
 MANIFEST_DECLARES = ("generic-csv", "generic-json", "twinbed-metrics")
@@ -63,7 +63,7 @@ def test_two_programs_in_a_text_are_said_whichever_files_come_before(tmp_path: P
     seen = {each.path: each for each in scan_files(tmp_path, [ScanRequest(f"{name}.txt") for name in "abcd"], formats, {})}
     assert [seen[f"{name}.txt"].format for name in "abcd"] == ["ping", "siege", "siege", "siege"]
     for name in "bd":
-        assert seen[f"{name}.txt"].pieces[0].diagnostics[0].startswith("also holds ping at line 1, of which nothing is read: ")
+        assert seen[f"{name}.txt"].pieces[0].diagnostics[0].startswith("also holds ping at line 1, which is not read; ")
     assert not seen["a.txt"].pieces[0].diagnostics
 
 
@@ -81,10 +81,10 @@ def test_a_second_program_is_named_with_its_line_below_a_document_and_behind_the
     assert [each.format for each in seen] == ["iperf3-json", "iperf3-json", "iperf3-json", "ping"]
     first = [each.pieces[0].diagnostics[0] if each.pieces[0].diagnostics else "" for each in seen]
     assert first[0] == ""
-    assert first[1].startswith(f"also holds sockperf at line {lines + 2}, of which nothing is read")
+    assert first[1].startswith(f"also holds sockperf at line {lines + 2}, which is not read;")
     assert first[2].startswith("also holds sockperf at line 1, ")
     assert first[3].startswith(f"also holds sockperf at line {ping.count(chr(10)) + 20_001}, ")
-    assert [each.flawed for each in seen] == [False, True, True, True]
+    assert [each.partly_read for each in seen] == [False, True, True, True]
 
 
 def test_flaws_that_differ_in_a_number_alone_are_one_line(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_flaws_that_differ_in_a_number_alone_are_one_line(tmp_path: Path) -> Non
     (tmp_path / "a.txt").write_text(json.dumps(document))
     (one,) = scan_files(tmp_path, [ScanRequest("a.txt")], registry.PLUGINS.formats, {})
     assert one.pieces[0].diagnostics[0] == f"intervals[1] to [{whole - 1}] has no sum of bytes and seconds that can be read"
-    assert one.pieces[0].flaw_count == 1
+    assert one.pieces[0].diagnostic_count == 1
     flaws = [Diagnostic(f"a[{index}].b", None) for index in (0, 2, 5, 6)] + [Diagnostic("x", line) for line in (4, 5)]
     assert one_line_each(flaws) == ["a[0], [2], [5] and 1 more.b", "lines 4 to 5: x"]
     assert one_line_each([Diagnostic("y"), Diagnostic("y"), Diagnostic("z[1]", 3)]) == ["y (2 times)", "line 3: z[1]"]
@@ -103,4 +103,4 @@ def test_flaws_that_differ_in_a_number_alone_are_one_line(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", sorted(registry.PLUGINS.formats))
 def test_a_format_goes_to_other_processes(name: str) -> None:
-    assert pickle.loads(pickle.dumps(registry.PLUGINS.formats[name])).recognises(b"") is False
+    assert pickle.loads(pickle.dumps(registry.PLUGINS.formats[name])).recognises(b"") in (False, None)

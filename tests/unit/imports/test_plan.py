@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from line_format import FORMATS
-from twinbed.imports.gaps import cell_counts, gaps, uneven
 from twinbed.imports.layout.pattern import compile_pattern
 from twinbed.imports.plan import plan
-from twinbed.imports.runs import Candidate, Made, Plan, State
+from twinbed.imports.runs import Candidate, Made, Plan, State, cell_counts, gaps, uneven
 from twinbed.imports.scan import ScanRequest, scan_files
 
 PATTERN = "{testbed}_{n:int}_{replicate}.txt"

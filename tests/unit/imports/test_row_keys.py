@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from twinbed import registry
 from twinbed.cli.main import run
 from twinbed.contracts.format import Measurement
+from twinbed.imports import workload as repeated
 from twinbed.imports.layout.manifest import read_yaml
 from twinbed.imports.layout.run_key import ImportRefused
 from twinbed.imports.survey import Request, survey
-from twinbed.imports.text import repeated
 from twinbed.imports.text.source import File
 from twinbed.results.extract import extract
 
@@ -130,7 +130,7 @@ def test_ratios_are_those_of_the_table(kind: str, tmp_path: Path, capsys: pytest
     assert "55 runs added" in said
     assert "0 files read, 1 partly read, 0 refused" in said
     assert "docker, payload 1400, offload off" in said
-    assert "is empty, so that it is of no run" in said
+    assert "is empty, so the row is of no run" in said
     cells = [(bed, size, offload) for bed in ("kvm", "docker") for size in (500, 1400) for offload in ("on", "off")]
     expected = {cell: (5, SHARE[cell[0]]) for cell in cells if cell != lost}
     # The mean of the logarithms of 1, 2, 4, 8 is log 2^1.5, that of all five log 4.
@@ -231,7 +231,7 @@ def test_paths_may_say_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[st
     said = capsys.readouterr().out
     assert "15 files read, 0 partly read, 1 refused, 1 copies of others" in said
     assert "60 runs added" in said
-    assert "kvm_6.csv: no column rate, size, offload; there are kernel" in said
+    assert "kvm_6.csv: has no column rate, size, offload; its columns are kernel" in said
     assert {each["replicate"] for each in records(results)} == {0, 1, 2, 3, 4}
     for (bed, _, _), (n, ratio) in ratios(capsys, results).items():
         assert n == 5 and ratio == pytest.approx(SHARE[bed], rel=1e-12)
@@ -242,14 +242,14 @@ def test_paths_may_say_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[st
     [
         ({"testbed": ""}, {"pattern": "{_}.csv"}, "'{_}.csv' has no {field}"),
         ({"testbed": ""}, {"pattern": "{n}.csv"}, "'{n}.csv' does not say which testbed a file is of"),
-        ({"levels": {"size": "replicate"}}, {}, "replicate is no factor"),
-        ({"levels": ["size", "size"]}, {}, "one of them is there twice"),
-        ({"levels": {"size": "n", "offload": "n"}}, {}, "two of them are the same factor"),
-        ({"levels": {"size": ""}}, {}, "is no name of a factor"),
-        ({"levels": ["bed"]}, {}, "bed is two of testbed, replicate and levels"),
+        ({"levels": {"size": "replicate"}}, {}, "replicate has a meaning of its own and is no factor"),
+        ({"levels": ["size", "size"]}, {}, "has an entry twice"),
+        ({"levels": {"size": "n", "offload": "n"}}, {}, "two entries have the same factor"),
+        ({"levels": {"size": ""}}, {}, "cannot be a factor's name"),
+        ({"levels": ["bed"]}, {}, "bed is named twice in testbed, replicate and levels"),
         ({"levels": 5}, {}, "levels: Input should be a valid dictionary"),
-        ({"levels": ["rate"]}, {}, "rate is a metric, and what a row is of"),
-        ({"replicate": "run"}, {}, "no column run; there are bed, size, offload, rep, rate, kernel"),
+        ({"levels": ["rate"]}, {}, "rate is both a metric and one of testbed, replicate and levels"),
+        ({"replicate": "run"}, {}, "has no column run; its columns are bed, size, offload, rep, rate, kernel"),
         ({}, {"testbed": "host"}, "the entry gives testbed, and so do its options"),
         ({}, {"levels": {"payload": 3}}, "the entry gives payload, and so do its options"),
         ({}, {"pattern": "{testbed}.csv"}, "'{testbed}.csv' reads testbed, and so do the options from the file itself"),

@@ -2,13 +2,13 @@
 
 All counts are the table ``bpftrace_counts`` (map, key, count).  Counts by system call, whose keys are tracepoints
 (``tracepoint:syscalls:sys_enter_read``) or the kernel's functions (``sys_read``, ``__x64_sys_read``), are the instrument
-``syscalls``'s metrics by kind.  Which calls a program attached to is not in its output, so a kind of which no call was counted
-is null, and so are all calls together, but for the tracepoint ``raw_syscalls:sys_enter``.  A kind one of whose keys is there
-twice (printed again and again, cleared or not) is null too.  A manifest's ``keys`` names further metrics: ``keys:
-{'@[vfs_read]': file_reads}``; a key that is not there is null, since bpftrace may have been told to print the largest only.
+``syscalls``'s metrics by kind.  The output does not name the calls that a program attached to, so a kind of which no call was
+counted is null, and so are all calls together, except by the tracepoint ``raw_syscalls:sys_enter``.  A kind with a key that is
+printed twice (cleared in between or not) is null too.  A manifest's ``keys`` names further metrics: ``keys: {'@[vfs_read]':
+file_reads}``.  A key that is not printed is null, since bpftrace may have been asked for the largest only.
 
-Numbers of calls (``@syscall[0]``) mean other calls on other processors and are in the table alone; histograms, stacks and
-what a program prints itself are not read.
+Numbers of calls (``@syscall[0]``) mean other calls on other processors and are in the table alone.  Histograms, stacks and text
+that a program prints itself are not read.
 Source: bpftrace(8) and bpftrace's tools/*_example.txt.
 """
 
@@ -20,9 +20,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
-from twinbed.imports.text.figures import count
-from twinbed.imports.text.load import SHOWN, head_text
-from twinbed.metrics.metric import Metric, Value
+from twinbed.imports.text.figures import count, head_text, table, unread
+from twinbed.metrics.metric import Value
 from twinbed.metrics.syscalls import METRICS, kind_of, unit
 from twinbed.model.json import Document
 
@@ -42,58 +41,51 @@ _RENAMED = {"newstat": "stat", "newlstat": "lstat", "newfstat": "fstat", "newuna
 _LOST = re.compile(r"Lost (\d+) events")
 
 
-class Bpftrace(Format):
-    """The format."""
+def _recognises(head: bytes) -> bool:
+    if b"@" not in head:
+        return False
+    text = head_text(head)
+    return _KEYED.search(text) is not None or (_ATTACHED.search(text) is not None and _ANY.search(text) is not None)
 
-    name = "bpftrace"
-    summary = "counts that bpftrace prints at its end"
-    metrics: Sequence[Metric] = tuple(
-        metric for metric in METRICS if metric.name.endswith("_calls") or metric.name == "system_calls"
-    )
 
-    def recognises(self, head: bytes) -> bool:
-        if b"@" not in head:
-            return False
-        text = head_text(head)
-        return _KEYED.search(text) is not None or (_ATTACHED.search(text) is not None and _ANY.search(text) is not None)
-
-    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
-        named = _named(options)
-        counts: dict[tuple[str, str], int] = {}
-        twice: set[tuple[str, str]] = set()
-        flaws: list[Diagnostic] = []
-        for number, line in enumerate(source.text().split("\n"), start=1):
-            match = _COUNT.fullmatch(line.rstrip())
-            if match is None:
-                if line.strip() == "..." or _LOST.search(line):
-                    flaws.append(Diagnostic(f"counts are missing: {line.strip()[:SHOWN]!r}", number))
-                continue
-            key = (match[1], match[2] or "")
-            if key in counts:
-                twice.add(key)
-            counts[key] = count(match[3]) or 0
-        if not counts:
-            raise FormatError("has no counts of bpftrace")
-        flaws += [
-            Diagnostic(f"@{name}[{key}] is there several times: which of its counts is whole is not said")
-            for name, key in sorted(twice)
-        ]
-        missing = any(flaw.line is not None for flaw in flaws)
-        values = [
-            Value(f"{kind}_calls", None if missing else number, unit(f"{kind}_calls"))
-            for kind, number in _kinds(counts, twice).items()
-        ]
-        values += [Value("system_calls", number, unit("system_calls")) for number in _whole(counts, twice)]
-        for text, metric in named.items():
-            found = next((key for key in counts if text == _text(*key)), None)
-            values.append(Value(metric, None if found is None or found in twice else counts[found], "1"))
-        return [Measurement(values, {"bpftrace_counts": _table(counts)}, (), flaws, {"tracer": "bpftrace"})]
+def _read(source: Source, options: Document) -> Sequence[Measurement]:
+    named = _named(options)
+    counts: dict[tuple[str, str], int] = {}
+    twice: set[tuple[str, str]] = set()
+    diagnostics: list[Diagnostic] = []
+    for number, line in enumerate(source.text().split("\n"), start=1):
+        match = _COUNT.fullmatch(line.rstrip())
+        if match is None:
+            if line.strip() == "..." or _LOST.search(line):
+                diagnostics.append(unread(line, number, "counts are missing"))
+            continue
+        key = (match[1], match[2] or "")
+        if key in counts:
+            twice.add(key)
+        counts[key] = count(match[3]) or 0
+    if not counts:
+        raise FormatError("has no counts of bpftrace")
+    missing = bool(diagnostics)
+    diagnostics += [
+        Diagnostic(f"@{name}[{key}] is there several times: nothing says which of its counts is whole")
+        for name, key in sorted(twice)
+    ]
+    values = [
+        Value(f"{kind}_calls", None if missing else number, unit(f"{kind}_calls"))
+        for kind, number in _kinds(counts, twice).items()
+    ]
+    values += [Value("system_calls", number, unit("system_calls")) for number in _all_calls(counts, twice)]
+    printed = {_text(*key): key for key in reversed(counts)}
+    for text, metric in named.items():
+        known = text in printed and printed[text] not in twice
+        values.append(Value(metric, counts[printed[text]] if known else None, "1"))
+    return [Measurement(values, {"bpftrace_counts": _table(counts)}, (), diagnostics, {"tracer": "bpftrace"})]
 
 
 def _named(options: Document) -> Mapping[str, str]:
     named = options.get("keys", {})
     if not isinstance(named, dict) or not all(isinstance(metric, str) for metric in named.values()):
-        raise FormatError("the option keys maps what bpftrace prints before a number to a metric: {'@[vfs_read]': file_reads}")
+        raise FormatError("the option keys maps the text before a number to a metric, such as {'@[vfs_read]': file_reads}")
     return {str(key): str(metric) for key, metric in named.items()}
 
 
@@ -102,7 +94,7 @@ def _text(name: str, key: str) -> str:
 
 
 def _call(key: str) -> str | None:
-    """The system call that one of the parts of a key names."""
+    """Return the system call that one of the parts of a key names."""
     for part in key.split(", "):
         if (match := _CALL.fullmatch(part)) is not None:
             name = match[1] or match[2]
@@ -111,7 +103,7 @@ def _call(key: str) -> str | None:
 
 
 def _kinds(counts: Mapping[tuple[str, str], int], twice: set[tuple[str, str]]) -> dict[str, int | None]:
-    """Calls of each kind that has any; None where a count is not known. Each map counts all, so that two maps are not added."""
+    """Count the calls of each kind that has any; None where a count is not known. Each map counts all: two are not added."""
     by_map: dict[str, Counter[str]] = {}
     unknown: set[str] = set()
     for (name, key), number in counts.items():
@@ -128,8 +120,8 @@ def _kinds(counts: Mapping[tuple[str, str], int], twice: set[tuple[str, str]]) -
     }
 
 
-def _whole(counts: Mapping[tuple[str, str], int], twice: set[tuple[str, str]]) -> list[int | None]:
-    """All calls together, where the tracepoint of all is a key."""
+def _all_calls(counts: Mapping[tuple[str, str], int], twice: set[tuple[str, str]]) -> list[int | None]:
+    """Return the number of all calls together, where the tracepoint of all is a key."""
     whole = [key for key in counts if _ALL in key[1].split(", ")]
     if not whole:
         return []
@@ -137,15 +129,21 @@ def _whole(counts: Mapping[tuple[str, str], int], twice: set[tuple[str, str]]) -
 
 
 def _table(counts: Mapping[tuple[str, str], int]) -> pa.Table:
-    import pyarrow as pa
-
-    return pa.table(
+    return table(
         {
-            "map": pa.array([f"@{name}" for name, _ in counts], pa.string()),
-            "key": pa.array([key for _, key in counts], pa.string()),
-            "count": pa.array(list(counts.values()), pa.int64()),
+            "map": ("string", [f"@{name}" for name, _ in counts]),
+            "key": ("string", [key for _, key in counts]),
+            "count": ("int64", counts.values()),
         }
     )
 
 
-bpftrace = Bpftrace()
+FORMATS = (
+    Format(
+        "bpftrace",
+        "counts that bpftrace prints at its end",
+        tuple(metric for metric in METRICS if metric.name.endswith("_calls") or metric.name == "system_calls"),
+        _recognises,
+        _read,
+    ),
+)

@@ -1,13 +1,14 @@
 """Format ``capture``: a capture of packets, pcap or pcapng, plain or compressed by gzip or Zstandard.
 
-Read as a stream, by the readers of the instrument ``packets``: the same metrics and tables, for one capture.  The side that
-opened a connection is its client.  ``link`` of the tables is the file's name.  A capture that ends early gives what there is.
+It is read as a stream, by the readers of the instrument ``packets``: the same metrics and tables, for one capture.  The side
+that opened a connection is its client.  ``link`` of the tables is the file's name.  A capture that ends early gives the packets
+that are there.
 
-Limits: where the capture was made is not in it.  Loss and jitter of iperf3's datagrams are to be judged where these arrive, so
-they are values only where the manifest says ``captured_at: client`` or ``server``; the table ``streams`` is there all the same.
+Limits: a capture does not say where it was made.  Loss and jitter of iperf3's datagrams are judged where the datagrams arrive,
+so they are values only where the manifest says ``captured_at: client`` or ``server``; the table ``streams`` is always there.
 The option ``tunnels: true`` counts the packets inside VXLAN, GRE and the like instead of those that carry them; without it TCP
 inside them is missing, not 0.
-What happened between two points of capture (``paths``) needs both captures: ``twinbed match``.
+``twinbed match`` compares two points of capture (``paths``): it needs both captures.
 Sources: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
 """
 
@@ -18,8 +19,9 @@ from typing import TYPE_CHECKING
 
 from twinbed import _core
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
-from twinbed.imports.text.uncompressed import read_by_path
-from twinbed.metrics.metric import Metric, Value
+from twinbed.imports.text.figures import chosen
+from twinbed.imports.text.source import read_by_path
+from twinbed.metrics.metric import Value
 from twinbed.metrics.packets import COUNTED, EXCHANGES, MEASURED, METRICS, STREAMS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.json import Document
@@ -37,38 +39,32 @@ _GIVEN |= {"connections", "incomplete_connections", "other_packets", "captured_p
 _ARRIVES = {"client": "server_to_client", "server": "client_to_server"}
 
 
-class Capture(Format):
-    """The format."""
+def _recognises(head: bytes) -> bool:
+    return head.startswith(_PCAP) or (head.startswith(_PCAPNG) and head[8:12] in _BYTE_ORDERS)
 
-    name = "capture"
-    summary = "packets: pcap or pcapng of tcpdump, dumpcap and their like"
-    metrics: Sequence[Metric] = tuple(metric for metric in METRICS if metric.name in _GIVEN)
 
-    def recognises(self, head: bytes) -> bool:
-        return head.startswith(_PCAP) or (head.startswith(_PCAPNG) and head[8:12] in _BYTE_ORDERS)
-
-    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
-        at = options.get("captured_at")
-        if at is not None and (not isinstance(at, str) or at not in _ARRIVES):
-            raise FormatError(f"captured_at is {at!r}, expected client or server")
-        tunnels = options.get("tunnels", False)
-        if not isinstance(tunnels, bool):
-            raise FormatError(f"tunnels is {tunnels!r}, expected true or false")
-        (tables, about), damaged = read_by_path(source, "a capture", lambda path: link.tables_of(path, tunnels=tunnels))
-        if about["truncated"] and not about["packets"]:
-            raise FormatError(f"ends before its first packet: {about['truncated'][0]['reason']}")
-        named = {name: _of_link(source.name, table) for name, table in tables.items()}
-        named["fingerprints"] = fingerprints.of_both_ends(tables["fingerprints"])
-        return [
-            Measurement(
-                list(_values(source, tables, about, at)),
-                named,
-                _cautions(about),
-                [*damaged, *_diagnostics(about, tunnels=tunnels)],
-                {"tunnels": True} if tunnels else {},
-                about["first_s"],
-            )
-        ]
+def _read(source: Source, options: Document) -> Sequence[Measurement]:
+    at = options.get("captured_at")
+    if at is not None and (not isinstance(at, str) or at not in _ARRIVES):
+        raise FormatError(f"captured_at is {at!r}, expected client or server")
+    tunnels = options.get("tunnels", False)
+    if not isinstance(tunnels, bool):
+        raise FormatError(f"tunnels is {tunnels!r}, expected true or false")
+    (tables, about), damaged = read_by_path(source, "a capture", lambda path: link.tables_of(path, tunnels=tunnels))
+    if about["truncated"] and not about["packets"]:
+        raise FormatError(f"ends before its first packet: {about['truncated'][0]['reason']}")
+    named = {name: _of_link(source.name, table) for name, table in tables.items()}
+    named["fingerprints"] = fingerprints.of_both_ends(tables["fingerprints"])
+    return [
+        Measurement(
+            list(_values(source, tables, about, at)),
+            named,
+            _cautions(about),
+            [*damaged, *_diagnostics(about, tunnels=tunnels)],
+            {"tunnels": True} if tunnels else {},
+            about["first_s"],
+        )
+    ]
 
 
 def _values(
@@ -76,20 +72,17 @@ def _values(
 ) -> Iterator[Value]:
     read = link.Capture(source.path, tables, about["packets"], (), None, unread.hidden(about))
     yield from link.values([read], "")
-    yield from (_of_the_file(value, about) for value in link.of_the_file(read))
+    for value in link.of_the_file(read):
+        dropped = value.metric == "capture_drops"
+        yield Value(value.metric, about["dropped_packets"] if dropped else value.value, value.unit)
     if captured_at is not None:
         streams = tables["streams"]
         direction = _ARRIVES[captured_at]
         yield from stream_values(streams.filter(_from_client(read, streams, direction)), "", direction)
 
 
-def _of_the_file(value: Value, about: _core.LogSummary) -> Value:
-    number = about["dropped_packets"] if value.metric == "capture_drops" else value.value
-    return Value(value.metric, number, value.unit)
-
-
 def _from_client(read: link.Capture, streams: pa.Table, direction: str) -> pa.BooleanArray:
-    """Which streams go that way: a flow's first packet is the client's."""
+    """Return which streams go that way: a flow's first packet is the client's."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -97,16 +90,18 @@ def _from_client(read: link.Capture, streams: pa.Table, direction: str) -> pa.Bo
     return from_client if direction == "client_to_server" else pc.invert(from_client)
 
 
-def _of_link(name: str, table: pa.Table) -> pa.Table:
+def _of_link(name: str, rows: pa.Table) -> pa.Table:
     import pyarrow as pa
 
-    return table.add_column(0, "link", pa.array([name] * table.num_rows, pa.string()))
+    return rows.add_column(0, "link", pa.array([name] * rows.num_rows, pa.string()))
 
 
 def _cautions(about: _core.LogSummary) -> list[Caution]:
     cautions = list(link.checksums("in the capture", about["checksums"]))
     if dropped := about["dropped_packets"]:
-        cautions.append(Caution(Kind.CAPTURE_DROPS, f"{dropped} packets, as the file says; it holds {about['packets']}"))
+        cautions.append(
+            Caution(Kind.CAPTURE_DROPS, f"{dropped} packets were dropped, by the file; it holds {about['packets']}")
+        )
     return cautions
 
 
@@ -117,4 +112,8 @@ def _diagnostics(about: _core.LogSummary, *, tunnels: bool) -> list[Diagnostic]:
     return ends + [Diagnostic(text) for text in unread.texts(about, tunnels=tunnels)]
 
 
-capture = Capture()
+FORMATS = (
+    Format(
+        "capture", "packets: pcap or pcapng of tcpdump, dumpcap and their like", chosen(METRICS, _GIVEN), _recognises, _read
+    ),
+)

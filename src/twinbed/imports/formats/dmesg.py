@@ -2,8 +2,8 @@
 ``--time-format iso``), or ``journalctl -k`` and kern.log have it.
 
 Gives the table ``kernel_log``, and cautions where a NIC was reset or stopped sending, or memory ran out.  A log goes back to
-boot, so what it is about may have been before the run: the first such line is in the caution, with its time.  The kernel that
-booted is a fact.  Lines that begin otherwise belong to the record before them.
+boot, so an event may have been before the run: the caution has the first such line with its time.  The kernel that booted is a
+fact.  Lines that begin otherwise belong to the record before them.
 
 Source: dmesg(1), and the messages of Linux.
 """
@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.documents import documents, elements, line_of
-from twinbed.imports.text.figures import of_json
-from twinbed.metrics.metric import Metric
+from twinbed.imports.text.figures import of_json, table, unread
 from twinbed.model.json import Document
 from twinbed.model.members import text_at
 from twinbed.readers.kernel_log import nic_trouble, out_of_memory
@@ -41,7 +40,7 @@ _STAMP = (
     r"(?: \[ *(?P<since>\d{1,9}\.\d{6})\])?) ?"
 )
 _OF_JOURNAL = re.compile(r"-- .* --")
-"""What journalctl says between records."""
+"""A line of journalctl between records."""
 _LINE = re.compile(_STAMP + r"(?P<text>.*)")
 _STARTS = re.compile(_STAMP.encode())
 _JSON = re.compile(rb'\s*\{\s*"dmesg"\s*:\s*\[')
@@ -54,41 +53,31 @@ class _Record:
     seconds: float | None
     """Since boot."""
     stamp: str
-    """Its time as it is printed, where that is no time since boot."""
+    """Its time as printed, where that is no time since boot."""
     level: str | None
     facility: int | None
     text: str
 
 
-class Dmesg(Format):
-    """The format."""
+def _recognises(head: bytes) -> bool:
+    if _JSON.match(head):
+        return True
+    lines = [line for line in head.split(b"\n", _LINES)[:_LINES] if line.strip() and not line.startswith((b" ", b"\t", b"-- "))]
+    return 2 * sum(1 for line in lines if _STARTS.match(line)) > len(lines)
 
-    name = "dmesg"
-    summary = "the kernel's log: NICs that were reset, memory that ran out"
-    metrics: Sequence[Metric] = ()
 
-    def recognises(self, head: bytes) -> bool:
-        if _JSON.match(head):
-            return True
-        lines = [
-            line for line in head.split(b"\n", _LINES)[:_LINES] if line.strip() and not line.startswith((b" ", b"\t", b"-- "))
-        ]
-        return 2 * sum(1 for line in lines if _STARTS.match(line)) > len(lines)
-
-    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
-        text = source.text()
-        diagnostics: list[Diagnostic] = []
-        is_json = _JSON.match(text[:1000].encode(errors="replace")) is not None
-        records = list(_of_json(text, diagnostics) if is_json else _of_text(text, diagnostics))
-        if not records:
-            raise FormatError("has no record of a kernel's log")
-        shown = [_shown(record) for record in records]
-        where = f"since boot, {source.name}"
-        cautions = [each for each in (nic_trouble(where, shown), out_of_memory(where, shown)) if each]
-        booted = [match[1] for record in records if (match := _KERNEL.match(record.text))]
-        return [
-            Measurement((), {"kernel_log": _table(records)}, cautions, diagnostics, {"kernel": booted[-1]} if booted else {})
-        ]
+def _read(source: Source, options: Document) -> Sequence[Measurement]:
+    text = source.text()
+    diagnostics: list[Diagnostic] = []
+    is_json = _JSON.match(text[:1000].encode(errors="replace")) is not None
+    records = list(_of_json(text, diagnostics) if is_json else _of_text(text, diagnostics))
+    if not records:
+        raise FormatError("has no record of a kernel's log")
+    shown = [_shown(record) for record in records]
+    where = f"since boot, {source.name}"
+    cautions = [each for each in (nic_trouble(where, shown), out_of_memory(where, shown)) if each]
+    booted = [match[1] for record in records if (match := _KERNEL.match(record.text))]
+    return [Measurement((), {"kernel_log": _table(records)}, cautions, diagnostics, {"kernel": booted[-1]} if booted else {})]
 
 
 def _shown(record: _Record) -> str:
@@ -110,7 +99,7 @@ def _of_text(text: str, diagnostics: list[Diagnostic]) -> Iterator[_Record]:
         elif record:
             record.text += f"\n{line}" if line.strip() else ""
         elif line.strip():
-            diagnostics.append(Diagnostic(f"is no record of a kernel's log: {line.strip()[:80]!r}", number))
+            diagnostics.append(unread(line, number, "is no record of a kernel's log"))
     if record:
         yield record
 
@@ -145,17 +134,16 @@ def _of_json(text: str, diagnostics: list[Diagnostic]) -> Iterator[_Record]:
 
 
 def _table(records: Sequence[_Record]) -> pa.Table:
-    import pyarrow as pa
+    return table(
+        {
+            "host": ("string", [""] * len(records)),
+            "sequence": ("int64", range(len(records))),
+            "seconds": ("float64", [record.seconds for record in records]),
+            "level": ("string", [record.level for record in records]),
+            "facility": ("int64", [record.facility for record in records]),
+            "text": ("string", [record.text for record in records]),
+        }
+    )
 
-    columns: dict[str, tuple[Sequence[object], pa.DataType]] = {
-        "host": ([""] * len(records), pa.string()),
-        "sequence": (range(len(records)), pa.int64()),
-        "seconds": ([record.seconds for record in records], pa.float64()),
-        "level": ([record.level for record in records], pa.string()),
-        "facility": ([record.facility for record in records], pa.int64()),
-        "text": ([record.text for record in records], pa.string()),
-    }
-    return pa.table({name: pa.array(list(column), kind) for name, (column, kind) in columns.items()})
 
-
-dmesg = Dmesg()
+FORMATS = (Format("dmesg", "the kernel's log: NICs that were reset, memory that ran out", (), _recognises, _read),)

@@ -1,10 +1,11 @@
 """flent's ``.flent.gz``: JSON with metadata, series of values over time, and the tools' own samples.
 
-``goodput`` is of each direction (uploads go from client to server) the sum over its streams of their means, and
-``probe_rtt_*`` of all probes of all ping series.  Where several series make up one of them, each has a value too, with its
-name as the host.  Means are over flent's raw samples, weighted by how long they last where that is said; of files without raw
-samples over the series, which flent interpolates.  Averages and sums that flent computed are in the table alone.  What a tool's
-own mean says otherwise by more than a tenth is a caution: samples leave out a stream's first and last moments.
+``goodput`` is, for each direction, the sum over its streams of their means (uploads go from client to server), and
+``probe_rtt_*`` are of all probes of all ping series.  Where several series make up one of them, each has a value too, with the
+series' name as the host.  Means are over flent's raw samples, weighted by how long each lasts where the file has that; files
+without raw samples have means over the series, which flent interpolates.  Averages and sums that flent computed are in the
+table alone.  A tool's own mean that differs by more than a tenth is a caution: samples leave out a stream's first and last
+moments.
 
 Table ``series``: ``series``, ``at_s`` (from the start), ``value``, ``unit``; in base units, missing values null.
 """
@@ -17,12 +18,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Fact, Format, FormatError, Measurement, Source
 from twinbed.imports.text.documents import document
-from twinbed.imports.text.figures import count_of_json, of_json
-from twinbed.imports.text.probing import COUNTS, ROUND_TRIP, loss, round_trips, values
+from twinbed.imports.text.figures import chosen, count_of_json, of_json, table, total, values
+from twinbed.imports.text.probing import COUNTS, ROUND_TRIP, loss, round_trips
 from twinbed.metrics.iperf3 import METRICS as IPERF3
-from twinbed.metrics.metric import Metric, Value
+from twinbed.metrics.metric import Value
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.json import Document
 from twinbed.model.members import list_at, object_at, objects_at
@@ -49,8 +50,9 @@ _WAYS = {"upload": "client_to_server", "download": "server_to_client"}
 _STREAM = re.compile(r".*\b(upload|download)\b.*")
 _APART = 0.1
 RATES_BEFORE = 4
-"""The format of flent's files from which on samples of UDP_RR are milliseconds, as the series' unit says."""
-GOODPUT = next(metric for metric in IPERF3 if metric.name == "goodput")
+"""The version of flent's files since which samples of UDP_RR are milliseconds, as the series' unit says."""
+(GOODPUT,) = chosen(IPERF3, ["goodput"])
+METRICS = (GOODPUT, *ROUND_TRIP, *chosen(COUNTS, ["probes_sent", "probes_received", "probe_loss"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class _Series:
 
     @property
     def way(self) -> str:
-        """The direction of a stream; empty for any other series."""
+        """Return the direction of a stream; empty for any other series."""
         stream = _STREAM.fullmatch(self.name.lower())
         return _WAYS[stream[1]] if stream and self.unit == "bit/s" else ""
 
@@ -87,44 +89,22 @@ class _Series:
         return sum(value for value, _ in self.samples) / len(self.samples) if self.samples else None
 
 
-class Flent(Format):
-    """The format."""
+def _recognises(head: bytes) -> bool:
+    return head.lstrip()[:1] == b"{" and _START.search(head) is not None
 
-    name = "flent"
-    summary = "flent's data files (.flent.gz)"
-    metrics: Sequence[Metric] = (
-        GOODPUT,
-        *ROUND_TRIP,
-        *(metric for metric in COUNTS if metric.name in ("probes_sent", "probes_received", "probe_loss")),
-    )
-    rate = "goodput"
 
-    def recognises(self, head: bytes) -> bool:
-        return head.lstrip()[:1] == b"{" and _START.search(head) is not None
-
-    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
-        whole = document(source.content())
-        metadata, results = object_at(whole, "metadata"), object_at(whole, "results")
-        if not isinstance(whole, dict) or not isinstance(whole.get("metadata"), dict) or not results:
-            raise FormatError("is not what flent writes: metadata and results are missing")
-        diagnostics: list[Diagnostic] = []
-        series = _series(whole, metadata, results, diagnostics)
-        failed = count_of_json(metadata.get("FAILED_RUNNERS"))
-        if failed:
-            diagnostics.append(Diagnostic(f"{failed} of flent's runners failed"))
-        cautions: list[Caution] = []
-        numbers = [*_goodput(series), *_round_trips(series)]
-        cautions += _apart(series)
-        return [
-            Measurement(
-                numbers,
-                {"series": _table(whole, series, diagnostics)},
-                cautions,
-                diagnostics,
-                _facts(metadata),
-                _started(metadata),
-            )
-        ]
+def _read(source: Source, options: Document) -> Sequence[Measurement]:
+    whole = document(source.content())
+    metadata, results = object_at(whole, "metadata"), object_at(whole, "results")
+    if not isinstance(whole, dict) or not isinstance(whole.get("metadata"), dict) or not results:
+        raise FormatError("is not what flent writes: metadata and results are missing")
+    diagnostics: list[Diagnostic] = []
+    series = _series(whole, metadata, results, diagnostics)
+    if failed := count_of_json(metadata.get("FAILED_RUNNERS")):
+        diagnostics.append(Diagnostic(f"{failed} of flent's runners failed"))
+    numbers, cautions = [*_goodput(series), *_round_trips(series)], list(_contradictions(series))
+    tables = {"series": _table(whole, series, diagnostics)}
+    return [Measurement(numbers, tables, cautions, diagnostics, _facts(metadata), _started(metadata))]
 
 
 def _series(whole: Document, metadata: Document, results: Document, diagnostics: list[Diagnostic]) -> list[_Series]:
@@ -153,7 +133,9 @@ def _series(whole: Document, metadata: Document, results: Document, diagnostics:
         samples = _samples(raw, factor) or [(point, None) for point in scaled if point is not None]
         series.append(_Series(name[:200], about, factor, base, scaled, samples))
     if samplers:
-        text = f"{samplers} series of samplers (sockets, queueing disciplines, CPUs) are not read: flent gives no units"
+        text = (
+            f"{samplers} series of samplers (sockets, queueing disciplines, CPUs) are not read: flent gives no units for them"
+        )
         diagnostics.append(Diagnostic(text, harmless=True))
     return series
 
@@ -161,12 +143,12 @@ def _series(whole: Document, metadata: Document, results: Document, diagnostics:
 def _scaled(point: object, factor: float | None, name: str, diagnostics: list[Diagnostic]) -> float | None:
     number = of_json(point)
     if number is None and point is not None:
-        diagnostics.append(Diagnostic(f"series {name[:60]} holds what is no number: {str(point)[:40]}"))
+        diagnostics.append(Diagnostic(f"series {name[:60]} has a value that is no number: {str(point)[:40]}"))
     return None if number is None or factor is None else number * factor
 
 
 def _in_milliseconds(raw: Sequence[Document], name: str, version: float | None) -> Sequence[Document]:
-    """Return raw samples with UDP_RR's transactions a second as milliseconds: flent does so with files before its format 4."""
+    """Turn UDP_RR's transactions a second into milliseconds in raw samples, as flent does with files before its format 4."""
     if version is None or version >= RATES_BEFORE or "UDP" not in name:
         return raw
     rates = [(item, of_json(item.get("val")) if "dur" in item else None) for item in raw]
@@ -185,10 +167,7 @@ def _goodput(series: Sequence[_Series]) -> Iterator[Value]:
         streams = [each for each in series if each.way == way and not each.computed]
         if not streams:
             continue
-        means = [each.mean for each in streams]
-        known = [mean for mean in means if mean is not None]
-        whole = sum(known) if len(known) == len(means) else None
-        yield Value(GOODPUT.name, whole, GOODPUT.unit, direction=way)
+        yield Value(GOODPUT.name, total(each.mean for each in streams), GOODPUT.unit, direction=way)
         if len(streams) > 1:
             yield from (Value(GOODPUT.name, each.mean, GOODPUT.unit, each.name, way) for each in streams)
 
@@ -197,14 +176,14 @@ def _round_trips(series: Sequence[_Series]) -> Iterator[Value]:
     probing = [each for each in series if each.pings and not each.computed]
     if not probing:
         return
-    yield from values(_probed(probing), Flent.metrics)
+    yield from values(_probed(probing), METRICS)
     if len(probing) > 1:
         for each in probing:
-            yield from values(_probed([each]), Flent.metrics, each.name)
+            yield from values(_probed([each]), METRICS, each.name)
 
 
 def _probed(series: Sequence[_Series]) -> dict[str, float | None]:
-    """Counts only where every tool tells."""
+    """Return round-trip times, and counts where every tool prints them."""
     numbers = round_trips([value for each in series for value, _ in each.samples])
     sent, came = ([count_of_json(each.about.get(name)) for each in series] for name in ("PACKETS_SENT", "PACKETS_RECEIVED"))
     if None in sent or None in came:
@@ -213,50 +192,43 @@ def _probed(series: Sequence[_Series]) -> dict[str, float | None]:
     return numbers | {"probes_sent": went, "probes_received": back, "probe_loss": loss(went - back, went)}
 
 
-def _apart(series: Sequence[_Series]) -> Iterator[Caution]:
+def _contradictions(series: Sequence[_Series]) -> Iterator[Caution]:
     for each in series:
         printed, mean = of_json(each.about.get("MEAN_VALUE")), each.mean
         if each.computed or printed is None or mean is None or each.factor is None:
             continue
         printed *= each.factor
         if abs(mean - printed) > _APART * abs(printed):
-            detail = f"{each.name}: mean {mean:.6g} {each.unit} of its samples, {printed:.6g} by its tool"
+            detail = f"{each.name}: its samples have a mean of {mean:.6g} {each.unit}, its tool printed {printed:.6g}"
             yield Caution(Kind.CONTRADICTED, detail)
 
 
 def _table(whole: Document, series: Sequence[_Series], diagnostics: list[Diagnostic]) -> pa.Table:
-    import pyarrow as pa
-
     at = [of_json(moment) for moment in list_at(whole, "x_values")]
-    names: list[str] = []
-    units: list[str] = []
-    points: list[float | None] = []
-    times: list[float | None] = []
+    rows: list[tuple[str, float | None, float | None, str]] = []
     for each in series:
         if len(each.points) != len(at):
             diagnostics.append(Diagnostic(f"series {each.name[:60]} has {len(each.points)} values at {len(at)} moments"))
-        names += [each.name] * len(each.points)
-        units += [each.unit] * len(each.points)
-        points += each.points
-        times += [at[index] if index < len(at) else None for index in range(len(each.points))]
-    return pa.table(
+        times = [*at, *[None] * len(each.points)]
+        rows += [(each.name, time, point, each.unit) for time, point in zip(times, each.points, strict=False)]
+    return table(
         {
-            "series": pa.array(_printable(names), pa.string()),
-            "at_s": pa.array(times, pa.float64()),
-            "value": pa.array(points, pa.float64()),
-            "unit": pa.array(units, pa.string()),
+            "series": ("string", _printable([row[0] for row in rows])),
+            "at_s": ("float64", [row[1] for row in rows]),
+            "value": ("float64", [row[2] for row in rows]),
+            "unit": ("string", [row[3] for row in rows]),
         }
     )
 
 
 def _printable(names: Sequence[str]) -> list[str]:
-    """JSON may hold halves of surrogates, which no table does."""
+    """Replace halves of surrogates, which JSON may hold and no table can."""
     return [name.encode(errors="replace").decode() for name in names]
 
 
-def _facts(metadata: Document) -> dict[str, str | int | float | bool]:
+def _facts(metadata: Document) -> dict[str, Fact]:
     names = {"version": "FLENT_VERSION", "test": "NAME", "kernel": "KERNEL_RELEASE"}
-    facts: dict[str, str | int | float | bool] = {}
+    facts: dict[str, Fact] = {}
     for fact, key in names.items():
         text = metadata.get(key)
         if isinstance(text, str) and text:
@@ -268,7 +240,7 @@ def _facts(metadata: Document) -> dict[str, str | int | float | bool]:
 
 
 def _started(metadata: Document) -> float | None:
-    """T0 is in UTC where it says so; older files do not say."""
+    """Return T0, which is in UTC where its zone is written; older files have none."""
     text = metadata.get("T0")
     if not isinstance(text, str):
         return None
@@ -279,4 +251,4 @@ def _started(metadata: Document) -> float | None:
         return None
 
 
-flent = Flent()
+FORMATS = (Format("flent", "flent's data files (.flent.gz)", METRICS, _recognises, _read, rate="goodput"),)

@@ -1,13 +1,13 @@
 """Format ``h2load``: what this load generator of nghttp2 prints; several runs in one text.
 
 The metrics are the workload's ``http``, and a connection's time to its first byte (``first_byte_time_...``: from its start, so
-that it is not the workload's waiting time).  Times have three digits and their unit, which is read; ``KB`` and so on are
-powers of 1024, but the counts in brackets are exact and taken.  Rates of bytes are over the time taken, or that of the requests
-by their rate, whichever has more digits.  ``requests`` are those that were answered, with whatever status; ``failed_requests``
-those that h2load says errored.  Columns are read by their heading, which newer versions have more in.
+that it is not the workload's waiting time).  Times have three digits and a unit, which is read; ``KB`` and so on are powers of
+1024, but the exact counts in brackets are taken.  Rates of bytes are over the time taken or, where it has more digits, the time
+of the requests by their rate.  ``requests`` are those that were answered, with whatever status; ``failed_requests`` those that
+h2load counts as errored.  Columns are read by their heading; newer versions have more columns.
 
-With ``-D`` h2load may count more bytes of documents than bytes in all: a caution has both.  So it has where more answers have a
-status than requests were started.
+With ``-D`` h2load may count more bytes of documents than bytes in all: a caution gives both.  Another caution is for more
+answers with a status than requests that were started.
 
 Not read: clients' own rates (``req/s``), shares within a deviation, what compression of headers saves.
 Source: h2load(1), and what h2load 1.52 wrote.
@@ -18,13 +18,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
-from twinbed.imports.text.load import DECIMAL, SHOWN, finer_seconds, number, plain, rounding, values, whole_lines
-from twinbed.imports.text.reports import Layout, each_read, head_of, reports
+from twinbed.contracts.format import Diagnostic, Fact, FormatError, Measurement
+from twinbed.imports.text.figures import DECIMAL, SECONDS, finer_seconds, number, plain, rounding, unread, values
+from twinbed.imports.text.reports import Layout, holding, load_format
 from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.metric import Layer, Metric
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.json import Document
 from twinbed.readers.http import request_cautions
 
 _FIRST = "from the start of a connection until the first byte of an answer"
@@ -36,7 +35,6 @@ METRICS = (
     ),
 )
 UNITS = {metric.name: metric.unit for metric in METRICS}
-_SCALES = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _LAYOUT = Layout(
     begins=re.compile(r"starting benchmark\.\.\."),
     result=re.compile(r"finished in \S+, "),
@@ -71,22 +69,6 @@ _NOTHING = re.compile(
 _STEMS = {"for request": "total_time_", "for connect": "connect_time_", "to 1st byte": "first_byte_time_"}
 
 
-class H2load(Format):
-    name = "h2load"
-    summary = "what h2load prints"
-    metrics: Sequence[Metric] = METRICS
-    work = "requests"
-    rate = "requests_per_second"
-
-    def recognises(self, head: bytes) -> bool:
-        text = head_of(head)
-        return (" req/s, " in text or " total client(s)" in text) and _RECOGNISED.search(text) is not None
-
-    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
-        lines, cut = whole_lines(source.text())
-        return each_read(reports(lines, _LAYOUT), _reading, cut)
-
-
 class _Report:
     def __init__(self) -> None:
         self.finished: tuple[float, float] | None = None
@@ -97,14 +79,14 @@ class _Report:
         """Bytes with headers, and of documents."""
         self.times: dict[str, float] = {}
         self.resolution: dict[str, float] = {}
-        self.facts: dict[str, str | int | float | bool] = {}
+        self.facts: dict[str, Fact] = {}
         self.diagnostics: list[Diagnostic] = []
         self._columns: list[str] = []
         self._rate_step = 0.0
 
     @property
     def seconds(self) -> float | None:
-        """The duration by the time taken or by the rate, whichever has more digits."""
+        """Return the duration by the time taken or by the rate, whichever has more digits."""
         if self.finished is None:
             return None
         taken, rate = self.finished
@@ -112,16 +94,16 @@ class _Report:
 
     def take(self, line: str, at: int) -> None:
         if not self._known(line) and not _NOTHING.match(line):
-            self.diagnostics.append(Diagnostic(f"cannot be read: {line.strip()[:SHOWN]!r}", at))
+            self.diagnostics.append(unread(line, at))
 
     def _known(self, line: str) -> bool:
         if (match := _FINISHED.fullmatch(line)) is not None:
             seconds, rate = number(match[1]), number(match[3])
             if seconds is None or rate is None:
                 return False
-            self.finished = seconds * _SCALES[match[2]], rate
+            self.finished = seconds * SECONDS[match[2]], rate
             self._rate_step = rounding(match[3])
-            self.resolution["time_taken"] = rounding(match[1]) * _SCALES[match[2]]
+            self.resolution["time_taken"] = rounding(match[1]) * SECONDS[match[2]]
         elif (match := _REQUESTS.fullmatch(line)) is not None:
             counts = _counts(match)
             names = ("total", "started", "done", "succeeded", "failed", "errored", "timeout")
@@ -149,7 +131,7 @@ class _Report:
         return True
 
     def _moments(self, stem: str, words: Sequence[str]) -> bool:
-        """All of a line or, where one is no time, none."""
+        """Take all times of a line or, where one is no time, none."""
         if len(words) != len(self._columns):
             return False
         moments: dict[str, tuple[float, float]] = {}
@@ -159,19 +141,19 @@ class _Report:
                 one = number(parts[1]) if parts is not None else None
                 if parts is None or one is None:
                     return False
-                moments[stem + column] = one * _SCALES[parts[2]], rounding(parts[1]) * _SCALES[parts[2]]
+                moments[stem + column] = one * SECONDS[parts[2]], rounding(parts[1]) * SECONDS[parts[2]]
         self.times |= {name: time for name, (time, _) in moments.items()}
         self.resolution |= {name: step for name, (_, step) in moments.items()}
         return True
 
 
 def _counts(match: re.Match[str]) -> Sequence[float]:
-    """All of them, or none."""
+    """Return all of them, or none."""
     numbers = [number(each) for each in match.groups()]
     return [each for each in numbers if each is not None] if None not in numbers else ()
 
 
-def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Measurement:
+def _measurement(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Measurement:
     report = _Report()
     for index, line in enumerate(lines):
         report.take(line, first + index)
@@ -180,7 +162,7 @@ def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Mea
     report.diagnostics += cut
     numbers = dict(_numbers(report))
     return Measurement(
-        values=list(values(numbers, UNITS)),
+        values=list(values(numbers, METRICS)),
         cautions=[*request_cautions(numbers, report.requests["total"]), *_contradictions(report)],
         diagnostics=report.diagnostics,
         facts=report.facts,
@@ -191,13 +173,11 @@ def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Mea
 def _contradictions(report: _Report) -> Iterator[Caution]:
     if report.traffic is not None and report.traffic[1] > report.traffic[0]:
         total, data = report.traffic
-        yield Caution(
-            Kind.CONTRADICTED, f"documents of {data:.0f} bytes are more than all that was received, {total:.0f} bytes"
-        )
+        yield Caution(Kind.CONTRADICTED, f"documents have {data:.0f} bytes, but only {total:.0f} bytes were received in all")
     started = max(report.requests["total"], report.requests["started"])
     if sum(report.statuses) > started:
         yield Caution(
-            Kind.CONTRADICTED, f"status codes are of {sum(report.statuses):.0f} answers, but there were {started:.0f} requests"
+            Kind.CONTRADICTED, f"status codes count {sum(report.statuses):.0f} answers, but there were {started:.0f} requests"
         )
 
 
@@ -228,4 +208,8 @@ def _numbers(report: _Report) -> Iterator[tuple[str, float | None]]:
             yield name, report.times.get(name) if answered > 0 else None
 
 
-h2load = H2load()
+FORMATS = (
+    load_format(
+        "h2load", "what h2load prints", METRICS, holding(_RECOGNISED, " req/s, ", " total client(s)"), _LAYOUT, _measurement
+    ),
+)

@@ -1,12 +1,12 @@
 """Format ``hey``: what this load generator prints; several runs in one text.
 
-The metrics are the workload's ``http``.  Times have four decimals of a second.  hey's rate counts requests that failed, so
-where some did it is taken by the share that did not.  Goodput is over the time taken, or that of the requests by their rate,
-whichever has more digits.  Data are documents by their Content-Length, without headers.  A percentile that was not reached is
-printed as ``0% in 0.0000 secs``.
+The metrics are the workload's ``http``.  Times have four decimals of a second.  hey's rate counts requests that failed: where
+some did, the rate is multiplied by the share that did not.  Goodput is over the time taken or, where it has more digits, the
+time of the requests by their rate.  Data are documents by their Content-Length, without headers.  hey prints ``0% in 0.0000
+secs`` for a percentile that was not reached.
 
 Not read: the histogram; the fastest and slowest of ``DNS+dialup``, which are those of whole requests; ``DNS-lookup``,
-``req write`` and ``resp read``.  hey keeps a million results at most, after which it counts no statuses: then the requests are
+``req write`` and ``resp read``.  hey keeps a million results at most and counts no statuses after that: then the requests are
 null.
 Source: hey's print.go and report.go, and what hey 0.1.4 wrote.
 """
@@ -16,12 +16,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
-from twinbed.imports.text.load import DECIMAL, SHOWN, finer_seconds, number, values, whole_lines
-from twinbed.imports.text.reports import Layout, each_read, head_of, reports
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement
+from twinbed.imports.text.figures import DECIMAL, finer_seconds, number, unread, values
+from twinbed.imports.text.reports import Layout, holding, load_format
 from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.metric import Layer, Metric
-from twinbed.model.json import Document
 from twinbed.readers.http import request_cautions
 
 PERCENTILES = ("10", "25", "50", "75", "90", "95", "99")
@@ -30,7 +29,6 @@ METRICS = (
     Metric("total_time_p10", "s", Layer.APPLICATION, "time within which 10 % of the requests were served"),
     Metric("total_time_p25", "s", Layer.APPLICATION, "time within which 25 % of the requests were served"),
 )
-UNITS = {metric.name: metric.unit for metric in METRICS}
 MOST_RESULTS = 1_000_000
 _STEP_S = 0.00005
 _LAYOUT = Layout(
@@ -63,24 +61,8 @@ _HEADINGS = (
 )
 
 
-class Hey(Format):
-    name = "hey"
-    summary = "what hey prints"
-    metrics: Sequence[Metric] = METRICS
-    work = "requests"
-    rate = "requests_per_second"
-
-    def recognises(self, head: bytes) -> bool:
-        text = head_of(head)
-        return "Requests/sec:" in text and _RECOGNISED.search(text.replace("\r\n", "\n")) is not None
-
-    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
-        lines, cut = whole_lines(source.text())
-        return each_read(reports(lines, _LAYOUT), _reading, cut)
-
-
 class _Report:
-    """What the lines of a run say, by their labels."""
+    """The numbers of a run's lines, by their labels."""
 
     def __init__(self) -> None:
         self.summary: dict[str, float | None] = {}
@@ -98,7 +80,7 @@ class _Report:
         elif not plain or _BAR.fullmatch(line):
             return
         elif not self._known(line):
-            self.diagnostics.append(Diagnostic(f"cannot be read: {plain[:SHOWN]!r}", at))
+            self.diagnostics.append(unread(line, at))
 
     def _known(self, line: str) -> bool:
         if (match := _LABELLED.fullmatch(line)) is not None and self._section == "Summary:":
@@ -124,7 +106,7 @@ class _Report:
         return True
 
 
-def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Measurement:
+def _measurement(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Measurement:
     report = _Report()
     for index, line in enumerate(lines):
         report.take(line, first + index)
@@ -136,7 +118,7 @@ def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Mea
     cautions = list(request_cautions(numbers, None if answered is None or failed is None else answered + failed))
     times = [name for name in numbers if "_time_" in name]
     return Measurement(
-        values=list(values(numbers, UNITS)),
+        values=list(values(numbers, METRICS)),
         cautions=cautions,
         diagnostics=report.diagnostics,
         resolution=dict.fromkeys([*times, "time_taken"], _STEP_S),
@@ -149,7 +131,7 @@ def _numbers(report: _Report) -> Iterator[tuple[str, float | None]]:
     answered, failed = sum(report.statuses.values()), _failed(report)
     completed = answered if answered < MOST_RESULTS and failed is not None else None
     if answered >= MOST_RESULTS:
-        report.diagnostics.append(Diagnostic(f"hey counts the statuses of {MOST_RESULTS} requests at most"))
+        report.diagnostics.append(Diagnostic(f"hey counts the statuses of at most {MOST_RESULTS} requests"))
     tried = completed + failed if completed is not None and failed is not None else None
     yield "requests", completed
     yield "requests_per_second", rate * completed / tried if rate is not None and completed and tried else None
@@ -173,7 +155,7 @@ def _numbers(report: _Report) -> Iterator[tuple[str, float | None]]:
 
 
 def _failed(report: _Report) -> int | None:
-    """Errors; where none are printed, 0 if the statuses account for the rate over the time taken."""
+    """Return the number of errors; where none are printed, 0 if the statuses account for the rate over the time taken."""
     if report.errors:
         return sum(report.errors.values())
     taken, rate = report.summary.get("Total"), report.summary.get("Requests/sec")
@@ -184,9 +166,9 @@ def _failed(report: _Report) -> int | None:
     if answered >= MOST_RESULTS or abs(rate * taken - answered) <= rounding:
         return 0
     report.diagnostics.append(
-        Diagnostic(f"{rate * taken:.0f} requests by rate and time, but {answered} statuses, and no errors")
+        Diagnostic(f"{rate * taken:.0f} requests by rate and time, but {answered} statuses and no errors")
     )
     return None
 
 
-hey = Hey()
+FORMATS = (load_format("hey", "what hey prints", METRICS, holding(_RECOGNISED, "Requests/sec:"), _LAYOUT, _measurement),)

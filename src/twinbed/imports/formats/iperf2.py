@@ -1,11 +1,11 @@
 """Format ``iperf2``: what a client of iperf 2 prints, as Mininet's ``iperf`` starts it: its text, or its table (``-y C``).
 
-``goodput`` of TCP is the client's own rate over the whole run, which is the only one that it prints: what it handed to the
-kernel, more than what arrived by at most the socket's buffer.  Of UDP it is the server's report, and missing where none came.
-Of several streams the sum counts.  Several runs in a text are several measurements.
+``goodput`` of TCP is the client's own rate over the whole run, the only rate that it prints: the data that it handed to the
+kernel, more than the data that arrived by at most the socket's buffer.  ``goodput`` of UDP is from the server's report, and
+missing where none came.  With several streams the sum counts.  Several runs in a text are several measurements.
 
-Limits: a server's text is refused, since it does not say which of its connections were one test; so is a table of several
-connections without their sum, for the same reason.  UDP's jitter is the last one, where iperf3's is a mean: it is not read.
+Limits: a server's text is refused, since it does not say which of its connections were one test; a table of several connections
+without their sum is refused for the same reason.  UDP's jitter is the last one, where iperf3's is a mean: it is not read.
 Source: iperf(1) of 2.1.8, and what 2.0.5 and 2.1.8 print.
 """
 
@@ -15,12 +15,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
-from twinbed.imports.text.figures import real
-from twinbed.imports.text.load import DECIMAL, SHOWN, head_text, rounding, values, whole_lines
+from twinbed.contracts.format import Diagnostic, Fact, Format, FormatError, Measurement, Source
+from twinbed.imports.text.figures import DECIMAL, SHOWN, chosen, head_text, real, rounding, values, whole_lines
 from twinbed.imports.text.probing import loss
 from twinbed.metrics.iperf3 import METRICS as IPERF3
-from twinbed.metrics.metric import Metric
 from twinbed.model.json import Document
 
 _NAMES = ("goodput", "sent_bytes", "time_taken", "sent_datagrams", "received_datagrams", "lost_datagrams", "loss")
@@ -39,6 +37,7 @@ _TABLE = re.compile(
 _SIZES = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
 _RATES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _SUM = "SUM"
+METRICS = chosen(IPERF3, _NAMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class _Row:
     size_bytes: float
     rate_bit_s: float
     step_bit_s: float = 0.0
-    """How far the rate may be rounded."""
+    """By how much the rate may be rounded."""
     lost: int | None = None
     total: int | None = None
 
@@ -62,38 +61,31 @@ class _Run:
     sent: list[int] = field(default_factory=list)
 
 
-class Iperf2(Format):
-    """The format."""
+def _recognises(head: bytes) -> bool:
+    text = head_text(head)
+    return any(each.search(text) for each in (_CLIENT, _SERVER)) or _TABLE.fullmatch(text.partition("\n")[0]) is not None
 
-    name = "iperf2"
-    summary = "iperf 2's output, of a client: for people, or as CSV (-y C)"
-    metrics: Sequence[Metric] = tuple(metric for metric in IPERF3 if metric.name in _NAMES)
-    rate = "goodput"
 
-    def recognises(self, head: bytes) -> bool:
-        text = head_text(head)
-        return any(each.search(text) for each in (_CLIENT, _SERVER)) or _TABLE.fullmatch(text.partition("\n")[0]) is not None
-
-    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
-        lines, cut = whole_lines(source.text(), ("bits/sec", "%)"))
-        if _TABLE.fullmatch((lines or [""])[0]):
-            return [_measurement(_of_table(lines), [])]
-        if any(_SERVER.match(line) for line in lines):
-            raise FormatError(
-                "is of a server of iperf 2, which does not say which connections were one test: import its client's"
-            )
-        runs: list[_Run] = []
-        for number, line in enumerate(lines, start=1):
-            if (begins := _CLIENT.match(line)) is not None:
-                runs.append(_Run(number, begins[1] == "UDP"))
-            elif runs and (match := _ROW.match(line)) is not None:
-                runs[-1].rows.append(_row(match))
-            elif runs and (sent := _SENT.match(line)) is not None:
-                runs[-1].sent.append(int(sent[1]))
-        measured = [run for run in runs if run.rows]
-        if not measured:
-            raise FormatError("holds no run of iperf 2 that can be read")
-        return [_measurement(run, cut if run is measured[-1] else []) for run in measured]
+def _read(source: Source, options: Document) -> Sequence[Measurement]:
+    lines, cut = whole_lines(source.text(), ("bits/sec", "%)"))
+    if _TABLE.fullmatch((lines or [""])[0]):
+        return [_measurement(_of_table(lines), [])]
+    if any(_SERVER.match(line) for line in lines):
+        raise FormatError(
+            "is of a server of iperf 2, which does not say which connections were one test; import the client's output"
+        )
+    runs: list[_Run] = []
+    for number, line in enumerate(lines, start=1):
+        if (begins := _CLIENT.match(line)) is not None:
+            runs.append(_Run(number, begins[1] == "UDP"))
+        elif runs and (match := _ROW.match(line)) is not None:
+            runs[-1].rows.append(_row(match))
+        elif runs and (sent := _SENT.match(line)) is not None:
+            runs[-1].sent.append(int(sent[1]))
+    measured = [run for run in runs if run.rows]
+    if not measured:
+        raise FormatError("has no run of iperf 2 that can be read")
+    return [_measurement(run, cut if run is measured[-1] else []) for run in measured]
 
 
 def _row(match: re.Match[str]) -> _Row:
@@ -105,7 +97,7 @@ def _row(match: re.Match[str]) -> _Row:
 
 
 def _of_table(lines: Sequence[str]) -> _Run:
-    """Raises FormatError for several connections without their sum."""
+    """Read the table. Raises FormatError for several connections without their sum."""
     run = _Run(1, udp=False)
     connections: set[tuple[str, ...]] = set()
     for number, line in enumerate(lines, start=1):
@@ -128,13 +120,13 @@ def _of_table(lines: Sequence[str]) -> _Run:
         run.rows.append(_Row(stream, seconds[0] or 0.0, seconds[1] or 0.0, float(cells[7]), float(cells[8]), 0.5, lost, total))
     if len(connections) > 1 and not any(row.stream == _SUM for row in run.rows):
         raise FormatError(
-            f"holds {len(connections)} connections and no sum: it does not say whether they were parallel; split the file"
+            f"has {len(connections)} connections and no sum, so they may have run in parallel or not; split the file"
         )
     return run
 
 
-def _whole(run: _Run) -> list[_Row]:
-    """The rows over the whole run: their sum where it is printed, else each stream's; none where it was cut off before them."""
+def _over_whole_run(run: _Run) -> list[_Row]:
+    """Return the rows over the whole run: the sum where it is printed, else each stream's; none where the text ends before."""
     rows = [row for row in run.rows if row.stream == _SUM] or run.rows
     last: dict[str, _Row] = {}
     for row in rows:
@@ -145,14 +137,16 @@ def _whole(run: _Run) -> list[_Row]:
 
 
 def _measurement(run: _Run, diagnostics: Sequence[Diagnostic]) -> Measurement:
-    flaws = list(diagnostics)
-    own = _whole(_Run(run.line, run.udp, [row for row in run.rows if row.total is None]))
-    reported = [row for row in _whole(_Run(run.line, run.udp, [row for row in run.rows if row.total])) if row.lost is not None]
+    diagnostics = list(diagnostics)
+    own = _over_whole_run(_Run(run.line, run.udp, [row for row in run.rows if row.total is None]))
+    reported = [
+        row for row in _over_whole_run(_Run(run.line, run.udp, [row for row in run.rows if row.total])) if row.lost is not None
+    ]
     arrived = reported if run.udp else own
     streams = {row.stream for row in run.rows if row.stream != _SUM}
     if not arrived:
         why = "no report of the server came" if run.udp else "it was cut off before the line of the whole run"
-        flaws.append(Diagnostic(f"what arrived is not known: {why}", run.line))
+        diagnostics.append(Diagnostic(f"what arrived is not known: {why}", run.line))
     numbers = dict[str, float | None].fromkeys(_NAMES)
     numbers["goodput"] = sum(row.rate_bit_s for row in arrived) if arrived else None
     numbers["sent_bytes"] = sum(row.size_bytes for row in own) if own else None
@@ -162,13 +156,13 @@ def _measurement(run: _Run, diagnostics: Sequence[Diagnostic]) -> Measurement:
         if arrived:
             total, lost = sum(row.total or 0 for row in arrived), sum(row.lost or 0 for row in arrived)
             numbers |= {"received_datagrams": total - lost, "lost_datagrams": lost, "loss": loss(lost, total)}
-    facts: dict[str, str | int | float | bool] = {"protocol": "udp" if run.udp else "tcp", "streams": max(len(streams), 1)}
+    facts: dict[str, Fact] = {"protocol": "udp" if run.udp else "tcp", "streams": max(len(streams), 1)}
     step = sum(row.step_bit_s for row in arrived)
-    return Measurement(list(values(numbers, _units())), {}, (), flaws, facts, resolution={"goodput": step})
+    return Measurement(list(values(numbers, METRICS)), {}, (), diagnostics, facts, resolution={"goodput": step})
 
 
-def _units() -> dict[str, str]:
-    return {metric.name: metric.unit for metric in Iperf2.metrics}
-
-
-iperf2 = Iperf2()
+FORMATS = (
+    Format(
+        "iperf2", "iperf 2's output, of a client: for people, or as CSV (-y C)", METRICS, _recognises, _read, rate="goodput"
+    ),
+)

@@ -1,10 +1,10 @@
 """``irtt client -o``: the JSON of irtt 0.9, with every probe's stamps.
 
-Values and the tables ``probes``, ``delay_windows`` and ``clocks`` are those of the instrument ``latency``, of one pair: see
-docs/latency.md.  Nothing is in the file of whether the hosts' clocks are synchronised, so one-way delays are null; jitter, loss
-each way and the clocks' offset need no such knowledge.  Windows are of a second, or of as many as 20 probes take.
+Values and the tables ``probes``, ``delay_windows`` and ``clocks`` are those of the instrument ``latency``, for one pair: see
+docs/latency.md.  The file does not say whether the hosts' clocks are synchronised, so one-way delays are null; jitter, loss
+each way and the clocks' offset need no synchronised clocks.  Windows are of a second, or of as long as 20 probes take.
 
-What irtt's own statistics say otherwise than its probes is a caution.
+Where irtt's own statistics contradict its probes, a caution gives both.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from twinbed.contracts.format import Format, FormatError, Measurement, Source
+from twinbed.contracts.format import Fact, Format, FormatError, Measurement, Source
 from twinbed.imports.text.documents import document
 from twinbed.imports.text.figures import count_of_json, of_json
 from twinbed.metrics.latency import METRICS
-from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.json import Document
 from twinbed.model.members import object_at, text_at
@@ -33,49 +32,35 @@ if TYPE_CHECKING:
 
 _START = re.compile(rb'\A\s*\{\s*"version":\s*\{\s*"irtt":\s*"')
 _MOST_NS = 1 << 62
-"""The most of a stamp: differences of two still fit in 64 bits."""
+"""The largest stamp: differences of two still fit in 64 bits."""
 _APART = 1e-6
-"""Share of a mean that rounding to nanoseconds may make."""
+"""Share by which rounding to nanoseconds may change a mean."""
 
 
-class IrttJson(Format):
-    """The format."""
+def _read(source: Source, options: Document) -> Sequence[Measurement]:
+    from twinbed.readers.latency import clocks, summary
 
-    name = "irtt-json"
-    summary = "irtt's JSON, with every probe"
-    metrics: Sequence[Metric] = METRICS
-
-    def recognises(self, head: bytes) -> bool:
-        return _START.match(head) is not None
-
-    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
-        from twinbed.readers.latency import clocks, summary
-
-        text = source.text().encode()
-        report = document(text)
-        if (
-            not isinstance(report, dict)
-            or not isinstance(report.get("stats"), dict)
-            or not isinstance(report.get("config"), dict)
-        ):
-            raise FormatError("is not what irtt's client writes: config and stats are missing")
-        pair = _pair(text, report)
-        try:
-            related = clocks.relate(pair, None, None)
-            window_s = max(1.0, LEAST * (of_json(_params(report).get("interval")) or 0.0) / 1e9)
-            pair_summary = summary.summarise(pair, related, window_s)
-            values = list(summary.values([pair_summary], ""))
-            values += [replace(each, host="") for each in summary.clock_values(pair_summary)]
-            tables = {
-                "probes": summary.probes_table(pair_summary),
-                "delay_windows": summary.windows_table(pair_summary, window_s),
-                "clocks": _clocks(pair_summary),
-            }
-        except (ValueError, ArithmeticError) as error:
-            raise FormatError(f"its stamps cannot be compared: {error}") from error
-        mean_s = next(each.value for each in values if each.metric == "probe_rtt_mean")
-        cautions = [*_steps(related), *_contradictions(object_at(report, "stats"), pair, mean_s)]
-        return [Measurement(values, tables, cautions, facts=_facts(report), started_s=float(pair.wall.client_sent[0]) / 1e9)]
+    text = source.text().encode()
+    report = document(text)
+    if not isinstance(report, dict) or not isinstance(report.get("stats"), dict) or not isinstance(report.get("config"), dict):
+        raise FormatError("is not what irtt's client writes: config and stats are missing")
+    pair = _pair(text, report)
+    try:
+        related = clocks.relate(pair, None, None)
+        window_s = max(1.0, LEAST * (of_json(_params(report).get("interval")) or 0.0) / 1e9)
+        pair_summary = summary.summarise(pair, related, window_s)
+        values = list(summary.values([pair_summary], ""))
+        values += [replace(each, host="") for each in summary.clock_values(pair_summary)]
+        tables = {
+            "probes": summary.probes_table(pair_summary),
+            "delay_windows": summary.windows_table(pair_summary, window_s),
+            "clocks": _clocks(pair_summary),
+        }
+    except (ValueError, ArithmeticError) as error:
+        raise FormatError(f"its stamps cannot be compared: {error}") from error
+    mean_s = next(each.value for each in values if each.metric == "probe_rtt_mean")
+    cautions = [*_steps(related), *_contradictions(object_at(report, "stats"), pair, mean_s)]
+    return [Measurement(values, tables, cautions, facts=_facts(report), started_s=float(pair.wall.client_sent[0]) / 1e9)]
 
 
 def _pair(text: bytes, report: Document) -> Pair:
@@ -130,8 +115,8 @@ def _contradictions(stats: Document, pair: Pair, mean_s: float | None) -> Iterat
         yield Caution(Kind.CONTRADICTED, f"mean round-trip time: {mean_s:.9g} s by the probes, {mean_ns / 1e9:.9g} s by stats")
 
 
-def _facts(report: Document) -> dict[str, str | int | float | bool]:
-    facts: dict[str, str | int | float | bool] = {"protocol": "udp"}
+def _facts(report: Document) -> dict[str, Fact]:
+    facts: dict[str, Fact] = {"protocol": "udp"}
     version = text_at(object_at(report, "version"), "irtt")
     if version is not None:
         facts["version"] = version
@@ -143,4 +128,4 @@ def _facts(report: Document) -> dict[str, str | int | float | bool]:
     return facts
 
 
-irtt_json = IrttJson()
+FORMATS = (Format("irtt-json", "irtt's JSON, with every probe", METRICS, _START.match, _read),)

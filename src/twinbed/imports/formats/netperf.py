@@ -1,34 +1,154 @@
 """netperf's text: the classic tables of stream and request/response tests, and omni's selected outputs of ``-k`` and ``-o``.
 
-Streams give ``goodput`` (what the receiver got, of UDP; of TCP what netperf calls throughput), request/response tests
+Streams give ``goodput`` (for UDP the rate that the receiver got, for TCP netperf's throughput).  Request/response tests give
 ``requests_per_second`` and, where they were selected, times of transactions.  Rates are in bit/s by the unit of the heading;
 netperf's bytes have prefixes of 2^10 (-f K, M, G), its bits of 10^3.  CPU utilisation is of the client's and the server's whole
 host.  Each test of a file is a measurement.
 
 Table ``intervals``: the interim results of ``-D``: ``ended_s`` (since 1970), ``seconds``, ``rate``, ``unit``.
 
-Limits: output without headings (-P 0) and the tables of ``-O`` are refused: nothing in them says what a number is.
+Limits: output without headings (-P 0) and the tables of ``-O`` are refused: nothing in them names the numbers.
 Source: netperf's manual, "Using Netperf to Measure ..." and "Omni Output Selectors".
 """
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
-from twinbed.imports.text.figures import real
-from twinbed.imports.text.netperf_text import Test, scale, tests
+from twinbed.contracts.format import Diagnostic, Fact, Format, FormatError, Measurement, Source
+from twinbed.imports.text.figures import chosen, real, table, unread, values
 from twinbed.metrics.counters import METRICS as COUNTERS
 from twinbed.metrics.http import METRICS as HTTP
 from twinbed.metrics.iperf3 import METRICS as IPERF3
-from twinbed.metrics.metric import Metric, Value
+from twinbed.metrics.metric import Value
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.json import Document
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_HEADER = re.compile(r"(?:MIGRATED )?([A-Za-z0-9/ ]{2,60}?) TEST\b")
+_TITLE = re.compile(r"(?:TCP|UDP|SCTP|DCCP|OMNI|XTI|STREAM|DG|SOCKET)\b")
+_SELECTED = re.compile(r"([A-Z][A-Z0-9_]{2,60})=(.*)")
+_INTERIM = re.compile(r"Interim result:\s+(\S+) (\S+) over (\S+) seconds ending at (\S+)")
+_RATE = re.compile(r"(?:10\^([0369])bits|([KMG]?)Bytes)/s(?:ec)?\b")
+_ERROR = re.compile(r"\w+: .*\berror\b", re.IGNORECASE)
+_LABELS = {
+    "remote bytes received": "REMOTE_BYTES_RECVD",
+    "local bytes received": "LOCAL_BYTES_RECVD",
+    "local transport retransmissions": "LOCAL_TRANSPORT_RETRANS",
+    "remote transport retransmissions": "REMOTE_TRANSPORT_RETRANS",
+    "minimum latency microseconds": "MIN_LATENCY",
+    "maximum latency microseconds": "MAX_LATENCY",
+    "50th percentile latency microseconds": "P50_LATENCY",
+    "90th percentile latency microseconds": "P90_LATENCY",
+    "99th percentile latency microseconds": "P99_LATENCY",
+}
+"""Labels of ``-o`` that are not the selector's name in words."""
+_UNITS_OF_LABELS = re.compile(r" (?:\(sec\)|microseconds|%)$")
+
+
+@dataclass
+class Test:
+    """One test. ``line`` is its heading's."""
+
+    line: int
+    title: str
+    rows: list[tuple[int, list[float]]] = field(default_factory=list)
+    """(line, numbers) of the lines that hold numbers alone."""
+    selected: dict[str, str] = field(default_factory=dict)
+    heading: str = ""
+    interims: list[tuple[float, float, float, str]] = field(default_factory=list)
+    """(ended, seconds, rate, unit)"""
+    warnings: list[str] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    @property
+    def transactions(self) -> bool:
+        return "response" in self.title.lower() or self.selected.get("THROUGHPUT_UNITS") == "Trans/s"
+
+
+def tests(lines: Sequence[str]) -> list[Test]:
+    """Return each test that has a heading."""
+    tests_: list[Test] = []
+    labels: list[str] = []
+    for number, line in enumerate(lines, start=1):
+        header = _HEADER.match(line)
+        if header and _TITLE.match(header[1]):
+            tests_.append(Test(number, header[1]))
+            labels = []
+        elif tests_ and line.strip():
+            labels = _line(tests_[-1], number, line.strip(), labels)
+    return tests_
+
+
+def _line(test: Test, number: int, line: str, labels: list[str]) -> list[str]:
+    """Take in a line, and return the labels of the next line."""
+    if interim := _INTERIM.match(line):
+        _interim(test, number, interim)
+    elif selected := _SELECTED.fullmatch(line):
+        test.selected.setdefault(selected[1], selected[2])
+    elif labels:
+        cells = _cells(line)
+        if len(cells) == len(labels):
+            test.selected |= dict(zip(labels, cells, strict=True))
+        else:
+            test.diagnostics.append(Diagnostic(f"has {len(cells)} values for {len(labels)} labels", number))
+    elif line.startswith(("!!!", "netperf:")) or _ERROR.match(line):
+        test.warnings.append(line.lstrip("! "))
+    elif names := _labels(line):
+        return names
+    elif line[0].isdecimal():
+        row = [real(word) for word in line.split()]
+        if None in row:
+            test.diagnostics.append(unread(line, number))
+        else:
+            test.rows.append((number, [each for each in row if each is not None]))
+    else:
+        test.heading += f"{line}\n"
+    return []
+
+
+def _cells(line: str) -> list[str]:
+    try:
+        return next(csv.reader([line]), [])
+    except csv.Error:
+        return []
+
+
+def _labels(line: str) -> list[str]:
+    """Return the selectors of a line of ``-o``'s labels; empty where it is no such line."""
+    cells = _cells(line)
+    if len(cells) < 2 or not all(any(letter.isalpha() for letter in cell) for cell in cells):
+        return []
+    return [_selector(label) for label in cells]
+
+
+def _selector(label: str) -> str:
+    words = label.strip().lower()
+    return _LABELS.get(words) or _UNITS_OF_LABELS.sub("", words).upper().replace(" ", "_")
+
+
+def _interim(test: Test, number: int, match: re.Match[str]) -> None:
+    rate, seconds, ended = (real(match[at]) for at in (1, 3, 4))
+    factor = 1.0 if match[2] == "Trans/s" else scale(match[2])
+    if rate is None or seconds is None or ended is None or factor is None:
+        test.diagnostics.append(unread(match[0], number))
+        return
+    test.interims.append((ended, seconds, rate * factor, "1/s" if match[2] == "Trans/s" else "bit/s"))
+
+
+def scale(unit: str) -> float | None:
+    """Return how many bit/s one of the unit is."""
+    match = _RATE.search(unit)
+    if match is None:
+        return None
+    return 10.0 ** int(match[1]) if match[1] else 8.0 * 1024 ** ("", "K", "M", "G").index(match[2])
+
 
 _START = re.compile(
     rb"^(?:MIGRATED )?(?:(?:TCP|UDP|SCTP|DCCP|OMNI|XTI|STREAM|DG|SOCKET)[A-Za-z0-9/ ]{0,50}) TEST\b", re.MULTILINE
@@ -50,41 +170,29 @@ _FROM_IPERF3 = frozenset(
 )
 _FROM_HTTP = frozenset({"requests_per_second", "time_taken", *(f"total_time_{name}" for name in _TIMES.values())})
 METRICS = (
-    *(metric for metric in IPERF3 if metric.name in _FROM_IPERF3),
-    *(metric for metric in HTTP if metric.name in _FROM_HTTP),
-    *(metric for metric in COUNTERS if metric.name == "cpu_busy_share"),
+    *chosen(IPERF3, _FROM_IPERF3),
+    *chosen(HTTP, _FROM_HTTP),
+    *chosen(COUNTERS, ["cpu_busy_share"]),
 )
-_UNITS = {metric.name: metric.unit for metric in METRICS}
 _APART = 0.1
 """Share by which interim results may miss the whole: netperf's interims end a little before it does."""
 
 Numbers = dict[str, float | None]
 
 
-class Netperf(Format):
-    """The format."""
-
-    name = "netperf"
-    summary = "netperf's tables (TCP and UDP streams, request/response) and omni's -k and -o"
-    metrics: Sequence[Metric] = METRICS
-    rate = "goodput"
-
-    def recognises(self, head: bytes) -> bool:
-        return _START.search(head) is not None
-
-    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
-        tests_ = tests(source.text().split("\n"))
-        if not tests_:
-            raise FormatError("no heading of a netperf test")
-        measurements = [measurement for test in tests_ if (measurement := _reading(test)) is not None]
-        if not measurements:
-            first_warning = next((warning for test in tests_ for warning in test.warnings), "")
-            why = f": {first_warning}" if first_warning else ": it is cut, or a table of -O, where those of -k and -o are read"
-            raise FormatError(f"no result that is understood{why}", tests_[0].line)
-        return measurements
+def _read(source: Source, options: Document) -> Sequence[Measurement]:
+    tests_ = tests(source.text().split("\n"))
+    if not tests_:
+        raise FormatError("has no heading of a netperf test")
+    measurements = [measurement for test in tests_ if (measurement := _measurement(test)) is not None]
+    if not measurements:
+        first_warning = next((warning for test in tests_ for warning in test.warnings), "")
+        why = f": {first_warning}" if first_warning else ": it is cut, or a table of -O; use netperf -k or -o"
+        raise FormatError(f"has no result that can be read{why}", tests_[0].line)
+    return measurements
 
 
-def _reading(test: Test) -> Measurement | None:
+def _measurement(test: Test) -> Measurement | None:
     cautions = [Caution(Kind.FEW_REPLICATES, f"netperf: {test.warnings[1]}")] if _unsure(test) else []
     if test.selected:
         numbers = _of_selected(test)
@@ -96,15 +204,15 @@ def _reading(test: Test) -> Measurement | None:
         numbers = _of_stream(test)
     if not any(number is not None for number in numbers.values()):
         return None
-    values = [Value(name, number, _UNITS[name]) for name, number in numbers.items() if not name.startswith("cpu_")]
+    of_test = list(values({name: one for name, one in numbers.items() if not name.startswith("cpu_")}, METRICS))
     for host in ("client", "server"):
         share = numbers.get(f"cpu_{host}")
         if share is not None and share >= 0:
-            values.append(Value("cpu_busy_share", share / 100, "1", host))
-    cautions += _apart(test, numbers)
+            of_test.append(Value("cpu_busy_share", share / 100, "1", host))
+    cautions += _contradictions(test, numbers)
     tables = {"intervals": _table(test)} if test.interims else {}
     started = test.interims[0][0] - test.interims[0][1] if test.interims else None
-    return Measurement(values, tables, cautions, test.diagnostics, _facts(test, numbers), started)
+    return Measurement(of_test, tables, cautions, test.diagnostics, _facts(test, numbers), started)
 
 
 def _unsure(test: Test) -> bool:
@@ -119,7 +227,7 @@ def _of_selected(test: Test) -> Numbers:
         value = None if text is None else real(text.strip())
         if text is not None and value is None:
             test.diagnostics.append(Diagnostic(f"{key} is no number: {text[:40]}", test.line))
-        # netperf's -1: not known.
+        # netperf prints -1 for unknown.
         return None if value is None or factor is None or value < 0 else value * factor
 
     unit = test.selected.get("THROUGHPUT_UNITS", "")
@@ -129,7 +237,7 @@ def _of_selected(test: Test) -> Numbers:
         factor = scale(unit)
         if factor is None and "THROUGHPUT" in test.selected:
             test.diagnostics.append(
-                Diagnostic(f"THROUGHPUT without its unit: {unit[:40] or 'select THROUGHPUT_UNITS too'}", test.line)
+                Diagnostic(f"THROUGHPUT has no known unit: {unit[:40] or 'select THROUGHPUT_UNITS too'}", test.line)
             )
         numbers["goodput"] = number("THROUGHPUT", factor)
         if "LOCAL_SEND_THROUGHPUT" in test.selected:
@@ -149,7 +257,7 @@ def _receives(test: Test) -> bool:
 
 
 def _of_stream(test: Test) -> Numbers:
-    """Receive and send socket's size, message's size, seconds, throughput, and with -c -C the CPU of both."""
+    """Read receive and send socket's size, message's size, seconds, throughput, and with -c -C the CPU of both."""
     factor = scale(test.heading)
     row = next((row for _, row in test.rows if len(row) in (5, 9)), None)
     if row is None or factor is None:
@@ -161,7 +269,7 @@ def _of_stream(test: Test) -> Numbers:
 
 
 def _of_transactions(test: Test) -> Numbers:
-    """Sockets' sizes, the request's and the answer's, seconds, rate, and with -c -C the CPU of both."""
+    """Read sockets' sizes, the request's and the answer's, seconds, rate, and with -c -C the CPU of both."""
     row = next((row for _, row in test.rows if len(row) in (6, 10)), None)
     if row is None:
         return {}
@@ -172,7 +280,7 @@ def _of_transactions(test: Test) -> Numbers:
 
 
 def _of_datagrams(test: Test, cautions: list[Caution]) -> Numbers:
-    """What was sent (socket's size, message's size, seconds, sent, failed, rate) and below it what arrived."""
+    """Read sent messages (socket's size, message's size, seconds, sent, failed, rate) and, below them, received ones."""
     factor = scale(test.heading)
     sent = next((row for _, row in test.rows if len(row) in (6, 8)), None)
     came = next((row for _, row in test.rows if len(row) in (4, 6) and row is not sent), None)
@@ -183,7 +291,7 @@ def _of_datagrams(test: Test, cautions: list[Caution]) -> Numbers:
     if len(sent) == 8:
         numbers["cpu_client"] = sent[6]
     if came is None:
-        test.diagnostics.append(Diagnostic("no line of what arrived", test.line))
+        test.diagnostics.append(Diagnostic("has no line of received messages", test.line))
         return numbers
     numbers |= {"goodput": came[3] * factor, "received_datagrams": came[2]}
     if came[2] <= sent[3]:
@@ -199,7 +307,7 @@ def _of_datagrams(test: Test, cautions: list[Caution]) -> Numbers:
 def _miscounted(
     what: str, messages: float, sent: Sequence[float], rate: float, seconds: float, factor: float
 ) -> Iterator[Caution]:
-    """Rates are printed to a hundredth of the unit (-f g: to a tenth), seconds to a hundredth."""
+    """Warn of a rate that its messages contradict: rates have hundredths of the unit (-f g: tenths), seconds hundredths."""
     if seconds <= 0:
         return
     by_messages = 8 * messages * sent[1] / seconds
@@ -207,7 +315,7 @@ def _miscounted(
         yield Caution(Kind.CONTRADICTED, f"{what}: {by_messages:.6g} bit/s by messages and time, {rate:.6g} bit/s by the rate")
 
 
-def _apart(test: Test, numbers: Numbers) -> Iterator[Caution]:
+def _contradictions(test: Test, numbers: Numbers) -> Iterator[Caution]:
     rate = numbers.get("goodput") or numbers.get("requests_per_second")
     seconds = sum(each[1] for each in test.interims)
     if rate is None or seconds <= 0 or seconds < 0.9 * (numbers.get("time_taken") or 0):
@@ -217,8 +325,8 @@ def _apart(test: Test, numbers: Numbers) -> Iterator[Caution]:
         yield Caution(Kind.CONTRADICTED, f"rate: {mean:.6g} by the interim results, {rate:.6g} by the summary")
 
 
-def _facts(test: Test, numbers: Numbers) -> dict[str, str | int | float | bool]:
-    facts: dict[str, str | int | float | bool] = {"test": test.title}
+def _facts(test: Test, numbers: Numbers) -> dict[str, Fact]:
+    facts: dict[str, Fact] = {"test": test.title}
     protocol = test.selected.get("PROTOCOL") or test.title.split(" ")[0]
     if protocol in ("TCP", "UDP", "SCTP", "DCCP"):
         facts["protocol"] = protocol.lower()
@@ -226,16 +334,24 @@ def _facts(test: Test, numbers: Numbers) -> dict[str, str | int | float | bool]:
         facts["direction"] = "server_to_client" if _receives(test) else "client_to_server"
     taken = numbers.get("time_taken")
     if taken is not None and taken >= 1:
-        facts["duration_s"] = round(taken)  # As asked for: what was measured is a little more, and never twice the same.
+        facts["duration_s"] = round(taken)  # As asked for: the measured time is a little longer, and never twice the same.
     return facts
 
 
 def _table(test: Test) -> pa.Table:
-    import pyarrow as pa
-
     ended, seconds, rates, units = zip(*test.interims, strict=True)
-    columns = {"ended_s": ended, "seconds": seconds, "rate": rates}
-    return pa.table({**{name: pa.array(cells, pa.float64()) for name, cells in columns.items()}, "unit": pa.array(units)})
+    return table(
+        {"ended_s": ("float64", ended), "seconds": ("float64", seconds), "rate": ("float64", rates), "unit": ("string", units)}
+    )
 
 
-netperf = Netperf()
+FORMATS = (
+    Format(
+        "netperf",
+        "netperf's tables (TCP and UDP streams, request/response) and omni's -k and -o",
+        METRICS,
+        _START.search,
+        _read,
+        rate="goodput",
+    ),
+)

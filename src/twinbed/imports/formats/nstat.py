@@ -1,11 +1,11 @@
 """Format ``nstat``: the counters of the kernel's network stack, as ``nstat`` prints them, as text or with ``--json``.
 
-nstat prints what was counted since it was last run, or with ``-a`` or the first time since boot, and does not say which.  So
-the manifest says it: ``counts: increments`` (each dump is a measurement of its own) or ``counts: totals`` (the dumps of a file
-are before and after a run).  Without it there is the table ``counters`` alone, with the dumps' numbers as they are.
+nstat prints counts since it last ran or, with ``-a`` or the first time, since boot, and does not say which.  So the manifest
+says it: ``counts: increments`` (each dump is a measurement of its own) or ``counts: totals`` (the dumps of a file are before
+and after a run).  Without it there is the table ``counters`` alone, with the dumps' numbers as they are.
 
-nstat leaves out what is 0 unless it is told ``-z``.  A counter that is not in a whole dump which leaves zeros out is 0.  Of
-lines that ``grep`` took out of it, without a heading, a counter that comes again begins the next dump.
+nstat leaves out counts of 0 unless it is called with ``-z``.  A counter that is not in a whole dump which leaves zeros out is
+0.  In lines that ``grep`` selected, without a heading, a counter that comes again begins the next dump.
 
 Source: nstat(8) and its own output.
 """
@@ -16,22 +16,22 @@ import re
 from collections.abc import Mapping, Sequence
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
-from twinbed.imports.text.counter_deltas import CounterDelta, counter_deltas, diagnostics, joined, summed, table
+from twinbed.imports.text.counter_deltas import CounterDelta, counter_deltas, counter_table, joined, resets, summed
 from twinbed.imports.text.documents import documents, line_of
 from twinbed.imports.text.figures import count, real
 from twinbed.metrics.counters import NETWORK
-from twinbed.metrics.metric import Metric, Value
+from twinbed.metrics.metric import Value
 from twinbed.model.json import Document
 
 _ROW = rb"[A-Z][A-Za-z0-9]+[ \t]+\d+[ \t]+[0-9.]+[ \t]*\r?(?:\n|$)"
 _TEXT = re.compile(
     rb"(?:[^\n]{0,200}\n)?\s*#(?:kernel|\d[^\n]*)[ \t]*\r?\n" + _ROW + rb"|(?:(?:Ip6?|Icmp6?|Tcp|Udp6?|MPTcp)" + _ROW + rb")+"
 )
-"""The command may stand before the heading; without one the names tell."""
+"""The command may stand before the heading; text without a heading is recognised by names."""
 _JSON = re.compile(rb'\s*\{\s*"kernel"\s*:\s*\{\s*"[A-Z][A-Za-z0-9]+"\s*:')
 _NAME = re.compile(r"[A-Z][A-Za-z0-9]{1,60}")
 _LAST_GROUPS = ("IpExt", "MPTcpExt")
-"""What nstat prints last: a dump that has some of it, below a heading, is whole."""
+"""The counters that nstat prints last: a dump that has some of them, below a heading, is whole."""
 _HEADING = re.compile(r"^\s*#", re.MULTILINE)
 _OF: Mapping[str, str] = {
     "tcp_segments_in": "TcpInSegs",
@@ -41,46 +41,42 @@ _OF: Mapping[str, str] = {
     "tcp_listen_drops": "TcpExtListenDrops",
 }
 _METRICS = tuple(counted.metric for counted in NETWORK)
-_UNTOLD = "does not say whether it counts since boot, so it has no values: counts of the manifest says increments or totals"
+_UNCLEAR = "does not say whether it counts since boot, so it has no values; set counts to increments or totals"
 
 
-class Nstat(Format):
-    """The format."""
-
-    name = "nstat"
-    summary = "TCP's counters, of nstat"
-    metrics: Sequence[Metric] = _METRICS
-
-    def recognises(self, head: bytes) -> bool:
-        return _TEXT.match(head) is not None or _JSON.match(head) is not None
-
-    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
-        counts = options.get("counts")
-        if counts not in (None, "increments", "totals"):
-            raise FormatError(f"counts is {counts!r}, expected increments or totals")
-        text = source.text()
-        unread: list[Diagnostic] = []
-        dumps = _of_json(text, unread) if text.lstrip().startswith("{") else _of_text(text, unread)
-        if not any(dumps):
-            raise FormatError("has no counter of nstat")
-        if not text.lstrip().startswith("{") and not _HEADING.search(text):
-            whole = dumps  # what grep left out is not 0
-        else:
-            whole = [_with_zeros(dump, dumps) for dump in dumps]
-        if counts == "totals":
-            if len(dumps) < 2:
-                raise FormatError("has one dump only, and its counts are said to be totals")
-            deltas = counter_deltas(whole)
-            return [_reading(deltas, [*unread, *diagnostics(deltas)])]
-        if counts is None:
-            unread.append(Diagnostic(_UNTOLD))
-            return [
-                Measurement((), {"counters": joined([table("nstat", counter_deltas([dump])) for dump in dumps])}, (), unread)
-            ]
-        return [_reading(_increments(dump), unread) for dump in whole]
+def _recognises(head: bytes) -> bool:
+    return _TEXT.match(head) is not None or _JSON.match(head) is not None
 
 
-def _of_text(text: str, unread: list[Diagnostic]) -> list[dict[str, int]]:
+def _read(source: Source, options: Document) -> Sequence[Measurement]:
+    counts = options.get("counts")
+    if counts not in (None, "increments", "totals"):
+        raise FormatError(f"counts is {counts!r}, expected increments or totals")
+    text = source.text()
+    diagnostics: list[Diagnostic] = []
+    dumps = _of_json(text, diagnostics) if text.lstrip().startswith("{") else _of_text(text, diagnostics)
+    if not any(dumps):
+        raise FormatError("has no counter of nstat")
+    if not text.lstrip().startswith("{") and not _HEADING.search(text):
+        whole = dumps  # what grep left out is not 0
+    else:
+        whole = [_with_zeros(dump, dumps) for dump in dumps]
+    if counts == "totals":
+        if len(dumps) < 2:
+            raise FormatError("has only one dump; counts: totals needs two")
+        deltas = counter_deltas(whole)
+        return [_measurement(deltas, [*diagnostics, *resets(deltas)])]
+    if counts is None:
+        diagnostics.append(Diagnostic(_UNCLEAR))
+        return [
+            Measurement(
+                (), {"counters": joined([counter_table("nstat", counter_deltas([dump])) for dump in dumps])}, (), diagnostics
+            )
+        ]
+    return [_measurement(_increments(dump), diagnostics) for dump in whole]
+
+
+def _of_text(text: str, diagnostics: list[Diagnostic]) -> list[dict[str, int]]:
     dumps: list[dict[str, int]] = []
     has_headings = _HEADING.search(text) is not None
     for number, line in enumerate(text.split("\n"), 1):
@@ -88,13 +84,12 @@ def _of_text(text: str, unread: list[Diagnostic]) -> list[dict[str, int]]:
         if line.startswith("#") or (not has_headings and words and (not dumps or words[0] in dumps[-1])):
             dumps.append({})
         if dumps and words and not line.startswith("#"):
-            _take(
-                dumps[-1], words[0], count(words[1]) if len(words) == 3 and real(words[2]) is not None else None, unread, number
-            )
+            value = count(words[1]) if len(words) == 3 and real(words[2]) is not None else None
+            _take(dumps[-1], words[0], value, diagnostics, number)
     return dumps
 
 
-def _of_json(text: str, unread: list[Diagnostic]) -> list[dict[str, int]]:
+def _of_json(text: str, diagnostics: list[Diagnostic]) -> list[dict[str, int]]:
     dumps: list[dict[str, int]] = []
     parts = list(documents(text))
     end = parts[-1][1] if parts else 0
@@ -104,21 +99,21 @@ def _of_json(text: str, unread: list[Diagnostic]) -> list[dict[str, int]]:
             dumps.append({})
             for name, value in kernel.items():
                 whole = isinstance(value, int) and not isinstance(value, bool)
-                _take(dumps[-1], name, count(str(value)) if whole else None, unread, None)
+                _take(dumps[-1], name, count(str(value)) if whole else None, diagnostics, None)
     if text[end:].strip():
-        unread.append(Diagnostic("ends early, or is damaged", line_of(text, end)))
+        diagnostics.append(Diagnostic("ends early, or is damaged", line_of(text, end)))
     return dumps
 
 
-def _take(dump: dict[str, int], name: str, value: int | None, unread: list[Diagnostic], line: int | None) -> None:
+def _take(dump: dict[str, int], name: str, value: int | None, diagnostics: list[Diagnostic], line: int | None) -> None:
     if value is None or not _NAME.fullmatch(name) or name in dump:
-        unread.append(Diagnostic(f"is no counter that can be read: {name[:80]!r}", line))
+        diagnostics.append(Diagnostic(f"is no counter that can be read: {name[:80]!r}", line))
     else:
         dump[name] = value
 
 
 def _with_zeros(dump: Mapping[str, int], dumps: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """The counters with the zeros that nstat has left out."""
+    """Return the counters with the zeros that nstat has left out."""
     leaves_out = all(value for each in dumps for value in each.values())
     is_whole = any(name.startswith(_LAST_GROUPS) for name in dump)
     if not leaves_out or not is_whole:
@@ -128,13 +123,13 @@ def _with_zeros(dump: Mapping[str, int], dumps: Sequence[Mapping[str, int]]) -> 
 
 
 def _increments(dump: Mapping[str, int]) -> dict[str, CounterDelta]:
-    """As differences, which they are."""
+    """Return a dump as differences, which it is."""
     return {name: CounterDelta(name, None, None, value, None) for name, value in dump.items()}
 
 
-def _reading(deltas: Mapping[str, CounterDelta], unread: Sequence[Diagnostic]) -> Measurement:
+def _measurement(deltas: Mapping[str, CounterDelta], diagnostics: Sequence[Diagnostic]) -> Measurement:
     values: list[Value] = [summed(deltas, metric, [_OF[metric.name]]) for metric in _METRICS]
-    return Measurement(values, {"counters": table("nstat", deltas)}, (), unread)
+    return Measurement(values, {"counters": counter_table("nstat", deltas)}, (), diagnostics)
 
 
-nstat = Nstat()
+FORMATS = (Format("nstat", "TCP's counters, of nstat", _METRICS, _recognises, _read),)

@@ -1,12 +1,12 @@
 """``owping``'s and ``owstats``'s text: the summary, the packets of ``-v``, and the records of ``-R``.
 
 Each direction is a session of its own.  Two sessions that follow each other, from A to B and from B to A, are one measurement:
-the first is the client's own way.  Of a single session the text does not say whose it is: the option ``direction``
-(``client_to_server``, ``server_to_client``) does, else its values have none.  Where packets are listed they are preferred; what
-the summary says otherwise, beyond its three digits, is a caution.
+the first is the client's own way.  The text of a single session does not give its direction: the option ``direction``
+(``client_to_server``, ``server_to_client``) does, else its values have none.  Listed packets are preferred to the summary.
+Where the summary contradicts them, beyond its three digits, a caution gives both.
 
-Limits: the summary's median and jitter are as coarse as owping's buckets (-b), 0.1 ms unless told.  Its first and last are in a
-time zone that it does not name, so only listed packets say when it began.
+Limits: the summary's median and jitter are as coarse as owping's buckets (-b), by default 0.1 ms.  Its first and last times are
+in a time zone that it does not name, so only listed packets say when it began.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
-from twinbed.imports.text.figures import count, real
-from twinbed.imports.text.oneway import METRICS, OneWay, direction, summarised
-from twinbed.metrics.metric import Metric
+from twinbed.imports.text.figures import SECONDS, count, real, unread
+from twinbed.imports.text.probing import METRICS, OneWay, direction_of, summarised
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.json import Document
 from twinbed.readers.latency import owamp
@@ -37,9 +36,8 @@ _PACKET = re.compile(
     r"seq_no=(\d+)\s+delay=(\S+) (ns|us|ms|s) \((?:sync, err=(\S+) (ns|us|ms|s)|unsync)\) sent=(\d{1,11})\.(\d{1,9}) recv=\S+"
 )
 _LOST = re.compile(r"seq_no=(\d+)\s+\*LOST\*")
-_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _DIGITS = 0.006
-"""Share of a number that printing three digits may take away."""
+"""Share of a number that rounding to three digits may take away."""
 
 
 @dataclass
@@ -57,32 +55,22 @@ class _Session:
     reordered: int | None = None
 
 
-class Owping(Format):
-    """The format."""
-
-    name = "owping"
-    summary = "owping's summary, packets (-v) or records (-R), one direction or both"
-    metrics: Sequence[Metric] = METRICS
-
-    def recognises(self, head: bytes) -> bool:
-        return _START.search(head) is not None
-
-    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
-        way = direction(options)
-        diagnostics: list[Diagnostic] = []
-        sessions = _sessions(source.text().split("\n"), diagnostics)
-        if not sessions:
-            raise FormatError("no session of owping's with a packet or a summary")
-        measurements = []
-        while sessions:
-            first = sessions.pop(0)
-            if sessions and first.origin and (first.origin, first.target) == (sessions[0].target, sessions[0].origin):
-                group = [(CLIENT_TO_SERVER, first), (SERVER_TO_CLIENT, sessions.pop(0))]
-            else:
-                group = [(way, first)]
-            measurements.append(_reading(group, diagnostics))
-            diagnostics = []
-        return measurements
+def _read(source: Source, options: Document) -> Sequence[Measurement]:
+    way = direction_of(options)
+    diagnostics: list[Diagnostic] = []
+    sessions = _sessions(source.text().split("\n"), diagnostics)
+    if not sessions:
+        raise FormatError("has no session of owping with a packet or a summary")
+    measurements = []
+    while sessions:
+        first = sessions.pop(0)
+        if sessions and first.origin and (first.origin, first.target) == (sessions[0].target, sessions[0].origin):
+            group = [(CLIENT_TO_SERVER, first), (SERVER_TO_CLIENT, sessions.pop(0))]
+        else:
+            group = [(way, first)]
+        measurements.append(_measurement(group, diagnostics))
+        diagnostics = []
+    return measurements
 
 
 def _sessions(lines: Sequence[str], diagnostics: list[Diagnostic]) -> list[_Session]:
@@ -125,11 +113,11 @@ def _line(session: _Session, number: int, line: str, diagnostics: list[Diagnosti
     if packet := _PACKET.fullmatch(line):
         sequence, delay = count(packet[1]), real(packet[2])
         if sequence is None or delay is None:
-            diagnostics.append(Diagnostic(f"a packet's delay cannot be read: {line[:80]}", number))
+            diagnostics.append(unread(line, number, "a packet's delay cannot be read"))
             return
-        session.packets.append((sequence, delay * _SECONDS[packet[3]], float(f"{packet[6]}.{packet[7]}")))
+        session.packets.append((sequence, delay * SECONDS[packet[3]], float(f"{packet[6]}.{packet[7]}")))
         error = real(packet[4]) if packet[4] else None
-        session.errors_s.append(None if error is None else error * _SECONDS[packet[5]])
+        session.errors_s.append(None if error is None else error * SECONDS[packet[5]])
     elif lost := _LOST.match(line):
         sequence = count(lost[1])
         if sequence is not None:
@@ -137,30 +125,30 @@ def _line(session: _Session, number: int, line: str, diagnostics: list[Diagnosti
     elif counts := _COUNTS.fullmatch(line):
         numbers = [count(counts[at]) for at in (1, 2, 3)]
         if None in numbers:
-            diagnostics.append(Diagnostic("counts that no program prints", number))
+            diagnostics.append(unread(line, number, "has counts that no program prints"))
         else:
             session.counts = (numbers[0] or 0, numbers[1] or 0, numbers[2] or 0)
     elif delays := _DELAYS.fullmatch(line):
-        scale = _SECONDS[delays[4]]
+        scale = SECONDS[delays[4]]
         session.delays = tuple(_scaled(delays[at], scale, number, diagnostics) for at in (1, 2, 3))  # type: ignore[assignment]
-        session.error_s = _scaled(delays[5], _SECONDS[delays[6]], number, diagnostics) if delays[5] else None
+        session.error_s = _scaled(delays[5], SECONDS[delays[6]], number, diagnostics) if delays[5] else None
     elif jitter := _JITTER.match(line):
-        session.jitter = _scaled(jitter[1], _SECONDS[jitter[2]], number, diagnostics)
+        session.jitter = _scaled(jitter[1], SECONDS[jitter[2]], number, diagnostics)
     elif line == "no reordering":
         session.reordered = 0
     elif "seq_no=" in line or "one-way" in line or " sent, " in line:
-        diagnostics.append(Diagnostic(f"cannot be read: {line[:80]}", number))
+        diagnostics.append(unread(line, number))
 
 
 def _scaled(text: str, scale: float, number: int, diagnostics: list[Diagnostic]) -> float | None:
-    """owping prints nan where no packet arrived: that is missing, not unreadable."""
+    """Return a number in base units. owping prints nan where no packet arrived: that is missing, not unreadable."""
     value = real(text)
     if value is None and text != "nan":
-        diagnostics.append(Diagnostic(f"no number: {text[:40]}", number))
+        diagnostics.append(Diagnostic(f"has no number: {text[:40]}", number))
     return None if value is None else value * scale
 
 
-def _reading(group: Sequence[tuple[str, _Session]], diagnostics: list[Diagnostic]) -> Measurement:
+def _measurement(group: Sequence[tuple[str, _Session]], diagnostics: list[Diagnostic]) -> Measurement:
     cautions: list[Caution] = []
     values, delay_cautions = summarised([(way, _one_way(session, cautions)) for way, session in group])
     starts = [sent for _, session in group for _, _, sent in session.packets if sent is not None]
@@ -214,7 +202,7 @@ def _of_packets(session: _Session) -> OneWay:
 
 
 def _reordered(session: _Session) -> int | None:
-    """Packets that one that was sent later overtook; None where a time of sending is not known."""
+    """Count the packets that a later one overtook."""
     arrived: dict[int, float] = {}
     for sequence, delay, sent in session.packets:
         if delay is not None and sent is not None:
@@ -246,4 +234,6 @@ def _contradictions(session: _Session, of_packets: OneWay) -> list[Caution]:
     ]
 
 
-owping = Owping()
+FORMATS = (
+    Format("owping", "owping's summary, packets (-v) or records (-R), one direction or both", METRICS, _START.search, _read),
+)

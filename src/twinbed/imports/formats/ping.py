@@ -1,16 +1,15 @@
 """``ping``'s text: of iputils, busybox, macOS and the BSDs.
 
-A line a reply is preferred to the summary below; where the two disagree beyond their rounding, both are in a caution.  The time
-of a probe is that of its first answer; more answers to it are duplicates.  Values in s and counts; median and 95th
-percentile only where there are lines.  Several runs of ping in a file are several measurements.  Of a text without the line
-that says whom ping asks, such as ``ping | tail -3``, the summary alone counts, as far as it is there.
+Lines of replies are preferred to the summary below; where the two disagree beyond their rounding, a caution gives both.  The
+time of a probe is that of its first answer; more answers to it are duplicates.  Values in s and counts; median and 95th
+percentile only where there are lines.  Several runs of ping in a file are several measurements.  A text without the line that
+names the target, such as ``ping | tail -3``, gives its summary alone, as far as it is there.
 
 Table ``probes``: ``sequence``, ``client_received_ns`` (where ping printed times, -D), ``rtt_s``; a row a first answer.
 
-Limits: of a ping that was cut off before its summary, probes after the last that is named are not counted.  Sequence numbers
+Limits: if ping was cut off before its summary, probes after the last that is named are not counted.  Sequence numbers
 are 16 bits wide and are taken to wrap.  In other languages lines are read where only the words differ (``Zeit=0.042 ms``,
-``temps=56.8 ms``), and a summary where the share that was lost follows from its first two numbers; what it counts besides is
-not.
+``temps=56.8 ms``), and a summary where the share of losses follows from its first two numbers; its other counts are not read.
 """
 
 from __future__ import annotations
@@ -20,10 +19,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
-from twinbed.imports.text.figures import count, real
-from twinbed.imports.text.probing import COUNTS, ROUND_TRIP, loss, round_trips, values
-from twinbed.metrics.metric import Metric
+from twinbed.contracts.format import Diagnostic, Fact, Format, FormatError, Measurement, Source
+from twinbed.imports.text.figures import count, real, table, unread, values
+from twinbed.imports.text.probing import COUNTS, ROUND_TRIP, loss, round_trips
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.json import Document
 
@@ -57,25 +55,26 @@ _DUPLICATES = re.compile(r"\+(\d{1,9}) duplicates\b")
 _TIMES = re.compile(r"(?:rtt|round-trip) min/avg/max(?:/(?:mdev|stddev|std-dev))? = ([0-9./a-z]+) ?(us|ms|s)?\b")
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "мс": 1e-3, "毫秒": 1e-3, "ミリ秒": 1e-3}
 _WRAP = 65536
+METRICS = (*ROUND_TRIP, *COUNTS)
 
 
 @dataclass
 class _Run:
-    """What was read of one run of ping."""
+    """One run of ping."""
 
     line: int
-    facts: dict[str, str | int | float | bool]
+    facts: dict[str, Fact]
     replies: list[tuple[int, int | None, float | None]] = field(default_factory=list)
     """(sequence, nanoseconds since 1970, seconds), in the order in which they came."""
     named: list[int] = field(default_factory=list)
-    """Probes that ping says it had no answer to."""
+    """Probes that ping reports as unanswered."""
     step_s: float = 0.0
     """The coarsest last place of a printed round-trip time."""
     sent: int | None = None
     received: int | None = None
     duplicates: int | None = None
     more: bool = False
-    """Whether the summary counts something besides, in words that are not read."""
+    """Whether the summary has another count, in words that are not read."""
     closing: bool = False
     """Whether the line before was the summary's heading."""
     headless: bool = False
@@ -86,26 +85,20 @@ class _Run:
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
 
-class Ping(Format):
-    """The format."""
+def _recognises(head: bytes) -> bool:
+    return _START.search(head) is not None or _SUMMARY_ALONE.search(head) is not None
 
-    name = "ping"
-    summary = "ping's lines and summary (iputils, busybox, macOS, BSD)"
-    metrics: Sequence[Metric] = (*ROUND_TRIP, *COUNTS)
 
-    def recognises(self, head: bytes) -> bool:
-        return _START.search(head) is not None or _SUMMARY_ALONE.search(head) is not None
-
-    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
-        runs = _runs(source.text().split("\n"))
-        if not runs:
-            raise FormatError("no line of ping's that says whom it asks")
-        measurements = [
-            _reading(run) for run in runs if run.replies or run.sent is not None or run.named or (run.headless and run.times)
-        ]
-        if not measurements:
-            raise FormatError("ping was cut off before its first answer", runs[0].line)
-        return measurements
+def _read(source: Source, options: Document) -> Sequence[Measurement]:
+    runs = _runs(source.text().split("\n"))
+    if not runs:
+        raise FormatError("has no line of ping that names the target")
+    measurements = [
+        _measurement(run) for run in runs if run.replies or run.sent is not None or run.named or (run.headless and run.times)
+    ]
+    if not measurements:
+        raise FormatError("ends before ping's first answer", runs[0].line)
+    return measurements
 
 
 def _runs(lines: Sequence[str]) -> list[_Run]:
@@ -126,7 +119,7 @@ def _runs(lines: Sequence[str]) -> list[_Run]:
 
 
 def _begins_headless(run: _Run | None, text: str) -> bool:
-    """Whether a line of a summary is none of the run before it, which has its own."""
+    """Return whether a line of a summary is of another run than the one before it, which has its own."""
     if run is not None and not run.headless:
         return False
     if _SUMMARY.match(text):
@@ -134,8 +127,8 @@ def _begins_headless(run: _Run | None, text: str) -> bool:
     return _TIMES.match(text) is not None and (run is None or bool(run.times))
 
 
-def _facts(line: str) -> dict[str, str | int | float | bool]:
-    facts: dict[str, str | int | float | bool] = {"protocol": "icmp"}
+def _facts(line: str) -> dict[str, Fact]:
+    facts: dict[str, Fact] = {"protocol": "icmp"}
     if (match := _HEADER.fullmatch(line)) or (match := _HEADER_6.match(line)):
         facts["probe_bytes"] = int(match[1])
     return facts
@@ -155,15 +148,15 @@ def _line(run: _Run, number: int, line: str) -> None:
     elif match := _TIMES.match(line):
         _summarised(run, number, match)
     elif "seq=" in line or "packets transmitted" in line or "min/avg/max" in line:
-        run.diagnostics.append(Diagnostic(f"cannot be read: {line[:80]}", number))
+        run.diagnostics.append(unread(line, number))
     run.closing = _BEFORE_SUMMARY.fullmatch(line) is not None
 
 
 def _other_summary(run: _Run, number: int, match: re.Match[str]) -> None:
-    """Two numbers whose words are not known are probes and answers only where the share that was lost follows from them."""
+    """Take two numbers with unknown words as probes and answers, only where the share of losses follows from them."""
     sent, received, lost = int(match[1]), int(match[2]), float(match[4])
     if not 0 <= received <= sent or not sent or abs(100 * (sent - received) / sent - lost) >= 1:
-        run.diagnostics.append(Diagnostic(f"cannot be read: {match[0][:80]}", number))
+        run.diagnostics.append(unread(match[0], number))
         return
     run.sent, run.received = sent, received
     run.more = "+" in match[3]
@@ -172,7 +165,7 @@ def _other_summary(run: _Run, number: int, match: re.Match[str]) -> None:
 def _reply(run: _Run, number: int, match: re.Match[str]) -> None:
     sequence = count(match[3].rstrip(":"))
     if sequence is None or sequence >= _WRAP:
-        run.diagnostics.append(Diagnostic(f"no sequence number: {match[3][:40]}", number))
+        run.diagnostics.append(Diagnostic(f"has no sequence number: {match[3][:40]}", number))
         return
     rest, time_s = match[4], None
     if time := _TIME.search(rest):
@@ -181,7 +174,7 @@ def _reply(run: _Run, number: int, match: re.Match[str]) -> None:
             time_s *= _SECONDS[time[3]]
             run.step_s = max(run.step_s, _step(time[2]) * _SECONDS[time[3]])
     if time_s is None and "=" in rest.replace("ttl=", "").replace("hlim=", ""):
-        run.diagnostics.append(Diagnostic(f"no round-trip time: {rest.strip()[:60]}", number))
+        run.diagnostics.append(Diagnostic(f"has no round-trip time: {rest.strip()[:60]}", number))
     at_ns = None
     if match[1]:
         at_ns = int(match[1]) * 10**9 + int(match[2].ljust(9, "0"))
@@ -200,18 +193,18 @@ def _summarised(run: _Run, number: int, match: re.Match[str]) -> None:
     times = [real(text) for text in texts]
     scale = _SECONDS[match[2] or "ms"]
     if len(times) < 3 or None in times:
-        run.diagnostics.append(Diagnostic(f"no round-trip times: {match[1][:60]}", number))
+        run.diagnostics.append(Diagnostic(f"has no round-trip times: {match[1][:60]}", number))
         return
     run.times = [time * scale for time in times if time is not None]
     run.times_step_s = max(_step(text) for text in texts) * scale
 
 
 def _step(text: str) -> float:
-    """What one in the last place of a number stands for."""
+    """Return the value of one in the last place of a number."""
     return float(10 ** -len(text.partition(".")[2]))
 
 
-def _reading(run: _Run) -> Measurement:
+def _measurement(run: _Run) -> Measurement:
     cautions: list[Caution] = []
     if not run.headless and (run.replies or not run.received):
         numbers = _of_lines(run, cautions)
@@ -220,7 +213,7 @@ def _reading(run: _Run) -> Measurement:
     tables = {"probes": _table(run)} if run.replies else {}
     started = next((at for _, at, _ in run.replies if at is not None), None)
     return Measurement(
-        values=list(values(numbers, (*ROUND_TRIP, *COUNTS))),
+        values=list(values(numbers, METRICS)),
         tables=tables,
         cautions=cautions,
         diagnostics=run.diagnostics,
@@ -230,7 +223,7 @@ def _reading(run: _Run) -> Measurement:
 
 
 def _of_summary(run: _Run) -> dict[str, float | None]:
-    numbers: dict[str, float | None] = {metric.name: None for metric in (*ROUND_TRIP, *COUNTS)}
+    numbers: dict[str, float | None] = {metric.name: None for metric in METRICS}
     for name, time in zip(("min", "mean", "max", "sd"), run.times, strict=False):
         numbers[f"probe_rtt_{name}"] = time
     numbers["probes_sent"], numbers["probes_received"] = run.sent, run.received
@@ -253,7 +246,7 @@ def _of_lines(run: _Run, cautions: list[Caution]) -> dict[str, float | None]:
     received, duplicates = len(first), len(run.replies) - len(first)
     sent = run.sent
     if sent is None:
-        run.diagnostics.append(Diagnostic("no summary: probes after the last that is named are not counted"))
+        run.diagnostics.append(Diagnostic("has no summary: probes after the last that is named are not counted"))
         known = {*first, *run.named}
         # iputils counts from 1, the others from 0.
         sent = max(known) - min(1, *known) + 1 if known else 0
@@ -261,7 +254,7 @@ def _of_lines(run: _Run, cautions: list[Caution]) -> dict[str, float | None]:
         cautions.append(_contradicted("answers", received, run.received))
     if run.received is not None and not run.more and (run.duplicates or 0) != duplicates:
         cautions.append(_contradicted("duplicates", duplicates, run.duplicates or 0))
-    cautions += _times_apart(run)
+    cautions += _contradicted_times(run)
     numbers |= {
         "probes_sent": sent,
         "probes_received": received,
@@ -272,8 +265,8 @@ def _of_lines(run: _Run, cautions: list[Caution]) -> dict[str, float | None]:
     return numbers
 
 
-def _times_apart(run: _Run) -> Iterator[Caution]:
-    """ping takes duplicates too into its times. It cuts off means where lines are rounded: two last places of either."""
+def _contradicted_times(run: _Run) -> Iterator[Caution]:
+    """Warn where lines contradict the summary by two last places: ping counts duplicates, and cuts means but rounds lines."""
     times = [time for _, _, time in run.replies if time is not None]
     if len(run.times) < 3 or not times or len(times) < len(run.replies):
         return
@@ -289,7 +282,7 @@ def _contradicted(what: str, lines: object, printed: object) -> Caution:
 
 
 def _reordered(sequence: Sequence[int]) -> int:
-    """Answers that came after one to a later probe."""
+    """Count the answers that came after one to a later probe."""
     latest, count = -1, 0
     for each in sequence:
         count += each < latest
@@ -298,16 +291,14 @@ def _reordered(sequence: Sequence[int]) -> int:
 
 
 def _table(run: _Run) -> pa.Table:
-    import pyarrow as pa
-
     first = _first(run)
-    return pa.table(
+    return table(
         {
-            "sequence": pa.array(list(first), pa.int64()),
-            "client_received_ns": pa.array([at for at, _ in first.values()], pa.int64()),
-            "rtt_s": pa.array([time for _, time in first.values()], pa.float64()),
+            "sequence": ("int64", first),
+            "client_received_ns": ("int64", [at for at, _ in first.values()]),
+            "rtt_s": ("float64", [time for _, time in first.values()]),
         }
     )
 
 
-ping = Ping()
+FORMATS = (Format("ping", "ping's lines and summary (iputils, busybox, macOS, BSD)", METRICS, _recognises, _read),)

@@ -1,9 +1,9 @@
 """sockperf's text: ping-pong, under-load and throughput tests, of the client.
 
-Ping-pong and under-load tests give round-trip times.  What sockperf calls latency is half a round trip and is doubled here;
-with ``--full-rtt`` it prints round trips.  Times are in seconds, of messages that were answered, within the valid duration.
-Throughput tests give what was sent, not what arrived; sockperf's MBps and Mbps have a mega of 2^20, so the rate in bit/s is
-from messages and their size where it is printed.
+Ping-pong and under-load tests give round-trip times.  sockperf's latency is half a round trip and is doubled here; with
+``--full-rtt`` it prints round trips.  Times are in seconds, of messages that were answered, within the valid duration.
+Throughput tests give the data that was sent, not the data that arrived.  sockperf's MBps and Mbps have a mega of 2^20, so the
+rate in bit/s is computed from messages and their size where the size is printed.
 
 Several servers in one test have each a host of its own, ``server0`` and on; the run as a whole then has no value.
 """
@@ -14,29 +14,27 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
-from twinbed.imports.text.figures import count, real
-from twinbed.imports.text.probing import COUNTS, RTT_MIN, RTT_SD, loss
-from twinbed.imports.text.probing import ROUND_TRIP as _ROUND_TRIP
+from twinbed.contracts.format import Diagnostic, Fact, Format, FormatError, Measurement, Source
+from twinbed.imports.text.figures import chosen, count, real, unread, values
+from twinbed.imports.text.probing import COUNTS, ROUND_TRIP, RTT_MIN, RTT_SD, loss
 from twinbed.metrics.iperf3 import METRICS as IPERF3
 from twinbed.metrics.metric import Layer, Metric, Value
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.json import Document
 
 _PERCENTILES = {"25": "25", "75": "75", "90": "90", "99": "99", "99.9": "99_9", "99.99": "99_99", "99.999": "99_999"}
-"""Beside the median."""
+"""Percentiles other than the median, as printed and in a metric's name."""
 METRICS = (
-    *(metric for metric in _ROUND_TRIP if metric.name != "probe_rtt_p95"),
+    *(metric for metric in ROUND_TRIP if metric.name != "probe_rtt_p95"),
     *(
         Metric(f"probe_rtt_p{name}", "s", Layer.NETWORK, f"{share}th percentile of the round-trip times of probes")
         for share, name in _PERCENTILES.items()
     ),
     *COUNTS,
-    *(metric for metric in IPERF3 if metric.name in ("send_rate", "time_taken")),
+    *chosen(IPERF3, ["send_rate", "time_taken"]),
     Metric("sent_messages", "1", Layer.APPLICATION, "messages that were handed to the kernel", extensive=True),
     Metric("messages_per_second", "1/s", Layer.APPLICATION, "messages handed to the kernel in a second"),
 )
-_UNITS = {metric.name: metric.unit for metric in METRICS}
 _START = re.compile(rb"^sockperf: (?:\x1b\[[0-9;]*m)?(?:== version #|\[Total Run\]|Total of \d+ messages)", re.MULTILINE)
 _VERSION = re.compile(r"sockperf: == version #(\S+)")
 _TARGET = re.compile(r"\[ *\d+\] IP = \S+\s+PORT = +\d+ +# (TCP|UDP)")
@@ -58,13 +56,13 @@ _APART = 0.001
 class _Server:
     host: str
     factor: float | None = None
-    """Round trips in one of what is printed; None until it is known which."""
+    """Factor from a printed time to a round trip; None until it is known."""
     numbers: dict[str, float | None] = field(default_factory=dict)
 
 
 @dataclass
 class _Test:
-    facts: dict[str, str | int | float | bool] = field(default_factory=dict)
+    facts: dict[str, Fact] = field(default_factory=dict)
     servers: list[_Server] = field(default_factory=list)
     sent: dict[str, float | None] = field(default_factory=dict)
     size: int | None = None
@@ -74,26 +72,16 @@ class _Test:
     cautions: list[Caution] = field(default_factory=list)
 
 
-class Sockperf(Format):
-    """The format."""
-
-    name = "sockperf"
-    summary = "sockperf's ping-pong, under-load and throughput tests"
-    metrics: Sequence[Metric] = METRICS
-
-    def recognises(self, head: bytes) -> bool:
-        return _START.search(head) is not None
-
-    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
-        tests = [_Test()]
-        for number, line in enumerate(source.text().split("\n"), start=1):
-            if _VERSION.match(line) and (tests[-1].servers or tests[-1].sent):
-                tests.append(_Test())
-            _line(tests[-1], number, line)
-        measurements = [_reading(test) for test in tests if test.servers or test.sent]
-        if not measurements:
-            raise FormatError(f"no result of sockperf's{': ' + tests[-1].message if tests[-1].message else ''}")
-        return measurements
+def _read(source: Source, options: Document) -> Sequence[Measurement]:
+    tests = [_Test()]
+    for number, line in enumerate(source.text().split("\n"), start=1):
+        if _VERSION.match(line) and (tests[-1].servers or tests[-1].sent):
+            tests.append(_Test())
+        _line(tests[-1], number, line)
+    measurements = [_measurement(test) for test in tests if test.servers or test.sent]
+    if not measurements:
+        raise FormatError(f"has no result of sockperf{': ' + tests[-1].message if tests[-1].message else ''}")
+    return measurements
 
 
 def _line(test: _Test, number: int, line: str) -> None:
@@ -129,13 +117,13 @@ def _valid(test: _Test, number: int, match: re.Match[str]) -> None:
     if test.servers:
         test.servers[-1].numbers |= numbers
     else:
-        test.diagnostics.append(Diagnostic("a valid duration of no server", number))
+        test.diagnostics.append(Diagnostic("has a valid duration of no server", number))
 
 
 def _number(test: _Test, number: int, text: str, factor: float = 1.0) -> float | None:
     value = real(text)
     if value is None:
-        test.diagnostics.append(Diagnostic(f"no number: {text[:40]}", number))
+        test.diagnostics.append(Diagnostic(f"has no number: {text[:40]}", number))
         return None
     return value * factor
 
@@ -157,7 +145,7 @@ def _statistic(test: _Test, server: _Server, number: int, line: str) -> None:
         if name is not None:
             server.numbers[name] = _number(test, number, match[3], server.factor * _MICROSECOND)
     elif "--->" in line or "avg-" in line or "# dropped" in line:
-        test.diagnostics.append(Diagnostic(f"cannot be read: {line[:80]}", number))
+        test.diagnostics.append(unread(line, number))
 
 
 def _observed(match: re.Match[str]) -> str | None:
@@ -169,16 +157,16 @@ def _observed(match: re.Match[str]) -> str | None:
     return f"probe_rtt_p{_PERCENTILES[share]}" if share in _PERCENTILES else None
 
 
-def _reading(test: _Test) -> Measurement:
-    values: list[Value] = []
+def _measurement(test: _Test) -> Measurement:
+    of_test: list[Value] = []
     for server in test.servers:
         host = server.host if len(test.servers) > 1 else ""
-        values += [Value(name, number, _UNITS[name], host) for name, number in server.numbers.items()]
+        of_test += values(server.numbers, METRICS, host)
     if test.sent and not test.servers:
-        values += [Value(name, number, _UNITS[name]) for name, number in (test.sent | {"send_rate": _send_rate(test)}).items()]
+        of_test += values(test.sent | {"send_rate": _send_rate(test)}, METRICS)
     if test.size is not None:
         test.facts["message_bytes"] = test.size
-    return Measurement(values, {}, test.cautions, test.diagnostics, test.facts)
+    return Measurement(of_test, {}, test.cautions, test.diagnostics, test.facts)
 
 
 def _send_rate(test: _Test) -> float | None:
@@ -192,4 +180,4 @@ def _send_rate(test: _Test) -> float | None:
     return by_messages
 
 
-sockperf = Sockperf()
+FORMATS = (Format("sockperf", "sockperf's ping-pong, under-load and throughput tests", METRICS, _START.search, _read),)

@@ -1,9 +1,9 @@
 """Format ``suricata-eve``: Suricata's eve.json, an object a line: alerts, and flow records.
 
 Gives ``alerts``, ``flow_records`` and the table ``alerts`` (generator, signature_id, signature, category, severity, alerts).
-A line that is no event, such as the last one of a file that was cut off, is a flaw; the counts are then of what is before it.
-A file without flow records says nothing of their number. Source:
-https://docs.suricata.io/en/suricata-7.0.10/output/eve/eve-json-format.html.
+A line that is no event, such as the last one of a file that was cut off, is a diagnostic; the counts are then of the events
+before it.  A file without flow records has no number of them.
+Source: https://docs.suricata.io/en/suricata-7.0.10/output/eve/eve-json-format.html.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
-from twinbed.metrics.metric import Metric
+from twinbed.imports.text.figures import chosen, table
 from twinbed.metrics.monitor import METRICS, value
 from twinbed.model.json import Document
 from twinbed.readers.monitor import eve
@@ -22,59 +22,44 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _START = re.compile(rb'\A\s*\{(?=[^\n]*"timestamp"\s*:)[^\n]*"event_type"\s*:\s*"')
-_GIVEN = ("alerts", "flow_records")
 
 
-class SuricataEve(Format):
-    """The format."""
-
-    name = "suricata-eve"
-    summary = "Suricata's eve.json: alerts and flow records"
-    metrics: Sequence[Metric] = tuple(metric for metric in METRICS if metric.name in _GIVEN)
-
-    def recognises(self, head: bytes) -> bool:
-        return _START.search(head) is not None
-
-    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
-        found = eve.read(source.text())
-        if not found.events:
-            raise FormatError("no event of Suricata's in it", found.flaws[0].line if found.flaws else None)
-        values = [value("alerts", sum(found.alerts.values()))]
-        if found.connections:
-            values.append(value("flow_records", len(found.connections)))
-        others = {kind: count for kind, count in found.events.items() if kind not in ("alert", "flow")}
-        return [
-            Measurement(
-                values,
-                {"alerts": _table(found)} if found.alerts else {},
-                (),
-                [
-                    *(Diagnostic(each.text, each.line) for each in found.flaws),
-                    *(Diagnostic(f"{count} events of the kind {kind} not read", None, True) for kind, count in others.items()),
-                ],
-                {},
-                found.began_s,
-            )
-        ]
-
-
-def _table(found: eve.Eve) -> pa.Table:
-    import pyarrow as pa
-
-    rows = [
-        {
-            "generator": signature.generator,
-            "signature_id": signature.id,
-            "signature": signature.text,
-            "category": signature.category,
-            "severity": signature.severity,
-            "alerts": count,
-        }
-        for signature, count in sorted(found.alerts.items(), key=lambda item: (item[0].generator, item[0].id))
+def _read(source: Source, options: Document) -> Sequence[Measurement]:
+    log = eve.read(source.text())
+    if not log.events:
+        raise FormatError("has no event of Suricata", log.flaws[0].line if log.flaws else None)
+    values = [value("alerts", sum(log.alerts.values()))]
+    if log.connections:
+        values.append(value("flow_records", len(log.connections)))
+    diagnostics = [Diagnostic(each.text, each.line) for each in log.flaws]
+    diagnostics += [
+        Diagnostic(f"{count} events of the kind {kind} are not read", harmless=True)
+        for kind, count in log.events.items()
+        if kind not in ("alert", "flow")
     ]
-    counted = ("generator", "signature_id", "severity", "alerts")
-    names = ("generator", "signature_id", "signature", "category", "severity", "alerts")
-    return pa.Table.from_pylist(rows, pa.schema([(name, pa.int64() if name in counted else pa.string()) for name in names]))
+    return [Measurement(values, {"alerts": _table(log)} if log.alerts else {}, (), diagnostics, {}, log.began_s)]
 
 
-suricata_eve = SuricataEve()
+def _table(log: eve.Eve) -> pa.Table:
+    alerts = sorted(log.alerts.items(), key=lambda item: (item[0].generator, item[0].id))
+    return table(
+        {
+            "generator": ("int64", [signature.generator for signature, _ in alerts]),
+            "signature_id": ("int64", [signature.id for signature, _ in alerts]),
+            "signature": ("string", [signature.text for signature, _ in alerts]),
+            "category": ("string", [signature.category for signature, _ in alerts]),
+            "severity": ("int64", [signature.severity for signature, _ in alerts]),
+            "alerts": ("int64", [count for _, count in alerts]),
+        }
+    )
+
+
+FORMATS = (
+    Format(
+        "suricata-eve",
+        "Suricata's eve.json: alerts and flow records",
+        chosen(METRICS, ["alerts", "flow_records"]),
+        _START.search,
+        _read,
+    ),
+)

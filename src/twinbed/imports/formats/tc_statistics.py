@@ -1,13 +1,13 @@
-"""Format ``tc-s``: queueing disciplines and what they counted, of ``tc -s qdisc``, as text or with ``-j``, and ``tc -s class``.
+"""Format ``tc-s``: queueing disciplines and their counts, of ``tc -s qdisc``, as text or with ``-j``, and ``tc -s class``.
 
-What shapes each device is a fact (``qdisc.eth0.root``: tbf rate 1Mbit ..., ``class.1:10``: htb rate ...), but for the default
-of devices without a queue.  Counts are since a discipline was made, so one output has no values, only the table ``counters``.
-Of several outputs in a file, one after another, the differences from the first to the last are values: sums over the
-disciplines at the roots, which count what those below them drop.
+Settings of each device are facts (``qdisc.eth0.root``: tbf rate 1Mbit ..., ``class.1:10``: htb rate ...), except the default of
+devices without a queue.  Counts are since a discipline was made, so one output has no values, only the table ``counters``.
+With several outputs in a file, one after another, the differences from the first to the last are values: sums over the
+disciplines at the roots, which count packets that the disciplines below them drop.
 
-Limits: text and JSON write the same settings in different units.  Where tc was given a device (``show dev eth0``), and of
-classes always, it does not print which, so two such outputs may be of two devices.  They are before a run and after it only
-with ``before_and_after: true`` in the manifest.  Source: tc(8) and its own output.
+Limits: text and JSON write the same settings in different units.  With a device given (``show dev eth0``), and for classes
+always, tc does not print the device, so two such outputs may be of two devices.  They are before a run and after it only with
+``before_and_after: true`` in the manifest.  Source: tc(8) and its own output.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
-from twinbed.imports.text.counter_deltas import CounterDelta, counter_deltas, diagnostics, summed, table
+from twinbed.imports.text.counter_deltas import CounterDelta, counter_deltas, counter_table, resets, summed
 from twinbed.imports.text.documents import documents, line_of
-from twinbed.imports.text.figures import count
+from twinbed.imports.text.figures import count, unread
 from twinbed.metrics.metric import Layer, Metric, Value
 from twinbed.model.json import Document, Json
 
@@ -41,11 +41,9 @@ _COUNTS = ("sent_bytes", "sent_packets", "dropped", "overlimits", "requeues")
 _JSON_COUNTS = dict(zip(_COUNTS, ("bytes", "packets", "drops", "overlimits", "requeues"), strict=True))
 _NO_SETTING = re.compile(r" ?\b(?:refcnt \d+(?: bands \d+)?|direct_packets_stat \d+|leaf [0-9a-f]+:|offloaded\b)")
 _GIVEN_BY_KERNEL = re.compile(r"0|[89a-e][0-9a-f]{3}|f[0-9a-e][0-9a-f]{2}")
-"""Handles of disciplines that were given none: 0 or, counted up, 8001 and so on; ffff is the ingress."""
+"""Handles that the kernel chose: 0 or, counted up, 8001 and so on; ffff is the ingress."""
 _DEFAULT = "noqueue"
-_OF_ONE_DEVICE = (
-    "does not print the device, so its outputs may be of several: before_and_after says that they are before and after"
-)
+_OF_ONE_DEVICE = "does not print the device, so its outputs may be of several devices; set before_and_after if they are of one"
 
 
 def _metric(name: str, unit: str, description: str) -> Metric:
@@ -65,7 +63,7 @@ _METRICS = {
 class _Discipline:
     """``device`` is empty where it is not printed. ``place``: root, a discipline's handle or parent, a class's id.
 
-    ``handle`` is with the kind: where either changes, the discipline was made anew.
+    ``handle`` is with the kind: where either changes, the discipline was made again.
     """
 
     what: str
@@ -80,65 +78,59 @@ class _Discipline:
         return f"{self.device}.{self.place}" if self.device else self.place
 
 
-class TcStatistics(Format):
-    """The format."""
-
-    name = "tc-s"
-    summary = "queueing disciplines and their drops, of tc -s qdisc"
-    metrics: Sequence[Metric] = tuple(_METRICS.values())
-
-    def recognises(self, head: bytes) -> bool:
-        return _TEXT.match(head) is not None or _JSON.match(head) is not None
-
-    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
-        text = source.text()
-        unread: list[Diagnostic] = []
-        disciplines = _of_json(text, unread) if text.lstrip().startswith("[") else list(_of_text(text, unread))
-        if not disciplines:
-            raise FormatError("has no queueing discipline that can be read")
-        before_and_after = options.get("before_and_after") is True
-        outputs = _outputs([each for each in disciplines if each.what == "qdisc"])
-        classes = _outputs([each for each in disciplines if each.what == "class"])
-        facts: dict[str, str] = {}
-        deltas: dict[str, CounterDelta] = {}
-        values: list[Value] = []
-        for several in (outputs, classes):
-            if len(several) > 1 and not before_and_after and not all(each.device for output in several for each in output):
-                unread.append(Diagnostic(_OF_ONE_DEVICE))
-                continue
-            facts |= {f"{each.what}.{each.name}": each.settings for each in (several or [[]])[-1] if each.settings}
-            anew = _anew(several)
-            unread += [Diagnostic(f"{name} was made anew between the outputs, and counts from 0 since") for name in anew]
-            of_these = counter_deltas([dict(_keys(output, anew)) for output in several])
-            deltas |= of_these
-            if len(several) > 1 and several is outputs:
-                roots = [_key(each, anew) for each in outputs[-1] + outputs[0] if each.place == "root"]
-                for name, metric in _METRICS.items():
-                    values.append(summed(of_these, metric, dict.fromkeys(f"{root}.{name}" for root in roots)))
-        return [Measurement(values, {"counters": table("tc -s", deltas)}, (), [*unread, *diagnostics(deltas)], facts)]
+def _recognises(head: bytes) -> bool:
+    return _TEXT.match(head) is not None or _JSON.match(head) is not None
 
 
-def _anew(outputs: Sequence[Sequence[_Discipline]]) -> list[str]:
-    """Names of disciplines that another has taken the place of."""
+def _read(source: Source, options: Document) -> Sequence[Measurement]:
+    text = source.text()
+    diagnostics: list[Diagnostic] = []
+    disciplines = _of_json(text, diagnostics) if text.lstrip().startswith("[") else list(_of_text(text, diagnostics))
+    if not disciplines:
+        raise FormatError("has no queueing discipline that can be read")
+    before_and_after = options.get("before_and_after") is True
+    outputs = _outputs([each for each in disciplines if each.what == "qdisc"])
+    classes = _outputs([each for each in disciplines if each.what == "class"])
+    facts: dict[str, str] = {}
+    deltas: dict[str, CounterDelta] = {}
+    values: list[Value] = []
+    for several in (outputs, classes):
+        if len(several) > 1 and not before_and_after and not all(each.device for output in several for each in output):
+            diagnostics.append(Diagnostic(_OF_ONE_DEVICE))
+            continue
+        facts |= {f"{each.what}.{each.name}": each.settings for each in (several or [[]])[-1] if each.settings}
+        remade = _remade(several)
+        diagnostics += [Diagnostic(f"{name} was made again between the outputs, and counts from 0 since") for name in remade]
+        of_these = counter_deltas([dict(_keys(output, remade)) for output in several])
+        deltas |= of_these
+        if len(several) > 1 and several is outputs:
+            roots = [_key(each, remade) for each in outputs[-1] + outputs[0] if each.place == "root"]
+            for name, metric in _METRICS.items():
+                values.append(summed(of_these, metric, dict.fromkeys(f"{root}.{name}" for root in roots)))
+    return [Measurement(values, {"counters": counter_table("tc -s", deltas)}, (), [*diagnostics, *resets(deltas)], facts)]
+
+
+def _remade(outputs: Sequence[Sequence[_Discipline]]) -> list[str]:
+    """Return the names of disciplines that another has replaced."""
     handles: dict[str, set[str]] = {}
     for each in (each for output in outputs for each in output):
         handles.setdefault(each.name, set()).add(each.handle)
     return [name for name, own in handles.items() if len(own) > 1]
 
 
-def _key(each: _Discipline, anew: Collection[str]) -> str:
-    """As the instrument ``counters`` calls them: ``tc:eth0.root``."""
+def _key(each: _Discipline, remade: Collection[str]) -> str:
+    """Return the key of a discipline, as the instrument ``counters`` writes it: ``tc:eth0.root``."""
     what = "" if each.what == "qdisc" else f"{each.what}."
-    return f"tc:{what}{each.name}" + (f"({each.handle})" if each.name in anew else "")
+    return f"tc:{what}{each.name}" + (f"({each.handle})" if each.name in remade else "")
 
 
-def _keys(output: Sequence[_Discipline], anew: Collection[str]) -> Iterator[tuple[str, int]]:
+def _keys(output: Sequence[_Discipline], remade: Collection[str]) -> Iterator[tuple[str, int]]:
     for each in output:
-        yield from ((f"{_key(each, anew)}.{name}", value) for name, value in each.counts.items())
+        yield from ((f"{_key(each, remade)}.{name}", value) for name, value in each.counts.items())
 
 
 def _outputs(disciplines: Sequence[_Discipline]) -> list[list[_Discipline]]:
-    """A discipline that there is already begins another output."""
+    """Split disciplines into outputs: one that is there already begins the next."""
     outputs: list[list[_Discipline]] = []
     for each in disciplines:
         if not outputs or any(each.name == other.name for other in outputs[-1]):
@@ -147,17 +139,17 @@ def _outputs(disciplines: Sequence[_Discipline]) -> list[list[_Discipline]]:
     return outputs
 
 
-def _of_text(text: str, unread: list[Diagnostic]) -> Iterator[_Discipline]:
+def _of_text(text: str, diagnostics: list[Diagnostic]) -> Iterator[_Discipline]:
     named: re.Match[str] | None = None
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith(("qdisc ", "class ", "filter ")):
             named = _ONE.fullmatch(line.rstrip())
             if named is None and not line.startswith("filter "):
-                unread.append(Diagnostic(f"is no queueing discipline that can be read: {line.strip()[:80]!r}", number))
+                diagnostics.append(unread(line, number, "is no queueing discipline that can be read"))
         elif line.lstrip().startswith("Sent ") and named is not None:
             sent = _SENT.fullmatch(line)
             if sent is None:
-                unread.append(Diagnostic(f"are no counts that can be read: {line.strip()[:80]!r}", number))
+                diagnostics.append(unread(line, number, "has no counts that can be read"))
             else:
                 yield _named(named, dict(zip(_COUNTS, map(int, sent.groups()), strict=True)))
             named = None
@@ -178,7 +170,7 @@ def _named(match: re.Match[str], counts: Mapping[str, int]) -> _Discipline:
 
 
 def _place(handle: str, parent: str | None) -> str:
-    """What stays the same when a discipline is made anew."""
+    """Return a place that stays the same when a discipline is made again."""
     if parent is None:
         return "root"
     own = handle.removesuffix(":")
@@ -186,22 +178,22 @@ def _place(handle: str, parent: str | None) -> str:
 
 
 def _settings(kind: str, settings: str, is_class: bool) -> str:
-    """As a fact; none where there is nothing to be told: flows of fq_codel are classes too, and come and go."""
+    """Return settings as a fact; empty for classes without settings: flows of fq_codel are classes too, and come and go."""
     return "" if kind == _DEFAULT or (is_class and not settings) else f"{kind} {settings}".strip()
 
 
-def _of_json(text: str, unread: list[Diagnostic]) -> list[_Discipline]:
+def _of_json(text: str, diagnostics: list[Diagnostic]) -> list[_Discipline]:
     disciplines: list[_Discipline] = []
     end = 0
     for document, end in documents(text):
         for each in document if isinstance(document, list) else []:
             discipline = _discipline(each)
             if discipline is None:
-                unread.append(Diagnostic("has a queueing discipline that cannot be read", line_of(text, end)))
+                diagnostics.append(Diagnostic("has a queueing discipline that cannot be read", line_of(text, end)))
             else:
                 disciplines.append(discipline)
     if text[end:].strip():
-        unread.append(Diagnostic("ends early, or is damaged", line_of(text, end)))
+        diagnostics.append(Diagnostic("ends early, or is damaged", line_of(text, end)))
     return disciplines
 
 
@@ -224,4 +216,6 @@ def _discipline(each: Json) -> _Discipline | None:
     return _Discipline("qdisc", str(device), _place(str(handle), parent), own, _settings(str(kind), text, False), known)
 
 
-tc_statistics = TcStatistics()
+FORMATS = (
+    Format("tc-s", "queueing disciplines and their drops, of tc -s qdisc", tuple(_METRICS.values()), _recognises, _read),
+)

@@ -1,15 +1,15 @@
 """Format ``vmstat``: what ``vmstat INTERVAL`` prints, also wide (``-w``), with times (``-t``), and of inactive memory (``-a``).
 
 Gives shares of CPU time, interrupts and context switches a second: means of the samples, which are equally long.  The first
-line is about the time since boot, so it is no sample (with ``-y`` it is one that gets lost).  The table ``vmstat`` has every
-sample as it is printed (time_s, r, b, swpd and so on).
+line is about the time since boot, so it is no sample (with ``-y`` a sample gets lost).  The table ``vmstat`` has every sample
+as it is printed (time_s, r, b, swpd and so on).
 
-What stands before every line, such as a time that ``ts`` put there, is left out.  vmstat repeats its heading after as many
-samples as a screen has lines (22 where there is none); a heading that comes earlier is that of another vmstat, whose first line
-is no sample either.
+Text before every line, such as a time that ``ts`` put there, is left out.  vmstat repeats its heading after as many samples as
+a screen has lines (22 where there is no screen).  A heading that comes earlier is that of another vmstat, whose first line is
+no sample either.
 
-Limits: vmstat rounds to whole percents.  Its memory is in units that ``-S`` sets and the text does not tell, so no metric is
-made of it.
+Limits: vmstat rounds to whole percents.  ``-S`` sets the units of memory and the text does not name them, so memory gives no
+metric.
 
 Source: vmstat(8).
 """
@@ -23,10 +23,10 @@ from datetime import UTC, datetime
 from statistics import fmean
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
-from twinbed.imports.text.figures import count
+from twinbed.imports.text.figures import count, table, unread
 from twinbed.imports.text.processors import Sample, cpu_cautions, shares
 from twinbed.metrics.counters import CPU_BUSY, CPU_IDLE, CPU_STEAL, RATES
-from twinbed.metrics.metric import Metric, Value
+from twinbed.metrics.metric import Value
 from twinbed.model.json import Document
 
 _HEAD = re.compile(
@@ -56,53 +56,45 @@ class _Row:
         return Sample(busy, self.counts["id"] + self.counts["wa"], self.counts.get("st", 0))
 
 
-class Vmstat(Format):
-    """The format."""
+def _recognises(head: bytes) -> bool:
+    return b"swpd" in head and _HEAD.search(head.decode("latin-1")) is not None
 
-    name = "vmstat"
-    summary = "CPU, interrupts and context switches over time, of vmstat"
-    metrics: Sequence[Metric] = (CPU_BUSY, CPU_IDLE, CPU_STEAL, *_RATES.values())
 
-    def recognises(self, head: bytes) -> bool:
-        return b"swpd" in head and _HEAD.search(head.decode("latin-1")) is not None
-
-    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
-        columns: list[str] = []
-        zone, is_other = "", False
-        rows: list[_Row | None] = []
-        diagnostics: list[Diagnostic] = []
-        before, screen, since = 0, 0, 0
-        is_first = True
-        for number, line in enumerate(source.text().split("\n"), 1):
-            if head := _HEAD.match(line):
-                before = len(head["before"].split())
-                names = line.split()[before : -1 if head["zone"] else None]
-                if not columns:
-                    zone, columns = (head["zone"] or "").strip(), names
-                elif since < _SCREEN or since != (screen := screen or since):
-                    diagnostics.append(
-                        Diagnostic("another vmstat begins: its first line is left out too", number, harmless=True)
-                    )
-                    is_first = True
-                since = 0
-                is_other = names != columns
-                if is_other:
-                    diagnostics.append(
-                        Diagnostic("has other columns than the first heading: what is below is not read", number)
-                    )
-            elif columns and not is_other and line.strip() and not _GROUPS.match(line):
-                row = _row(line.split()[before:], columns, zone)
-                if row is None:
-                    diagnostics.append(Diagnostic(f"is no sample of vmstat: {line.strip()[:80]!r}", number))
-                rows.append(None if is_first else row)
-                is_first = False
-                since += 1
-        if not columns:
-            raise FormatError("has no heading of vmstat")
-        samples = [row for row in rows if row is not None]
-        if not samples:
-            diagnostics.append(Diagnostic("has no sample after the line about the time since boot"))
-        return [_reading(samples, columns, diagnostics)]
+def _read(source: Source, options: Document) -> Sequence[Measurement]:
+    columns: list[str] = []
+    zone, is_other = "", False
+    rows: list[_Row | None] = []
+    diagnostics: list[Diagnostic] = []
+    before, screen, since = 0, 0, 0
+    is_first = True
+    for number, line in enumerate(source.text().split("\n"), 1):
+        if head := _HEAD.match(line):
+            before = len(head["before"].split())
+            names = line.split()[before : -1 if head["zone"] else None]
+            if not columns:
+                zone, columns = (head["zone"] or "").strip(), names
+            elif since < _SCREEN or since != (screen := screen or since):
+                diagnostics.append(Diagnostic("another vmstat begins: its first line is left out too", number, harmless=True))
+                is_first = True
+            since = 0
+            is_other = names != columns
+            if is_other:
+                diagnostics.append(
+                    Diagnostic("has other columns than the first heading; the lines below it are not read", number)
+                )
+        elif columns and not is_other and line.strip() and not _GROUPS.match(line):
+            row = _row(line.split()[before:], columns, zone)
+            if row is None:
+                diagnostics.append(unread(line, number, "is no sample of vmstat"))
+            rows.append(None if is_first else row)
+            is_first = False
+            since += 1
+    if not columns:
+        raise FormatError("has no heading of vmstat")
+    samples = [row for row in rows if row is not None]
+    if not samples:
+        diagnostics.append(Diagnostic("has no sample after the line about the time since boot"))
+    return [_measurement(samples, columns, diagnostics)]
 
 
 def _row(words: Sequence[str], columns: Sequence[str], zone: str) -> _Row | None:
@@ -122,22 +114,25 @@ def _time_s(text: str) -> float | None:
         return None
 
 
-def _reading(rows: Sequence[_Row], columns: Sequence[str], diagnostics: Sequence[Diagnostic]) -> Measurement:
-    import pyarrow as pa
-
+def _measurement(rows: Sequence[_Row], columns: Sequence[str], diagnostics: Sequence[Diagnostic]) -> Measurement:
     samples = [row.sample() for row in rows]
     values = list(shares(samples))
     values += [
         Value(metric.name, fmean(row.counts[name] for row in rows) if rows else None, metric.unit)
         for name, metric in _RATES.items()
     ]
-    times = {"time_s": pa.array([row.time_s for row in rows], pa.float64())}
-    counts = {name: pa.array([row.counts[name] for row in rows], pa.int64()) for name in columns}
-    table = pa.table(times | counts)
-    started_s = rows[0].time_s if rows else None
-    return Measurement(
-        values, {"vmstat": table}, list(cpu_cautions(samples, {"all CPUs": samples})), diagnostics, {}, started_s
-    )
+    cells: dict[str, tuple[str, Sequence[object]]] = {"time_s": ("float64", [row.time_s for row in rows])}
+    cells |= {name: ("int64", [row.counts[name] for row in rows]) for name in columns}
+    cautions = list(cpu_cautions(samples, {"all CPUs": samples}))
+    return Measurement(values, {"vmstat": table(cells)}, cautions, diagnostics, {}, rows[0].time_s if rows else None)
 
 
-vmstat = Vmstat()
+FORMATS = (
+    Format(
+        "vmstat",
+        "CPU, interrupts and context switches over time, of vmstat",
+        (CPU_BUSY, CPU_IDLE, CPU_STEAL, *_RATES.values()),
+        _recognises,
+        _read,
+    ),
+)

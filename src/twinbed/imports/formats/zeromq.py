@@ -1,9 +1,9 @@
 """Format ``zeromq-perf``: what ZeroMQ's own performance tests print: ``remote_lat`` and ``inproc_lat`` a latency, ``local_thr``
 and ``inproc_thr`` a throughput; of libzmq and of bindings that print the same.
 
-What it calls average latency is half a mean round trip (elapsed time over twice the round trips), as sockperf's, and is doubled
-here.  Its throughput is what the receiver got: Mb are 10^6 bits of messages without ZeroMQ's own frames.  Messages a second are
-printed whole; of less than 1000 a second they follow from the megabits, which have three decimals, where the size is printed.
+Its average latency is half a mean round trip (elapsed time over twice the round trips), as sockperf's, and is doubled here.
+Its throughput is the receiver's: Mb are 10^6 bits of messages without ZeroMQ's own frames.  Messages a second are printed as
+whole numbers.  Below 1000 a second they are computed from the megabits, which have three decimals, where the size is printed.
 Several tests in a text are several measurements.
 Source: perf/remote_lat.cpp and perf/local_thr.cpp of libzmq.
 """
@@ -14,9 +14,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
-from twinbed.imports.text.figures import real
-from twinbed.imports.text.load import SHOWN, head_text, values
+from twinbed.contracts.format import Diagnostic, Fact, Format, FormatError, Measurement, Source
+from twinbed.imports.text.figures import chosen, head_text, real, unread, values
 from twinbed.imports.text.probing import COUNTS, ROUND_TRIP
 from twinbed.metrics.iperf3 import METRICS as IPERF3
 from twinbed.metrics.metric import Layer, Metric
@@ -28,13 +27,12 @@ RATE = Metric(
     "messages_received_per_second", "1/s", Layer.APPLICATION, "messages that the receiver got in a second", headline=True
 )
 METRICS = (
-    *(metric for metric in ROUND_TRIP if metric.name == "probe_rtt_mean"),
-    *(metric for metric in COUNTS if metric.name == "probes_received"),
-    *(metric for metric in IPERF3 if metric.name in ("goodput", "time_taken")),
+    *chosen(ROUND_TRIP, ["probe_rtt_mean"]),
+    *chosen(COUNTS, ["probes_received"]),
+    *chosen(IPERF3, ["goodput", "time_taken"]),
     MESSAGES,
     RATE,
 )
-_UNITS = {metric.name: metric.unit for metric in METRICS}
 _NUMBER = r"([0-9]+(?:\.[0-9]+)?)"
 _LINES = {
     "size": re.compile(rf"message size: {_NUMBER} \[B\]"),
@@ -63,51 +61,45 @@ class _Test:
         return bool(self.numbers.keys() & {"latency", "rate", "megabits"})
 
 
-class ZeroMQPerf(Format):
-    """The format."""
-
-    name = "zeromq-perf"
-    summary = "latency and throughput as ZeroMQ's own performance tests print them"
-    metrics: Sequence[Metric] = METRICS
-
-    def recognises(self, head: bytes) -> bool:
-        return (b"average latency: " in head or b"mean throughput: " in head) and _RESULT.search(head_text(head)) is not None
-
-    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
-        tests = [_Test()]
-        for number, line in enumerate(source.text().split("\n"), start=1):
-            text = line.strip()
-            name, match = next(((name, found) for name, each in _LINES.items() if (found := each.fullmatch(text))), ("", None))
-            if match is not None:
-                if name in tests[-1].numbers or (tests[-1].done and name in ("size", "round_trips", "messages")):
-                    tests.append(_Test())
-                tests[-1].numbers[name] = real(match[1]) or 0.0
-            elif text.startswith(("average latency:", "mean throughput:")) or _ERROR.search(text):
-                tests[-1].diagnostics.append(Diagnostic(f"cannot be read: {text[:SHOWN]!r}", number))
-        done = [test for test in tests if test.done]
-        if not done:
-            raise FormatError("has no result of ZeroMQ's performance tests")
-        failed = [flaw for test in tests if not test.done for flaw in test.diagnostics]
-        return [_reading(test, [*test.diagnostics, *(failed if test is done[-1] else ())]) for test in done]
+def _recognises(head: bytes) -> bool:
+    return (b"average latency: " in head or b"mean throughput: " in head) and _RESULT.search(head_text(head)) is not None
 
 
-def _reading(test: _Test, flaws: Sequence[Diagnostic]) -> Measurement:
-    found = test.numbers
-    size = found.get("size")
+def _read(source: Source, options: Document) -> Sequence[Measurement]:
+    tests = [_Test()]
+    for number, line in enumerate(source.text().split("\n"), start=1):
+        text = line.strip()
+        name, match = next(((name, found) for name, each in _LINES.items() if (found := each.fullmatch(text))), ("", None))
+        if match is not None:
+            if name in tests[-1].numbers or (tests[-1].done and name in ("size", "round_trips", "messages")):
+                tests.append(_Test())
+            tests[-1].numbers[name] = real(match[1]) or 0.0
+        elif text.startswith(("average latency:", "mean throughput:")) or _ERROR.search(text):
+            tests[-1].diagnostics.append(unread(text, number))
+    done = [test for test in tests if test.done]
+    if not done:
+        raise FormatError("has no result of ZeroMQ's performance tests")
+    failed = [diagnostic for test in tests if not test.done for diagnostic in test.diagnostics]
+    return [_measurement(test, [*test.diagnostics, *(failed if test is done[-1] else ())]) for test in done]
+
+
+def _measurement(test: _Test, diagnostics: Sequence[Diagnostic]) -> Measurement:
+    printed = test.numbers
+    size = printed.get("size")
     numbers: dict[str, float | None] = {}
-    if "latency" in found:
-        numbers["probe_rtt_mean"] = 2 * _MICROSECOND * found["latency"]
-        numbers["probes_received"] = found.get("round_trips")
-    megabits, rate = found.get("megabits"), found.get("rate")
+    if "latency" in printed:
+        numbers["probe_rtt_mean"] = 2 * _MICROSECOND * printed["latency"]
+        numbers["probes_received"] = printed.get("round_trips")
+    megabits, rate = printed.get("megabits"), printed.get("rate")
     if megabits is not None or rate is not None:
         numbers["goodput"] = 1e6 * megabits if megabits is not None else 8 * size * rate if size and rate else None
         few = rate is None or rate < _FEW
         numbers["messages_received_per_second"] = 1e6 * megabits / (8 * size) if few and megabits and size else rate
-        numbers["messages_received"] = found.get("messages")
-    if "elapsed" in found:
-        numbers["time_taken"] = found["elapsed"]
-    facts: dict[str, str | int | float | bool] = {} if size is None else {"message_bytes": int(size)}
-    return Measurement(list(values(numbers, _UNITS)), {}, _contradictions(size, rate, megabits), flaws, facts)
+        numbers["messages_received"] = printed.get("messages")
+    if "elapsed" in printed:
+        numbers["time_taken"] = printed["elapsed"]
+    facts: dict[str, Fact] = {} if size is None else {"message_bytes": int(size)}
+    return Measurement(list(values(numbers, METRICS)), {}, _contradictions(size, rate, megabits), diagnostics, facts)
 
 
 def _contradictions(size: float | None, rate: float | None, megabits: float | None) -> list[Caution]:
@@ -121,4 +113,6 @@ def _contradictions(size: float | None, rate: float | None, megabits: float | No
     return [Caution(Kind.CONTRADICTED, detail)]
 
 
-zeromq_perf = ZeroMQPerf()
+FORMATS = (
+    Format("zeromq-perf", "latency and throughput as ZeroMQ's own performance tests print them", METRICS, _recognises, _read),
+)

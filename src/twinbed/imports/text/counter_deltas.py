@@ -1,4 +1,4 @@
-"""Counters that a file has once or several times: what they come to between the first and the last, and never since boot."""
+"""Counters that a file has once or several times: their differences between the first and the last, never since boot."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from twinbed.contracts.format import Diagnostic
+from twinbed.imports.text.figures import table
 from twinbed.metrics.metric import Metric, Value
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ Totals = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class CounterDelta:
-    """The difference of one key. ``note`` says why there is none, in the words of the instrument ``counters``."""
+    """The difference of one key. ``note`` is the reason where there is none, in the words of the instrument ``counters``."""
 
     key: str
     first: int | None
@@ -29,7 +30,7 @@ class CounterDelta:
 
 
 def counter_deltas(snapshots: Sequence[Totals]) -> dict[str, CounterDelta]:
-    """The difference of every key that is in any of them."""
+    """Return the difference of every key that is in any of them."""
     keys = dict.fromkeys(key for snapshot in snapshots for key in snapshot)
     return {key: _delta(key, [snapshot.get(key) for snapshot in snapshots]) for key in keys}
 
@@ -48,51 +49,44 @@ def _delta(key: str, values: Sequence[int | None]) -> CounterDelta:
     return CounterDelta(key, present[0], present[-1], None if note else present[-1] - present[0], note)
 
 
-def diagnostics(deltas: Mapping[str, CounterDelta]) -> list[Diagnostic]:
-    """Counters that were reset between two snapshots."""
+def resets(deltas: Mapping[str, CounterDelta]) -> list[Diagnostic]:
+    """Return a diagnostic if counters were reset between two snapshots."""
     backwards = [key for key, each in deltas.items() if each.note == "went backwards"]
     more = f" (and {len(backwards) - 1} more)" if len(backwards) > 1 else ""
     return [Diagnostic(f"went backwards: {backwards[0]}{more}")] if backwards else []
 
 
 def summed(deltas: Mapping[str, CounterDelta], metric: Metric, keys: Iterable[str]) -> Value:
-    """The differences of these keys together; None where one is missing, or there is none."""
+    """Return the differences of these keys together; None where one is missing, or there is none."""
     parts = [deltas[key].difference if key in deltas else None for key in keys]
     present = [part for part in parts if part is not None]
     return Value(metric.name, sum(present) if present and len(present) == len(parts) else None, metric.unit)
 
 
-def table(source: str, deltas: Mapping[str, CounterDelta]) -> pa.Table:
-    """Rows of the table ``counters``, as the instrument of that name has it: without those that stood still."""
-    import pyarrow as pa
-
+def counter_table(source: str, deltas: Mapping[str, CounterDelta]) -> pa.Table:
+    """Return rows of the table ``counters``, as the instrument of that name has it: without counters that did not change."""
     rows = [each for each in deltas.values() if each.difference != 0]
-    texts: dict[str, list[str | None]] = {
-        "host": [""] * len(rows),
-        "source": [source] * len(rows),
-        "key": [each.key for each in rows],
-        "kind": ["counter"] * len(rows),
-    }
-    numbers: dict[str, list[int | None]] = {
-        "first": [each.first for each in rows],
-        "last": [each.last for each in rows],
-        "difference": [each.difference for each in rows],
-        "mean": [None] * len(rows),
-        "seconds": [None] * len(rows),
-    }
-    nothing: list[str | None] = [None] * len(rows)
-    after = {"first_text": nothing, "last_text": nothing, "note": [each.note for each in rows]}
-    columns = {name: pa.array(column, pa.string()) for name, column in texts.items()}
-    columns |= {name: pa.array(map(_float, column), pa.float64()) for name, column in numbers.items()}
-    return pa.table(columns | {name: pa.array(column, pa.string()) for name, column in after.items()})
+    nothing = [None] * len(rows)
+    return table(
+        {
+            "host": ("string", [""] * len(rows)),
+            "source": ("string", [source] * len(rows)),
+            "key": ("string", [each.key for each in rows]),
+            "kind": ("string", ["counter"] * len(rows)),
+            "first": ("float64", [each.first for each in rows]),
+            "last": ("float64", [each.last for each in rows]),
+            "difference": ("float64", [each.difference for each in rows]),
+            "mean": ("float64", nothing),
+            "seconds": ("float64", nothing),
+            "first_text": ("string", nothing),
+            "last_text": ("string", nothing),
+            "note": ("string", [each.note for each in rows]),
+        }
+    )
 
 
 def joined(tables: Sequence[pa.Table]) -> pa.Table:
-    """One table of several groups, which are not compared with each other."""
+    """Return one table of several groups, which are not compared with each other."""
     import pyarrow as pa
 
     return pa.concat_tables(tables)
-
-
-def _float(number: int | None) -> float | None:
-    return None if number is None else float(number)

@@ -12,7 +12,7 @@ _DECODER = json.JSONDecoder()
 
 
 def document(text: str | bytes) -> Json:
-    """The one document of a text. Raises FormatError."""
+    """Return the one document of a text. Raises FormatError."""
     try:
         content: Json = foreign(text)
         return content
@@ -23,7 +23,7 @@ def document(text: str | bytes) -> Json:
 
 
 def documents(text: str) -> Iterator[tuple[Json, int]]:
-    """Each document and the place after it. Ends where one cannot be read, or there is no more."""
+    """Yield each document and the place after it, up to one that cannot be read."""
     at = _start(text, 0)
     while at < len(text):
         try:
@@ -35,7 +35,7 @@ def documents(text: str) -> Iterator[tuple[Json, int]]:
 
 
 def elements(text: str, at: int) -> Iterator[tuple[Json, int]]:
-    """The elements of an array that begins at ``at``, after its bracket, as far as they are whole."""
+    """Yield the whole elements of an array that begins at ``at``, after its bracket, and the place after each."""
     while True:
         at = _start(text, at)
         if at < len(text) and text[at] == ",":
@@ -48,7 +48,7 @@ def elements(text: str, at: int) -> Iterator[tuple[Json, int]]:
 
 
 def line_of(text: str, at: int) -> int:
-    """The line of a place, from 1."""
+    """Return the line of a place, from 1."""
     return text.count("\n", 0, at) + 1
 
 

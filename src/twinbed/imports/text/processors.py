@@ -1,4 +1,4 @@
-"""CPU time as tools print it, sample by sample: shares of all of it, and what is doubtful."""
+"""CPU time as tools print it, sample by sample: shares of the whole, and cautions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Sample:
 
 
 def shares(samples: Sequence[Sample]) -> Iterator[Value]:
-    """The shares of all samples together, which are taken to be equally long."""
+    """Yield the shares of all samples together, which are taken to be equally long."""
     whole = sum(sample.whole for sample in samples)
     parts = (
         (CPU_BUSY, sum(sample.busy for sample in samples)),
@@ -38,7 +38,7 @@ def shares(samples: Sequence[Sample]) -> Iterator[Value]:
 
 
 def cpu_cautions(samples: Sequence[Sample], each: Mapping[str, Sequence[Sample]]) -> Iterator[Caution]:
-    """As the instrument ``counters`` judges. ``each``: a CPU's own samples, or those of all CPUs as one."""
+    """Yield the cautions of the instrument ``counters``. ``each``: a CPU's own samples, or those of all CPUs as one."""
     busy = {cpu: median(1 - sample.idle / sample.whole for sample in own) for cpu, own in each.items() if own}
     if exhausted := {cpu: share for cpu, share in busy.items() if share > 1 - IDLE_SHARE}:
         yield Caution(

@@ -1,8 +1,8 @@
-"""The reports of a load generator in a text: where each begins and ends, and what stands beside it.
+"""The reports of a load generator in a text: where each begins and ends, and what stands around it.
 
-Results are pasted: behind a prompt, between a manual's words, moved in by a list, and without their first lines.  A report
-begins at its first line or, where that was left out, at what no report has behind its result.  What is before and behind it is
-none of its own, so nothing is missing of it there; it is said.
+People paste results behind a prompt, between a manual's words, indented by a list, or without their first lines. A report
+begins at its first line or, where that was left out, at a line that no report has behind its result. Lines before and behind
+it belong to no report, so nothing is missing there; a diagnostic names them.
 """
 
 from __future__ import annotations
@@ -10,31 +10,36 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement
-from twinbed.imports.text.load import SHOWN, head_text
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
+from twinbed.imports.text.figures import head_text, unread, whole_lines
+from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document
 
 FENCE = "```"
 _MARK = re.compile(r"^(?:[\w.-]{1,60} *\| |> )", re.MULTILINE)
 """What may stand before every line of a report: a quote's mark, the name that Docker Compose gives a container."""
-_MOVED = re.compile(rf"(?:{_MARK.pattern[1:]})?[ \t]*")
+_INDENT = re.compile(rf"(?:{_MARK.pattern[1:]})?[ \t]*")
 """The same, and blanks."""
+Read = Callable[[int, Sequence[str], Sequence[Diagnostic]], Measurement]
+"""Makes a measurement of a report: the number of its first line, its lines, and what is wrong behind its last line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What the lines of a program's report look like, behind marks and blanks."""
+    """The lines of a program's report, behind marks and blanks."""
 
     begins: re.Pattern[str] | None
     """Its first line; None where a program's outputs may be in another order."""
     result: re.Pattern[str]
     """A line that each report has once, unless it is cut."""
     again: re.Pattern[str]
-    """Lines of a report that are never behind its result: there they are another's, whose first line was left out."""
+    """Lines of a report that are never behind its result: there they belong to another report, without its first line."""
     line: re.Pattern[str]
     """Any other line that may be its first or last."""
     last: re.Pattern[str] | None = None
-    """Its last line, where that is always the same: what scripts print behind it may look like the report."""
+    """Its last line, where that is always the same. Text that scripts print behind it may look like the report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +50,35 @@ class Report:
     outside: Sequence[Diagnostic] = ()
 
 
+def load_format(
+    name: str, summary: str, metrics: Sequence[Metric], recognises: Callable[[bytes], object], layout: Layout, read: Read
+) -> Format:
+    """Declare the format of a generator of HTTP load, whose reports follow each other in a text."""
+    return Format(name, summary, metrics, recognises, partial(_read_reports, layout, read), "requests", "requests_per_second")
+
+
+def holding(pattern: re.Pattern[str], *marks: str) -> Callable[[bytes], bool]:
+    """Return a check whether a file's first bytes hold one of ``marks``, which are quickly searched for, and ``pattern``."""
+    return partial(_holds, pattern, marks)
+
+
+def _holds(pattern: re.Pattern[str], marks: Sequence[str], head: bytes) -> bool:
+    text = head_of(head)
+    return any(mark in text for mark in marks) and pattern.search(text.replace("\r\n", "\n")) is not None
+
+
+def _read_reports(layout: Layout, read: Read, source: Source, options: Document) -> Sequence[Measurement]:
+    lines, cut = whole_lines(source.text())
+    return each_read(reports(lines, layout), read, cut)
+
+
 def head_of(head: bytes) -> str:
-    """A file's first bytes as text without such marks: for recognising."""
+    """Return a file's first bytes as text without the marks before lines: for recognising."""
     return _MARK.sub("", head_text(head))
 
 
 def reports(lines: Sequence[str], layout: Layout) -> Iterator[Report]:
+    """Yield each report of a text, in order."""
     starts = [0]
     begun = done = False
     for index, line in enumerate(lines):
@@ -65,7 +93,7 @@ def reports(lines: Sequence[str], layout: Layout) -> Iterator[Report]:
 
 
 def _text(line: str) -> str:
-    match = _MOVED.match(line)
+    match = _INDENT.match(line)
     return line[match.end() :] if match is not None else line
 
 
@@ -74,7 +102,7 @@ def _begins(layout: Layout, text: str) -> bool:
 
 
 def _report(start: int, lines: Sequence[str], layout: Layout) -> Report:
-    """A part of a text that has one report, without what is before and behind that."""
+    """Return the report of a part of a text that has one, without the lines before and behind it."""
     texts = [_text(line) for line in lines]
     of_result = [index for index, text in enumerate(texts) if layout.result.match(text)]
     known = [index for index, text in enumerate(texts) if layout.again.match(text) or layout.line.match(text)]
@@ -89,27 +117,27 @@ def _report(start: int, lines: Sequence[str], layout: Layout) -> Report:
             behind = next((index + 1 for index in range(ended, behind) if layout.last.match(texts[index])), behind)
     blanks = lines[first][: len(lines[first]) - len(texts[first])] if lines else ""
     outside = [(index, text) for index, text in enumerate(texts) if text.strip() and not first <= index < behind]
-    return Report(start + first + 1, [_without(line, blanks) for line in lines[first:behind]], list(_said(start, outside)))
+    return Report(start + first + 1, [_without(line, blanks) for line in lines[first:behind]], list(_outside(start, outside)))
 
 
 def _without(line: str, blanks: str) -> str:
     return "" if line.rstrip() == blanks.rstrip() else line.removeprefix(blanks)
 
 
-def _said(start: int, outside: Sequence[tuple[int, str]]) -> Iterator[Diagnostic]:
-    if outside:
-        index, text = outside[0]
-        what = "a line beside the report" if len(outside) == 1 else f"{len(outside)} lines beside the report, the first"
-        yield Diagnostic(f"{what}: {text.strip()[:SHOWN]!r}", start + index + 1, harmless=True)
+def _outside(start: int, lines: Sequence[tuple[int, str]]) -> Iterator[Diagnostic]:
+    if lines:
+        index, text = lines[0]
+        number = "a line" if len(lines) == 1 else f"{len(lines)} lines"
+        diagnostic = unread(text, start + index + 1, f"{number} outside the report{'' if len(lines) == 1 else ', the first'}")
+        yield replace(diagnostic, harmless=True)
 
 
-def each_read(
-    parts: Iterator[Report],
-    read: Callable[[int, Sequence[str], Sequence[Diagnostic]], Measurement],
-    cut: Sequence[Diagnostic],
-) -> Sequence[Measurement]:
-    """The measurements of a text's reports; of one that cannot be read, the reason is a flaw of the one before or after it.
-    ``cut``: what is wrong with the last one's end. Raises FormatError where none can be read."""
+def each_read(parts: Iterator[Report], read: Read, cut: Sequence[Diagnostic]) -> Sequence[Measurement]:
+    """Return the measurements of a text's reports. ``cut``: what is wrong with the last report's end.
+
+    A report that cannot be read is a diagnostic of the measurement before or after it. Raises FormatError where none can be
+    read.
+    """
     measurements: list[Measurement] = []
     waiting: list[Diagnostic] = []
     listed = list(parts)

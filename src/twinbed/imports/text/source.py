@@ -1,17 +1,22 @@
-"""A file made elsewhere, opened with care: decompressed by its first bytes, and never more of it than memory should hold."""
+"""A file made elsewhere, opened with care: decompressed by its first bytes, and never more of it than memory should hold.
+
+The core reads captures and traces by their path.  Where it cannot, it reads a copy: of files compressed by bzip2 or damaged, of
+kinds that are read from their end, and of texts with a mark before them, such as those in UTF-16.
+"""
 
 from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.model.json import Document
 
 if TYPE_CHECKING:
@@ -21,21 +26,21 @@ HEAD_BYTES = 65536
 MOST_BYTES = 512 * 2**20
 """The most of a decompressed text: the largest results of load generators have tens of megabytes. Captures are streams."""
 _PART_BYTES = 4096
-"""Read at once: what of a compressed file that ends early is lost at most."""
+"""Read at once: the most that is lost of a compressed file that ends early."""
 COMPRESSED = {b"\x1f\x8b\x08": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
 """A compressed file's first bytes -> what pyarrow calls its kind."""
 BOMB_BYTES = 256 * 2**20
-"""Decompressed bytes by which a file that only means to fill memory or time is told; fewer do no harm."""
+"""Decompressed bytes from which a file may be made to fill memory or time; fewer do no harm."""
 BOMB_RATIO = 500
 """Captures and logs pack to a fifth, at most to a hundredth; zeros to a thousandth (gzip) and less."""
 _BOMB_PART_BYTES = 2**20
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-"""What PowerShell writes."""
+"""PowerShell writes UTF-16."""
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)")
-"""Colours, and what else a terminal acts on: script(1) keeps it."""
+"""Colours and other sequences for a terminal: script(1) keeps them."""
 _TERMINAL_BYTES = re.compile(_TERMINAL.pattern.encode())
 _STREAM = re.compile(r"^\[(?:STDOUT|STDERR|stdout|stderr)\] ?", re.MULTILINE)
-"""What runners of other programs write before each line of theirs."""
+"""Text that runners of other programs write before each line."""
 _STREAM_BYTES = re.compile(_STREAM.pattern.encode(), re.MULTILINE)
 _DATE = r"(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?|\d{10}(?:\.\d{1,9})?"
 PREFIXES = {
@@ -44,10 +49,10 @@ PREFIXES = {
     "date": re.compile(rf"^(?:(?:{_DATE})|\[(?:{_DATE})\])(?: |$)".encode(), re.MULTILINE),
     "log": re.compile(rb"^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?: |$)", re.MULTILINE),
 }
-"""What harnesses write before each line of a program's: its stream or task, a host, a time (ISO 8601, of the day, since 1970,
-or as ts(1) writes it)."""
+"""Text that harnesses write before each line of a program: its stream or task, a host, a time (ISO 8601, of the day, since
+1970, or as ts(1) writes it)."""
 _ALIKE = ("label", "host")
-"""Those that are the same before all lines."""
+"""Kinds that are the same before all lines."""
 
 
 def prefixes(head: bytes) -> Iterator[tuple[str, str]]:
@@ -66,15 +71,18 @@ class File:
     path: Path
     name: str
     then: Sequence[File] = ()
-    """Files that stand below it: content and text are of all of them, one after another."""
+    """Files that are read below it: content and text are of all of them, one after another."""
     prefix: str = ""
     """The kind of ``PREFIXES`` that is taken off each line of head and text; empty for none."""
     cut: bool = field(default=False, init=False)
-    """Whether ``content`` is of a compressed file that ends early."""
+    """True if ``content`` is of a compressed file that ends early."""
 
     def head(self) -> bytes:
-        """As the protocol says, of a text as ``text`` has it: in UTF-8 without a mark, line ends alike, no colours. Empty where
-        the file is damaged at its start; no ``[STDOUT]`` before lines. Raises FormatError where it cannot be opened."""
+        """Return the first bytes, of a text as ``text`` has it: in UTF-8 without a mark, line ends alike, no colours, no
+        ``[STDOUT]`` before lines. Empty where the file is damaged at its start.
+
+        Raises FormatError where it cannot be opened.
+        """
         try:
             head = self._read(HEAD_BYTES)[0].removeprefix(codecs.BOM_UTF8)
             if head.startswith(UTF_16):
@@ -104,7 +112,7 @@ class File:
 
     @property
     def in_memory(self) -> bool:
-        """Whether all of it was read as one text or content, not as a stream by its path."""
+        """True if all of it was read as one text or content, not as a stream by its path."""
         return "_whole" in self.__dict__
 
     @cached_property
@@ -120,7 +128,7 @@ class File:
         return whole
 
     def _read(self, most: int) -> tuple[bytes, bool]:
-        """Up to ``most`` bytes; of a compressed file that ends early, what there is, and that it does."""
+        """Return up to ``most`` bytes, and whether a compressed file ended early."""
         parts: list[bytes] = []
         size, cut = 0, False
         try:
@@ -150,16 +158,16 @@ class File:
 
 
 def compression(path: Path) -> str:
-    """The kind by a file's first bytes; empty where it is not compressed. Raises OSError."""
+    """Return the kind by a file's first bytes; empty where it is not compressed. Raises OSError."""
     with path.open("rb") as file:
         start = file.read(4)
     return next((kind for magic, kind in COMPRESSED.items() if start.startswith(magic)), "")
 
 
 def why_a_bomb(path: Path) -> str:
-    """The reason to refuse a compressed file out of which far more comes than any measurement packs; empty where there is none.
+    """Return the reason to refuse a file that is compressed more than any measurement; empty if it is not.
 
-    Captures and traces are read by their path, as streams without ``MOST_BYTES``, so that this is looked at before any reading.
+    Captures and traces are read by their path, as streams without ``MOST_BYTES``, so this is checked before any reading.
     """
     import pyarrow as pa
 
@@ -178,13 +186,60 @@ def why_a_bomb(path: Path) -> str:
     if size < BOMB_BYTES or size <= BOMB_RATIO * packed:
         return ""
     times = f"{size // max(packed, 1):,} times"
-    return f"is packed {times}, as nothing measured is: {size // 2**20} MiB come out of {packed / 2**20:.1f}"
+    return f"is compressed {times}, more than any measurement: {size // 2**20} MiB come out of {packed / 2**20:.1f}"
 
 
 def read(each: Format, file: File, options: Document) -> Sequence[Measurement]:
-    """The measurements of a file; the last says so where the file is compressed and ends early. Raises FormatError."""
+    """Return the measurements of a file; the last has a diagnostic if a compressed file ends early. Raises FormatError."""
     measurements = each.read(file, options)
     if not file.cut:
         return measurements
-    diagnostic = Diagnostic("the compressed file ends early: what is behind was not read")
+    diagnostic = Diagnostic("the compressed file ends early; the rest is missing")
     return [*measurements[:-1], replace(measurements[-1], diagnostics=[*measurements[-1].diagnostics, diagnostic])]
+
+
+_BZIP2 = b"BZh"
+_MARKS = (*UTF_16, codecs.BOM_UTF8)
+_FROM_ITS_END = "expected an uncompressed file"
+"""The core's error for a kind that it cannot read as a stream."""
+Read = TypeVar("Read")
+
+
+def read_by_path(source: Source, what: str, read: Callable[[Path], Read]) -> tuple[Read, list[Diagnostic]]:
+    """Return the result of ``read`` for the file or, where that fails, for a copy that is not compressed and has no mark.
+
+    A copy is as long as ``Source.content`` allows. Raises FormatError.
+    """
+    start = _start(source.path)
+    if start.startswith(_MARKS):
+        return _of_copy(source, source.text().encode(), what, read), []
+    try:
+        return read(source.path), []
+    except (OSError, ValueError) as error:
+        reason = str(error).removeprefix(f"{source.path}: ")
+        if not start.startswith(tuple(COMPRESSED)):
+            raise FormatError(f"cannot be read as {what}: {reason}") from error
+    content = source.content()
+    if content.startswith(_MARKS):
+        return _of_copy(source, source.text().encode(), what, read), []
+    whole = start.startswith(_BZIP2) or _FROM_ITS_END in reason
+    return _of_copy(source, content, what, read), [] if whole else [Diagnostic(f"the compressed data are damaged: {reason}")]
+
+
+def _of_copy(source: Source, content: bytes, what: str, read: Callable[[Path], Read]) -> Read:
+    """Read a copy. Raises FormatError."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / source.path.name
+        copy.write_bytes(content)
+        try:
+            return read(copy)
+        except (OSError, ValueError) as error:
+            raise FormatError(f"cannot be read as {what}: {str(error).removeprefix(f'{copy}: ')}") from error
+
+
+def _start(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(4)
+    except OSError:
+        return b""

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from twinbed.imports.formats.dmesg import dmesg
 from twinbed.imports.text.source import File
+from twinbed.registry import PLUGINS
 
 HANG = "e1000e 0000:00:1f.6 eth7: Detected Hardware Unit Hang:"
 
@@ -23,5 +23,5 @@ HANG = "e1000e 0000:00:1f.6 eth7: Detected Hardware Unit Hang:"
 def test_a_caution_has_the_time_that_the_log_prints(tmp_path: Path, stamp: str, at: str) -> None:
     file = tmp_path / "log"
     file.write_text(f"{stamp} {HANG}\n")
-    (measurement,) = dmesg.read(File(file, "log"), {})
+    (measurement,) = PLUGINS.formats["dmesg"].read(File(file, "log"), {})
     assert [caution.detail for caution in measurement.cautions] == [f"since boot, log: {HANG} (at {at})"]

@@ -8,9 +8,8 @@ import pytest
 from tests.traffic.documented import UNREADABLE
 
 from twinbed import _core
-from twinbed.imports.formats.tcptrace_csv import tcptrace_csv
-from twinbed.imports.formats.tcptrace_text import tcptrace_text
 from twinbed.imports.text.source import File
+from twinbed.registry import PLUGINS
 
 GOLDEN = Path(__file__).parents[3] / "golden"
 CAPTURES = [path for path in sorted((GOLDEN / "tcp").glob("*.pcap")) if path.stem not in UNREADABLE]
@@ -23,7 +22,7 @@ SAME = (
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.stem)
 def test_the_table_is_that_of_flows(capture: Path) -> None:
     file = Path(f"{capture}.tcptrace.csv")
-    (measurement,) = tcptrace_csv.read(File(file, file.name), {})
+    (measurement,) = PLUGINS.formats["tcptrace-csv"].read(File(file, file.name), {})
     ours, _ = _core.flows([str(capture)])
     theirs = measurement.tables["flows"]
     # Where sequence numbers wrap, tcptrace prints 2^64 less something here.
@@ -37,7 +36,7 @@ def test_the_table_is_that_of_flows(capture: Path) -> None:
 def test_text_and_csv_say_the_same(name: str) -> None:
     text, table = (
         each.read(File(GOLDEN / "formats" / each.name / name / f"input.{ending}", name), {})[0]
-        for each, ending in ((tcptrace_text, "txt"), (tcptrace_csv, "csv"))
+        for each, ending in ((PLUGINS.formats["tcptrace-text"], "txt"), (PLUGINS.formats["tcptrace-csv"], "csv"))
     )
     of_text, of_csv = text.tables["flows"], table.tables["flows"]
     both = [column for column in of_csv.column_names if column in of_text.column_names]

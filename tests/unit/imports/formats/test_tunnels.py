@@ -15,11 +15,11 @@ import pytest
 from twinbed import registry
 from twinbed.cli.main import run
 from twinbed.contracts.format import FormatError, Measurement
-from twinbed.imports.formats.capture import capture
 from twinbed.imports.text.source import File
 from twinbed.instruments.packets import PacketsParams, packets
 from twinbed.metrics.packets import COUNTED, MEASURED
 from twinbed.model.caution import Kind
+from twinbed.registry import PLUGINS
 from twinbed.results.extract import extract
 
 PLAIN = Path(__file__).parents[3] / "golden" / "captures" / "lossy-server.pcap"
@@ -58,7 +58,7 @@ def in_tunnels(file: Path, outer: Outer, every: int = 1, link: int = 1) -> Path:
 
 
 def read(file: Path, **options: object) -> Measurement:
-    (found,) = capture.read(File(file, file.name), options)  # type: ignore[arg-type]
+    (found,) = PLUGINS.formats["capture"].read(File(file, file.name), options)  # type: ignore[arg-type]
     return found
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from twinbed.contracts.format import Diagnostic, FormatError
 from twinbed.imports.text.documents import line_of
-from twinbed.imports.text.load import SHOWN
+from twinbed.imports.text.figures import SHOWN, unread
 from twinbed.model.json import Json
 from twinbed.model.members import object_at, text_at
 
@@ -19,15 +19,15 @@ _START = re.compile(
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)
 _NOT_A_NUMBER = re.compile(r"(?<=[:\[,\s])-?(?:nan|inf(?:inity)?)(?=\s*[,\]}])", re.IGNORECASE)
 _CLOSED = ("{", "{[", "{{", "{{[")
-"""Where a part is whole: members of the document, its intervals, and the same of the server's within it."""
+"""Brackets that are open after a whole part: a member of the document, an interval, and the same of the server's."""
 _OPENS, _CLOSES = {"}": "{", "]": "["}, {"{": "}", "[": "]"}
 _EVENTS = ("start", "end", "error", "server_output_json", "server_output_text")
 """Events of a stream, besides intervals, that become members of the document."""
 REVERSE = "_bidir_reverse"
-"""What iperf3 appends to the names of the way from the server to the client."""
+"""Ending of iperf3's names for the direction from the server to the client."""
 _TWICE = ("sum", "sum_sent", "sum_received")
 MOST_DAMAGED = 1000
-"""Documents, after which a text is none of iperf3's."""
+"""Cut or damaged documents; a text with more is refused."""
 
 
 @dataclass(slots=True)
@@ -39,13 +39,16 @@ class Output:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     cut: bool = False
     unreal: bool = False
-    """Whether there are numbers such as nan."""
+    """True if there are numbers such as nan."""
     intervals: list[Json] = field(default_factory=list)
     """The list of a streamed document, which is that of its content and grows."""
 
 
 def documents(text: str) -> Sequence[Output]:
-    """All documents in order, each with the flaws before and in it; the last one's with those behind it. Raises FormatError."""
+    """Return all documents in order, each with the diagnostics of the text before and in it; the last also of the text behind.
+
+    Raises FormatError.
+    """
     outputs: list[Output] = []
     waiting: list[Diagnostic] = []
     streamed: Output | None = None
@@ -76,9 +79,7 @@ def documents(text: str) -> Sequence[Output]:
     after = [each.line for each in outputs[1:]]
     for each, end in zip(outputs, [*after, line_of(text.rstrip("\n"), len(text)) + 1], strict=True):
         if each.cut:
-            each.diagnostics.append(
-                Diagnostic("the document is cut: there is only what its whole parts say", max(each.line, end - 1))
-            )
+            each.diagnostics.append(Diagnostic("the document is cut; only its whole parts are read", max(each.line, end - 1)))
     return outputs
 
 
@@ -96,13 +97,13 @@ def _take(streamed: Output, event: str, piece: Output) -> None:
     elif event in _EVENTS:
         streamed.content[event] = data
     else:
-        streamed.diagnostics.append(Diagnostic(f"is an event that is not read: {event[:SHOWN]!r}", piece.line))
+        streamed.diagnostics.append(unread(event, piece.line, "is an event that is not read"))
     if event == "end":
         streamed.cut = False
 
 
 def _pieces(text: str) -> Iterator[Output | Diagnostic]:
-    """Documents and events; and flaws for all text that is neither."""
+    """Yield documents and events, and diagnostics for all other text."""
     at = counted_to = damaged = 0
     line = 1
     while at < len(text):
@@ -120,7 +121,7 @@ def _pieces(text: str) -> Iterator[Output | Diagnostic]:
             saved = _salvaged(part)
             damaged += saved is None or saved[0].cut
             if damaged > MOST_DAMAGED:
-                raise FormatError(f"holds more than {MOST_DAMAGED} documents that are cut or damaged", line)
+                raise FormatError(f"has more than {MOST_DAMAGED} documents that are cut or damaged", line)
             if saved is None or (saved[0].cut and "event" in saved[0].content):
                 yield Diagnostic(f"is cut or damaged: {part[:SHOWN]!r}", line)
                 at = start + len(part)
@@ -138,7 +139,7 @@ def _pieces(text: str) -> Iterator[Output | Diagnostic]:
 
 
 def _next(text: str, at: int) -> int | None:
-    """Where a document starts that is no part of another: no member's value."""
+    """Return where a document starts that is no member's value of another."""
     while (match := _START.search(text, at)) is not None:
         before = text[max(0, match.start() - SHOWN) : match.start()].rstrip()
         if not (before.endswith(":") and before[:-1].rstrip().endswith('"')):
@@ -171,8 +172,10 @@ def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 
 def _salvaged(part: str) -> tuple[Output, int] | None:
-    """What is whole of a damaged document: numbers that old versions print as nan are missing, and a cut one ends with its last
-    whole part."""
+    """Return the whole parts of a damaged document, and where it ends.
+
+    Numbers that old versions print as nan are missing; a cut document ends with its last whole part.
+    """
     part = _NOT_A_NUMBER.sub(lambda match: "NaN".ljust(len(match[0])), part)
     read = _decoded(part, 0)
     if read is not None:
@@ -196,7 +199,7 @@ def _salvaged(part: str) -> tuple[Output, int] | None:
 
 
 def _within(text: str) -> Iterator[Output]:
-    """The documents in objects that a harness put around them, such as ``{"node": "7", "Results": {"start": ...}}``."""
+    """Yield the documents in objects that a harness put around them, such as ``{"node": "7", "Results": {"start": ...}}``."""
     start = re.search(r"[{\[]", text)
     try:
         whole = json.JSONDecoder().raw_decode(text, start.start())[0] if start is not None else []
@@ -215,11 +218,11 @@ def _within(text: str) -> Iterator[Output]:
 
 
 def _other(part: str, line: int) -> Iterator[Diagnostic]:
-    """Text that is no document, but for what joins the elements of a list. ``line``: its first."""
+    """Yield a diagnostic of text that is no document and does not join the elements of a list. ``line``: its first."""
     lines = part.split("\n")
     indices = [index for index, each in enumerate(lines) if each.strip(" \t,[]")]
     if indices:
         more = f" (and {len(indices) - 1} more)" if len(indices) > 1 else ""
-        # What begins as JSON does may be what is left of a document.
+        # A line that begins as JSON does may be the rest of a document.
         harmless = not any(lines[index].lstrip().startswith(tuple('{}[]",')) for index in indices)
         yield Diagnostic(f"is no document of iperf3: {lines[indices[0]].strip()[:SHOWN]!r}{more}", line + indices[0], harmless)

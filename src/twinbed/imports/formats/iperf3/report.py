@@ -6,12 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Fact, Format, FormatError, Measurement, Source
 from twinbed.imports.formats.iperf3.documents import REVERSE, Output, cookie, documents
-from twinbed.imports.formats.iperf3.way import METRICS, Interval, Side, Summary, Way
-from twinbed.imports.formats.iperf3.whole import C_TO_S, S_TO_C, Circumstances, measurement
-from twinbed.imports.text.load import head_text, number, plain
-from twinbed.metrics.metric import Metric
+from twinbed.imports.formats.iperf3.way import C_TO_S, METRICS, S_TO_C, Circumstances, Interval, Side, Summary, Way, measurement
+from twinbed.imports.text.figures import head_text, number, plain
 from twinbed.model.json import Document, Json
 from twinbed.model.members import list_at, object_at, objects_at, text_at
 
@@ -20,52 +18,47 @@ _MARKS = (
     re.compile(r'\{\s*"event"\s*:\s*"(?:start|interval|end)"\s*,\s*"data"\s*:\s*\{'),
 )
 _MEMBERS = ('"intervals"', '"streams"', '"bits_per_second"')
-"""Where an order of its own puts the version last."""
+"""Members of a document whose version comes last."""
+_SUMMARY = ("seconds", "bytes", "bits_per_second", "retransmits", "packets", "lost_packets", "jitter_ms")
 _KERNEL = re.compile(r"(\S+) \S+ (\S+)")
 
 
-class Iperf3Json(Format):
-    name = "iperf3-json"
-    summary = "iperf3's JSON (-J, --json-stream), of a client or a server"
-    metrics: Sequence[Metric] = METRICS
-    work = "received_bytes"
-    rate = "goodput"
+def _recognises(head: bytes) -> bool:
+    text = head_text(head)
+    return any(mark.search(text) for mark in _MARKS) or all(name in text for name in _MEMBERS)
 
-    def recognises(self, head: bytes) -> bool:
-        text = head_text(head)
-        return any(mark.search(text) for mark in _MARKS) or all(name in text for name in _MEMBERS)
 
-    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
-        measurements: list[Measurement] = []
-        idle: list[Diagnostic] = []
-        seen: dict[str, list[Document]] = {}
-        for document in documents(source.text()):
-            if (test := cookie(document)) is not None:
-                alike = seen.setdefault(test, [])
-                if document.content in alike:
-                    idle.append(Diagnostic("the same document once more", document.line, harmless=True))
-                    continue
-                alike.append(document.content)
-            one, empty = _read(document)
-            if empty and (measurements or not document.content.get("error")):
-                idle += _nothing(document)
-            else:
-                measurements.append(one)
-        if not measurements:
-            raise FormatError("holds no measurement of iperf3: " + ("; ".join(map(str, idle)) or "there is no document of its"))
-        if idle:
-            measurements[-1] = replace(measurements[-1], diagnostics=[*measurements[-1].diagnostics, *idle])
-        return measurements
+def _read_documents(source: Source, options: Document) -> Sequence[Measurement]:
+    measurements: list[Measurement] = []
+    idle: list[Diagnostic] = []
+    seen: dict[str, list[Document]] = {}
+    for document in documents(source.text()):
+        if (test := cookie(document)) is not None:
+            alike = seen.setdefault(test, [])
+            if document.content in alike:
+                idle.append(Diagnostic("the same document once more", document.line, harmless=True))
+                continue
+            alike.append(document.content)
+        one, empty = _read(document)
+        if empty and (measurements or not document.content.get("error")):
+            idle += _nothing(document)
+        else:
+            measurements.append(one)
+    if not measurements:
+        raise FormatError("has no measurement of iperf3: " + ("; ".join(map(str, idle)) or "no document is iperf3's"))
+    if idle:
+        measurements[-1] = replace(measurements[-1], diagnostics=[*measurements[-1].diagnostics, *idle])
+    return measurements
 
 
 def _nothing(document: Output) -> Iterator[Diagnostic]:
     error = document.content.get("error")
-    yield Diagnostic("a document without a measurement" + (f": {error}" if error else ""), document.line)
+    yield Diagnostic("has a document without a measurement" + (f": {error}" if error else ""), document.line)
     yield from document.diagnostics
 
 
 def _read(document: Output) -> tuple[Measurement, bool]:
-    """A document's measurement, and whether there is none in it."""
+    """Return a document's measurement, and whether it is empty."""
     content, diagnostics = document.content, document.diagnostics
     start, end = object_at(content, "start"), object_at(content, "end")
     test = object_at(start, "test_start")
@@ -75,7 +68,7 @@ def _read(document: Output) -> tuple[Measurement, bool]:
     protocol = text_at(test, "protocol")
     own = _Records(list_at(content, "intervals"), server == reverse, diagnostics, "intervals")
     fetched = object_at(content, "server_output_json")
-    # Of a document that is cut they may be some of them; its summary is whole or not there.
+    # A cut document may have only some of them; its summary is whole or not there.
     far = (
         _Records(list_at(fetched, "intervals"), reverse, diagnostics, "server_output_json.intervals")
         if fetched and not document.cut
@@ -83,7 +76,9 @@ def _read(document: Output) -> tuple[Measurement, bool]:
     )
     if isinstance(content.get("server_output_text"), str):
         diagnostics.append(
-            Diagnostic("the server's output is text, which is not read: what it knew alone is missing", document.line)
+            Diagnostic(
+                "the server's output is text, which is not read; numbers that only the server has are missing", document.line
+            )
         )
     udp = protocol == "UDP" if protocol is not None else own.udp
     both = {True, False} if number(test.get("bidir")) or own.both or f"sum_sent{REVERSE}" in end else {own.sends}
@@ -116,7 +111,7 @@ def _read(document: Output) -> tuple[Measurement, bool]:
 
 
 def _summaries(way: Way, end: Document, suffix: str, near: Side, known: bool, omit: bool) -> None:
-    """Takes the summary of the end that wrote the file, and that of the other where it is known there."""
+    """Take the summary of the end that wrote the file, and of the other end where the file knows it."""
     for side, name in ((way.sender, "sum_sent"), (way.receiver, "sum_received")):
         if side is near or known:
             side.summary = _summary(object_at(end, name + suffix))
@@ -130,7 +125,7 @@ def _summaries(way: Way, end: Document, suffix: str, near: Side, known: bool, om
 
 
 class _Records:
-    """An end's interval records by whether it sent."""
+    """The interval records of one end, sent and received."""
 
     def __init__(self, records: Sequence[Json], usually_sends: bool, diagnostics: list[Diagnostic], where: str) -> None:
         self._of: dict[bool, list[Interval]] = {True: [], False: []}
@@ -184,24 +179,16 @@ class _Records:
 
 
 def _present(numbers: Sequence[object], unit: float) -> Sequence[float]:
-    """All of them in base units, or none."""
+    """Return all of them in base units, or none."""
     read = [number(each) for each in numbers]
     return [each * unit for each in read if each is not None] if None not in read else ()
 
 
-def _summary(total: Document) -> Summary | None:
-    if not total:
+def _summary(record: Document) -> Summary | None:
+    if not record:
         return None
-    jitter = number(total.get("jitter_ms"))
-    return Summary(
-        number(total.get("seconds")),
-        number(total.get("bytes")),
-        number(total.get("bits_per_second")),
-        number(total.get("retransmits")),
-        number(total.get("packets")),
-        number(total.get("lost_packets")),
-        jitter * 1e-3 if jitter is not None else None,
-    )
+    seconds, size, rate, retransmissions, datagrams, lost, jitter_ms = (number(record.get(name)) for name in _SUMMARY)
+    return Summary(seconds, size, rate, retransmissions, datagrams, lost, None if jitter_ms is None else jitter_ms * 1e-3)
 
 
 def _share(percent: object) -> float | None:
@@ -211,7 +198,7 @@ def _share(percent: object) -> float | None:
 
 def _facts(
     start: Document, end: Document, test: Document, own: _Records, both: bool, server: bool
-) -> Iterator[tuple[str, str | int | float | bool]]:
+) -> Iterator[tuple[str, Fact]]:
     version, system = start.get("version"), start.get("system_info")
     if isinstance(version, str):
         yield "version", version.removeprefix("iperf ").strip()
@@ -239,3 +226,14 @@ def _facts(
     if test:
         yield "reverse", bool(number(test.get("reverse")))
         yield "bidirectional", both
+
+
+iperf3_json = Format(
+    "iperf3-json",
+    "iperf3's JSON (-J, --json-stream), of a client or a server",
+    METRICS,
+    _recognises,
+    _read_documents,
+    work="received_bytes",
+    rate="goodput",
+)

@@ -1,26 +1,84 @@
-"""A run in iperf3's text, as its lines are gathered, and the measurement that they make."""
+"""A line of numbers in iperf3's text, and a run, as its lines are gathered and make a measurement."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from twinbed.contracts.format import Diagnostic, Measurement
-from twinbed.imports.formats.iperf3.rows import Row
-from twinbed.imports.formats.iperf3.way import Interval, Number, Side, Summary, Way
-from twinbed.imports.formats.iperf3.whole import C_TO_S, S_TO_C, Circumstances, measurement
-from twinbed.imports.text.load import SHOWN, plain
+from twinbed.contracts.format import Diagnostic, Fact, Measurement
+from twinbed.imports.formats.iperf3.way import C_TO_S, S_TO_C, Circumstances, Interval, Number, Side, Summary, Way, measurement
+from twinbed.imports.text.figures import DECIMAL, number, plain, unread
+
+PART = re.compile(rf"\[ *(?P<id>[0-9]+|SUM)\](?:\[(?P<role>[TR]X)-[CS]\])? +(?P<start>{DECIMAL}) ?- ?(?P<end>{DECIMAL}) +sec +")
+"""The beginning of such a line. With --timestamps there is a time before it."""
+_REST = re.compile(
+    rf"(?P<size>{DECIMAL}) (?P<size_unit>[KMGT]?)Bytes +(?P<rate>{DECIMAL}) (?P<rate_unit>[KMGT]?)(?P<rate_of>bits|Bytes)/sec"
+    rf"(?: +(?P<jitter>{DECIMAL}) ms +(?P<lost>[0-9]+)/ ?(?P<of>[0-9]+) \([^()]*\)"
+    rf"| +(?P<count>[0-9]+)(?: +(?P<cwnd>{DECIMAL}) (?P<cwnd_unit>[KMGT]?)Bytes)?)?"
+    r" *(?P<mark>sender|receiver|\(omitted\))? *"
+)
+_SIZES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_BITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line: of a stream or of their sum, an interval or a summary.
+
+    ``count``: retransmissions of TCP, datagrams of a sender of UDP.
+    ``mark``: sender or receiver of a summary, omitted, or empty.
+    """
+
+    is_sum: bool
+    role: str
+    start_s: float
+    end_s: float
+    size_bytes: float
+    rate_bit_s: float
+    count: Number
+    cwnd_bytes: Number
+    jitter_s: Number
+    lost: Number
+    datagrams: Number
+    mark: str
+
+
+def row(begun: re.Match[str], line: str) -> Row | None:
+    """Return the rest of a line; None where it does not go on as iperf3's lines do."""
+    rest = _REST.fullmatch(line, begun.end())
+    if rest is None:
+        return None
+    start, end, size, rate = (number(each) for each in (begun["start"], begun["end"], rest["size"], rest["rate"]))
+    if start is None or end is None or size is None or rate is None or end < start:
+        return None
+    cwnd, jitter = number(rest["cwnd"]), number(rest["jitter"])
+    return Row(
+        begun["id"] == "SUM",
+        begun["role"] or "",
+        start,
+        end,
+        size * _SIZES[rest["size_unit"]],
+        rate * (_BITS[rest["rate_unit"]] if rest["rate_of"] == "bits" else 8 * _SIZES[rest["rate_unit"]]),
+        number(rest["count"]),
+        None if cwnd is None else cwnd * _SIZES[rest["cwnd_unit"]],
+        None if jitter is None else jitter * 1e-3,
+        number(rest["lost"]),
+        number(rest["of"]),
+        (rest["mark"] or "").strip("()"),
+    )
+
 
 BOTH = "both"
 SUMMARIES = ("sender", "receiver", BOTH)
 """Marks of rows that are no intervals."""
 ROUNDING = 0.005
-"""The share by which rounding to three digits moves a number, at most."""
+"""The share by which rounding to three digits changes a number, at most."""
 
 
 @dataclass(slots=True)
 class Run:
-    """``rows``: line, whether it is of the server's output in a client's, and the row. ``complete``: a summary came."""
+    """A run. ``rows``: line, whether it is of the server's output in a client's, and the row."""
 
     server: bool
     facts: dict[str, str | int]
@@ -32,9 +90,9 @@ class Run:
     done: bool = False
     streams: int = 0
     unheard: bool = False
-    """Whether it says that it does not know what the other end did."""
+    """True if iperf3 prints that it does not know the other end's numbers."""
     disordered: int = 0
-    """Lines that say that a datagram came out of order."""
+    """Number of lines about a datagram that came out of order."""
     error: str | None = None
     duration_s: float | None = None
     cpu: tuple[bool, Number, Number] | None = None
@@ -44,15 +102,15 @@ class Run:
     """Headings of this end's output so far."""
 
     def heading(self, text: str) -> None:
-        """The first one is over intervals, the second over summaries."""
+        """Take a heading: the first one is over intervals, the second over summaries."""
         self._headings.append(text)
         self._here += 1
 
     def add(self, number: int, one: Row, line: str) -> None:
-        """A summary of UDP before iperf 3.7 has no mark: its size is the sender's, its losses and jitter the receiver's."""
+        """Add a row. Before iperf 3.7 UDP's summary has no mark: its size is the sender's, losses and jitter the receiver's."""
         unmarked = self._here > 1 and not one.mark
         if unmarked and "Datagrams" not in self._headings[-1]:
-            self.diagnostics.append(Diagnostic(f"is a summary of neither end: {line.strip()[:SHOWN]!r}", number))
+            self.diagnostics.append(unread(line, number, "is a summary of neither end"))
         else:
             self.rows.append((number, self.server_output, replace(one, mark=BOTH) if unmarked else one))
 
@@ -71,7 +129,7 @@ class Run:
         udp = any("Datagrams" in heading for heading in self._headings) if self._headings else None
         sends = not self.reverse
         if self.server and self._headings:
-            # A server does not say which way it goes; what it heads its columns with does.
+            # A server does not print the direction; the heading of its columns shows it.
             columns = self._headings[0]
             sends = "Retr" in columns or ("Datagrams" in columns and "Jitter" not in columns)
         if self.cpu is not None:
@@ -89,15 +147,15 @@ class Run:
             ways.append(way)
         if not self.complete and self.rows:
             self.diagnostics.append(
-                Diagnostic("the run ends before its summary: there is only what its whole intervals say", self.rows[-1][0])
+                Diagnostic("the run ends before its summary; only its whole intervals are read", self.rows[-1][0])
             )
         elif any(row.mark == "receiver" and not row.size_bytes for _, _, row in self.rows) and not (self.done or self.server):
-            text = "the receiver's summary is 0 and there is no 'iperf Done.': the run was interrupted"
+            text = "the receiver's summary is 0 and 'iperf Done.' is missing, so the run was interrupted"
             self.diagnostics.append(Diagnostic(text, self.rows[-1][0]))
         if self.disordered and self.rows:
-            text = f"lines that say that a datagram came out of order, which are not counted: {self.disordered}"
+            text = f"{self.disordered} lines about datagrams out of order are not counted"
             self.diagnostics.append(Diagnostic(text, self.rows[0][0], harmless=True))
-        facts: dict[str, str | int | float | bool] = {**self.facts}
+        facts: dict[str, Fact] = {**self.facts}
         if self.streams:
             facts["streams"] = self.streams // len(both)
         if udp is not None:
@@ -132,14 +190,14 @@ class Run:
             local_sends, local, remote = self.cpu
             mine = local_sends == way.near_sends or bool(role)
             if self.server or self.error or self.unheard:
-                # A zero that was never heard of from the other end.
+                # This zero did not come from the other end.
                 remote = None
             near.cpu_share, far.cpu_share = (_share(each) for each in ((local, remote) if mine else (remote, local)))
 
     def _summarise(self, side: Side, mark: str, rows: Sequence[Row], udp: bool | None, near: bool) -> None:
         one = _together(rows)
         if one is None or (not near and (self.server or self.error or (not self.done and not one.size_bytes))):
-            # Zeros that an end prints of the other without having heard from it.
+            # An end prints zeros for the other if it got no report from it.
             return
         sent = mark == "sender"
         side.summary = Summary(
@@ -186,7 +244,7 @@ class Run:
 
 
 def _together(rows: Sequence[Row]) -> Row | None:
-    """The sum of streams, or the only one; None where there are several without a sum, as in a text that is cut."""
+    """Return the sum of streams, or the only one; None where there are several without a sum, as in a text that is cut."""
     sums = [each for each in rows if each.is_sum]
     return sums[-1] if sums else rows[0] if len(rows) == 1 else None
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
-from twinbed.imports.formats.iperf3.rows import PART, row
-from twinbed.imports.formats.iperf3.run import Run
+from twinbed.imports.formats.iperf3.run import PART, Run, row
 from twinbed.imports.formats.iperf3.way import METRICS
-from twinbed.imports.text.load import DECIMAL, SHOWN, head_text, number, whole_lines
-from twinbed.metrics.metric import Metric
+from twinbed.imports.text.figures import DECIMAL, head_text, number, unread, whole_lines
 from twinbed.model.json import Document
 
 _HEADING = re.compile(r"\[ ID\](?:\[Role\])? Interval {2,}Transfer {2,}(?:Bitrate|Bandwidth)")
 _JSON = re.compile(r'\{\s*"(?:start|event)"\s*:')
-_SAID = re.compile(r"iperf3: ((?:error|interrupt) - .*)")
+_ERROR = re.compile(r"iperf3: ((?:error|interrupt) - .*)")
 _SERVER_AGAIN = re.compile(r"Server listening on ")
 _NOTHING = re.compile(
     "|".join(
@@ -28,14 +27,14 @@ _NOTHING = re.compile(
         )
     )
 )
-"""Lines without a number that is measured."""
+"""Lines without a measured number."""
 _FACTS = (
     ("version", re.compile(r"iperf (3\.\S+)\s*$")),
     ("kernel", re.compile(r"((?:Linux|Darwin|FreeBSD)) \S+ (\S+) ")),
     ("mss", re.compile(r"\s+TCP MSS: ([0-9]+)")),
     ("congestion", re.compile(r"snd_tcp_congestion (\S+)")),
 )
-_ITS_TWO = re.compile(
+_IPERF_2 = re.compile(
     r"^(?:Client connecting to |Server listening on )\S*,? ?(?:TCP|UDP) port |local .* connected with ", re.MULTILINE
 )
 _UNHEARD = re.compile(r"\[ *[0-9]+\](?:\[..-.\])? \((?:sender|receiver) statistics not available\)")
@@ -46,40 +45,32 @@ _CPU = re.compile(rf"CPU Utilization: local/(sender|receiver) ({DECIMAL})% .*, r
 _TIME = re.compile(r"Time: (.*)")
 
 
-class Iperf3Text(Format):
-    name = "iperf3-text"
-    summary = "iperf3's output for people, of a client or a server"
-    metrics: Sequence[Metric] = METRICS
-    work = "received_bytes"
-    rate = "goodput"
+def _recognises(head: bytes) -> bool:
+    text = head_text(head)
+    if _JSON.search(text) or _IPERF_2.search(text):
+        return False
+    return _HEADING.search(text) is not None or re.search(r"^iperf3: (?:error|interrupt) - ", text, re.MULTILINE) is not None
 
-    def recognises(self, head: bytes) -> bool:
-        text = head_text(head)
-        if _JSON.search(text) or _ITS_TWO.search(text):
-            return False
-        return (
-            _HEADING.search(text) is not None or re.search(r"^iperf3: (?:error|interrupt) - ", text, re.MULTILINE) is not None
+
+def _read(source: Source, options: Document) -> Sequence[Measurement]:
+    text = source.text()
+    if _IPERF_2.search(text):
+        raise FormatError("is of iperf 2; its format is iperf2")
+    lines, cut = whole_lines(text, ("sender", "receiver", "Done."))
+    reader = _Reader()
+    for index, line in enumerate(lines):
+        reader.take(line, index + 1)
+    measured = [run for run in reader.runs if run.measured or run.error]
+    if not measured:
+        raise FormatError(
+            "has no run of iperf3 that can be read" + "".join(f"; {diagnostic}" for diagnostic in reader.diagnostics[:1])
         )
-
-    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
-        text = source.text()
-        if _ITS_TWO.search(text):
-            raise FormatError("is of iperf 2: its format is iperf2")
-        lines, cut = whole_lines(text, ("sender", "receiver", "Done."))
-        reader = _Reader()
-        for index, line in enumerate(lines):
-            reader.take(line, index + 1)
-        measured = [run for run in reader.runs if run.measured or run.error]
-        if not measured:
-            raise FormatError(
-                "holds no run of iperf3 that can be read" + "".join(f"; {diagnostic}" for diagnostic in reader.diagnostics[:1])
-            )
-        measured[-1].diagnostics += [*reader.diagnostics, *cut]
-        return [run.measurement() for run in measured]
+    measured[-1].diagnostics += [*reader.diagnostics, *cut]
+    return [run.measurement() for run in measured]
 
 
 class _Reader:
-    """Lines, one after another, to runs."""
+    """Gathers lines, one after another, into runs."""
 
     def __init__(self) -> None:
         self.runs: list[Run] = []
@@ -103,11 +94,12 @@ class _Reader:
     def _part(self, line: str, number_: int, match: re.Match[str]) -> None:
         one = row(match, line)
         if one is None:
-            (self._open.diagnostics if self._open else self.diagnostics).append(
-                Diagnostic(f"cannot be read: {line.strip()[:SHOWN]!r}", number_)
-            )
+            self._current().append(unread(line, number_))
         else:
             self._run().add(number_, one, line)
+
+    def _current(self) -> list[Diagnostic]:
+        return self._open.diagnostics if self._open else self.diagnostics
 
     def _in_server_output(self) -> bool:
         return self._open is not None and self._open.server_output
@@ -140,17 +132,15 @@ class _Reader:
             self._open.unheard = True
         elif _DISORDER in line:
             self._run().disordered += 1
-        elif (match := _SAID.search(line)) is not None:
+        elif (match := _ERROR.search(line)) is not None:
             if (self._open is None and self.runs) or (self._open is not None and self._open.complete):
-                (self._open.diagnostics if self._open else self.diagnostics).append(Diagnostic(f"iperf3: {match[1]}", number_))
+                self._current().append(Diagnostic(f"iperf3: {match[1]}", number_))
             else:
                 self._run().error = match[1]
         elif plain and not self._circumstance(line) and not _NOTHING.search(line):
-            # A date, an echo or a prompt between two reports is nobody's fault; what begins as a row may be a damaged one.
+            # A date, an echo or a prompt between two reports does no harm; a line that begins as a row may be a damaged row.
             between = (self._open is None or self._open.complete) and not plain.startswith("[")
-            (self._open.diagnostics if self._open else self.diagnostics).append(
-                Diagnostic(f"is no line of iperf3: {plain[:SHOWN]!r}", number_, harmless=between)
-            )
+            self._current().append(replace(unread(line, number_, "is no line of iperf3"), harmless=between))
 
     def _circumstance(self, line: str) -> bool:
         facts = self._open.facts if self._open is not None else self._facts
@@ -179,8 +169,19 @@ class _Reader:
 
 
 def _seconds(text: str) -> float | None:
-    """Since the epoch."""
+    """Return a date in seconds since the epoch."""
     try:
         return parsedate_to_datetime(text).timestamp()
     except (ValueError, TypeError, OverflowError, IndexError):
         return None
+
+
+iperf3_text = Format(
+    "iperf3-text",
+    "iperf3's output for people, of a client or a server",
+    METRICS,
+    _recognises,
+    _read,
+    work="received_bytes",
+    rate="goodput",
+)

@@ -1,4 +1,4 @@
-"""One direction of a measurement, as either end recorded it, and the numbers that follow."""
+"""One direction of a measurement, as either end recorded it, its numbers, and the measurement of all directions."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
+from typing import TYPE_CHECKING
 
+from twinbed.contracts.format import Diagnostic, Fact, Measurement
+from twinbed.imports.text.figures import values
 from twinbed.metrics.iperf3 import METRICS as OF_WORKLOAD
 from twinbed.metrics.metric import Layer, Metric
 from twinbed.model.caution import Caution, Kind
 from twinbed.readers.iperf3 import SHORT
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 JITTER_LAST = Metric(
     "interarrival_jitter_last",
@@ -27,21 +33,21 @@ OF_UDP = frozenset(
 )
 
 OF_A_SECOND = (0.8, 1.25)
-"""Seconds of an interval that was to have one: a busy machine reports late."""
+"""Seconds of an interval that was asked to have one: a busy machine reports late."""
 COVERED = 0.98
-"""The share of a summary's seconds that its intervals cover. Where they cover less, some are missing: the summary counts."""
+"""The share of a summary's seconds that its intervals cover. Where they cover less, the summary is used."""
 TAIL = 1e-3
-"""The share of the bytes that may be in a summary alone: they come between the last interval and the end (1e-5 of them with
-3.0.11 and -R)."""
+"""The share of the bytes that may be in a summary alone: they come between the last interval and the end (1e-5 with 3.0.11
+and -R)."""
 JITTER_STEP_S = 1.000001e-6
-"""What text rounds jitter to, and a little for binary fractions."""
+"""The rounding of jitter in text, and a little for binary fractions."""
 
 Number = float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A record that one end made, of all its streams together."""
+    """A record of one end, of all its streams together."""
 
     start_s: float
     seconds: float
@@ -49,18 +55,18 @@ class Interval:
     omitted: bool = False
     retransmissions: Number = None
     datagrams: Number = None
-    """Sent; of a receiver, those that arrived and those that were missed."""
+    """Datagrams sent; for a receiver, those that arrived or were missed."""
     lost: Number = None
     out_of_order: Number = None
     jitters_s: Sequence[float] = ()
-    """Of each stream that received any; so are the next two of each that sent."""
+    """One for each stream that received any; the next two for each stream that sent."""
     rtts_s: Sequence[float] = ()
     cwnds_bytes: Sequence[float] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What iperf3 makes of one side."""
+    """iperf3's summary of one side."""
 
     seconds: Number = None
     size_bytes: Number = None
@@ -73,10 +79,11 @@ class Summary:
 
 @dataclass(slots=True)
 class Side:
-    """The sending or the receiving end. ``intervals`` is None where its records are not there; they are without those omitted,
-    and none where only the end of a text was kept: then the summary counts.
+    """The sending or the receiving end.
 
-    ``summary`` is None where it says nothing; ``counts`` tells whether its counts are of the same seconds as the rest."""
+    ``intervals`` is None where its records are not there; omitted intervals are left out. ``summary`` is None where it is
+    unknown; ``counts`` is True if its counts are of the same seconds as the rest.
+    """
 
     intervals: Sequence[Interval] | None = None
     summary: Summary | None = None
@@ -85,9 +92,10 @@ class Side:
 
     @property
     def lacking(self) -> tuple[float, float] | None:
-        """Seconds that the intervals have, and that the summary has; None where no interval is missing.
+        """Return the seconds of the intervals and of the summary; None where no interval is missing.
 
-        Where all bytes are in them, it only took longer to say so."""
+        Intervals with all bytes are complete: only the report took longer.
+        """
         summary = self.summary
         if self.intervals is None or summary is None or not summary.size_bytes or not summary.seconds:
             return None
@@ -100,13 +108,13 @@ class Side:
 
     @property
     def records(self) -> Sequence[Interval]:
-        """What means and deviations are over: all intervals or none."""
+        """Return the intervals for means and deviations: all or none."""
         return () if self.lacking else self.intervals or ()
 
 
 @dataclass(slots=True)
 class Way:
-    """``udp`` is None where the file does not tell."""
+    """One direction. ``udp`` is None where the file does not name the protocol."""
 
     udp: bool | None
     sender: Side = field(default_factory=Side)
@@ -116,7 +124,7 @@ class Way:
     """The end that wrote the file, client or server, and whether it sent."""
     near_sends: bool = True
     rounding: float = 0.0
-    """How far, as a share, sizes and rates may be from what they are printed as."""
+    """Share by which printed sizes and rates may be rounded."""
 
     def numbers(self) -> dict[str, Number]:
         unasked = OF_TCP | OF_UDP if self.udp is None else OF_TCP if self.udp else OF_UDP
@@ -133,17 +141,17 @@ class Way:
         return by_metric
 
     def _deviation(self) -> Number:
-        """Of the goodput over intervals of a second; of others it is another quantity."""
+        """Return the sd of the goodput over intervals of a second; over others it is another quantity."""
         long = _long(self.receiver.records)
         if len(long) < 2 or not OF_A_SECOND[0] <= max(each.seconds for each in long) <= OF_A_SECOND[1]:
             return None
         rates = [8 * each.size_bytes / each.seconds for each in long]
         deviation = stdev(rates)
-        # What is less than the rounding of what it is taken from is not seen.
+        # A deviation below the rounding of the rates cannot be seen.
         return deviation if deviation >= self.rounding * fmean(rates) else None
 
     def _size(self, side: Side) -> tuple[Number, Number, Number]:
-        """Bytes, seconds and bit/s."""
+        """Return bytes, seconds and bit/s."""
         if side.intervals and not side.lacking:
             counted, lasted = (
                 math.fsum(each.size_bytes for each in side.intervals),
@@ -172,7 +180,7 @@ class Way:
         yield "sent_datagrams", went
         yield "received_datagrams", came
         yield "lost_datagrams", missed
-        # Where the receiver's count is not known, the sender's is what losses are of.
+        # Where the receiver's count is not known, losses are a share of the sender's.
         of = counted if counted is not None else went
         if missed is not None and of and missed <= of:
             yield "loss", missed / of
@@ -185,17 +193,17 @@ class Way:
             yield "interarrival_jitter_last", self.receiver.summary.jitter_s
 
     def contradictions(self) -> Iterator[Caution]:
-        """A caution where a summary contradicts the intervals that it sums up."""
-        whither = f" ({self.direction})" if self.direction else ""
+        """Yield a caution where a summary contradicts its intervals."""
+        direction = f" ({self.direction})" if self.direction else ""
         for name, side in (("sender", self.sender), ("receiver", self.receiver)):
             if side.intervals and side.lacking:
                 there, whole = side.lacking
-                detail = f"are of {there:.4g} s of {whole:.4g} s: iperf3's summary is taken"
-                yield Caution(Kind.UNREADABLE, f"the {name}'s intervals{whither} {detail}")
+                detail = f"cover {there:.4g} s of {whole:.4g} s; iperf3's summary is used"
+                yield Caution(Kind.UNREADABLE, f"the {name}'s intervals{direction} {detail}")
             elif side.intervals and side.summary is not None:
                 for what, summed, counted, unit in self._pairs(name, side.intervals, side.summary):
                     detail = f"{what} {summed:.9g}{unit}, its intervals {counted:.9g}{unit}"
-                    yield Caution(Kind.CONTRADICTED, f"iperf3's summary of the {name}{whither} has {detail}")
+                    yield Caution(Kind.CONTRADICTED, f"iperf3's summary of the {name}{direction} has {detail}")
 
     def _pairs(self, name: str, intervals: Sequence[Interval], summary: Summary) -> Iterator[tuple[str, float, float, str]]:
         size, seconds = math.fsum(each.size_bytes for each in intervals), math.fsum(each.seconds for each in intervals)
@@ -219,7 +227,7 @@ class Way:
                 yield what, summed, counted, unit
 
     def rows(self) -> Iterator[Mapping[str, object]]:
-        """The rows of the table ``intervals``."""
+        """Yield the rows of the table ``intervals``."""
         far = "client" if self.near == "server" else "server"
         ends = (self.near, far) if self.near_sends else (far, self.near)
         for side, end in zip((self.sender, self.receiver), ends, strict=True):
@@ -246,13 +254,13 @@ def _count(side: Side, name: str) -> Number:
 
 
 def _long(intervals: Sequence[Interval] | None) -> Sequence[Interval]:
-    """The intervals without slivers: the last may be one."""
+    """Return the intervals without slivers: the last may be one."""
     longest = max((each.seconds for each in intervals or ()), default=0.0)
     return [each for each in intervals or () if each.seconds >= SHORT * longest and each.seconds > 0]
 
 
 def _sum(numbers: Sequence[Number]) -> Number:
-    """None where one is missing, or there is none."""
+    """Return the sum; None where a number is missing, or there is none."""
     present = [one for one in numbers if one is not None]
     return math.fsum(present) if present and len(present) == len(numbers) else None
 
@@ -267,3 +275,65 @@ def _rate(size_bytes: Number, seconds: Number) -> Number:
 
 def _whole(one: Number) -> int | None:
     return None if one is None else int(one)
+
+
+C_TO_S, S_TO_C = "client_to_server", "server_to_client"
+CLEARLY_SHORT = 0.98
+"""Share of the duration below which a stream ended early, as for the workload."""
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """The circumstances of a measurement. ``error``: iperf3's own message."""
+
+    facts: Mapping[str, Fact]
+    started_s: float | None
+    duration_s: float | None
+    error: str | None
+    diagnostics: Sequence[Diagnostic]
+
+
+def measurement(ways: Sequence[Way], about: Circumstances) -> Measurement:
+    rows = [row for way in ways for row in way.rows()]
+    return Measurement(
+        values=[value for way in ways for value in values(way.numbers(), METRICS, direction=way.direction)],
+        tables={"intervals": table(rows)} if rows else {},
+        cautions=[*_cautions(ways, about), *(caution for way in ways for caution in way.contradictions())],
+        diagnostics=about.diagnostics,
+        facts=about.facts,
+        started_s=about.started_s,
+    )
+
+
+def _cautions(ways: Sequence[Way], about: Circumstances) -> Iterator[Caution]:
+    if about.error:
+        yield Caution(Kind.CUT_SHORT, f"iperf3: {about.error}")
+        return
+    for way in ways:
+        side = way.receiver if way.receiver.intervals is not None else way.sender
+        intervals = None if side.lacking else side.intervals
+        whole = math.fsum(each.seconds for each in intervals or ())
+        if about.duration_s and intervals and whole < CLEARLY_SHORT * about.duration_s:
+            direction = f" ({way.direction})" if way.direction else ""
+            yield Caution(Kind.CUT_SHORT, f"only {whole:.3g} s of {about.duration_s:g} s are recorded{direction}")
+        if way.udp and way.near_sends and way.near == "client" and way.sender.intervals:
+            yield from _unknown(way.numbers())
+
+
+def _unknown(numbers: Mapping[str, float | None]) -> Iterator[Caution]:
+    """Warn of numbers that no report has. A client before iperf 3.7 has only losses, with those of omitted seconds."""
+    if numbers.get("goodput") is None and numbers.get("loss") is None:
+        detail = "goodput and loss are null: this report does not have what arrived, or only with the omitted seconds"
+        yield Caution(Kind.UNREADABLE, detail)
+
+
+def table(rows: Sequence[Mapping[str, object]]) -> pa.Table:
+    """Return the workload's ``intervals``, with a column ``direction`` where there are two."""
+    from twinbed.readers.iperf3 import interval_table
+
+    intervals = interval_table(rows)
+    if "direction" in rows[0]:
+        import pyarrow as pa
+
+        intervals = intervals.append_column("direction", pa.array([row["direction"] for row in rows], pa.string()))
+    return intervals
