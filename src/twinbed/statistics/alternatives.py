@@ -1,10 +1,9 @@
 """Tests of equal means or locations that assume less than analysis of variance.
 
-``welch_anova`` is for one factor whose variances differ (Welch 1951).  ``kruskal_wallis`` is for one factor and any
-distribution of one shape, by ranks with the correction for ties (1952).  ``permutation`` is for any term of a model, with
-errors that are exchangeable but of any distribution: it permutes residuals of the model without the term (Freedman & Lane
-1983), and its p-value counts the data's own order (Phipson & Smyth 2010).  A result is None where the data do not allow the
-test.
+Function ``welch_anova`` is for one factor whose variances differ (Welch 1951).  Function ``kruskal_wallis`` is for one factor
+and any distribution of one shape, by ranks with the correction for ties (1952).  Function ``permutation`` is for any term of a
+model with exchangeable errors of any distribution. It permutes residuals of the model without the term (Freedman & Lane 1983),
+and its p-value counts the data's own order (Phipson & Smyth 2010).  A result is None if the data do not allow the test.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class Group:
 
 
 def welch_anova(groups: Sequence[Group]) -> Tested | None:
-    """None where a group has one value or does not vary."""
+    """Test equal means where variances differ; None where a group has one value or does not vary."""
     if len(groups) < 2 or any(group.n < 2 or group.variance <= 0 for group in groups):
         return None
     weights = [group.n / group.variance for group in groups]
@@ -50,7 +49,7 @@ def welch_anova(groups: Sequence[Group]) -> Tested | None:
 
 
 def kruskal_wallis(groups: Sequence[Floats]) -> Tested | None:
-    """None where all values are the same."""
+    """Test equal locations by ranks; None where all values are the same."""
     from scipy.stats import kruskal
 
     if len(groups) < 2 or np.ptp(np.concatenate(groups)) <= 0:
@@ -60,8 +59,10 @@ def kruskal_wallis(groups: Sequence[Floats]) -> Tested | None:
 
 
 def permutation(of: Cells, terms: Sequence[Term], at: int, kind: str, seed: int) -> Tested | None:
-    """F of a term (with the mean square of the whole model's errors) among those of permuted residuals. None where there are no
-    errors, or for more work than MOST_WORK."""
+    """Compare F of a term (with the mean square of the whole model's errors) with those of permuted residuals.
+
+    None where there are no errors, or for more work than MOST_WORK.
+    """
     model = fit(of, terms)
     free, parameters = model.error_freedom, model.design.shape[1]
     if free <= 0 or model.error <= 0 or float(of.n) * parameters * ROUNDS > MOST_WORK:

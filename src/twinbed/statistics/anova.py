@@ -2,13 +2,13 @@
 
 Observations are first reduced to cells (combinations of levels): every model of factors has the same sums of squares on the
 cells' means, weighted by their counts, plus the squares within cells.  The work therefore depends on the number of cells, not
-that of rows. Values are centred before anything is squared, sums of cells are exact (``math.fsum``), and a term's sum of
-squares is the squared length of the response's part along the term's own directions (Householder QR), never a difference of two
-large residual sums.  Factors are coded by sum contrasts (rows 1, 0 | 0, 1 | -1, -1), without which type III has no meaning.
+of rows. Values are centred before anything is squared, and sums of cells are exact (``math.fsum``). A term's sum of squares is
+the squared length of the response's part along the term's own directions (Householder QR), never a difference of two large
+residual sums.  Factors are coded by sum contrasts (rows 1, 0 | 0, 1 | -1, -1), without which type III has no meaning.
 
-Limits: factors only; cells that a term needs must not be empty, and terms must not be collinear (``Aliased``).
-Sources: Jain, The Art of Computer Systems Performance Analysis (1991), chapters 20 to 23; Fox, Applied Regression Analysis
-(2016), chapter 8 (types II and III, as R's car::Anova); MacKinnon & White (1985) for HC3.
+Limits: factors only; cells that a term needs must not be empty, and terms must not be collinear (``Aliased``). Sources: Jain,
+The Art of Computer Systems Performance Analysis (1991), chapters 20 to 23; Fox, Applied Regression Analysis (2016), chapter 8
+(types II and III, as R's car::Anova); MacKinnon & White (1985) for HC3.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ class Cells:
 
     @property
     def total(self) -> float:
-        """The sum of squares about the mean (Jain's SST)."""
+        """Return the sum of squares about the mean (Jain's SST)."""
         return math.fsum(self.centred**2)
 
 
 def cells(y: Floats, codes: Sequence[Integers], levels: Sequence[int]) -> Cells:
-    """Reduces observations to cells; ``codes`` holds each factor's level of each observation."""
+    """Reduce observations to cells; ``codes`` holds each factor's level of each observation."""
     shift = math.fsum(y) / len(y)
     centred = y - shift
     # The mean of large values is rounded as they are; the mean of the remainder corrects that.
@@ -85,18 +85,18 @@ def cells(y: Floats, codes: Sequence[Integers], levels: Sequence[int]) -> Cells:
 
 
 def mean_of(values: Floats) -> float:
-    """The mean; where all values are the same it is exactly that value."""
+    """Return the mean; exactly the common value if all values are the same."""
     first = float(values[0])
     return first + math.fsum(values - first) / len(values)
 
 
 def contrasts(levels: int) -> Floats:
-    """Sum contrasts: (levels, levels - 1)."""
+    """Return sum contrasts: (levels, levels - 1)."""
     return np.vstack([np.eye(levels - 1), -np.ones((1, levels - 1))])
 
 
 def columns(term: Term, codes: Integers, levels: Sequence[int]) -> Floats:
-    """The columns of a term's contrasts for rows of codes: (rows, product of levels less one)."""
+    """Return the columns of a term's contrasts for rows of codes: (rows, product of levels less one)."""
     product = np.ones((len(codes), 1))
     for factor in term:
         of_factor = contrasts(levels[factor])[codes[:, factor]]
@@ -105,13 +105,15 @@ def columns(term: Term, codes: Integers, levels: Sequence[int]) -> Floats:
 
 
 def freedom(term: Term, levels: Sequence[int]) -> int:
-    """A term's degrees of freedom."""
+    """Return a term's degrees of freedom."""
     return math.prod(levels[factor] - 1 for factor in term)
 
 
 def directions(of: Cells, before: Sequence[Term], term: Term) -> Floats:
-    """Orthonormal directions (cells, df) of a term beyond those of the mean and of the terms ``before`` it, for values that are
-    weighted by the roots of the counts. Raises Aliased."""
+    """Return orthonormal directions (cells, df) of a term beyond the mean and the terms ``before`` it.
+
+    They are for values weighted by the roots of the counts. Raises Aliased.
+    """
     blocks = [np.ones((len(of.codes), 1)), *(columns(each, of.codes, of.levels) for each in (*before, term))]
     design = np.hstack(blocks) * np.sqrt(of.counts)[:, None]
     q, r = np.linalg.qr(design)
@@ -132,8 +134,11 @@ def _refuse_dependence(design: Floats, r: Floats, terms: Sequence[Term], widths:
 
 
 def sums_of_squares(of: Cells, terms: Sequence[Term], kind: str) -> list[float]:
-    """Each term's sum of squares, by type ``I`` (after the terms before it), ``II`` (after all terms that do not contain it) or
-    ``III`` (after all others). Raises Aliased."""
+    """Return each term's sum of squares. Raises Aliased.
+
+    ``kind`` is ``I`` (after the terms before it), ``II`` (after all terms that do not contain it) or ``III`` (after all
+    others).
+    """
     weighted = of.means * np.sqrt(of.counts)
     return [
         float(np.sum((directions(of, before_of(terms, at, kind), term).T @ weighted) ** 2)) for at, term in enumerate(terms)
@@ -141,7 +146,7 @@ def sums_of_squares(of: Cells, terms: Sequence[Term], kind: str) -> list[float]:
 
 
 def before_of(terms: Sequence[Term], at: int, kind: str) -> list[Term]:
-    """The terms that a term is adjusted for."""
+    """Return the terms that a term is adjusted for."""
     if kind == "I":
         return list(terms[:at])
     others = [*terms[:at], *terms[at + 1 :]]
@@ -166,12 +171,12 @@ class Fit:
 
     @property
     def mean_square(self) -> float | None:
-        """The mean square of errors; None where nothing is left to estimate it from."""
+        """Return the mean square of errors; None if no degree of freedom is left."""
         return self.error / self.error_freedom if self.error_freedom > 0 else None
 
 
 def fit(of: Cells, terms: Sequence[Term]) -> Fit:
-    """Least squares. Raises Aliased."""
+    """Fit the model by least squares. Raises Aliased."""
     blocks = [np.ones((len(of.codes), 1)), *(columns(each, of.codes, of.levels) for each in terms)]
     widths = [block.shape[1] for block in blocks]
     design = np.hstack(blocks)
@@ -190,7 +195,8 @@ def fit(of: Cells, terms: Sequence[Term]) -> Fit:
 
 
 def robust_covariance(of: Cells, model: Fit) -> Floats | None:
-    """HC3: the covariance of the coefficients whatever the variances of cells are; None where an observation has leverage 1."""
+    """Return the covariance of the coefficients by HC3, whatever the variances of cells; None if an observation has leverage
+    1."""
     leverage = np.einsum("ij,jk,ik->i", model.design, model.unscaled, model.design)
     if np.any(leverage > 1 - 1e-9):
         return None
@@ -200,9 +206,11 @@ def robust_covariance(of: Cells, model: Fit) -> Floats | None:
 
 
 def wald(model: Fit, covariance: Floats, terms: Sequence[Term], at: int, kind: str) -> float | None:
-    """F of one term from a covariance of coefficients. Type III takes its own coefficients; type II takes the part of them that
-    is conjugate to those of the terms that contain it (as car::Anova does with vcov.). None where the covariance is
-    singular."""
+    """Return F of one term from a covariance of coefficients; None if the covariance is singular.
+
+    Type III takes the term's own coefficients. Type II takes the part of them that is conjugate to those of the terms that
+    contain it (as car::Anova does with vcov.).
+    """
     ends = [*model.starts[1:], len(model.coefficients)]
 
     def of_term(each: int) -> list[int]:

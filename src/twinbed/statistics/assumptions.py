@@ -31,7 +31,8 @@ class Tested:
 
 
 def brown_forsythe(groups: Sequence[Floats]) -> Tested | None:
-    """Takes groups of two values or more; None for fewer than two such groups, or where no group varies about its median."""
+    """Test equal variances of groups of two values or more; None for fewer than two such groups, or if no group varies about
+    its median."""
     used = [group for group in groups if len(group) > 1]
     spreads = [np.abs(group - np.median(group)) for group in used]
     if len(used) < 2:
@@ -50,7 +51,8 @@ def brown_forsythe(groups: Sequence[Floats]) -> Tested | None:
 
 
 def bartlett(groups: Sequence[Floats]) -> Tested | None:
-    """None where a group of two values or more does not vary: its logarithm is not defined."""
+    """Test equal variances of normal values; None if a group of two values or more does not vary: its logarithm is not
+    defined."""
     from scipy.special import chdtrc
 
     used = [group for group in groups if len(group) > 1]
@@ -69,7 +71,7 @@ def bartlett(groups: Sequence[Floats]) -> Tested | None:
 
 
 def normality(residuals: Floats) -> Tested | None:
-    """None for fewer than three residuals, or where they do not vary."""
+    """Test normality; None for fewer than three residuals, or if they do not vary."""
     if len(residuals) < 3 or float(np.ptp(residuals)) <= 0:
         return None
     if len(residuals) > MOST:
@@ -79,7 +81,7 @@ def normality(residuals: Floats) -> Tested | None:
 
 
 def anderson_darling(values: Floats) -> Tested:
-    """A² with its correction for size, and the p-value of Stephens's approximation."""
+    """Return A² with its correction for size, and the p-value of Stephens's approximation."""
     from scipy.special import log_ndtr
 
     n = len(values)
@@ -101,7 +103,7 @@ def anderson_darling(values: Floats) -> Tested:
 
 
 def normal_quantiles(n: int) -> Floats:
-    """The expected positions of n sorted values of a standard normal, as R's ``qnorm(ppoints(n))``."""
+    """Return the expected positions of n sorted values of a standard normal, as R's ``qnorm(ppoints(n))``."""
     from scipy.special import ndtri
 
     offset = 3 / 8 if n <= 10 else 1 / 2

@@ -1,9 +1,9 @@
 """Do values end at a limit, such as a time-out?
 
-Where several values of a sample are the largest of two, and its others differ far more than they are rounded, the largest is a
-limit: what would have been larger was written as it.  Means then say nothing of what lies beyond.  By chance the t largest
-of N values share one of the R steps between the smallest and the largest with a probability of about C(N-1, t-1) / R^(t-1), if
-all are as likely; times are, if anything, sparser at their upper end.
+If several values of a sample are the largest of two samples, and the others differ far more than they are rounded, the largest
+is a limit: larger values were recorded as the limit.  Means then say nothing about larger values.  By chance the t largest of N
+values share one of the R steps between the smallest and the largest with a probability of about C(N-1, t-1) / R^(t-1), if all
+steps are as likely. Times are, if anything, sparser at their upper end.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from twinbed.statistics.resolution import DIGITS, printed_step
 
 BY_CHANCE = 0.001
-"""Less often than this the largest values are the same by chance, or they are no limit."""
+"""The largest values are a limit only if chance makes them the same less often than this."""
 
 OFF = 0.01
-"""Of a step, by which what comes in steps may be off them."""
+"""Values in steps may be off them by this share of a step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The value at which others end, and how many do, here and on the reference."""
+    """A value at which others end, and how many end there, here and on the reference."""
 
     value: float
     here: int

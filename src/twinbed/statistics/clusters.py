@@ -1,8 +1,8 @@
 """Are the values of one cluster, such as all runs of a day, more alike than those of different ones?
 
-The intraclass correlation is that of the analysis of variance with one way (Donner and Koval 1980, Biometrics 36:19): the
-share of the variance that lies between clusters, after the mean of each cell is taken off.  Its p-value is that of PERMUTATIONS
-orders of the values within each cell, the observed one counted too: in each, no value has anything to do with its cluster.
+The intraclass correlation comes from one-way analysis of variance (Donner and Koval 1980, Biometrics 36:19): the share of the
+variance that lies between clusters, after the mean of each cell is taken off.  Its p-value counts PERMUTATIONS random orders of
+the values within each cell, and the observed order: in a random order no value depends on its cluster.
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ class Clustering:
 def clustering(
     values: Sequence[float] | Floats, cells: Sequence[int] | Integers, clusters: Sequence[int] | Integers
 ) -> Clustering | None:
-    """Values less the means of their cells, with the cell and the cluster of each; None where no cell has values of two
-    clusters, no cluster has two values, or nothing varies."""
+    """Test values less the means of their cells, with the cell and the cluster of each.
+
+    None if no cell has values of two clusters, no cluster has two values, or nothing varies.
+    """
     residuals, cell, cluster = np.asarray(values, dtype=float), np.asarray(cells), np.unique(clusters, return_inverse=True)[1]
     counts = np.bincount(cluster)
     n, k = len(residuals), len(counts)

@@ -1,8 +1,8 @@
 """Was a run contended? A detector that uses only the machine's metrics, trained and tested on separate runs.
 
-A run is contended where its own rate, and the mean rate at its N made monotone over N, are both at least ``drop`` below the
-mean at the least N; it is free of contention where neither is. Where they disagree, the noise of one rate would decide: such
-runs are neither, are counted as ``unclear``, and are not used for training. ``drop`` is less than the loss that matters
+A run is contended if its own rate and the mean rate at its N (made monotone over N) are both at least ``drop`` below the mean
+at the least N. It is free of contention if neither is. If they disagree, the noise of one rate would decide: such a run is
+neither, counts as ``unclear``, and is not used for training. The limit ``drop`` is less than the loss that matters
 (``fallen``), so that a run may be detected before that loss.
 
 Runs are split by replicate, so that no test run shares its replicate with a training run. The kinds of training runs follow
@@ -74,7 +74,7 @@ class Detection:
 
 
 def kinds(runs: Runs, drop: float = DROP, of: Bools | None = None) -> Kinds:
-    """``of`` are the runs that the means take, by default all. A run whose N has none of them is neither.
+    """Classify runs; ``of`` are the runs whose means count, by default all. A run whose N has none of them is neither.
 
     Raises ValueError where the mean at the least N is not above 0.
     """
@@ -96,7 +96,7 @@ def kinds(runs: Runs, drop: float = DROP, of: Bools | None = None) -> Kinds:
 
 
 def detect(runs: Runs, drop: float = DROP, fallen: float = FALLEN, false_alarms: float = FALSE_ALARMS) -> Detection:
-    """Trains on every other replicate, in their order, and tests on the rest.
+    """Train on every other replicate, in their order, and test on the others.
 
     Raises ValueError for fewer than four replicates, and where training or test runs are of one kind only.
     """
@@ -107,15 +107,15 @@ def detect(runs: Runs, drop: float = DROP, fallen: float = FALLEN, false_alarms:
     n, of_run = np.asarray(runs.n), np.asarray(runs.replicate)
     first, second = np.isin(of_run, training), np.isin(of_run, testing)
     if (least := min(runs.n)) not in n[first]:
-        raise ValueError(f"no training run at N = {least}, which the others are held against")
+        raise ValueError(f"no training run at N = {least}, which other N are compared with")
     trained, tested = kinds(runs, drop, first), kinds(runs, drop)
     for name, part, classes in (("training", first, trained), ("test", second, tested)):
         if not classes.contended[part].any():
             raise ValueError(
-                f"no {name} run is contended: none of an N whose mean rate has lost {drop * 100:g} % has lost it too"
+                f"no {name} run is contended: no run lost {drop * 100:g} % of the rate at an N whose mean lost as much"
             )
         if not classes.free[part].any():
-            raise ValueError(f"no {name} run is free of contention: there is nothing to tell apart")
+            raise ValueError(f"no {name} run is free of contention: there is nothing to distinguish")
     nearest = min(n[first & trained.contended])
     detector = train(
         Training(

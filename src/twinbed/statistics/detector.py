@@ -1,14 +1,14 @@
 """A detector of one kind of runs, from other metrics of the runs: a logistic regression and the threshold of its score.
 
 Columns are divided by their spread among runs of one N, so that values outside that spread count, whatever their unit. The
-ridge, and the choice between metrics and their logarithms, are those that best distinguish runs left out, one replicate at a
-time: runs of the other kind from the hardest (those to be detected first), by the area under the ROC curve.
+ridge, and the choice between metrics and their logarithms, are those with the largest area under the ROC curve, for replicates
+left out. The area compares the hardest runs (to be detected first) with those of the other kind.
 
-It alarms above a threshold that at most ``false_alarms`` of runs of the other kind exceed: the conformal quantile of such runs'
-scores, each from a model that has not seen its replicate, whatever their distribution (Vovk, Gammerman and Shafer 2005).  Fewer
-than 1/false_alarms - 1 runs have no such quantile: then the threshold is Student's prediction bound for one more run, or the
-greatest score if that is more. The models that score these runs have seen one replicate less, and the ridge is chosen on the
-same runs; docs/coverage.md measures the effect.
+It alarms above a threshold that at most ``false_alarms`` of runs of the other kind exceed, whatever their distribution. The
+threshold is the conformal quantile of such runs' scores, each from a model that has not seen its replicate (Vovk, Gammerman and
+Shafer 2005).  Fewer than 1/false_alarms - 1 runs have no such quantile: then the threshold is Student's prediction bound for
+one more run, or the greatest score if that is more. The models that score these runs have seen one replicate less, and the
+ridge is chosen on the same runs; docs/coverage.md measures the effect.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ LEAST_SPREAD = 1e-3
 class Detector:
     model: Logistic
     floor: Floats
-    """The least value trained on of a metric taken as a logarithm, which stands for any below it; nan of one taken as it is."""
+    """The least value trained on of a metric taken as a logarithm, which stands for any below it; nan of an untransformed
+    metric."""
     threshold: float
 
     def scores(self, machine: Floats) -> Floats:
-        """The log odds of runs: a row a run, a column a metric."""
+        """Return the log odds of runs: a row a run, a column a metric."""
         return self.model.scores(_taken(machine, self.floor))
 
     def alarms(self, machine: Floats) -> Bools:
@@ -55,17 +56,18 @@ class Training:
 
     machine: Floats
     yes: Bools
-    """Runs that it is to alarm in."""
+    """Runs to alarm in."""
     no: Bools
-    """Runs that it is not to alarm in; it is not trained on those that are neither."""
+    """Runs not to alarm in; runs that are neither are not trained on."""
     hardest: Bools
-    """Those of ``yes`` that it is to detect first."""
+    """Runs of ``yes`` to detect first."""
     n: NDArray[np.intp]
     replicate: NDArray[np.intp]
 
 
 def train(runs: Training, false_alarms: float) -> Detector:
-    """Raises ValueError where all runs of one kind are of one replicate, or fewer than two are not to alarm in."""
+    """Train a detector. Raises ValueError if all runs of one kind are of one replicate, or fewer than two are not to alarm
+    in."""
     bare = np.full(runs.machine.shape[1], math.nan)
     least = runs.machine.min(axis=0)
     floors = [bare, np.where(least > 0, least, math.nan)] if (least > 0).any() else [bare]
@@ -81,7 +83,9 @@ def train(runs: Training, false_alarms: float) -> Detector:
         if separation > best:
             best, chosen = separation, (floor, rows, ridge, spread, np.sort(scores[scored & runs.no]))
     if chosen is None:
-        raise ValueError("too few training runs of one kind, or all of one replicate: none can be set aside for the threshold")
+        raise ValueError(
+            "too few training runs of one kind, or all of one replicate: no run can be set aside for the threshold"
+        )
     floor, rows, ridge, spread, kept = chosen
     return Detector(_fitted(runs, rows, runs.yes | runs.no, ridge, spread), floor, _threshold(kept, false_alarms))
 
@@ -94,7 +98,7 @@ def _taken(machine: Floats, floor: Floats) -> Floats:
 
 
 def _spread(rows: Floats, n: NDArray[np.intp]) -> Floats:
-    """The pooled standard deviation among runs of one N."""
+    """Return the pooled standard deviation among runs of one N."""
     squares, freedom = np.zeros(rows.shape[1]), 0
     for each in np.unique(n):
         of = rows[n == each]
@@ -104,7 +108,7 @@ def _spread(rows: Floats, n: NDArray[np.intp]) -> Floats:
 
 
 def _left_out(runs: Training, rows: Floats, ridge: float, spread: Floats) -> Floats:
-    """Each run's score by a model that has not seen its replicate; nan where no such model can be."""
+    """Return each run's score by a model that has not seen its replicate; nan if no such model exists."""
     scores = np.full(len(rows), math.nan)
     for here, model in _models(runs, rows, ridge, spread):
         scores[here] = model.scores(rows[here])
@@ -123,7 +127,7 @@ def _fitted(runs: Training, rows: Floats, of: Bools, ridge: float, spread: Float
 
 
 def _threshold(scores: Floats, false_alarms: float) -> float:
-    """The threshold from at least two scores, sorted."""
+    """Return the threshold from at least two scores, sorted."""
     count = len(scores)
     rank = math.ceil((count + 1) * (1 - false_alarms))
     if rank <= count:

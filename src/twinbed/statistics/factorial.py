@@ -28,18 +28,18 @@ class SignEffect:
 
 
 def is_factorial(of: Cells) -> bool:
-    """Whether it is a 2^k r design: two factors or more of two levels each, all combinations present, equally often."""
+    """Return whether it is a 2^k r design: two factors or more of two levels each, all combinations present, equally often."""
     k = len(of.levels)
     return k >= 2 and set(of.levels) == {2} and len(of.codes) == 2**k and len(set(of.counts.tolist())) == 1
 
 
 def signs(of: Cells, term: Term) -> NDArray[np.float64]:
-    """A term's column of the sign table, for each cell."""
+    """Return a term's column of the sign table, for each cell."""
     return np.asarray(np.prod(2.0 * of.codes[:, list(term)] - 1, axis=1))
 
 
 def sign_effects(of: Cells, confidence: float) -> list[SignEffect]:
-    """The effects of all factors and interactions, main effects first."""
+    """Return the effects of all factors and interactions, main effects first."""
     from scipy.special import stdtrit
 
     k, count = len(of.levels), float(of.counts[0])

@@ -20,7 +20,7 @@ NOTHING = 1e-18
 
 
 def harrell_davis(ordered: Floats, shares: Sequence[float]) -> list[float]:
-    """The quantiles of at least one value, given in increasing order; ``shares`` between 0 and 1.
+    """Return the quantiles of at least one value, given in increasing order; ``shares`` between 0 and 1.
 
     >>> harrell_davis(np.arange(1.0, 10.0), [0.5])
     [5.0]
@@ -29,7 +29,7 @@ def harrell_davis(ordered: Floats, shares: Sequence[float]) -> list[float]:
 
 
 def parameters(n: int, share: float) -> tuple[float, float]:
-    """Of the beta distribution whose probabilities are the weights of n values."""
+    """Return the parameters of the beta distribution whose probabilities are the weights of n values."""
     return (n + 1) * share, (n + 1) * (1 - share)
 
 

@@ -54,12 +54,12 @@ class Lead:
     fallen: int | None
     """The least N at which the rate has fallen by what matters; None without one."""
     before: Share | None
-    """The share that alarm of test runs whose N has lost what counts as contended and less than matters; None without such an
-    N: then nothing could be detected in time."""
+    """The share of test runs that alarm at the N that are contended but have lost less than matters. None without such an N:
+    nothing could then be detected in time."""
 
 
 def lead(steps: Sequence[AtN], drop: float, fallen: float) -> Lead:
-    """The lead over tested N, in their order."""
+    """Return the lead over tested N, in their order."""
     tested = [(step.n, step.alarms) for step in steps if step.alarms is not None]
     monotone = isotonic([alarms.value for _, alarms in tested], [float(alarms.of) for _, alarms in tested])
     alarmed = next((n for (n, _), share in zip(tested, monotone, strict=True) if share > MOST), None)

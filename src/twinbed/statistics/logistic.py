@@ -31,13 +31,13 @@ class Logistic:
     """Coefficients for a change by one spread."""
 
     def scores(self, rows: Floats) -> Floats:
-        """Log odds."""
+        """Return log odds."""
         scores: Floats = self.intercept + ((rows - self.centre) / self.scale) @ self.coefficients
         return scores
 
 
 def logistic(rows: Floats, kinds: NDArray[np.bool_], ridge: float = 1.0, spread: Floats | None = None) -> Logistic:
-    """Fits rows of both kinds. ``ridge`` is above 0; ``spread`` None takes standard deviations."""
+    """Fit rows of both kinds. ``ridge`` is above 0; ``spread`` None takes standard deviations."""
     centre = rows.mean(axis=0)
     spread = rows.std(axis=0, ddof=1) if spread is None else spread
     scale = np.where(spread > 1e-12 * np.abs(centre), spread, np.inf)

@@ -1,15 +1,16 @@
-"""Do runs depend on their block, and on the run before them?
+"""Tests whether runs depend on their block, and on the run before them.
 
-Blocks: a row is one cell on one testbed, with its value in each block; each row is brought to mean 0 and variance 1, since
+Blocks: a row is one cell on one testbed, with its value in each block.  Each row is brought to mean 0 and variance 1, since
 testbeds differ in both.  The sum of squares between blocks is compared with those of other orders of each row (Pitman 1938,
-Biometrika 29:322). This is Friedman's test with the values themselves for scores, which detects one bad block where ranks do
-not. Up to PERMUTED values the p-value is that of PERMUTATIONS orders drawn with a fixed seed, the observed one counted too;
-beyond, that of the F of the two-way analysis. A row with a missing value, or that does not vary, is left out. Neighbours: the
-rank version of von Neumann's ratio (Bartels 1982, J. Am. Stat. Assoc. 77:40) of values in run order, normal approximation, for
-at least LEAST values; a value below 2 means that neighbours are alike. The test assumes that the expectation of each value has
-been subtracted, and that values are in random order otherwise.  Residuals of cells that were measured one after the other are
-not: their cells differ in spread and shape.  ``dependence`` therefore holds the correlation of neighbours' ranks against those
-of orders within the cells, the places of each cell kept.
+Biometrika 29:322).  This is Friedman's test with the values themselves for scores, which detects one bad block where ranks do
+not.  Up to PERMUTED values the p-value counts PERMUTATIONS orders drawn with a fixed seed, and the observed one; for more
+values it is that of the F of the two-way analysis.  A row with a missing value, or that does not vary, is left out.
+
+Neighbours: the rank version of von Neumann's ratio (Bartels 1982, J. Am. Stat. Assoc. 77:40) of values in run order, normal
+approximation, for at least LEAST values.  A value below 2 means that neighbours are alike.  The test assumes that the
+expectation of each value has been subtracted, and that values are in random order otherwise.  Residuals of cells measured one
+after the other are not in random order: their cells differ in spread and shape.  Function ``dependence`` therefore compares the
+correlation of neighbours' ranks with those of orders within the cells, the places of each cell kept.
 """
 
 from __future__ import annotations
@@ -57,16 +58,18 @@ class Neighbours:
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """``correlation`` is that of the rank of each value with the next's; ``p_value`` two-sided, of orders within groups."""
+    """``correlation`` is between the rank of each value and the next's; ``p_value`` is two-sided, from orders within groups."""
 
     correlation: float
     p_value: float
 
 
 def dependence(values: Sequence[float] | Floats, groups: Sequence[int] | NDArray[np.intp]) -> Dependence | None:
-    """The dependence of values on the order of runs; those of one group could as well have come in any order. None for fewer
-    than LEAST, or where nothing varies. Up to PERMUTED values the p-value counts PERMUTATIONS drawn orders, the observed one
-    too; beyond, it is normal with the mean and the variance of ORDERS of them."""
+    """Return the dependence of values on the order of runs; None for fewer than LEAST, or if nothing varies.
+
+    Values of one group could as well have come in any order. Up to PERMUTED values the p-value counts PERMUTATIONS drawn orders
+    and the observed one. For more values it is normal with the mean and the variance of ORDERS drawn ones.
+    """
     n = len(values)
     if n < LEAST or np.ptp(np.asarray(values)) == 0:
         return None
@@ -90,7 +93,7 @@ def dependence(values: Sequence[float] | Floats, groups: Sequence[int] | NDArray
 
 
 def block_effect(rows: Sequence[Sequence[float | None]]) -> Blocks | None:
-    """One value a block in each row; None for fewer than two rows of use, or two blocks."""
+    """Test for an effect of blocks, from one value a block in each row; None for fewer than two usable rows, or two blocks."""
     complete = [[value for value in row if value is not None] for row in rows if None not in row]
     scaled = [_standardised(row) for row in complete if len(row) > 1 and varies(row)]
     if len(scaled) < 2:
@@ -110,21 +113,21 @@ def _standardised(row: Sequence[float]) -> list[float]:
 
 
 def _permuted(scaled: Sequence[Sequence[float]], statistic: float) -> float:
-    """Share of orders within rows whose blocks lie as far apart."""
+    """Return the share of orders within rows whose blocks lie as far apart."""
     rows = np.broadcast_to(np.array(scaled), (PERMUTATIONS, len(scaled), len(scaled[0])))
     drawn = np.square(np.random.default_rng(0).permuted(rows, axis=2).sum(1)).sum(1) / len(scaled)
     return float((1 + (drawn >= statistic * (1 - 1e-9)).sum()) / (1 + PERMUTATIONS))
 
 
 def mid_ranks(values: Sequence[float] | Floats) -> Floats:
-    """Ranks from 1; equal values share the mean of theirs."""
+    """Return ranks from 1; equal values share the mean of their ranks."""
     _, of, counts = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True, return_counts=True)
     ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[of]
     return ranks
 
 
 def neighbours(values: Sequence[float]) -> Neighbours | None:
-    """Of values in the order of runs; None for fewer than LEAST, or where nothing varies."""
+    """Correlate neighbours among values in the order of runs; None for fewer than LEAST, or if nothing varies."""
     n = len(values)
     if n < LEAST or max(values) == min(values):
         return None

@@ -1,14 +1,15 @@
-"""A linear rule that tells two kinds of runs apart, scored on runs that it has not seen: one of each kind left out at a time.
+"""A linear rule that distinguishes two kinds of runs, scored on unseen runs: one of each kind left out at a time. one of each
+kind left out at a time.
 
 The rule is Fisher's discriminant with a ridge, which is least squares on the labels (Hastie, Tibshirani and Friedman 2009,
-section 4.3, exercise 4.2).  Its scores are linear in the labels of the runs that it is fitted to: what a fold gives for any
-dealing of the labels is one product of matrices, so that permutations cost next to nothing and need no approximation.
+section 4.3, exercise 4.2).  Its scores are linear in the labels of the runs that it is fitted to. A fold's scores for any
+dealing of the labels are therefore one product of matrices: permutations cost next to nothing and need no approximation.
 
-Each pair of runs is left out together, the rule is fitted to all others, and the two are compared by it (leave-pair-out,
-Airola et al. 2011, Comput. Stat. Data Anal. 55:1828).  Scores of different rules are never compared: with one run left out at a
-time a run's absence moves the rule away from it, and the area of equal kinds is below 0.5.  Columns are centred and scaled by
-the fold's own runs; one that does not vary among them (a category that they do not have) has no effect, and a missing value
-is their mean.  Every run weighs the same, whatever its number of rows.
+Each pair of runs is left out together, the rule is fitted to all others, and the two are compared by it (leave-pair-out, Airola
+et al. 2011, Comput. Stat. Data Anal. 55:1828).  Scores of different rules are never compared: with one run left out at a time a
+run's absence moves the rule away from it, and the area of equal kinds is below 0.5.  Columns are centred and scaled by the
+fold's own runs; one that does not vary among them (a category that they do not have) has no effect, and a missing value is
+their mean.  Every run weighs the same, whatever its number of rows.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
 Labels = NDArray[np.bool_]
 Lines = tuple[tuple[int, NDArray[np.intp]], ...]
-"""Runs with their lines of what is left out."""
+"""Runs with their lines among those left out."""
 
 RIDGE = 1.0
-"""What is added to the sum of squares of a scaled column, which is the number of runs."""
+"""Added to the sum of squares of a scaled column, which is the number of runs."""
 VARIES = 1e-12
-"""Variance, of that of all runs, that is more than rounding."""
+"""A variance above this share of that of all runs is more than rounding."""
 MOST_NUMBERS = 4_000_000
-"""Of folds that are fitted at once."""
+"""The most numbers in folds that are fitted at once."""
 MOST_GROUPS = 40
-"""Of runs that are left out together. Up to so many runs each is its own; more are left out as groups, two at a time."""
+"""The most groups left out. Up to so many runs each run is its own group; more runs share groups, two left out at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +43,12 @@ class _Fold:
     to the score."""
 
     first: Lines
-    """Of the first group; ``second`` likewise."""
+    """The runs of the first group; ``second`` likewise."""
     second: Lines
     held: Floats
     means: Floats
     fitted: Labels
-    """Of all runs: whether the rule has seen them."""
+    """For all runs, whether the rule has seen them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +59,20 @@ class PairsOut:
 
     @classmethod
     def of(cls, rows: Floats, runs: Integers) -> PairsOut:
-        """``rows`` has a line for each observation, NaN where a value is missing; ``runs`` numbers their runs from 0, each of
-        which has a row."""
+        """Fit all folds of ``rows``: a line for each observation, NaN if a value is missing.
+
+        ``runs`` numbers the rows' runs from 0, each of which has a row.
+        """
         count = int(runs.max()) + 1
         groups = np.arange(count) % min(count, MOST_GROUPS)
         return cls(tuple(_folds(rows, runs, groups)))
 
     def areas(self, labels: Labels) -> Floats:
-        """The area under the ROC curve for each line of ``labels`` (dealings, runs): the chance that a row of a run of the
-        first kind scores above one of the second, ties half, as the mean over all pairs of runs left out together."""
+        """Return the area under the ROC curve for each line of ``labels`` (dealings, runs).
+
+        It is the chance that a row of a run of the first kind scores above one of the second, ties half, as the mean over all
+        pairs of runs left out together.
+        """
         targets = _targets(labels).T
         total, pairs = np.zeros(len(labels)), np.zeros(len(labels))
         for fold in self.folds:
@@ -80,8 +86,11 @@ class PairsOut:
         return total / pairs
 
     def correct(self, labels: Labels) -> Floats:
-        """For each run the share of its rows that are told right: on the side of their own kind of the middle between the
-        kinds' mean scores, as the mean over the folds that leave out the run and one of the other kind."""
+        """Return for each run the share of its rows that are classified correctly.
+
+        Such a row is on its own kind's side of the middle between the kinds' mean scores. The share is the mean over the folds
+        that leave out the run and one of the other kind.
+        """
         target = _targets(labels[None])[0]
         total, folds = np.zeros(len(labels)), np.zeros(len(labels))
         for fold in self.folds:
@@ -97,14 +106,14 @@ class PairsOut:
 
 
 def _targets(labels: Labels) -> Floats:
-    """So that both kinds weigh the same."""
+    """Return targets with which both kinds weigh the same."""
     one = labels.sum(axis=1, keepdims=True)
     targets: Floats = np.where(labels, 1 / one, -1 / (labels.shape[1] - one))
     return targets
 
 
 def _above(one: Floats, other: Floats) -> Floats:
-    """(rows, dealings) of two runs: the share of pairs of rows in which the first scores higher, ties half."""
+    """Return (rows, dealings) of two runs: the share of pairs of rows in which the first scores higher, ties half."""
     total = np.zeros(one.shape[1])
     for row in one:
         total += (row > other).sum(axis=0) + (row >= other).sum(axis=0)
@@ -134,7 +143,7 @@ def _folds(rows: Floats, runs: Integers, groups: Integers) -> Iterator[_Fold]:
 
 
 def _scaled(rows: Floats, known: Labels) -> Floats:
-    """Columns near 0 and 1, so that no digits are lost in the variances of folds; 0 where a value is missing."""
+    """Scale columns near 0 and 1, so that no digits are lost in the variances of folds; 0 for a missing value."""
     if not rows.size:
         return rows
     count = np.maximum(known.sum(axis=0), 1)
@@ -146,8 +155,10 @@ def _scaled(rows: Floats, known: Labels) -> Floats:
 
 
 def _scores(filled: Floats, known: Labels, weights: Floats, own: Floats) -> Floats:
-    """(folds, rows, runs): what the label of a run adds to the score of a row. ``weights`` (folds, rows) are 0 of what is left
-    out."""
+    """Return (folds, rows, runs): what the label of a run adds to the score of a row.
+
+    ``weights`` (folds, rows) are 0 for rows left out.
+    """
     seen = np.maximum(weights @ known, 1e-300)
     centre = weights @ filled / seen
     variance = weights @ filled**2 / seen - centre**2

@@ -1,9 +1,10 @@
-"""Intervals and tests of differences of levels' means: each by itself, and simultaneously.
+"""Intervals and tests of differences of levels' means: one pair alone, or several simultaneously. each by itself, and
+simultaneously.
 
-``by_itself`` is Student's t.  ``tukey_kramer`` is for all pairs of k means at once (Tukey 1953, Kramer 1956); with each pair's
-own standard error and degrees of freedom by Welch it is Games & Howell's (1976), somewhat liberal for fewer than six values a
-mean.  ``sidak`` is for a chosen number of two-sided intervals at once; conservative whatever their correlation (Šidák 1967).  A
-standard error is above 0.
+``by_itself`` is Student's t.  ``tukey_kramer`` is for all pairs of k means at once (Tukey 1953, Kramer 1956).  With each pair's
+own standard error and degrees of freedom by Welch it is Games & Howell's test (1976), somewhat liberal for fewer than six
+values a mean.  Function ``sidak`` is for a chosen number of two-sided intervals at once: it is conservative whatever their
+correlation (Šidák 1967).  A standard error is above 0.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ class PairTest:
 
 
 def by_itself(difference: float, standard_error: float, freedom: float, confidence: float) -> PairTest:
-    """Student's t: right for a pair that was chosen before the data were seen."""
+    """Apply Student's t: right for a pair that was chosen before the data were seen."""
     return PairTest(
         t_quantile((1 + confidence) / 2, freedom) * standard_error, t_two_sided(difference / standard_error, freedom)
     )
 
 
 def sidak(difference: float, standard_error: float, freedom: float, confidence: float, count: int) -> PairTest:
-    """The test as one of ``count`` whose intervals hold together at ``confidence``."""
+    """Test one of ``count`` differences whose intervals hold together at ``confidence``."""
     each = confidence ** (1 / count)
     p = t_two_sided(difference / standard_error, freedom)
     # This is 1 - (1 - p)^count, without loss where p is small.
@@ -40,7 +41,7 @@ def sidak(difference: float, standard_error: float, freedom: float, confidence: 
 
 
 def tukey_kramer(difference: float, standard_error: float, freedom: float, confidence: float, means: int) -> PairTest:
-    """The test as one of all pairs of ``means`` means."""
+    """Test one of all pairs of ``means`` means."""
     if means == 2:
         return by_itself(difference, standard_error, freedom, confidence)
     statistic = abs(difference) / standard_error * math.sqrt(2)

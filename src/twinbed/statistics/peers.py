@@ -1,8 +1,8 @@
-"""Whether one of several that should be alike is apart from the others: the prediction interval of one value more.
+"""Tests whether one of several that should be alike is apart from the others: the prediction interval of one more value.
 
-Of k values from a normal distribution, the next one lies within ``mean ± t(k - 1, 1 - a/2) s sqrt(1 + 1/k)`` with probability
-1 - a (Whitmore 1986, The American Statistician 40:141; Hahn and Meeker 1991, Statistical Intervals, sec. 4.8). How much peers
-differ among themselves is in s: three peers allow their next 30 times their spread, twenty four times.
+Of k values from a normal distribution, the next one lies within ``mean ± t(k - 1, 1 - a/2) s sqrt(1 + 1/k)`` with probability 1
+- a (Whitmore 1986, The American Statistician 40:141; Hahn and Meeker 1991, Statistical Intervals, sec. 4.8). The differences
+among peers are in s: three peers allow the next one 30 times their spread, twenty peers 4 times.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from statistics import fmean, stdev
 from twinbed.statistics.distribution import t_quantile
 
 FEWEST = 3
-"""Peers: with fewer there is hardly anything that would be apart from them."""
+"""The fewest peers: with fewer hardly anything would be apart from them."""
 
 
 def half_width(peers: Sequence[float], alpha: float) -> float:
-    """Of the interval around the peers' mean that holds their next one with probability 1 - ``alpha``; infinite with fewer than
-    ``FEWEST``."""
+    """Return the half width of the interval around the peers' mean that holds the next one with probability 1 - ``alpha``;
+    infinite with fewer than ``FEWEST``."""
     count = len(peers)
     if count < FEWEST:
         return math.inf
@@ -27,7 +27,8 @@ def half_width(peers: Sequence[float], alpha: float) -> float:
 
 
 def apart(value: float, peers: Sequence[float], alpha: float, least: float = 0.0) -> float | None:
-    """How far a value is above its peers' mean, where it is outside their interval and farther than ``least`` away."""
+    """Return how far a value is above its peers' mean, if it is outside their interval and farther than ``least`` away; else
+    None."""
     width = half_width(peers, alpha)
     if math.isinf(width):
         return None

@@ -36,11 +36,12 @@ class PooledRatio:
     ratio: float
     interval: Bounds
     p_agree: float | None
-    """p-value that the true ratio is the same in all cells; None for one cell, or where some cell does not vary."""
+    """The p-value that the true ratio is the same in all cells; None for one cell, or if some cell does not vary."""
 
 
 def pooled_ratio(cells: Sequence[Cell], level: float, *, paired: bool) -> PooledRatio | None:
-    """``paired``: all cells have the same pairs, in the same order. None without cells, or where nothing varies."""
+    """Pool the cells' ratios; None without cells, or if nothing varies. ``paired``: all cells have the same pairs, in the same
+    order."""
     if not cells:
         return None
     differences = [Sample.of(cell.one).average - Sample.of(cell.two).average for cell in cells]

@@ -1,9 +1,8 @@
-"""Do two quantities rise together? Rank correlations, with ties: Spearman's rho and Kendall's tau-b, and tests of no
-correlation.
+"""Rank correlations, with ties: Spearman's rho and Kendall's tau-b, and tests of no correlation.
 
 P-values are two-sided.  Spearman's is over all orders for at most EXACT pairs, tied or not, else by Student's t (Kendall and
-Stuart, 31.19), which scipy's is for few pairs too.  Kendall's is scipy's: exact without ties for at most EXACT_KENDALL pairs,
-else normal with the variance corrected for ties (Kendall 1970, Rank Correlation Methods, chapter 4).
+Stuart, 31.19), as scipy's is for few pairs too.  Kendall's is scipy's: exact without ties for at most EXACT_KENDALL pairs, else
+normal with the variance corrected for ties (Kendall 1970, Rank Correlation Methods, chapter 4).
 """
 
 from __future__ import annotations

@@ -1,30 +1,29 @@
-"""The ratio of one testbed's geometric mean to the reference's, with intervals, and whether it is within a margin.
+"""The ratio of one testbed's geometric mean to the reference's, with confidence intervals, and tests at a margin.
 
 The margin m gives the region from 1/(1+m) to 1+m, which is symmetric on the scale of ratios: the choice of the reference among
-two testbeds changes no verdict. There are three questions about the same two samples, each with its own error rate:
+two testbeds changes no verdict. Two questions are asked about the same two samples, each with its own error rate; if both
+answers are no, the data do not decide:
 
 * Are they equivalent?  Two one-sided tests at alpha each (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15:657); the same as
   asking whether the interval at 1 - 2 alpha lies inside the region.
 * Are they different, by more than the margin?  One two-sided test at alpha; the same as asking whether the interval at
   1 - alpha lies outside the region on one side.
-* Neither: the data do not decide.
 
 Positive values are compared on the scale of logarithms by Welch's t (1947, Biometrika 34:28): multiplicative noise, a ratio of
 geometric means, an interval that is never unbounded.  Where a value is 0 there is no logarithm. The ratio of arithmetic means
 is then compared with the region by the tests of mean(x) - theta mean(y) (Fieller 1954, J. R. Stat. Soc. B 16:175; for
 equivalence Hauschke et al. 1999, Stat. Med. 18:93) with Satterthwaite's degrees of freedom, since variances differ.
 
-Samples whose values belong together in pairs, since a block of the design or a session made one of each, are compared by the
-differences within pairs: what shifts a whole pair cancels.  Student's t of the n - 1 degrees of freedom of n pairs takes
-Welch's place, and Fieller's test has the covariance.  With positive correlation within pairs the tests for independent samples
-keep their size as well, but lose power; without any they are the more powerful, since they have more degrees of freedom.  Which
-one is used is a matter of the design, decided before there are values (Montgomery 2017, Design and Analysis of Experiments,
-2.5).
+Samples whose values belong together in pairs, because a block of the design or a session made one of each, are compared by the
+differences within pairs: a shift of a whole pair cancels.  Student's t of the n - 1 degrees of freedom of n pairs takes Welch's
+place, and Fieller's test has the covariance.  With positive correlation within pairs the tests for independent samples keep
+their size but lose power. Without correlation they are more powerful, since they have more degrees of freedom.  The design
+decides between the two before there are values (Montgomery 2017, Design and Analysis of Experiments, 2.5).
 
-Two things keep few or coarse values from being taken for proof.  Values that are rounded to steps may be off by what rounding
-hides (``statistics.resolution``), which widens each interval at both ends and is held against each test.  Rare events are no
-surer than Poisson's law lets them be (``statistics.counts``): of its test and that of the means the weaker counts.  Where no
-event was seen on either side there is nothing to compare: no verdict.
+Few or coarse values are not taken for proof.  Values rounded to steps may be off by what rounding hides
+(``statistics.resolution``): this widens each interval at both ends and weakens each test.  Rare events are at most as sure as
+Poisson's law allows (``statistics.counts``): the weaker of its test and the test of means counts.  Without an event on either
+side there is nothing to compare, and no verdict.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from twinbed.statistics.sample import Sample
 
 @dataclass(frozen=True, slots=True)
 class RatioTest:
-    """What two samples say of the ratio of their means. ``ratio`` is None where the reference is 0 throughout."""
+    """The comparison of two samples' means by their ratio. ``ratio`` is None if the reference is 0 throughout."""
 
     ratio: float | None
     interval: Bounds | None
@@ -57,7 +56,7 @@ class RatioTest:
     p_different: float
     """Two-sided p-value of the ratio being outside the region; different where it is at most alpha."""
     method: str
-    """Of the means: ``log``, ``fieller``, ``exact``, ``counts``, or ``unseen`` where both samples are 0 throughout."""
+    """The method for the means: ``log``, ``fieller``, ``exact``, ``counts``, or ``unseen`` if both samples are 0 throughout."""
 
 
 def ratio_test(
@@ -71,10 +70,12 @@ def ratio_test(
     counts: tuple[Tally, Tally] | None = None,
     paired: bool = False,
 ) -> RatioTest | None:
-    """Compare two samples of at least two values each; None where a value is negative, since then no ratio means anything.
-    ``steps`` are what values of each are rounded to, in their unit; ``cut`` is whether one side's may have been cut off, not
-    rounded; ``counts`` are the events that values count, or are rates of; ``paired`` is whether the values of both samples
-    belong together one by one, in the order given."""
+    """Compare two samples of at least two values each; None if a value is negative: no ratio then means anything.
+
+    ``steps`` are the rounding steps of both samples, in their unit. With ``cut`` one side's values may have been cut off, not
+    rounded. The ``counts`` are the events behind counts or rates. With ``paired`` the values of both samples belong together
+    one by one, in the order given.
+    """
     if paired and len(values) != len(reference):
         raise ValueError(f"{len(values)} values cannot be paired with {len(reference)}")
     values, reference = Sample.of(values), Sample.of(reference)
@@ -96,7 +97,7 @@ def ratio_test(
 
 
 def _weaker(test: RatioTest, count: CountTest) -> RatioTest:
-    """What both tests say."""
+    """Combine both tests: the wider intervals and the larger p-values."""
 
     def union(one: Bounds | None, other: Bounds) -> Bounds | None:
         if one is None or math.isinf(other.high):
@@ -114,7 +115,7 @@ def _weaker(test: RatioTest, count: CountTest) -> RatioTest:
 
 
 def _exact(value: float, reference: float, hidden: tuple[float, float], margin: float, alpha: float) -> RatioTest:
-    """Neither sample varies: the ratio is what it is, but for what rounding hides."""
+    """Compare samples that do not vary: the ratio is exact, but for what rounding hides."""
     least, most = max(0.0, value - hidden[0]), value + hidden[0]
     least_reference, most_reference = max(0.0, reference - hidden[1]), reference + hidden[1]
     inside = most <= (1 + margin) * least_reference and least * (1 + margin) >= most_reference
@@ -180,7 +181,8 @@ def _fieller(
         df = welch_df(a, len(values), theta**2 * b, len(reference))
 
     def statistic(theta: float, way: int) -> float:
-        """With the means moved as far as rounding can have moved them; ``way`` is -1 for the least ratio, 1 for the largest."""
+        """Return t with the means moved as far as rounding can have moved them; ``way`` is -1 for the least ratio, 1 for the
+        largest."""
         difference = x - theta * y + way * (hidden[0] + theta * hidden[1])
         square = a - 2 * theta * c + theta**2 * b
         if square <= 1e-24 * (a + theta**2 * b):  # pairs that differ by exactly this ratio
@@ -206,7 +208,7 @@ def _fieller(
 
 
 def fieller_interval(x: float, y: float, a: float, b: float, df: float, tail: float, c: float = 0.0) -> Bounds | None:
-    """Fieller's interval of x/y for means with squared standard errors ``a`` and ``b`` and covariance ``c``, ``tail`` on each
+    """Return Fieller's interval of x/y for means with squared standard errors ``a`` and ``b`` and covariance ``c``, ``tail`` a
     side.
 
     None where the reference's mean is not shown to differ from 0, which makes the set unbounded.

@@ -10,7 +10,7 @@ from scipy.special import stdtr
 
 
 def p_values(above_low: float, above_high: float, df: float) -> tuple[float, float]:
-    """The p-values of equivalence and of difference, from the t statistics against the region's lower and upper edge."""
+    """Return the p-values of equivalence and of difference, from the t statistics at the region's lower and upper edge."""
     p_above_low, p_below_high = float(stdtr(df, -above_low)), float(stdtr(df, above_high))
     p_above_high, p_below_low = float(stdtr(df, -above_high)), float(stdtr(df, above_low))
     return max(p_above_low, p_below_high), min(1.0, 2 * min(p_above_high, p_below_low))

@@ -40,7 +40,7 @@ class Area:
 
 
 def curve(positives: Sequence[float], negatives: Sequence[float]) -> list[Operating]:
-    """Every threshold that changes something, from the strictest. The first never alarms, the last always does."""
+    """Return every threshold that changes something, from the strictest. The first never alarms, the last always does."""
     high, low = np.sort(positives), np.sort(negatives)
     thresholds = [math.inf, *np.unique(np.concatenate([high, low]))[::-1].tolist()]
     return [
@@ -54,7 +54,7 @@ def curve(positives: Sequence[float], negatives: Sequence[float]) -> list[Operat
 
 
 def area(positives: Sequence[float], negatives: Sequence[float], level: float = 0.95) -> Area:
-    """The area, for at least one score of each kind."""
+    """Return the area, for at least one score of each kind."""
     high, low = np.asarray(positives, dtype=np.float64), np.asarray(negatives, dtype=np.float64)
     of_high, of_low = _placements(high, low), 1 - _placements(low, high)
     value = float(of_high.mean())
@@ -70,7 +70,7 @@ def area(positives: Sequence[float], negatives: Sequence[float], level: float = 
 
 
 def _placements(values: Floats, others: Floats) -> Floats:
-    """The share of others below each value; ties count half."""
+    """Return the share of others below each value; ties count half."""
     ordered = np.sort(others)
     below, up_to = np.searchsorted(ordered, values, "left"), np.searchsorted(ordered, values, "right")
     shares: Floats = (below + up_to) / (2 * len(ordered))

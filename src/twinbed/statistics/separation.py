@@ -1,11 +1,12 @@
-"""How well two kinds of runs can be told apart: the area under the ROC curve, whether it is more than chance, and how sure.
+"""Separation of two kinds of runs: the area under the ROC curve, and whether it is more than chance. the area under the ROC
+curve, whether it is more than chance, and how sure.
 
-The area is that of ``pairs_out``: its rules are made anew in each fold, so that it varies far more than that of one score,
-and DeLong's variance, even with runs as its clusters (Obuchowski 1997, Biometrics 53:567), is half of what it should be.  The
-test deals the labels of runs anew and gives the chance of an area as large among equals, exactly.  The interval takes its
-width from the same dealings, on a scale where a share's variance is the same everywhere (arcsine of its root, Anscombe 1948,
-Biometrika 35:246), the larger of both sides: it holds 0.5 wherever the observed area is among the middle ``level`` of dealt
-ones, and so at least as often as it states among equals.  docs/detectability.md has how often it holds other areas.
+The area is that of ``pairs_out``: its rules are fitted again in each fold, so that it varies far more than that of one score.
+DeLong's variance, even with runs as its clusters (Obuchowski 1997, Biometrics 53:567), is half of what it should be.  The test
+deals the labels of runs again and gives the chance of an area as large among equals, exactly.  The interval takes its width
+from the same dealings, the larger of both sides, on a scale where a share's variance is the same everywhere (arcsine of its
+root, Anscombe 1948, Biometrika 35:246). It holds 0.5 if the observed area is among the middle ``level`` of dealt ones, and so
+at least as often as it states among equals.  docs/detectability.md has how often it holds other areas.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ class Separation:
     """From 0 to 1; 0.5 is chance, below it the rule was wrong more often than right."""
     interval: Bounds
     p_value: float
-    """Of an area as large or larger among equals."""
+    """The chance of an area as large or larger among equals."""
     exact: bool
-    """Whether all dealings were counted."""
+    """True if all dealings were counted."""
 
 
 def separation(
@@ -48,7 +49,7 @@ def separation(
     level: float = 0.95,
     most: int = MOST_DEALINGS,
 ) -> Separation:
-    """``labels`` and ``blocks`` are of runs; None is one block. At least two runs of each kind."""
+    """Measure the separation of at least two runs of each kind. ``labels`` and ``blocks`` are of runs; None is one block."""
     dealt, exact = dealings(labels, blocks if blocks is not None else [0] * len(labels), most)
     areas = folds.areas(dealt)
     area = float(areas[0])
@@ -68,10 +69,10 @@ def _interval(area: float, dealt: Floats, level: float) -> Bounds:
 
 
 def alone(values: Sequence[float | str | None], dealt: Labels) -> Floats:
-    """The area that one feature alone gives, for each dealing; ``values`` has one for each run.
+    """Return the area that one feature alone gives, for each dealing; ``values`` has one for each run.
 
-    Numbers are taken in the order that is better, up or down, texts in the best order of all; both orders are chosen anew for
-    each dealing, so that choosing makes the area optimistic but leaves p-values true.  Missing numbers are in the middle.
+    Numbers are taken in the better order, up or down, texts in the best order of all. Both orders are chosen for each dealing,
+    which makes the area optimistic but leaves p-values true.  Missing numbers are in the middle.
     """
     if any(isinstance(value, str) for value in values):
         codes = np.unique([str(value) for value in values], return_inverse=True)[1]
@@ -92,16 +93,19 @@ def alone(values: Sequence[float | str | None], dealt: Labels) -> Floats:
 
 
 def any_as_large(areas: Floats) -> Floats:
-    """For each feature (a line of ``areas``, whose first column is of the labels as they are) the chance that any of them has
-    an area as large among equals: the p-value corrected for all of them, whatever their dependence (Westfall and Young 1993,
-    Resampling-Based Multiple Testing, single-step maximum)."""
+    """Return each feature's p-value corrected for all features, whatever their dependence.
+
+    A feature is a line of ``areas``, whose first column is of the labels as they are. The p-value is the chance that any
+    feature has an area as large among equals (Westfall and Young 1993, Resampling-Based Multiple Testing, single-step maximum).
+    """
     largest = areas.max(axis=0)
     p_values: Floats = (largest[None] >= areas[:, :1] - SLACK).mean(axis=1)
     return p_values
 
 
 def apart(values: Sequence[float | str | None], labels: Labels) -> float:
-    """How many standard deviations within the kinds numbers' means are apart; infinite where they do not vary, 0 for texts."""
+    """Return how many standard deviations within the kinds the means of numbers are apart; infinite if they do not vary, 0 for
+    texts."""
     if any(value is None or isinstance(value, str) for value in values):
         return 0.0
     numbers = np.array([float(value) for value in values if value is not None])
@@ -111,19 +115,19 @@ def apart(values: Sequence[float | str | None], labels: Labels) -> float:
 
 
 def _ranks(values: Floats) -> Floats:
-    """From 1; ties have their mean rank."""
+    """Return ranks from 1; ties have their mean rank."""
     _, at, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[at]
     return ranks
 
 
 def least_p(labels: Labels, blocks: Sequence[Hashable] | None = None) -> float:
-    """The smallest p-value that the test can give: areas are the same where the two kinds change places."""
+    """Return the smallest p-value that the test can give: areas are the same if the two kinds change places."""
     return max(least_p_within(labels, blocks if blocks is not None else [0] * len(labels)), 1 / MOST_DEALINGS)
 
 
 def runs_needed(alpha: float, within_blocks: bool) -> int:
-    """Of each kind, for a test at ``alpha`` to be able to show anything."""
+    """Return how many runs of each kind a test at ``alpha`` needs to be able to show anything."""
     runs = 2
     while (2 / (2**runs if within_blocks else math.comb(2 * runs, runs))) > alpha and runs < 100:
         runs += 1

@@ -29,10 +29,10 @@ LARGE_MEAN, LARGE_DEVIATION = (-1.5861, -0.31082, -0.083751, 0.0038915), (-0.480
 
 
 def shapiro_wilk(values: Sequence[float] | NDArray[np.float64]) -> tuple[float, float]:
-    """W and the p-value. Raises ValueError for too few or too many values, or where they do not vary."""
+    """Return W and the p-value. Raises ValueError for too few or too many values, or if they do not vary."""
     n = len(values)
     if not LEAST <= n <= MOST:
-        raise ValueError(f"{n} values: {LEAST} to {MOST} are wanted")
+        raise ValueError(f"{n} values, expected {LEAST} to {MOST}")
     x = np.sort(np.asarray(values, dtype=np.float64))
     x = x - float(np.median(x))
     largest = float(np.max(np.abs(x)))
@@ -51,7 +51,7 @@ def shapiro_wilk(values: Sequence[float] | NDArray[np.float64]) -> tuple[float, 
 
 
 def _weights(n: int) -> NDArray[np.float64]:
-    """The weights of the larger half of the sorted values; those of the smaller have the opposite sign."""
+    """Return the weights of the larger half of the sorted values; the smaller half's have the opposite sign."""
     if n == 3:
         return np.array([math.sqrt(0.5)])
     scores = -np.asarray(ndtri((np.arange(1, n // 2 + 1) - 0.375) / (n + 0.25)))
@@ -65,7 +65,7 @@ def _weights(n: int) -> NDArray[np.float64]:
 
 
 def _p(n: int, rest: float) -> float:
-    """``rest`` is 1 - W."""
+    """Return the p-value; ``rest`` is 1 - W."""
     if n == 3:
         return min(1.0, max(0.0, 6 / math.pi * (math.asin(math.sqrt(1 - rest)) - math.asin(math.sqrt(0.75)))))
     if rest == 0:

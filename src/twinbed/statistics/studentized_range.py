@@ -1,9 +1,9 @@
 """The studentized range: of k means with one standard error, the difference of the largest and the least over that error.
 
-P(Q <= q) = integral of f(s) W(q s) ds, with f the density of S = sqrt(chi²/v), the estimate of a standard deviation of 1 on v
-degrees of freedom, and W(w) = k integral of phi(z) (Phi(z) - Phi(z - w))^(k-1) dz the distribution of the range of k standard
-normals; both by Gauss-Legendre quadrature.  Accurate to 1e-10 for k from 2 to 100 and v from 1 on. A hundred times faster than
-scipy.stats.studentized_range, whose quantiles take 50 ms each.  Source: Lund & Lund (1983), Algorithm AS 190.
+P(Q <= q) = integral of f(s) W(q s) ds.  f is the density of S = sqrt(chi²/v), the estimate of a standard deviation of 1 on v
+degrees of freedom.  W(w) = k integral of phi(z) (Phi(z) - Phi(z - w))^(k-1) dz is the distribution of the range of k standard
+normals.  Both integrals are by Gauss-Legendre quadrature.  Accurate to 1e-10 for k from 2 to 100 and v from 1 on. A hundred
+times faster than scipy.stats.studentized_range, whose quantiles take 50 ms each.  Source: Lund & Lund (1983), Algorithm AS 190.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _AT, _WEIGHTS = np.polynomial.legendre.leggauss(NODES)
 
 
 def _range_of_normals(width: NDArray[np.float64], k: int) -> NDArray[np.float64]:
-    """W: the chance that the range of k standard normals is at most each width."""
+    """Return W: the chance that the range of k standard normals is at most each width."""
     z = LIMIT * _AT
     inner = np.maximum(special.ndtr(z) - special.ndtr(z - width[:, None]), 0.0)
     density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
@@ -33,7 +33,7 @@ def _range_of_normals(width: NDArray[np.float64], k: int) -> NDArray[np.float64]
 
 
 def distribution(q: float, k: int, freedom: float) -> float:
-    """P(Q <= q) for k means."""
+    """Return P(Q <= q) for k means."""
     if q <= 0:
         return 0.0
     if freedom >= NORMAL:
@@ -48,7 +48,7 @@ def distribution(q: float, k: int, freedom: float) -> float:
 
 @lru_cache(maxsize=1024)
 def quantile(probability: float, k: int, freedom: float) -> float:
-    """The q with P(Q <= q) = probability, between that of one pair and Bonferroni's bound."""
+    """Return the q with P(Q <= q) = probability, between that of one pair and Bonferroni's bound."""
     root = math.sqrt(2)
     low = root * float(special.stdtrit(freedom, (1 + probability) / 2))
     high = root * float(special.stdtrit(freedom, 1 - (1 - probability) / (k * (k - 1))))

@@ -38,7 +38,7 @@ class SummaryTest:
 
 
 def ratio_test(one: Summary, reference: Summary, margin: float, alpha: float) -> SummaryTest:
-    """Compares two means of at least two values each, the reference's above 0. Raises ValueError for others."""
+    """Compare two means of at least two values each, the reference's above 0. Raises ValueError for others."""
     if min(one.n, reference.n) < 2 or reference.mean <= 0:
         raise ValueError("needs two values each, and a reference above 0")
     ratio = one.mean / reference.mean

@@ -1,10 +1,11 @@
-"""The law that rates of requests follow over payload and concurrent clients: what the host can do, and what the line can.
+"""The law of request rates over payload and concurrent clients: the limit of the host, and the limit of the line. what the host
+can do, and what the line can.
 
     1/rate = [X(t)^-q + (8 p / R)^q]^(1/q),   X(t) = lambda t / (1 + sigma (t - 1) + kappa t (t - 1))
 
 with p bytes of payload, t clients, R the line's rate in bit/s.  X is Gunther's universal scalability law (2007, Guerrilla
 Capacity Planning); for one client and q = 1 the whole is Hockney's t = a + p/b (1994, Parallel Comput. 20:389).  It is a mean
-to interpolate about, no claim: what data say beside it is the process' part.
+to interpolate about, no claim: the process describes how data deviate from it.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ class JointLaw:
     """q: how sharply one limit gives way to the other."""
 
     def log_rate(self, payload: Doubles, clients: Doubles) -> Doubles:
-        """The logarithm of requests a second, at payloads in bytes."""
+        """Return the logarithm of requests a second, at payloads in bytes."""
         return _log_rate(self._logs, payload, clients)
 
     def slopes(self, payload: Doubles, clients: Doubles) -> Doubles:
-        """(places, 5): how the logarithm moves with that of each parameter, by central differences."""
+        """Return (places, 5): how the logarithm moves with that of each parameter, by central differences."""
         steps = STEP * np.eye(5)
         up, down = ([_log_rate(self._logs + sign * step, payload, clients) for step in steps] for sign in (1, -1))
         return np.column_stack([(one - two) / (2 * STEP) for one, two in zip(up, down, strict=True)])
@@ -56,7 +57,7 @@ def _log_rate(logs: Doubles, payload: Doubles, clients: Doubles) -> Doubles:
 
 
 def joint_law(payload: Doubles, clients: Doubles, log_rates: Doubles) -> JointLaw | None:
-    """The least squares of logarithms; None where there are too few payloads, or where the search finds no law."""
+    """Fit the law by least squares of logarithms; None for too few payloads, or if the search finds no law."""
     from scipy.optimize import least_squares
 
     if len(np.unique(payload)) < LEAST_PAYLOADS or np.any(payload <= 0) or np.any(clients < 1):

@@ -1,7 +1,8 @@
-"""What a process varies about: a constant, or the joint law of rates with what is not known of its parameters.
+"""The mean that a process varies about: a constant, or the joint law of rates with uncertain parameters. a constant, or the
+joint law of rates with what is not known of its parameters.
 
-A trend gives its value at places, and a basis: what may be added to it in unknown amounts, for which the process solves
-(universal kriging; Matheron 1969).  For the law these are its slopes by parameters, so that it counts as fitted, not as known.
+A trend gives its value at places, and a basis: functions added in unknown amounts, for which the process solves (universal
+kriging; Matheron 1969).  For the law these are its slopes by parameters, so that it counts as fitted, not as known.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from twinbed.statistics.calibration.joint_law import JointLaw
 
 Doubles = NDArray[np.float64]
 FLAT = 1e-3
-"""Singular values below this share of the largest: parameters that the places do not tell apart."""
+"""Singular values below this share of the largest belong to parameters that the places do not distinguish."""
 
 
 class Trend(Protocol):
     def at(self, inputs: Doubles) -> tuple[Doubles, Doubles]:
-        """(places,) and (places, amounts), at scaled inputs (places, inputs)."""
+        """Return (places,) and (places, amounts), at scaled inputs (places, inputs)."""
         ...
 
 
@@ -35,7 +36,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one quantity is among scaled inputs: ``low + span * input``, or the exponential of it; a number where it does not
+    """The place of one quantity among scaled inputs: ``low + span * input``, or the exponential of it; a number if it does not
     vary."""
 
     column: int | None

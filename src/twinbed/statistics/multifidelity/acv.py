@@ -1,8 +1,8 @@
-"""Approximate control variates: cheap models that each correct the dear one by themselves, not through one another.
+"""Approximate control variates: cheap models that each correct the expensive one by themselves, not through one another.
 
-Gorodetsky, Geraci, Eldred and Jakeman 2020, J. Comput. Phys. 408:109257, theorems 3 and 4.  With N draws of the dear model,
-r_i N of cheap model i, covariances C among the cheap ones and c of them with the dear one, the variance of the estimated mean
-is
+Gorodetsky, Geraci, Eldred and Jakeman 2020, J. Comput. Phys. 408:109257, theorems 3 and 4.  With N draws of the expensive
+model, r_i N of cheap model i, covariances C among the cheap ones and c with the expensive one, the variance of the estimated
+mean is
 
     s_0^2 / N (1 - a^T (C o F)^-1 a),   a = diag(F) o c / s_0
 
@@ -30,13 +30,13 @@ from twinbed.statistics.multifidelity.allocation import (
 )
 
 LEAST_LOG, MOST_LOG = np.log(1e-4), np.log(1e6)
-"""Of r - 1."""
+"""The range of the logarithm of r - 1."""
 STARTS = (0.0, 2.0, 4.0)
-"""Of its logarithm: in each, cheaper models get more by the root of the cost."""
+"""Start values of this logarithm: in each, cheaper models get more by the root of the cost."""
 
 
 def acv_variance(covariance: Matrix, dear: float, r: Matrix, method: Method) -> float:
-    """Of the mean from ``dear`` draws of the dear model and ``r`` times as many of each cheap one."""
+    """Return the variance of the mean from ``dear`` draws of the expensive model and ``r`` times as many of each cheap one."""
     least = np.minimum.outer(r, r)
     factors = (least - 1) / least
     if method is Method.ACV_IS:
@@ -48,7 +48,7 @@ def acv_variance(covariance: Matrix, dear: float, r: Matrix, method: Method) -> 
 
 
 def acv_of(covariances: Matrix, costs: Matrix, budget: float, models: Sequence[int], method: Method) -> Allocation:
-    """The numbers of draws of these cheap models by which the worst relative variance is least."""
+    """Allocate draws to these cheap models so that the worst relative variance is least."""
     chosen = [0, *models]
     own, prices = covariances[:, chosen][:, :, chosen], costs[chosen]
 
@@ -84,7 +84,7 @@ def _groups(chosen: Sequence[int], dear: float, r: Matrix, method: Method) -> di
 
 
 def acv(covariances: Matrix, costs: Matrix, budget: float) -> Allocation:
-    """The best of both schemes over all choices of cheap models; plain Monte Carlo where none is better."""
+    """Return the best of both schemes over all choices of cheap models; plain Monte Carlo if none is better."""
     every = checked(covariances, costs, budget)
     best = monte_carlo(every, costs, budget)
     for size in range(1, len(costs)):

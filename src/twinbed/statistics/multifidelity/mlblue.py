@@ -1,10 +1,9 @@
 """The multilevel best linear unbiased estimator: any groups of models that run the same draws, mixed as well as is possible.
 
-Schaden and Ullmann 2020, SIAM/ASA J. Uncertainty Quantification 8:601.  With m_g draws of group g, R_g the rows of its models
-and C_g their covariances, the variance of the estimated mean is e_0^T (sum m_g R_g^T C_g^-1 R_g)^-1 e_0, the least of all
-linear unbiased estimates.  It is convex in the numbers of draws, and so is the worst of several outputs: the best division of
-a budget is found by sequential quadratic programming with exact derivatives.  ``gap`` bounds how far a division is from the
-best.
+Schaden and Ullmann 2020, SIAM/ASA J. Uncertainty Quantification 8:601.  Group g has m_g draws, R_g the rows of its models and
+C_g their covariances.  The variance of the estimated mean is then e_0^T (sum m_g R_g^T C_g^-1 R_g)^-1 e_0, the least of all
+linear unbiased estimates.  It is convex in the numbers of draws, and so is the worst of several outputs.  Sequential quadratic
+programming with exact derivatives therefore finds the best division of a budget.
 """
 
 from __future__ import annotations
@@ -17,20 +16,20 @@ from scipy.optimize import minimize
 from twinbed.statistics.multifidelity.allocation import Allocation, Group, Matrix, Method, blue_variances, checked, relative
 
 LEAST_SHARE = 1e-7
-"""Of the budget, while it is divided: with none at all the information on a model may be singular."""
+"""The least share of the budget while it is divided: with 0 the information on a model may be singular."""
 NONE = 1e-5
-"""A group with less of the budget has none."""
+"""A group with a smaller share of the budget gets none."""
 STEPS = 1000
 PRECISION = 1e-10
 
 
 def groups_of(models: int) -> list[Group]:
-    """Every set of models."""
+    """Return every set of models."""
     return [group for size in range(1, models + 1) for group in combinations(range(models), size)]
 
 
 def mlblue(covariances: Matrix, costs: Matrix, budget: float) -> Allocation:
-    """The division of the budget by which the worst relative variance of all outputs is least."""
+    """Divide the budget so that the worst relative variance of all outputs is least."""
     every = checked(covariances, costs, budget)
     groups = groups_of(len(costs))
     prices = np.asarray([sum(costs[model] for model in group) for group in groups])
@@ -42,8 +41,10 @@ def mlblue(covariances: Matrix, costs: Matrix, budget: float) -> Allocation:
 
 
 def _information(covariance: Matrix, groups: list[Group], prices: Matrix, costs: Matrix) -> Matrix:
-    """Of each group on the means, bought for the whole budget, in units of what plain Monte Carlo buys; (groups, models,
-    models)."""
+    """Return each group's information on the means, bought for the whole budget: (groups, models, models).
+
+    Its unit is what plain Monte Carlo buys.
+    """
     blocks = np.zeros((len(groups), len(costs), len(costs)))
     for at, group in enumerate(groups):
         blocks[at][np.ix_(group, group)] = np.linalg.inv(covariance[np.ix_(group, group)])
@@ -51,13 +52,14 @@ def _information(covariance: Matrix, groups: list[Group], prices: Matrix, costs:
 
 
 def _variance(information: Matrix, shares: Matrix) -> tuple[float, Matrix]:
-    """Relative variance of the dear model's mean, and its derivatives by the shares of the budget."""
+    """Return the relative variance of the expensive model's mean, and its derivatives by the shares of the budget."""
     first = np.linalg.solve(np.tensordot(shares, information, 1), np.eye(information.shape[1])[0])
     return float(first[0]), -np.einsum("i,gij,j->g", first, information, first)
 
 
 def _divide(information: Matrix) -> Matrix:
-    """Shares of the budget; ``information`` is (outputs, groups, models, models). The last unknown is the worst variance."""
+    """Return shares of the budget; ``information`` is (outputs, groups, models, models). The last unknown is the worst
+    variance."""
     groups = information.shape[1]
     even = np.full(groups, 1 / groups)
 

@@ -1,4 +1,4 @@
-"""Whether the residuals' variance depends on the explaining variables.
+"""Tests of whether the residuals' variance depends on the explaining variables.
 
 Breusch-Pagan in Koenker's studentised form (1981), which does not need normal residuals: n R^2 of the squared residuals on the
 model's columns, chi-square of p - 1 degrees of freedom.  White (1980): the same on the columns, their squares and their
@@ -34,9 +34,11 @@ def _chi_square(statistic: float, degrees_of_freedom: int) -> ChiSquare:
 
 
 def few_a_cell(fit: Fit, matrix: Doubles) -> bool:
-    """Whether the model has a mean for every distinct row of its matrix (n x p), some of which have fewer than LEAST_A_CELL
-    rows. Their residuals then say next to nothing of variances: of two they are the same but for the sign, so that
-    Koenker's statistic is n, whatever the variances."""
+    """Return whether the model has a mean for every distinct row of its matrix (n x p), some with fewer than LEAST_A_CELL rows.
+
+    Their residuals then say next to nothing of variances: two are the same but for the sign, so that Koenker's statistic is n,
+    whatever the variances.
+    """
     # Rows that differ have different sums with random weights.
     weights = np.random.default_rng(1981).random(matrix.shape[1])
     counts = np.unique(np.round(matrix @ weights, 9), return_counts=True)[1]
@@ -44,7 +46,7 @@ def few_a_cell(fit: Fit, matrix: Doubles) -> bool:
 
 
 def breusch_pagan(fit: Fit) -> ChiSquare | None:
-    """Make Breusch and Pagan's test on the model's columns. None where there is but one."""
+    """Make Breusch and Pagan's test on the model's columns. None if there is only one."""
     if fit.p < 2:
         return None
     squares = fit.residuals**2 - fit.residual_sum / fit.n
@@ -56,7 +58,7 @@ def breusch_pagan(fit: Fit) -> ChiSquare | None:
 
 
 def white(fit: Fit, matrix: Doubles) -> ChiSquare | None:
-    """Make White's test on the columns (n x p), their squares and products. None where rows do not outnumber those."""
+    """Make White's test on the columns (n x p), their squares and products. None if these outnumber the rows."""
     columns = _near_zero(matrix[:, 1:] if fit.constant else matrix)
     if not columns.shape[1]:
         return None
@@ -95,7 +97,7 @@ def _near_zero(columns: Doubles) -> Doubles:
 
 
 def _distinct_products(columns: Doubles) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Pairs of columns whose products differ and are not 0; the index after the last column stands for ones.
+    """Return pairs of columns whose products differ and are not 0; the index after the last column stands for ones.
 
     Products of indicators are mostly 0 or each other. Their sums over rows with random weights distinguish them.
     """

@@ -1,8 +1,8 @@
-"""Standard errors, tests and intervals of coefficients, by the errors that are assumed.
+"""Standard errors, tests and intervals of coefficients, by the assumed errors.
 
-``classical`` takes one variance for all rows; ``hc3`` takes a variance for each row (MacKinnon and White 1985; recommended at
-every size by Long and Ervin 2000); ``clustered`` takes rows that depend on each other within clusters, with Stata's CR1 factor
-G/(G-1) (n-1)/(n-p) (Cameron and Miller 2015) and Student's t of G - 1 degrees of freedom.
+``classical`` takes one variance for all rows.  Function ``hc3`` takes a variance for each row (MacKinnon and White 1985;
+recommended at every size by Long and Ervin 2000).  Function ``clustered`` takes rows that depend on each other within clusters,
+with Stata's CR1 factor G/(G-1) (n-1)/(n-p) (Cameron and Miller 2015) and Student's t of G - 1 degrees of freedom.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ def classical(fit: Fit) -> Doubles:
 
 
 def hc3(fit: Fit) -> Doubles:
-    """Return the covariance (p x p) whatever each row's variance. Raises RegressionError where a row alone determines its
-    fitted value."""
+    """Return the covariance (p x p) whatever each row's variance. Raises RegressionError if a row alone determines its fitted
+    value."""
     leverage = fit.leverage
     if np.any(leverage > SATURATED):
         row = int(np.argmax(leverage))
         raise RegressionError(
-            f"row {row + 1} of those used is the only one that tells some coefficient, so its error is unknown",
+            f"row {row + 1} of those used alone determines a coefficient, so its error is unknown",
             "give every combination of levels at least two rows",
         )
     weighted = fit.q * (fit.residuals / (1 - leverage))[:, None]

@@ -1,10 +1,10 @@
-"""Which rows decide the fit: leverage, studentised residuals, Cook's distance and DFFITS, all from the thin QR.
+"""Influence of each row on the fit: leverage, studentised residuals, Cook's distance and DFFITS, all from the thin QR.
+leverage, studentised residuals, Cook's distance and DFFITS, all from the thin QR.
 
-With h the leverage, e the residual, s^2 the variance: internally studentised r = e / (s sqrt(1-h)); externally
-t = r sqrt((n-p-1) / (n-p-r^2)); Cook's D = r^2 h / (p (1-h)); DFFITS = t sqrt(h / (1-h)) (Cook 1977; Belsley, Kuh and Welsch
-1980).
-A row counts as influential by R's rules: h > 3 p/n, |DFFITS| > 3 sqrt(p/(n-p)), or D above the median of F(p, n-p).
-The largest |t| is tested against Student's t of n - p - 1 degrees of freedom with Bonferroni's correction over all rows.
+Let h be the leverage, e the residual, s^2 the variance.  Internally studentised r = e / (s sqrt(1-h)); externally t = r
+sqrt((n-p-1) / (n-p-r^2)).  Cook's D = r^2 h / (p (1-h)); DFFITS = t sqrt(h / (1-h)) (Cook 1977; Belsley, Kuh and Welsch 1980).
+A row counts as influential by R's rules: h > 3 p/n, |DFFITS| > 3 sqrt(p/(n-p)), or D above the median of F(p, n-p). The largest
+|t| is tested against Student's t of n - p - 1 degrees of freedom with Bonferroni's correction over all rows.
 
 Limit: a row that alone determines a coefficient (h = 1) always fits perfectly: it has no studentised residual (nan here).
 """

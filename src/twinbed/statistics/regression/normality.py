@@ -1,4 +1,5 @@
-"""Whether residuals are normal: Shapiro and Wilk's W up to 5,000 rows (Royston 1995), Jarque and Bera's test above.
+"""Normality of residuals: Shapiro and Wilk's W up to 5,000 rows (Royston 1995), Jarque and Bera's test above. Shapiro and
+Wilk's W up to 5,000 rows (Royston 1995), Jarque and Bera's test above.
 
 Jarque-Bera (1987): n/6 (skewness^2 + excess^2/4), chi-square of 2 degrees of freedom.  With very many rows every small
 departure is significant, but matters less: intervals of coefficients need normal means, not normal residuals.
@@ -27,7 +28,7 @@ class Normality:
 
 
 def normality(residuals: Doubles) -> Normality | None:
-    """Return the test; None for fewer than 8 residuals, which say nothing, or where all are the same."""
+    """Test normality; None for fewer than 8 residuals, which say nothing, or if all are the same."""
     n = len(residuals)
     centred = residuals - residuals.mean()
     variance = float(centred @ centred) / n

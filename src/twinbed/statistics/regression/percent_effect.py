@@ -23,8 +23,7 @@ Value = float | str
 def difference(
     design: Design, data: Mapping[str, Column], variable: str, to: Value, base: Value, at: Mapping[str, Value]
 ) -> Doubles:
-    """Return the contrast (p) of ``variable`` at ``to`` against it at ``base``, where the variables in ``at`` have those
-    values.
+    """Return the contrast (p) of ``variable`` between ``to`` and ``base``, where the variables in ``at`` have the given values.
 
     Raises RegressionError where the effect depends on a variable that ``at`` does not give, or a level is not there.
     """
@@ -38,7 +37,7 @@ def difference(
             levels = _some(design, data, open_[0])
             raise RegressionError(
                 f"the effect of {variable} depends on {open_[0]}: they interact in {term.label}",
-                f"say where: --at {open_[0]}=VALUE, such as {levels}",
+                f"give its value: --at {open_[0]}=VALUE, such as {levels}",
             )
     values: dict[str, Value] = {name: at.get(name, _held(design, data, name)) for name in used}
     rows = []
@@ -51,7 +50,7 @@ def difference(
 
 
 def _held(design: Design, data: Mapping[str, Column], name: str) -> Value:
-    """A value for a variable that cancels in the difference."""
+    """Return a value for a variable that cancels in the difference."""
     if levels := design.levels(name):
         return levels[0]
     column = data[name]
@@ -66,7 +65,7 @@ def _check(design: Design, data: Mapping[str, Column], name: str, value: Value) 
     if levels and str(value) not in levels:
         raise RegressionError(f"{name} has no level {value!r} in the rows that are used", f"there are {', '.join(levels)}")
     if not levels and isinstance(value, str):
-        raise RegressionError(f"{name} is a number, and {value!r} is none")
+        raise RegressionError(f"{name} is a number, but {value!r} is not")
 
 
 def _some(design: Design, data: Mapping[str, Column], name: str) -> str:

@@ -57,7 +57,7 @@ def test_columns_that_cannot_be_told_apart_are_named(text: str, expected: str) -
 
 def test_as_many_coefficients_as_rows() -> None:
     data: dict[str, Column] = {"y": Numeric(np.array([1.0, 2, 4])), "x": Numeric(np.array([1.0, 2, 3]))}
-    with pytest.raises(RegressionError, match="3 rows cannot tell 3 coefficients"):
+    with pytest.raises(RegressionError, match="3 rows do not determine 3 coefficients"):
         fit_formula(read("y ~ x + I(x^2)"), data)
 
 
@@ -69,7 +69,7 @@ def test_a_row_that_alone_tells_a_coefficient() -> None:
         "g": Categorical((x == 7).astype(int), ("no", "yes")),
     }
     _, fit = fit_formula(read("y ~ x + g"), data)
-    with pytest.raises(RegressionError, match="row 8 of those used is the only one"):
+    with pytest.raises(RegressionError, match="row 8 of those used alone determines"):
         hc3(fit)
     estimate = influence(fit)
     assert list(np.flatnonzero(estimate.alone)) == [7]
@@ -106,7 +106,7 @@ def test_a_robust_fit_without_scale() -> None:
 def test_box_cox_refuses_what_is_not_above_0() -> None:
     data = drawn(1)
     _, fit = fit_formula(read("y ~ x"), data)
-    with pytest.raises(RegressionError, match="2 of 120 are not, such as 0"):
+    with pytest.raises(RegressionError, match="2 of 120 rows are not, such as 0"):
         box_cox(np.concatenate([[0, -1], np.ones(118)]), fit.q)
 
 
