@@ -1,4 +1,5 @@
-"""Figures of results in a notebook: drawn where Vega-Lite is known, else as the SVG of the report; neither needs a network."""
+"""Figures of results in a notebook: drawn as Vega-Lite if the notebook knows it, else as the report's SVG. Neither needs a
+network."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ VEGA_LITE = "application/vnd.vegalite.v5+json"
 
 
 class Plot:
-    """One figure. ``name`` and ``label`` say what it shows."""
+    """One figure. ``name`` and ``label`` describe it."""
 
     def __init__(self, figure: Figure) -> None:
         self._figure = figure
@@ -25,12 +26,12 @@ class Plot:
 
     @cached_property
     def spec(self) -> Document | None:
-        """Its Vega-Lite specification with its data; None of a chain's picture or a ladder, which have none."""
+        """Return its Vega-Lite specification with its data; None for a chain's picture or a ladder, which have none."""
         return None if self._figure.spec is None else standing.specification(self._figure)
 
     @cached_property
     def svg(self) -> str:
-        """The figure drawn, as the report has it."""
+        """Return the drawn figure, as in the report."""
         return standing.svg(self._figure)
 
     def __repr__(self) -> str:
@@ -41,7 +42,7 @@ class Plot:
         return str(html("<figure><figcaption>{}</figcaption>{}</figure>", heading(self.name), drawn))
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, object]:
-        """What a notebook chooses from."""
+        """Return the forms among which a notebook chooses."""
         vega = {} if self.spec is None else {VEGA_LITE: self.spec}
         return {**vega, "text/html": self._repr_html_(), "text/plain": repr(self)}
 
@@ -68,7 +69,7 @@ class Figures:
         return "".join(plot._repr_html_() for plot in self)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, object]:
-        """Of one figure its own; several are drawn one below the other."""
+        """Return a single figure's own bundle; several figures are drawn one below the other."""
         if len(self) == 1:
             return self[0]._repr_mimebundle_()
         return {"text/html": self._repr_html_(), "text/plain": repr(self)}

@@ -1,4 +1,4 @@
-"""What an analysis gives in Python: its rows, its words and its figures."""
+"""The result of an analysis in Python: its rows, its text and its figures."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ if TYPE_CHECKING:
     from twinbed.show.section import Section
 
 MOST_NOTES = 5
-"""Of the text."""
+"""The most cautions in the text."""
 
 
 class Result:
-    """A result. A notebook shows it with its verdict first. What its first table has (``column_names``, ``to_pylist``,
-    ``filter``, columns by their names), it has itself.
+    """A result, which a notebook shows with its verdict first.
 
-    ``columns`` are the names of factors' columns in the tables of the results that it is of."""
+    It has all that its first table has: ``column_names``, ``to_pylist``, ``filter``, columns by their names. ``columns`` maps
+    factors to their columns in the tables of the results.
+    """
 
     def __init__(self, analysis: AnyAnalysis, found: Reported, source: Tables, columns: Mapping[str, str]) -> None:
         self._analysis, self._found, self._source, self._columns = analysis, found, source, columns
@@ -37,31 +38,31 @@ class Result:
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
-        """What speaks against it."""
+        """Return the reasons to doubt it."""
         return tuple(self._found.cautions)
 
     @property
     def left_out(self) -> Mapping[str, int]:
-        """Reason -> number of runs that are not in it."""
+        """Return reason -> number of runs that are not in it."""
         return self._found.left_out
 
     def tables(self) -> tuple[str, ...]:
-        """Names of its tables, for ``to_arrow`` and ``to_pandas``."""
+        """Return the names of its tables, for ``to_arrow`` and ``to_pandas``."""
         return tuple(self._tables)
 
     def to_arrow(self, table: str | None = None) -> pa.Table:
-        """The rows of a table, the first by default. Raises TwinbedError where there is none of that name."""
+        """Return the rows of a table, the first by default. Raises TwinbedError for an unknown name."""
         name = table if table is not None else next(iter(self._tables), "")
         if name not in self._tables:
             raise TwinbedError(f"{self.name} has no table {name!r}", advice=instead(name, self._tables))
         return self._tables[name]
 
     def to_pandas(self, table: str | None = None) -> pd.DataFrame:
-        """The same as a data frame. Raises TwinbedError without pandas."""
+        """Return the same as a data frame. Raises TwinbedError without pandas."""
         return rows.data_frame(self.to_arrow(table))
 
     def plot(self) -> Figures:
-        """Its figures, as the report and its own page have them. Raises TwinbedError where it has none."""
+        """Return its figures, as in the report and on its own page. Raises TwinbedError if it has none."""
         from twinbed.render.collected import collected
         from twinbed.render.sections import body
 
@@ -83,7 +84,7 @@ class Result:
         return len(self.to_arrow())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """How DuckDB, polars and others read it."""
+        """Return a stream of Arrow data, which DuckDB, polars and others read."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
@@ -121,7 +122,7 @@ class Result:
         return {name: self._named(rows.arrow(of)) for name, of in self._analysis.tables(self._found).items()}
 
     def _named(self, table: pa.Table) -> pa.Table:
-        """With factors' columns as in all tables, but where the table has another of that name."""
+        """Rename factors' columns as in all tables, unless the table has another column of that name."""
         taken = set(table.column_names)
         names = {name: column for name, column in self._columns.items() if column not in taken}
         return table.rename_columns([names.get(name, name) for name in table.column_names])

@@ -1,4 +1,4 @@
-"""Rows as Arrow tables, and these as data frames.  Missing is null in both."""
+"""Rows as Arrow tables and data frames.  Missing is null in both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def arrow(rows: Sequence[Mapping[str, object]]) -> pa.Table:
-    """A column for each key of any row; without rows there are none."""
+    """Return a table with a column for each key of any row; without rows there are none."""
     import pyarrow as pa
 
     names = dict.fromkeys(name for row in rows for name in row)
@@ -22,7 +22,7 @@ def arrow(rows: Sequence[Mapping[str, object]]) -> pa.Table:
 
 
 def column(values: Sequence[object]) -> pa.Array:
-    """Values of one kind as they are; of several kinds (1, ``auto``) as text."""
+    """Return values of one kind as they are; of several kinds (1, ``auto``) as text."""
     import pyarrow as pa
 
     kinds = {type(value) for value in values if value is not None}
@@ -45,8 +45,10 @@ def _text(value: object) -> str:
 
 
 def data_frame(table: pa.Table) -> pd.DataFrame:
-    """Columns have the types that pyarrow gives them; those with missing values pandas' nullable ones, so that integers stay
-    integers. Raises TwinbedError without pandas."""
+    """Return a data frame with pyarrow's types. Raises TwinbedError without pandas.
+
+    Columns with missing values have pandas' nullable types, so that integers stay integers.
+    """
     try:
         import pandas as pd
     except ImportError as error:

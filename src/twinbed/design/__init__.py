@@ -1,4 +1,4 @@
-"""From a study to its runs: which, in what order, and what they will take."""
+"""The runs of a study, their order, and their estimated time and disk."""
 
 from twinbed.design.interim import interim_blocks
 from twinbed.design.order import runs

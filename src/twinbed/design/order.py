@@ -1,9 +1,9 @@
-"""The runs of a study in the order in which they are made.
+"""The runs of a study in their order.
 
-Random orders are made by sorting on a hash, not by a generator's stream: the place of a run is given by
-SHA-256 of the JSON array [seed, block, replicate, levels] (no spaces, keys sorted), smallest first.  SHA-256 is a random
-permutation of distinct inputs for this purpose, is the same in every version of every library, and a study that grows, by
-replicates or by levels, keeps the runs that it had in their order.
+Random orders sort by a hash instead of a generator's stream: the place of a run is given by SHA-256 of the JSON array [seed,
+block, replicate, levels] (no spaces, keys sorted), smallest first.  SHA-256 is a random permutation of distinct inputs for this
+purpose, and the same in every version of every library.  A study that grows, by replicates or by levels, keeps the order of its
+earlier runs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from twinbed.study.study import Order, Study
 
 
 def runs(study: Study) -> tuple[Run, ...]:
-    """Every cell times every replicate, in order; ``Run.block`` is the replicate in randomised blocks, otherwise 0."""
+    """Return every cell times every replicate, in order; ``Run.block`` is the replicate in randomised blocks, otherwise 0."""
     replicates = range(study.replicates)
     planned: list[tuple[Cell, int, int]]
     if study.order is Order.RANDOMIZED_BLOCKS:
@@ -36,7 +36,7 @@ def runs(study: Study) -> tuple[Run, ...]:
     )
     ids = {run.id for run in ordered}
     if len(ids) < len(ordered):
-        raise ValueError(f"{len(ordered) - len(ids)} of {len(ordered)} runs have the id of another run")
+        raise ValueError(f"{len(ordered) - len(ids)} of {len(ordered)} runs share their id with another run")
     return ordered
 
 

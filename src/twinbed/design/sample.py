@@ -1,8 +1,8 @@
-"""Which hosts of a run an instrument is put on, where it is asked for a share of them.
+"""The hosts of a run that carry an instrument, if it is limited to a share of them.
 
-Pairs are drawn, so that both ends of a path are seen or neither.  The sample is made by sorting on a hash, as the order of runs
-is (``order``): the place of a pair is given by SHA-256 of the JSON array [seed, run, instrument, client] (no spaces), and the
-first are taken.  A run that is planned again has the same hosts, and those of one run say nothing about those of another.
+Pairs are drawn, so that both ends of a path are seen or neither.  The sample comes from sorting by a hash, like the order of
+runs (``order``).  The place of a pair is given by SHA-256 of the JSON array [seed, run, instrument, client] (no spaces), and
+the first pairs are taken.  A run that is planned again has the same hosts; the hosts of different runs are independent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from twinbed.study.run import Run
 
 
 def drawn(run: Run) -> Mapping[str, Drawn]:
-    """Instrument -> its sample; nothing of instruments that are put on all hosts."""
+    """Return instrument -> its sample; nothing for instruments on all hosts."""
     of_run: dict[str, Drawn] = {}
     for name, choice in run.instruments.items():
         share = choice.params.share_of_hosts()

@@ -1,4 +1,4 @@
-"""Which addresses of schedulers are this machine's own. Anywhere else there is TLS, or the user says that none is needed."""
+"""Checks of schedulers' addresses: only this machine's own need no TLS, unless the user allows others."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from twinbed.executor.protocol import NoExecutor
 
 
 def refuse_open(address: str, on: str, insecure: bool) -> None:
-    """Raises NoExecutor for an address without TLS that leads to another machine, unless ``insecure``."""
+    """Raise NoExecutor for an address without TLS that leads to another machine, unless ``insecure``."""
     if insecure or address.startswith("tls://") or _is_loopback(host := urlsplit(address).hostname or ""):
         return
     raise NoExecutor(
-        f"--on {on}: there is no TLS on the way to {host or address}. Whoever reaches or answers for that scheduler can send "
+        f"--on {on}: no TLS to {host or address}. Whoever reaches that scheduler, or answers in its place, can send "
         "results of their own and run programs on its workers",
-        advice="use tls:// (docs/scale.md, TLS), or add --insecure where the network is yours alone",
+        advice="use tls:// (docs/scale.md, TLS), or add --insecure if the network is yours alone",
     )
 
 
 def _is_loopback(host: str) -> bool:
-    """A name is, where all its addresses are."""
+    """Return whether a name leads to this machine: all its addresses must."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):

@@ -1,4 +1,4 @@
-"""Which program this is: what another does may differ, even where its version is the same."""
+"""The identity of this program: another one may behave differently, even with the same version."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import twinbed
 class Program:
     version: str
     digest: str
-    """Of its files."""
+    """The digest of its files."""
     host: str = field(compare=False)
 
     def __str__(self) -> str:
@@ -24,7 +24,7 @@ class Program:
 
 @cache
 def program() -> Program:
-    """The one that runs."""
+    """Return the running program."""
     root = Path(twinbed.__file__).parent
     digest = hashlib.blake2b(digest_size=6)
     for file in sorted(path for path in root.rglob("*") if path.suffix in (".py", ".so") or path.parent.name == "bin"):

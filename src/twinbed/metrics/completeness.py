@@ -1,4 +1,4 @@
-"""How much of what the workload did its captures hold."""
+"""The share of the workload's requests that its captures hold."""
 
 from __future__ import annotations
 

@@ -12,13 +12,13 @@ NET = {
     "napi_poll": "polls of devices for received packets",
     "kfree_skb": "packets that the kernel dropped (Linux before 5.18: or freed otherwise)",
 }
-"""Tracepoint -> what a hit is. A packet is what the kernel handles as one: with segmentation offload up to 64 KiB."""
+"""Tracepoint -> the meaning of a hit. A packet is what the kernel handles as one: with segmentation offload up to 64 KiB."""
 KVM = {
     "vmexit": ("kvm_exit", "times that a guest left hardware virtualisation"),
     "mmio": ("kvm_mmio", "accesses of guests to the memory of emulated devices"),
     "ioport": ("kvm_port", "accesses of guests to ports of emulated devices"),
 }
-"""What is timed -> the name of its metrics, and what it is."""
+"""Timed event -> the name of its metrics, and its meaning."""
 
 HITS = {
     tracepoint: Metric(f"{tracepoint}_events", "1", Layer.NETWORK, meaning, extensive=True)

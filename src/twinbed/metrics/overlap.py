@@ -1,4 +1,4 @@
-"""How far the clients of a run ran at the same time: a metric that every run of several clients has."""
+"""The share of time in which all clients of a run ran: a metric of every run with several clients."""
 
 from __future__ import annotations
 

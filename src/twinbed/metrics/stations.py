@@ -1,4 +1,4 @@
-"""The metric of the instrument ``stations``: how much it saw."""
+"""The metric of the instrument ``stations``: how many records it made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metrics of the background load ``traffic``: what its tools counted of the traffic that they carried."""
+"""The metrics of the background load ``traffic``, as its tools count the traffic that they carried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What programs used, the workload's apart from instruments': metrics that every run has."""
+"""CPU time and context switches of the workload's programs, and of the instruments': metrics of every run."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ def _used(name: str, description: str, unit: str = "1", *, headline: bool = Fals
 
 WORKLOAD_CPU = _used("workload_cpu_seconds", "CPU time of the workload's own programs on the host", "s", headline=True)
 WORKLOAD_SWITCHES = _used("workload_context_switches", "context switches of the workload's own programs", headline=True)
-WORKLOAD_VOLUNTARY = _used("workload_voluntary_context_switches", "of those, the ones in which a program waited for something")
+WORKLOAD_VOLUNTARY = _used(
+    "workload_voluntary_context_switches", "context switches in which a program of the workload waited for something"
+)
 WORKLOAD_INVOLUNTARY = _used(
-    "workload_involuntary_context_switches", "of those, the ones in which the kernel gave the CPU to others"
+    "workload_involuntary_context_switches", "context switches in which the kernel took the CPU from a program of the workload"
 )
 INSTRUMENT_CPU = _used("instrument_cpu_seconds", "CPU time of the instruments' programs on the host", "s")
 INSTRUMENT_SWITCHES = _used("instrument_context_switches", "context switches of the instruments' programs")

@@ -12,7 +12,7 @@ from twinbed.model.view import View
 
 @dataclass(frozen=True)
 class AsOf(View):
-    """Tables with the runs of the first blocks only: what there was to see at an interim analysis."""
+    """Tables with the runs of the first blocks only, as an interim analysis saw them."""
 
     blocks: int
 

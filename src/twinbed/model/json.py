@@ -1,7 +1,7 @@
-"""What a JSON text holds, for the places that read or write one.
+"""Values of JSON texts: the only reader of such texts, and checks of their values.
 
-A text may be a stranger's. ``parsed`` reads it; the other functions check what a value of it is. Each raises ValueError or
-TypeError, whose text names the key: ``value_of`` puts it there.
+A text may be a stranger's. Function ``parsed`` reads it; the other functions check a value of it. Each raises ValueError or
+TypeError, whose text names the key: ``value_of`` adds it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Document: TypeAlias = Mapping[str, Json]
 T = TypeVar("T")
 P = ParamSpec("P")
 _MOST = 2**63
-"""Whole numbers of tables are smaller."""
+"""Whole numbers in tables are smaller."""
 WRONG = (ValueError, LookupError, TypeError, AttributeError)
-"""What reading a document of another shape raises."""
+"""Errors of reading a document of another shape."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAY_HAVE_ONE = re.compile(rb"\\u[dD]|\xed[\xa0-\xbf]")
 
@@ -34,13 +34,13 @@ def _deep_is_wrong(read: Callable[P, T]) -> Callable[P, T]:
         try:
             return read(*args, **settings)
         except RecursionError:
-            raise ValueError("it is nested too deeply") from None
+            raise ValueError("the JSON is nested too deeply") from None
 
     return loads
 
 
 loads = _deep_is_wrong(json.loads)
-"""``json.loads``, which raises ValueError also for what is nested too deeply. Nothing else calls that."""
+"""``json.loads``, but with ValueError for texts that are nested too deeply. Nothing else calls ``json.loads``."""
 
 
 def parsed(content: bytes | str) -> Json:
@@ -73,7 +73,7 @@ def _whole(value: Json) -> Json:
 
 
 def value_of(data: Document, name: str, read: Callable[[Json], T]) -> T:
-    """Return what ``read`` makes of a value. Raises ValueError that names the key where it is missing or something else."""
+    """Return what ``read`` makes of a value. Raises ValueError that names the key if it is missing or of another kind."""
     if name not in data:
         raise ValueError(f"{name} is missing")
     try:
@@ -83,7 +83,7 @@ def value_of(data: Document, name: str, read: Callable[[Json], T]) -> T:
 
 
 def why(error: Exception) -> str:
-    """Say what is wrong in one line; of a missing key that it is missing."""
+    """Describe an error in one line; a missing key as missing."""
     if isinstance(error, KeyError):
         return f"{error.args[0]} is missing"
     return str(error).partition("\n")[0]
@@ -119,14 +119,14 @@ def document(value: Json) -> Document:
 
 
 def items(value: Json) -> Sequence[Json]:
-    """A JSON array."""
+    """Return a JSON array."""
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise TypeError(f"{value!r:.60} is no list")
     return value
 
 
 def documents(value: Json) -> list[Document]:
-    """A JSON array of objects."""
+    """Return a JSON array of objects."""
     return [document(item) for item in items(value)]
 
 

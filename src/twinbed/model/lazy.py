@@ -1,4 +1,4 @@
-"""Lists and objects of a JSON text that are read when they are asked for: most are of a run record that is one of a million."""
+"""Lists and objects of a JSON text that are read when asked for: most belong to one run record among a million."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _read(text: str, read: Callable[[Document], T]) -> T:
 
 
 class LazySequence(Sequence[T], Generic[T]):
-    """What ``read`` makes of ``text``, anew each time: kept, a million would be what they are not read for."""
+    """A list that ``read`` makes of ``text``, again each time: a million of them would not fit if kept."""
 
     __slots__ = ("_read", "_text")
 
@@ -53,7 +53,7 @@ class LazySequence(Sequence[T], Generic[T]):
 
 
 class LazyMapping(Mapping[str, T], Generic[T]):
-    """The same of an object."""
+    """The same for an object."""
 
     __slots__ = ("_read", "_text")
 

@@ -1,4 +1,5 @@
-"""The check of a cell's links: what was asked of them, what was measured, and whether they agree.
+"""The check of a cell's links: requested and measured values, and whether they agree. what was asked of them, what was
+measured, and whether they agree.
 
 Figures are in base units: bit/s, bytes, seconds; a share for loss.
 """
@@ -23,8 +24,8 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One quantity of one direction of a path. ``least`` and ``most`` bound what is within tolerance, None where that side is
-    not held to; ``measured`` is None where nothing arrived to measure it by."""
+    """One quantity of one direction of a path. ``least`` and ``most`` bound the tolerance, None if that side is not checked;
+    ``measured`` is None if nothing arrived."""
 
     path: str
     """``client to server``, or ``client and server`` for a round trip."""
@@ -37,7 +38,7 @@ class Figure:
     most: float | None
     verdict: Verdict
     note: str = ""
-    """What the figure rests on, and what to do where it is out of tolerance."""
+    """The basis of the figure, and what to do if it is out of tolerance."""
 
     @classmethod
     def from_json(cls, data: Document) -> Figure:
@@ -63,10 +64,11 @@ class Depends(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class LinkCheck:
-    """``settings`` are those that the check depends on, ``run`` the run in whose bed it was made, ``reason`` why it failed.
+    """The check of one cell's links.
 
-    ``measured_pairs`` of the cell's ``pairs`` were measured; the links of the others were read back only. None in files that
-    were written before this field was: there only the first pair was measured.
+    It depends on ``settings`` and was made in the testbed of ``run``; ``reason`` says why it failed. Only ``measured_pairs`` of
+    the cell's ``pairs`` were measured; the links of the others were only read back. It is None in older files: there only the
+    first pair was measured.
     """
 
     cell: str
@@ -92,7 +94,7 @@ class LinkCheck:
 
     @classmethod
     def from_json(cls, data: Document) -> LinkCheck:
-        """Raises ValueError where ``data`` is none."""
+        """Read a link check. Raises ValueError for other data."""
         data = {"measured_pairs": None, "pairs": None, **data}
         return cls(
             cell=value_of(data, "cell", text),

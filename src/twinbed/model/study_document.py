@@ -1,6 +1,6 @@
-"""Reads ``study.json`` as any command or another version may have written it.
+"""Reader of ``study.json`` as any command or another version may have written it.
 
-What this twinbed does not know is left as it is; what it reads and is something else is an error.
+Unknown keys are left as they are; a known key of another kind is an error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def study_document(value: Json) -> StudyDocument:
 
 
 def _testbeds(value: Json) -> object:
-    """Their names, with their settings where these are known."""
+    """Check the testbeds: names, with settings if these are known."""
     return named(_any)(value) if isinstance(value, Mapping) else each(text)(value)
 
 

@@ -1,4 +1,4 @@
-"""What analyses and reports are given: a study's outline, its planned and finished runs, and its tables."""
+"""The input of analyses and reports: a study's outline, its planned and finished runs, and its tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 TESTBED = "testbed"
-"""The factor that says where a run was made."""
+"""The factor that names the testbed of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +90,12 @@ StudyDocument = TypedDict(
     },
     total=False,
 )
-"""What of study.json is read, by whichever command made it: ``run``, ``import`` or ``merge``. Any of it may be missing."""
+"""The keys of study.json that are read, whichever command wrote it: ``run``, ``import`` or ``merge``. Any may be missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What of a resolved study a reader of its results needs. Empty where the results came without a study."""
+    """The part of a resolved study that a reader of its results needs. It is empty for results without a study."""
 
     name: str
     testbeds: tuple[str, ...]
@@ -107,11 +107,11 @@ class Outline:
     source: str = ""
     """The study file's text."""
     data: StudyDocument = field(default_factory=StudyDocument)
-    """The whole of ``study.json``."""
+    """All of ``study.json``."""
     interim: InterimAnalyses | None = None
-    """Of a study that goes on until it is decided; None of any other."""
+    """Only for a study that runs until it is decided; None for any other."""
     by: str = TESTBED
-    """The factor whose levels ``testbeds`` and ``reference`` are; of results as they are always the testbed."""
+    """The factor whose levels are ``testbeds`` and ``reference``; for opened results always the testbed."""
 
 
 class Tables(Protocol):
@@ -119,7 +119,7 @@ class Tables(Protocol):
 
     @property
     def shown(self) -> Path:
-        """The folder or the archive, as the user knows it: for messages."""
+        """Return the folder or the archive as the user knows it, for messages."""
         ...
 
     @property
@@ -130,19 +130,19 @@ class Tables(Protocol):
     def records(self) -> Sequence[Record]: ...
     @property
     def cautions(self) -> Sequence[Caution]:
-        """About the results folder itself."""
+        """Return the cautions of the results folder itself."""
         ...
 
     @property
     def other_settings(self) -> int:
-        """How many runs of the folder are not among the records, as the study as it stands does not ask for them."""
+        """Return how many runs of the folder are not among the records, because the present study does not ask for them."""
         ...
 
     @property
     def link_checks(self) -> Sequence[LinkCheck]:
-        """What was measured of each cell's links."""
+        """Return the measurements of each cell's links."""
         ...
 
     def table(self, name: str) -> pa.Table:
-        """A table by name; one without rows or columns where nothing has written it."""
+        """Return a table by name; one without rows or columns if nothing has written it."""
         ...

@@ -1,4 +1,4 @@
-"""Other tables than those that were opened, made of them: what a view leaves as it is."""
+"""Other views of opened tables: base class, tables without some runs, and tables of the first blocks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class View:
-    """Subclasses say which runs there are, and of which study."""
+    """Tables as they were opened; subclasses define the runs and the study."""
 
     tables: Tables
 
@@ -38,5 +38,5 @@ class View:
         return self.tables.link_checks
 
     def table(self, name: str) -> pa.Table:
-        """The whole table: readers take the rows of the records that there are."""
+        """Return the whole table: readers take the rows of the records that there are."""
         return self.tables.table(name)

@@ -11,7 +11,7 @@ from twinbed.model.tables import Tables
 
 
 def excluded(tables: Tables, asked: Sequence[str] = ()) -> Excluded | None:
-    """What the study leaves out, or ``asked`` instead; None where there is neither."""
+    """Return the runs that the study leaves out, or those with the ``asked`` cautions instead; None if there are neither."""
     data = tables.outline.data
     of_study = tuple(data.get("exclude_cautions") or ())
     kinds = tuple(asked) or of_study

@@ -1,4 +1,4 @@
-"""Runs by how many there were at once: what analyses of N (pairs, flows, receivers) work on."""
+"""Runs by how many there were at once, for analyses of N (pairs, flows, receivers)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from twinbed.observations.frame import Frame, of_tables
 Outcome = TypeVar("Outcome")
 PAIRS = "pairs"
 ALONE = "runs alone at their N"
-"""Why a run of which no other has its N is left out."""
+"""The reason why a run is left out if no other run has its N."""
 
 
 class OverN(Placed):
-    """The settings of an analysis of what happens over N."""
+    """Settings of an analysis over N."""
 
     response: str | None = Field(default=None, description="the metric. Default: the first headline metric of RESULTS")
     over: str | None = Field(default=None, description="the factor that is N. Default: the number of pairs")
@@ -42,26 +42,31 @@ class Numbered:
 
     @property
     def name(self) -> str:
-        """Such as ``testbed e1000, payload 500B``; empty where no other factor varies."""
+        """Return a name such as ``testbed e1000, payload 500B``; empty if no other factor varies."""
         return ", ".join(f"{factor} {level_text(level)}" for factor, level in self.levels.items())
 
     def samples(self, least: int = 1) -> dict[int, list[float]]:
-        """Return values by N, in its order, of each N that has at least so many."""
+        """Return values by N, in its order, for each N that has at least so many."""
         by_n: dict[int, list[float]] = {n: [] for n in sorted(set(self.n))}
         for n, value in zip(self.n, self.values, strict=True):
             by_n[n].append(value)
         return {n: values for n, values in by_n.items() if len(values) >= least}
 
     def enough(self, least: int, needed: int | None = None) -> dict[int, list[float]]:
-        """Return samples without each N that has fewer than ``least``, so that it does not cost what is known of the others;
-        with them where ``needed`` is one of them, or no other is left."""
+        """Return samples without each N that has fewer than ``least``, so that such an N does not cost what is known of the
+        others.
+
+        If ``needed`` is such an N, or no other is left, all N are returned.
+        """
         samples = self.samples(least)
         return samples if samples and (needed is None or needed in samples) else self.samples()
 
 
 def over_n(source: Tables | Frame, params: OverN) -> tuple[Frame, str, list[Numbered]]:
-    """Return the observations, the factor that is N, and the observations by the levels of the other factors. Raises
-    TwinbedError where no factor could be N, and as ``numbered`` does."""
+    """Return the observations, the factor that is N, and the observations by the levels of the other factors.
+
+    Raises TwinbedError if no factor could be N, and as ``numbered`` does.
+    """
     over = params.over or (PAIRS if isinstance(source, Frame) else _pairs_of(source))
     frame = source if isinstance(source, Frame) else of_tables(source, params.response, params.host, params.direction)
     return frame, over, numbered(frame, over, per_pair=params.per_pair)
@@ -73,7 +78,7 @@ def _pairs_of(tables: Tables) -> str:
     factor = of_pairs(numbers)
     if factor is None:
         there = ", ".join(numbers)
-        advice = f"--over FACTOR; those that could be N: {there}" if there else "N is a factor of whole numbers, such as pairs"
+        advice = f"choose --over FACTOR from: {there}" if there else "N must be a factor of whole numbers, such as pairs"
         raise TwinbedError(f"{tables.shown}: no number of pairs varies", advice=advice)
     return factor
 
@@ -84,8 +89,10 @@ def one_of(over: str) -> str:
 
 
 def each_by_itself(groups: Sequence[Numbered], judge: Callable[[Numbered], Outcome]) -> tuple[list[Outcome], dict[str, int]]:
-    """Return what ``judge`` makes of each group; and of those that it refuses the runs, which are left out, by their reason:
-    one group does not cost what is known of the others. Raises the first TwinbedError where it refuses all."""
+    """Judge each group; return the outcomes, and the runs of refused groups by the reason.
+
+    One group does not cost what is known of the others. Raises the first TwinbedError if ``judge`` refuses all.
+    """
     outcomes: list[Outcome] = []
     left_out: dict[str, int] = {}
     refused = None
@@ -121,7 +128,7 @@ def _is_number(level: Level) -> bool:
 def numbered(frame: Frame, over: str, *, per_pair: bool = False) -> list[Numbered]:
     """Return the values by the levels of the frame's other factors, in their order; with ``per_pair`` values are divided by N.
 
-    Raises TwinbedError where ``over`` is no column of whole numbers from 1 on, and where there is no observation.
+    Raises TwinbedError if ``over`` is no column of whole numbers from 1 on, or if there is no observation.
     """
     column = frame.column(over)
     if not len(frame):
@@ -133,7 +140,7 @@ def numbered(frame: Frame, over: str, *, per_pair: bool = False) -> list[Numbere
         if not _is_number(level):
             raise TwinbedError(
                 f"{over} has the level {level_text(level)}, expected whole numbers from 1 on",
-                advice="name the factor that says how many there were at once",
+                advice="give the factor with the number of simultaneous pairs",
             )
     of_n = [int(number) for number in column.numbers()]
     others = [name for name in frame.factors if name != over]
@@ -164,7 +171,7 @@ def _numbers(frame: Frame, name: str) -> list[int]:
 
 
 def measured(tables: Tables, host: str | None = None) -> dict[str, dict[str, float]]:
-    """Return every metric as name, name@host or name@host@direction, with its value by run where it has one; of one host if
+    """Return every metric as name, name@host or name@host@direction, with its known values by run; only of ``host`` if
     given."""
     table = tables.table("metrics")
     if not table.num_rows:

@@ -1,4 +1,5 @@
-"""What differs between the passports of two testbeds, or two results: facts, settings, and what was read back.
+"""Differences between the passports of two testbeds, or of two results: facts, settings, and values that were read back. facts,
+settings, and what was read back.
 
 Hosts with a number are pooled with those of the same role: ``client3`` is a client.
 """
@@ -36,13 +37,13 @@ class Difference:
     left: Sequence[str]
     right: Sequence[str]
     varies: bool
-    """Whether it also varies within a side."""
+    """True if it also varies within a side."""
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """What differs between two sides, most suspicious first."""
+    """The differences between two sides, most suspicious first."""
 
     left: str
     right: str
@@ -73,7 +74,7 @@ class Side:
 
 
 def between(one: Side, other: Side, *, everything: bool = False) -> Differences:
-    """The differences between two sides, which may be of different results; with ``everything`` names of things too."""
+    """Return the differences between two sides, which may be of different results; with ``everything`` names of things too."""
     left, right = facts_of(one), facts_of(other)
     rows = list(_rows(left, right))
     if not everything:
@@ -94,7 +95,7 @@ def _unknown(row: Difference) -> bool:
 
 
 def _rows(left: Facts, right: Facts) -> Iterator[tuple[Suspicion, Difference]]:
-    """The facts that differ; places where a fact differs alike share a row."""
+    """Yield the facts that differ; places where a fact differs alike share a row."""
     places: dict[tuple[str, frozenset[str], frozenset[str], Suspicion], list[str]] = {}
     for place, fact in sorted({*left, *right}):
         one, other = left.get((place, fact), _NOTHING), right.get((place, fact), _NOTHING)
@@ -116,7 +117,7 @@ def _rows(left: Facts, right: Facts) -> Iterator[tuple[Suspicion, Difference]]:
 
 
 def facts_of(side: Side) -> Facts:
-    """All known facts of a side's runs."""
+    """Return all known facts of a side's runs."""
     facts: dict[tuple[str, str], set[str]] = {}
     records = [each for each in side.tables.records if side.testbed in (None, each.settings["testbed"]["name"])]
     runs = {record.id for record in records}
@@ -141,7 +142,7 @@ def _applied(tables: Tables, runs: set[str]) -> Mapping[tuple[str, str], set[str
 
 
 def _role(place: str) -> str:
-    """``client3`` -> ``client``; ``p.client3`` -> ``p.client``."""
+    """Return the place without its number: ``client3`` -> ``client``; ``p.client3`` -> ``p.client``."""
     return _NUMBER.sub("", place) or place
 
 

@@ -1,4 +1,4 @@
-"""What differs between two passports, in lines."""
+"""The differences between two passports, as lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST, _MOST = 44, 3
 
 
 def lines(pair: Differences, most: int | None = None) -> Iterator[str]:
-    """For a terminal; the first ``most``, or all."""
+    """Yield the lines for a terminal: the first ``most`` differences, or all."""
     left, right = one_line(pair.left), one_line(pair.right)
     title = f"{left} and {right}"
     if left == right or max(len(left), len(right)) > _LONGEST // 2:
@@ -31,8 +31,8 @@ def lines(pair: Differences, most: int | None = None) -> Iterator[str]:
 
 
 def sentence(pair: Differences) -> str:
-    """``3 differ, 21 the same, 2 known of one alone``."""
-    return f"{pair.differ} differ, {pair.same} the same, {pair.unknown} known of one alone"
+    """Summarise: ``3 differ, 21 the same, 2 known for only one``."""
+    return f"{pair.differ} differ, {pair.same} the same, {pair.unknown} known for only one"
 
 
 def _shown(values: Sequence[str]) -> str:

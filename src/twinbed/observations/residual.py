@@ -1,4 +1,4 @@
-"""What a fitted model leaves of an observation."""
+"""The difference between an observation and a fitted model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """One observation: what the model says of it, what is left, and where a normal error of its rank would lie."""
+    """One observation: the model's prediction, the residual, and where a normal error of its rank would lie."""
 
     predicted: float
     residual: float

@@ -29,7 +29,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What the tables say about a metric."""
+    """The tables' declaration of a metric."""
 
     unit: str
     layer: str
@@ -38,11 +38,11 @@ class Declared:
     description: str
     margin: float | None = None
     events: bool = False
-    """Whether its values count events. A share that is 1 throughout is none, so that one value has to be another number."""
+    """True if its values count events. A share that is 1 throughout counts none: one value has to be another number."""
 
     @property
     def timed(self) -> bool:
-        """Whether its values are times, of a run or by the work."""
+        """Return whether its values are times, of a run or by the work."""
         return self.unit.partition("/")[0] == "s"
 
     @property
@@ -60,11 +60,11 @@ class CellRuns:
     failed: list[str] = field(default_factory=list)
     values: dict[Key, Sample] = field(default_factory=dict)
     runs: dict[Key, list[str]] = field(default_factory=dict)
-    """The runs that ``values`` are of: one list of all metrics that have the same."""
+    """The runs of ``values``; metrics with the same runs share one list."""
     steps: dict[Key, float] = field(default_factory=dict)
-    """The step that values come in, in the unit, of those that come in steps (statistics.resolution)."""
+    """The step that values come in, in their unit; only for values in steps (statistics.resolution)."""
     known: set[Key] = field(default_factory=set)
-    """What it has rows of, values or null."""
+    """The metrics it has rows of, values or null."""
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ class Samples:
     testbeds: tuple[str, ...]
 
     def keys(self) -> Sequence[Key]:
-        """Every metric, host and direction that has a value somewhere, by layer, headlines first."""
+        """Return every metric, host and direction that has a value somewhere, by layer, headlines first."""
         keys = {key for groups in self.groups.values() for group in groups.values() for key in group.values}
         order = {name: position for position, name in enumerate(self.metrics)}
 
@@ -88,13 +88,15 @@ class Samples:
         return sorted(keys, key=rank)
 
     def is_headline(self, key: Key) -> bool:
-        """A headline metric has its value of the whole run as headline, or where there is none, those of each place."""
+        """Return whether a value is a headline: a headline metric's value of the whole run, or if there is none, of each
+        place."""
         metric, *where = key
         whole = (metric, "", "")
         return self.metrics[metric].headline and (not any(where) or not self._any(lambda group: whole in group.values))
 
     def measures(self, testbed: str, key: Key) -> bool:
-        """Whether a testbed has this metric at this place at all, if it has anything: a container has no kernel to ask."""
+        """Return whether a testbed has this metric at this place at all, if it has anything: a container has no kernel to
+        ask."""
         groups = [of_cell[testbed] for of_cell in self.groups.values() if testbed in of_cell]
         return any(key in group.known for group in groups) or not any(group.known for group in groups)
 
@@ -103,13 +105,13 @@ class Samples:
 
 
 def cell_of(levels: Mapping[str, Level], sessions: str | None = None) -> tuple[str, dict[str, Level]]:
-    """A cell's name and its levels, which are those of all factors but the testbed and the one that says the session."""
+    """Return a cell's name and levels: those of all factors but the testbed and the factor of sessions."""
     rest = {factor: level for factor, level in levels.items() if factor not in ("testbed", sessions)}
     return json.dumps(rest, sort_keys=True), rest
 
 
 def places_of(records: Records, sessions: str | None = None) -> Coded[tuple[str, str]]:
-    """The testbed and the cell of each run, in the order in which they first come."""
+    """Return the testbed and the cell of each run, in the order in which they first come."""
     cells = records.levels.coded().renamed(lambda levels: cell_of(levels, sessions)[0])
     return records.testbeds.with_other(cells)
 
@@ -117,8 +119,10 @@ def places_of(records: Records, sessions: str | None = None) -> Coded[tuple[str,
 def distinct_rows(
     table: pa.Table, columns: Sequence[str], records: Records, places: Coded[Place]
 ) -> Iterator[tuple[Place, tuple[str, ...]]]:
-    """What a table's rows of these runs say, each (place, values of the columns) once, in the order in which they first come.
-    ``places``: of each record."""
+    """Yield the distinct rows of a table for these runs: (place, values of the columns), in the order in which they first come.
+
+    ``places`` has one entry for each record.
+    """
     if not table.num_rows or not len(records):
         return
     import pyarrow as pa
@@ -137,7 +141,7 @@ def distinct_rows(
 
 
 def gather(tables: Tables, sessions: str | None = None) -> Samples:
-    """Values of complete runs, planned and failed runs counted. ``sessions`` is a factor that makes no cells."""
+    """Gather the values of complete runs, and count planned and failed runs. ``sessions`` is a factor that makes no cells."""
     cells: dict[str, dict[str, Level]] = {}
     groups: dict[str, dict[str, CellRuns]] = {}
 
@@ -175,8 +179,10 @@ def gather(tables: Tables, sessions: str | None = None) -> Samples:
 
 
 def _measured(table: pa.Table, runs: NDArray[np.object_], of_run: Coded[CellRuns]) -> dict[str, Declared]:
-    """Lays the values of the table beside the runs, in their order; what it says of each metric. Columns are worked on as a
-    whole, since there may be millions of rows."""
+    """Assign the values of the table to the runs, in their order; return each metric's declaration.
+
+    Columns are processed as a whole, since there may be millions of rows.
+    """
     metrics: dict[str, Declared] = {}
     if not table.num_rows:
         return metrics  # it may have no columns
@@ -220,7 +226,7 @@ def _measured(table: pa.Table, runs: NDArray[np.object_], of_run: Coded[CellRuns
 
 
 def _order(tables: Tables, levels: Coded[Mapping[str, Level]], replicates: NDArray[np.int64] | None = None) -> NDArray[np.intp]:
-    """Rows as the study lists their levels, those of the same by replicate, and else as they come."""
+    """Order rows as the study lists their levels, rows of the same levels by replicate, and otherwise as they come."""
     factors = tables.outline.data.get("factors") or {}
     given = factors if isinstance(factors, dict) else {}
     places = [tuple(_position(listed, of.get(name)) for name, listed in given.items()) for of in levels.values]

@@ -1,4 +1,4 @@
-"""The step that the values of each metric, testbed and cell come in, and which metrics count events."""
+"""The step of each metric's values by testbed and cell, and the metrics that count events."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from twinbed.statistics.sample import Sample
 
 PER = "_per_"
-"""Between a metric and the work by which it was divided (metrics.derived)."""
+"""Separates a metric from the work that it was divided by (metrics.derived)."""
 Groups = Mapping[str, Mapping[str, "CellRuns"]]
 
 
 def resolve(metrics: dict[str, Declared], groups: Groups) -> None:
-    """Find the step of each metric's values in each group: that of the metric, of its testbed or of the group, the coarsest.
+    """Find the step of each metric's values in each group: the coarsest of the metric's, its testbed's and the group's.
 
     Testbeds may measure by programs of their own, which may print fewer digits of larger values.  Whole numbers are rounded
     ones unless the metric is known to count.  Bytes are counted too, but some tools print them in whole MiB: a lattice shows
-    it.  What was divided by the work has the step of what was divided, divided by the work.
+    it.  A metric divided by the work has the step of the undivided metric, divided by the work.
     """
     of_metric: dict[str, dict[str, list[Sample]]] = {}
     for testbed, group in _members(groups):
@@ -64,7 +64,7 @@ def _counts(metric: str, unit: str, different: Mapping[str, Sequence[float]]) ->
 def _of_testbeds(
     of_testbed: Mapping[str, Sequence[Sample]], different: Mapping[str, Sequence[float]], *, exact: bool
 ) -> dict[str, float]:
-    """Return the step of each testbed's values. ``exact``: powers of ten say nothing of what is counted."""
+    """Return the step of each testbed's values. ``exact``: powers of ten say nothing of counts."""
     everywhere = distinct([*chain.from_iterable(different.values())])
     printed = 1.0 if exact else printed_step(everywhere)
     common = lattice(everywhere, evidence([*chain.from_iterable(of_testbed.values())]), printed)
@@ -78,7 +78,7 @@ def _of_testbeds(
 
 
 def _base(metric: str, metrics: Mapping[str, Declared]) -> str:
-    """Return the metric of which this one is the part per work; empty where it is of none."""
+    """Return the metric of which this one is the part per work; empty if there is none."""
     base, _, work = metric.rpartition(PER)
     return base if base in metrics and metrics[metric].unit == f"{metrics[base].unit}/{work}" else ""
 

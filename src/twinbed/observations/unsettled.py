@@ -1,4 +1,4 @@
-"""What is said of runs that never settle."""
+"""The caution for runs that never settle."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from twinbed.statistics.steady import Settling
 
 
 def unsettled(found: Settling) -> str | None:
-    """The detail of the caution; None where nothing shows that runs do not settle."""
+    """Return the detail of the caution; None if nothing shows that runs do not settle."""
     if found.settles is False:
         return f"the rate {_way(found.over.mean)} in the second half of runs"
     if found.astray is not None:

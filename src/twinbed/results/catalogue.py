@@ -1,8 +1,7 @@
-"""Run records as a table, and back: what is asked of every run in columns of its own, what is asked of few as JSON that is read
-when it is.
+"""Run records as a table, and back: frequent questions have columns of their own, rare ones stay JSON until asked.
 
-JSON: levels, settings, cautions, drawn, and about, which holds what few ask for. raw: the object with the run's artifacts,
-where they were published.
+JSON columns: levels, settings, cautions, drawn, and about, which has the rest. Column raw: the object with the run's artifacts,
+if they were published.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FEW = ("levels", "settings", "cautions", "drawn", "status", "failed_phase", "reason", "twinbed", "lab", "cell", "machine")
-"""Columns of few different texts: each is read once, from dictionaries."""
+"""Columns of few different texts: each text is read once, from dictionaries."""
 READ = (*FEW, "run", "digest", "replicate", "block", "position", "started_s", "start_skew_s", "about")
 """Columns that records are made of."""
 PLANNED_FEW = ("cell", "levels")
@@ -47,7 +46,7 @@ class Entry(NamedTuple):
 
 
 def table_of(entries: Sequence[Entry]) -> pa.Table:
-    """The catalogue of these runs."""
+    """Return the catalogue of these runs."""
     import pyarrow as pa
 
     rows = [entry.record.to_json() for entry in entries]
@@ -78,8 +77,10 @@ def table_of(entries: Sequence[Entry]) -> pa.Table:
 
 
 def records_of(table: pa.Table) -> Records:
-    """The records of a catalogue. Raises what ``Record.from_json`` does of one that is none: the first of each kind of text is
-    read as strictly as a run.json, and so is the first record."""
+    """Return the records of a catalogue. Raises the errors of ``Record.from_json``.
+
+    The first text of each kind is read as strictly as a run.json, and so is the first record.
+    """
     about: Column[str] = _column(table, "about")
     columns: dict[str, Column[object]] = {
         "id": _column(table, "run"),
@@ -102,7 +103,7 @@ def records_of(table: pa.Table) -> Records:
 
 
 def planned_table(planned: Sequence[Planned]) -> pa.Table:
-    """The runs that a study asks for."""
+    """Return the planned runs of a study."""
     import pyarrow as pa
 
     return pa.table(
@@ -132,7 +133,7 @@ def _column(table: pa.Table, name: str) -> ArrowColumn[T]:
 
 
 def _each_once(table: pa.Table, name: str, read: Callable[[str], T]) -> Coded[T | None]:
-    """A column of few different texts: each is read once, and shared by the rows that have it."""
+    """Return a column of few different texts: each is read once, and shared by its rows."""
     coded = table[name].unify_dictionaries().combine_chunks()
     values: list[T | None] = [read(text) for text in coded.dictionary.to_pylist()]
     if coded.null_count:

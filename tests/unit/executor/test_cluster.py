@@ -204,7 +204,7 @@ def test_without_dask_the_option_says_what_to_install(monkeypatch: pytest.Monkey
     [
         ("cluster: {kind: slurm, cores: 1}", "needs dask-jobqueue"),
         ("cluster: {kind: kubernetes}", "needs dask-kubernetes"),
-        ("cluster: {kind: mesos}", "no kind of cluster is called 'mesos'"),
+        ("cluster: {kind: mesos}", "unknown kind of cluster 'mesos'"),
         ("cluster: {kind: ssh, hots: [a]}", "SSHCluster"),
         ("workers: 3", "describes no cluster"),
         ("[", "describes no cluster"),

@@ -1,4 +1,4 @@
-"""A folder that is used as a bucket. It may be a stranger's: a Tree reads plain files alone, and writes where no link leads."""
+"""A folder used as a bucket. It may be a stranger's: a Tree reads only plain files, and never writes through a link."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Folder:
 
     @contextlib.contextmanager
     def _written(self, name: str, content: bytes | memoryview | Path) -> Iterator[str]:
-        """The name of a file with this content, which is on the disk. Several may write the same object."""
+        """Yield the name of a synced file with this content. Several may write the same object."""
         self._tree.path.mkdir(parents=True, exist_ok=True)
         folder = name.rpartition("/")[0]
         self._tree.make(folder)

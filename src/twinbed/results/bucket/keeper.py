@@ -1,4 +1,4 @@
-"""What keeps objects by name: a folder, or a server that obstore speaks to."""
+"""The protocol of a store that keeps objects by name: a folder, or a server that obstore speaks to."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Protocol
 
 MOST_NAMES = 1_000_000
-"""In one folder of a bucket that is listed."""
+"""The most names in one folder of a bucket."""
 
 
 class TooLarge(Exception):
-    """An object has more bytes than asked for: as many as it says, or as came."""
+    """An object has more bytes than allowed: as many as it claims, or as came."""
 
     def __init__(self, bytes: int) -> None:
         super().__init__(bytes)
@@ -25,18 +25,20 @@ class Keeper(Protocol):
     """A store of objects, which several threads may ask at once."""
 
     def names(self, folder: str) -> list[str]:
-        """Names of all objects below a folder, from the prefix on, sorted. Raises TooMany."""
+        """Return the names of all objects below a folder, from the prefix on, sorted. Raises TooMany."""
         ...
 
     def read(self, name: str, most: int) -> memoryview:
-        """A whole object. Raises FileNotFoundError where there is none, TooLarge where it has more than ``most`` bytes; no more
-        than those are held."""
+        """Return a whole object, and hold no more than ``most`` bytes.
+
+        Raises FileNotFoundError if there is none, TooLarge if it has more bytes.
+        """
         ...
 
     def put(self, name: str, content: bytes | memoryview | Path) -> None:
-        """Put an object in place of what there is of that name."""
+        """Put an object in place of an existing one of that name."""
         ...
 
     def create(self, name: str, content: bytes) -> bool:
-        """Put an object on the condition that there is none of that name; whether there was none."""
+        """Put an object if there is none of that name; return whether there was none."""
         ...

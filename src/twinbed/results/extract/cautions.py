@@ -1,4 +1,4 @@
-"""Cautions that need both what was set and what was measured."""
+"""Cautions that need both settings and measurements."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ if TYPE_CHECKING:
 FINGERPRINT = "fingerprint"
 """The instrument whose user wants hosts' hellos."""
 LEAST_DIGITS = 3
-"""What tools print of a rate."""
+"""The fewest digits that tools print of a rate."""
 OF_HELLOS = ("ja3", "ja3s", "ja4")
 """Features of the table ``fingerprints``."""
 
 
 def above_link_rate(record: Record, values: Iterable[Value]) -> Iterator[Caution]:
-    """Doubt goodput that no wire of the link's rate would carry, by more than its last digit.
+    """Doubt goodput above what a wire of the link's rate carries, by more than its last digit.
 
-    What limits it is not what limits a real one."""
+    Its limit is then not that of a real link.
+    """
     topology = Topology.model_validate(record.settings["topology"])
     if topology.link.rate is None:
         return
@@ -39,7 +40,7 @@ def above_link_rate(record: Record, values: Iterable[Value]) -> Iterator[Caution
     for value in values:
         links = 1 if value.host else topology.pairs
         if value.metric == "goodput" and value.value is not None and _is_above(value.value, most * links):
-            detail = f"{value.value / 1e6:.1f} Mbit/s over links that carry {most * links / 1e6:.1f}"
+            detail = f"{value.value / 1e6:.1f} Mbit/s over links that carry at most {most * links / 1e6:.1f}"
             if record.settings["testbed"]["kind"] == IMPORTED:
                 yield Caution(Kind.ABOVE_GIVEN_RATE, detail, record.id)  # no shaper of ours is there, and none is known of
             else:
@@ -47,7 +48,7 @@ def above_link_rate(record: Record, values: Iterable[Value]) -> Iterator[Caution
 
 
 def _is_above(value: float, limit: float) -> bool:
-    """Tell whether a value is above a limit by more than rounding to its last digit, the third at least, explains."""
+    """Return whether a value is above a limit by more than rounding to its last digit, the third at least, explains."""
     if not limit < value < math.inf:
         return value > limit
     _, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
@@ -55,7 +56,7 @@ def _is_above(value: float, limit: float) -> bool:
 
 
 def hellos_cut(record: Record, tables: Iterable[tuple[str, pa.Table]]) -> Iterator[Caution]:
-    """Where hosts' fingerprints are asked for and a host spoke TLS, but none of its hellos was captured whole."""
+    """Caution if hosts' fingerprints are asked for and a host spoke TLS, but none of its hellos was captured whole."""
     instruments = record.settings["instruments"]
     if not isinstance(instruments, Mapping) or FINGERPRINT not in (each.get("kind") for each in _settings(instruments)):
         return

@@ -1,8 +1,8 @@
-"""The files that code may run: a module, what it imports, and what those import in turn.
+"""The files that code may run: a module, its imports, and theirs in turn.
 
-Imports are read from the source without running it, those inside functions too; imports for type checkers alone are left out.
-It is asked for at every command on results, so it looks for import statements line by line; parsing the files would take twenty
-times as long.  A line of a docstring that looks like an import counts as one, which costs a needless file and misses none.
+Imports are read from the source without running it, including those inside functions, without those for type checkers.  Every
+command on results needs this, so it looks for import statements line by line; parsing would take twenty times as long.  A line
+of a docstring that looks like an import counts as one: it costs a needless file and misses none.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COMMENT = re.compile(rb"#[^\n]*")
 
 
 def source_files(package: Path) -> dict[str, Path]:
-    """Module -> its file, of all modules of a package. A folder's module is its ``__init__``."""
+    """Return module -> its file, of all modules of a package. A folder's module is its ``__init__``."""
     files: dict[str, Path] = {}
     for folder, subfolders, names in os.walk(package):
         subfolders[:] = [each for each in subfolders if each != "__pycache__"]
@@ -34,8 +34,11 @@ def source_files(package: Path) -> dict[str, Path]:
 
 
 def closure(roots: Iterable[str], files: Mapping[str, Path]) -> dict[str, bytes]:
-    """Module -> source, of the modules ``roots`` and all that their code may import of ``files``, the packages around each
-    included. Raises KeyError for a root that is not there."""
+    """Return module -> source, of the modules ``roots`` and all ``files`` that their code may import, with the packages around
+    each.
+
+    Raises KeyError for a missing root.
+    """
     sources: dict[str, bytes] = {}
     todo = list(roots)
     while todo:
@@ -49,7 +52,7 @@ def closure(roots: Iterable[str], files: Mapping[str, Path]) -> dict[str, bytes]
 
 
 def imported(source: bytes) -> Iterator[str]:
-    """What a source's statements import. ``from a import b`` gives both ``a`` and ``a.b``, which may be a module."""
+    """Yield what a source's statements import. ``from a import b`` gives both ``a`` and ``a.b``, which may be a module."""
     if b"TYPE_CHECKING" in source:
         source = _TYPE_CHECKING.sub(b"", source)
     for module, in_parentheses, plain, direct in _STATEMENT.findall(source):

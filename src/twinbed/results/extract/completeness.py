@@ -1,7 +1,7 @@
-"""Whether captures hold all that the workload says it did: requests of the captures over requests that clients counted.
+"""Checks that captures hold all of the workload: requests in captures over requests that clients counted.
 
-A capture that was cut off, that began late or whose kernel lost packets has fewer; a request that was under way when the client
-stopped counting is in the capture alone, so that a little more than all is no fault.  Of encrypted requests nothing is said.
+A capture that was cut off, began late or lost packets in the kernel has fewer.  A request under way when the client stopped
+counting is only in the capture, so slightly more than all is no fault.  Encrypted requests cannot be checked.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ CLIENT, SERVER = "client", "server"
 def completeness(
     run: str, tables: Iterable[tuple[str, pa.Table]], requests: float | None, of_each: Mapping[str, float], pairs: int
 ) -> tuple[list[tuple[Value, Metric]], list[Caution]]:
-    """``requests`` are those of the whole run, ``of_each`` those of each client where there are several. Nothing without
-    captured requests, or where it is not known how many there should be."""
+    """Return shares of captured requests, and cautions for missing ones.
+
+    ``requests`` are those of the whole run, ``of_each`` those of each client if there are several. Nothing is returned without
+    captured requests, or if their number is unknown.
+    """
     for name, table in tables:
         if name == "exchanges" and table.num_rows:
             shares = list(_shares(table, requests, of_each, pairs))
@@ -35,7 +38,7 @@ def completeness(
 def _shares(
     table: pa.Table, requests: float | None, of_each: Mapping[str, float], pairs: int
 ) -> Iterator[tuple[str, int, float]]:
-    """(link, complete requests on it, requests that its client counted)."""
+    """Yield (link, complete requests on it, requests that its client counted)."""
     import pyarrow.compute as pc
 
     complete = table.filter(table["complete"])

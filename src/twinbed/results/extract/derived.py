@@ -1,4 +1,5 @@
-"""Metrics that follow from others: work and effects divided by the work done.
+"""Computes metrics that follow from others: work and effects divided by the work done. work and effects divided by the work
+done.
 
 ``<name>_per_<unit of work>`` for every extensive metric: packets and requests make ``packets_per_request``.  The divisor is the
 workload's ``work`` metric of the whole run, or the sum over the hosts it was measured on.  Missing or zero work makes null.
@@ -17,7 +18,7 @@ from twinbed.metrics.metric import Metric, Value
 
 
 def work_done(values: Iterable[Value], work: str) -> float | None:
-    """The run's work: the value of the whole run, else the sum over hosts; None where any of it is missing."""
+    """Return the run's work: the value of the whole run, else the sum over hosts; None if any of it is missing."""
     of_work = [value for value in values if value.metric == work]
     whole = [value for value in of_work if not value.host]
     parts = [value.value for value in whole or of_work]
@@ -26,7 +27,7 @@ def work_done(values: Iterable[Value], work: str) -> float | None:
 
 
 def derive(values: Iterable[Value], metrics: Mapping[str, Metric], work: str, done: float | None) -> Iterator[Value]:
-    """The derived values of ``values``."""
+    """Yield the derived values of ``values``."""
     for value in values if work else ():
         metric = metrics[value.metric]
         if not metric.extensive or metric.name == work:
@@ -37,7 +38,8 @@ def derive(values: Iterable[Value], metrics: Mapping[str, Metric], work: str, do
 
 
 def fairness(values: Sequence[Value], rate: str, pairs: int) -> Iterator[Value]:
-    """The fairness over the clients' own rates, of two or more pairs; nothing for one pair or a workload without a rate."""
+    """Yield the fairness over the clients' own rates, for two or more pairs; nothing for one pair or a workload without a
+    rate."""
     if pairs < 2 or not rate:
         return
     # Imports scipy, which runs of one pair do without.

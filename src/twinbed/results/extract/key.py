@@ -1,7 +1,7 @@
-"""What a run's rows depend on, as a short key: its ``run.json``, its files' sizes, and the code that reads them.
+"""The key of a run's rows: its ``run.json``, its files' sizes, and the code that reads them.
 
 A run whose key has not changed is not read again.  The code part covers the compiled core and the source of all that extraction
-may run: its own, the plugins', and whatever those import, so that a changed extractor rebuilds the tables by itself.
+may run: its own, the plugins', and their imports. A changed extractor therefore rebuilds the tables by itself.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from twinbed.results.extract.closure import closure, source_files
 
 _PACKAGE = Path(__file__).parents[2]
 _WHOLE = ("twinbed.results.extract", "twinbed.imports.formats")
-"""Packages that count with all of their modules: extraction, and the plugins that are handed to it by way of a workload."""
+"""Packages that count with all of their modules: extraction, and the plugins that reach it by way of a workload."""
 
 
 def code_key(plugins: Iterable[object], package: Path | None = None) -> str:
-    """Hash of the compiled core and of the source that extraction with these plugins may run.
+    """Return a hash of the compiled core and of the source that extraction with these plugins may run.
 
-    Without ``package`` it is this program's own, which is made once: a process runs what it has loaded, whatever becomes of the
-    files."""
+    Without ``package`` it is this program's own hash, made once: a process runs what it has loaded, whatever happens to the
+    files.
+    """
     modules = _modules(plugins)
     return _own_key(modules) if package is None else _key(modules, package)
 
 
 def code(plugins: Iterable[object], package: Path = _PACKAGE) -> dict[str, bytes]:
-    """Module -> source, of all that extraction with these plugins may run."""
+    """Return module -> source, of all that extraction with these plugins may run."""
     return _code(_modules(plugins), package)
 
 
@@ -62,7 +63,7 @@ def _code(modules: frozenset[str], package: Path) -> dict[str, bytes]:
 
 
 def sizes(folder: str, names: Iterable[str]) -> dict[str, int | None]:
-    """Bytes of each file below a run folder; None where it is not there."""
+    """Return the bytes of each file below a run folder; None if it is missing."""
     sizes_bytes: dict[str, int | None] = {}
     for name in names:
         try:
@@ -73,6 +74,6 @@ def sizes(folder: str, names: Iterable[str]) -> dict[str, int | None]:
 
 
 def run_key(record_digest: str, sizes_bytes: dict[str, int | None], code: str) -> str:
-    """The key of one run."""
+    """Return the key of one run."""
     text = f"{code}\0{record_digest}\0{sorted(sizes_bytes.items())}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

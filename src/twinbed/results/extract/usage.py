@@ -1,4 +1,4 @@
-"""What the workload's own programs used on each host, and what the instruments' did, from the record of a run."""
+"""CPU time and context switches of the workload's programs and the instruments' on each host, from the record of a run."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _OF_ROLE: dict[Role, tuple[tuple[Metric, Callable[[Usage], float]], ...]] = {
 
 
 def usage(programs: Sequence[ProgramUsage]) -> Iterator[Value]:
-    """One value a metric and host; a host on which no program of a role ran has none of that role."""
+    """Yield one value a metric and host; a host without programs of a role has none of that role."""
     for role, metrics in _OF_ROLE.items():
         of_role = [program for program in programs if program.role is role]
         for host in dict.fromkeys(program.host for program in of_role):

@@ -1,4 +1,4 @@
-"""Whose an artifact is: the workload's, an instrument's, a background load's, or none's."""
+"""The owner of an artifact: the workload, an instrument, a background load, or none."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from twinbed.model.record import Record
 from twinbed.results.extract.rows import Measuring, Readers
 
 _OF_THE_LINK_CHECK = "link-check.*"
-"""What the lab's own check of links leaves is named so (linkcheck)."""
+"""Names of artifacts of the lab's own check of links (linkcheck)."""
 
 
 def plugins_of(record: Record, readers: Readers) -> Iterator[AnyWorkload | Measuring]:
-    """The workload, instruments and background loads of a run, of those that there are."""
+    """Yield the known workload, instruments and background loads of a run."""
     kind = text(record.settings["workload"]["kind"])
     if kind in readers.workloads:
         yield readers.workloads[kind]
@@ -26,7 +26,7 @@ def plugins_of(record: Record, readers: Readers) -> Iterator[AnyWorkload | Measu
 
 
 def owner(path: str, record: Record, readers: Readers) -> str:
-    """The name of the plugin whose artifact ``path`` is: of the patterns that it matches the longest decides."""
+    """Return the name of the plugin that owns the artifact ``path``: the longest matching pattern decides."""
     name = path.split("/")[2] if path.count("/") > 1 else path
     if fnmatchcase(name, _OF_THE_LINK_CHECK):
         return REST

@@ -24,7 +24,7 @@ class UnifiedLevels:
         self.notes: list[str] = []
 
     def of(self, source: Source, own: Mapping[str, Level], settings: Mapping[str, object]) -> dict[str, Level]:
-        """The level of every factor in a run; None for a factor of which nothing is known."""
+        """Return the level of every factor in a run; None for an unknown one."""
         if TESTBED in own:
             testbed = source.testbeds.get(str(own.get(TESTBED)), "")
         else:
@@ -39,7 +39,9 @@ class UnifiedLevels:
             level, value = source.given[factor], None
         elif factor not in own:
             if value is None:
-                self._note(f"{source.name} does not say {factor}: say it with --level, or its runs are in cells of their own")
+                self._note(
+                    f"{source.name} does not have {factor}: give it with --level, or its runs stay in cells of their own"
+                )
                 return None
             level = value
             self._note(f"{source.name}: {factor} is {level_text(value)}, from its runs' settings")
@@ -57,8 +59,10 @@ class UnifiedLevels:
 
 
 def _sets(source: Source, factor: str) -> bool:
-    """Whether a factor of a source is the setting of that name: each value of the setting goes with one level, or the source
-    has no such factor."""
+    """Return whether a factor of a source is the setting of that name.
+
+    Each value of the setting must go with one level, or the source must have no such factor.
+    """
     levels_of: dict[str, set[str]] = {}
     for record in source.store.records:
         value = _setting(record.settings, factor)
@@ -68,7 +72,7 @@ def _sets(source: Source, factor: str) -> bool:
 
 
 def _setting(settings: Mapping[str, object], factor: str) -> Level:
-    """The value of the one setting of that name; None where there is none, or several."""
+    """Return the value of the one setting of that name; None if there is none, or several."""
     leaves = dict(_leaves({part: settings[part] for part in settings if part != "levels"}))
     values = [value for name, value in leaves.items() if name == factor or name.endswith(f".{factor}")]
     present = [value for value in values if value is not None]
@@ -88,7 +92,7 @@ def _key(value: Level) -> str:
 
 
 def _keys(level: Level) -> Iterator[str]:
-    """All that a level may mean: ``500B`` means 500 too."""
+    """Yield all that a level may mean: ``500B`` means 500 too."""
     yield _key(level)
     if isinstance(level, str):
         for parse in (parse_size, parse_rate, parse_duration):

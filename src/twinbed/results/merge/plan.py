@@ -1,4 +1,4 @@
-"""What a merge makes: its ``study.json``, the runs' new records, and what the user should know."""
+"""The plan of a merge: its ``study.json``, the runs' new records, and notes for the user."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Plan:
-    """What a merge makes. ``runs`` are (source, id there, record here)."""
+    """The plan of a merge. ``runs`` are (source, id there, record here)."""
 
     study: Document
     testbeds: Sequence[str]
@@ -29,7 +29,7 @@ class Plan:
 
 
 def plan(of: Sequence[Source], name: str, reference: str | None, command: str) -> Plan:
-    """Raises TwinbedError where there is no such reference, or a source has no runs."""
+    """Plan a merge. Raises TwinbedError for an unknown reference, or a source without runs."""
     for source in of:
         if not source.store.records:
             raise TwinbedError(f"{source.store.shown} has no runs", advice="leave it out, or run or import it first")
@@ -37,7 +37,7 @@ def plan(of: Sequence[Source], name: str, reference: str | None, command: str) -
     first = of[0].store.outline
     chosen = reference or of[0].testbeds.get(first.reference or "", testbeds[0])
     if chosen not in testbeds:
-        raise TwinbedError(f"there is no testbed {chosen!r} to be the reference", advice=instead(chosen, testbeds))
+        raise TwinbedError(f"the reference {chosen!r} is no testbed of these results", advice=instead(chosen, testbeds))
     levels = UnifiedLevels(of)
     runs = [(source, record.id, _moved(source, record, levels)) for source in of for record in source.store.records]
     made = {source.name: {record.id for record in source.store.records} for source in of}
@@ -85,11 +85,11 @@ def plan(of: Sequence[Source], name: str, reference: str | None, command: str) -
 
 
 def refuse_without_artifacts(of: Sequence[Source]) -> None:
-    """Raises TwinbedError where a source was archived without its artifacts: a folder of all together would lack them."""
+    """Raise TwinbedError for a source archived without artifacts: the merged folder would lack them."""
     for source in of:
         if source.store.frozen:
             raise TwinbedError(
-                f"{source.name} is here without its artifacts, of which the tables of all together would be made",
+                f"{source.name} has no artifacts, from which the merged tables would be made",
                 advice="merge the results themselves, or archives with artifacts; `twinbed export --metrics` has values",
             )
 
@@ -134,9 +134,9 @@ def _notes(of: Sequence[Source], testbeds: Sequence[str]) -> Iterator[str]:
                 f" ({first.margin:g}, {first.confidence:g}) count"
             )
         if outline.interim is not None:
-            yield f"{source.name} ended when it was decided: its error rates were those of several looks, and are not now"
+            yield f"{source.name} ended when it was decided: its error rates for several interim analyses no longer hold"
     for name in testbeds:
         several = [source for source in of if name in source.testbeds.values()]
         in_one_cell = len({str(source.given) for source in several}) < len(several)
         if in_one_cell:
-            yield f"the testbed {name} is of {' and '.join(source.name for source in several)}: replicates are numbered on"
+            yield f"the testbed {name} is in {' and '.join(source.name for source in several)}: its replicates are numbered on"

@@ -109,7 +109,7 @@ def test_rows_that_would_take_too_much_memory_are_not_unpacked(run: Path, record
         if fits:
             assert isinstance(rows, KeptRows)
         else:
-            assert isinstance(rows, RunRows) and "bytes in memory out of" in rows.cautions[0].detail
+            assert isinstance(rows, RunRows) and "bytes of memory for" in rows.cautions[0].detail
 
 
 @pytest.mark.parametrize(
