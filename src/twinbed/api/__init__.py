@@ -1,4 +1,4 @@
-"""Results in Python: the object that ``twinbed.open`` returns. what ``twinbed.open`` returns.
+"""Results in Python: the object that ``twinbed.open`` returns.
 
 Tables are Arrow's (``pyarrow.Table``), with the testbed and the level of every factor in columns of their own, in base units,
 null for missing values.  Method ``.to_pandas()`` gives a data frame if pandas is installed; ``polars.from_arrow`` gives one
@@ -13,8 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from twinbed.api import rows
 from twinbed.api.result import Result
+from twinbed.api.result import column as column_of_values
 from twinbed.model.error import TwinbedError
 from twinbed.model.near import instead
 from twinbed.model.run import Status
@@ -204,7 +204,7 @@ class Results:
 
         known = registry.analysis_names()
         if name not in known:
-            raise TwinbedError(f"unknown analysis {name!r}", advice=instead(name, known))
+            raise TwinbedError(f"there is no analysis {name!r}", advice=instead(name, known))
         store, analysis = self._store, registry.analysis(name)
         if "reference" in analysis.params.model_fields:
             settings["reference"] = reference
@@ -260,7 +260,7 @@ class Results:
         for name in reversed(self.factors):
             column = f"factor:{name}" if name in taken else self.column_of(name)
             levels = [None if record is None else record.levels.get(name) for record in of_rows]
-            table = table.add_column(at, column, rows.column(levels))
+            table = table.add_column(at, column, column_of_values(levels))
         if "testbed" not in taken:
             names = [None if record is None else str(record.settings["testbed"]["name"]) for record in of_rows]
             table = table.add_column(at, "testbed", _strings(names))
@@ -272,7 +272,7 @@ def _no_metric(name: str, known: Collection[str]) -> str:
     from twinbed.model.near import did_you_mean, nearest
 
     near = nearest(name, known, {each: metric.also for each, (metric, _) in registry.every_metric().items()})
-    return f"unknown metric {name!r}" + (f"; {did_you_mean(near)}" if near else "")
+    return f"there is no metric {name!r}" + (f"; {did_you_mean(near)}" if near else "")
 
 
 def with_reference(store: Store, reference: str | None) -> Store:

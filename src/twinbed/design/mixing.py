@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twinbed.statistics.multifidelity.acv import acv
 from twinbed.statistics.multifidelity.allocation import (
     LEAST_PAIRS,
     Allocation,
@@ -19,8 +18,7 @@ from twinbed.statistics.multifidelity.allocation import (
     monte_carlo,
 )
 from twinbed.statistics.multifidelity.decision import needed_correlation
-from twinbed.statistics.multifidelity.mfmc import correlations, mfmc
-from twinbed.statistics.multifidelity.mlblue import mlblue
+from twinbed.statistics.multifidelity.methods import acv, correlations, mfmc, mlblue
 
 SIMPLER = 1.05
 """A simpler method is chosen if its variance is less than this times the best."""

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 
+from twinbed.model.drawn import Drawn, size
+from twinbed.model.interim import UntilDecided
 from twinbed.study.cell import Cell
 from twinbed.study.run import Run
 from twinbed.study.study import Order, Study
@@ -43,3 +46,32 @@ def runs(study: Study) -> tuple[Run, ...]:
 def _rank(seed: int, block: int, replicate: int, cell: Cell) -> bytes:
     text = json.dumps([seed, block, replicate, dict(cell.levels)], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).digest()
+
+
+def drawn(run: Run) -> Mapping[str, Drawn]:
+    """Return instrument -> its sample; nothing for instruments on all hosts."""
+    of_run: dict[str, Drawn] = {}
+    for name, choice in run.instruments.items():
+        share = choice.params.share_of_hosts()
+        if share is None:
+            continue
+        pairs = run.topology.names()
+        ranked = sorted(pairs, key=lambda pair, name=name: _rank_of_pair(run, name, pair[0]))  # type: ignore[misc]
+        chosen = set(ranked[: size(share, len(pairs))])
+        of_run[name] = Drawn(tuple(pair for pair in pairs if pair in chosen), len(pairs), run.seed)
+    return of_run
+
+
+def _rank_of_pair(run: Run, instrument: str, client: str) -> bytes:
+    text = json.dumps([run.seed, run.id, instrument, client], separators=(",", ":"))
+    return hashlib.sha256(text.encode()).digest()
+
+
+MOST_INTERIM = 6
+"""More interim analyses cost replicates, since each takes its share of alpha, and hardly end a study sooner."""
+
+
+def interim_blocks(until: UntilDecided) -> tuple[int, ...]:
+    """Return the numbers of complete blocks at which there is an interim analysis: from least to most, evenly spread."""
+    count = min(MOST_INTERIM, until.most - until.least + 1)
+    return tuple(until.least + round(step * (until.most - until.least) / (count - 1)) for step in range(count))

@@ -1,5 +1,4 @@
-"""Executors of tasks that need no lab: this process, several processes of this machine, or a cluster. in this process, in
-several of this machine, on a cluster.
+"""Executors of tasks that need no lab: this process, several processes of this machine, or a cluster.
 
 A task is a function of a module and one argument, both of which can be pickled. Results come in the order of the arguments,
 whichever is done first, and so depend neither on the workers nor on how many there are. If a worker dies, another worker

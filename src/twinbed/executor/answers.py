@@ -7,13 +7,17 @@ and checks it.
 
 from __future__ import annotations
 
+import hashlib
+import platform
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from twinbed.executor.program import Program, program
+import twinbed
 from twinbed.executor.protocol import BadAnswer, NoExecutor
 from twinbed.model.error import TwinbedError
 
@@ -105,3 +109,26 @@ def _adapter(function: Callable[..., Any]) -> TypeAdapter[tuple[Any]]:
     config = ConfigDict(ser_json_inf_nan="constants", ser_json_bytes="base64", val_json_bytes="base64")
     shape: Any = tuple.__class_getitem__(_declared(function))
     return TypeAdapter(shape, config=config)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    version: str
+    digest: str
+    """The digest of its files."""
+    host: str = field(compare=False)
+
+    def __str__(self) -> str:
+        return f"twinbed {self.version} ({self.digest}) on {self.host}"
+
+
+@cache
+def program() -> Program:
+    """Return the running program."""
+    root = Path(twinbed.__file__).parent
+    digest = hashlib.blake2b(digest_size=6)
+    for file in sorted(path for path in root.rglob("*") if path.suffix in (".py", ".so") or path.parent.name == "bin"):
+        if file.is_file():
+            digest.update(f"{file.relative_to(root)}\0".encode())
+            digest.update(hashlib.blake2b(file.read_bytes()).digest())
+    return Program(twinbed.__version__, digest.hexdigest(), platform.node())

@@ -1,5 +1,4 @@
-"""Tasks on a dask cluster: a running one, or one that a file of the user's describes. one that runs already, or one that a file
-of the user's describes.
+"""Tasks on a dask cluster: a running one, or one that a file of the user's describes.
 
 dask's own settings hold, such as those of TLS (``distributed.comm.tls`` in its files or environment, docs/scale.md).
 """
@@ -8,17 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import ipaddress
 import logging
+import socket
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
-from twinbed.executor.answers import carried_out, value_of
-from twinbed.executor.open_address import refuse_open
-from twinbed.executor.program import program
+from twinbed.executor.answers import carried_out, program, value_of
 from twinbed.executor.protocol import BadAnswer, NoExecutor, WorkerLost
 from twinbed.model.near import instead
 
@@ -240,3 +240,23 @@ class Cluster:
             raise self.lost() from None
         except Exception as error:  # noqa: BLE001 - whatever dask makes of an answer that is none
             raise BadAnswer(f"{self.name} hands over no answer: {error!r:.300}") from None
+
+
+def refuse_open(address: str, on: str, insecure: bool) -> None:
+    """Raise NoExecutor for an address without TLS that leads to another machine, unless ``insecure``."""
+    if insecure or address.startswith("tls://") or _is_loopback(host := urlsplit(address).hostname or ""):
+        return
+    raise NoExecutor(
+        f"--on {on}: no TLS to {host or address}. Whoever reaches that scheduler, or answers in its place, can send "
+        "results of their own and run programs on its workers",
+        advice="use tls:// (docs/scale.md, TLS), or add --insecure if the network is yours alone",
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    """Return whether a name leads to this machine: all its addresses must."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return False
+    return bool(found) and all(ipaddress.ip_address(str(each[4][0]).partition("%")[0]).is_loopback for each in found)

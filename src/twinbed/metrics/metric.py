@@ -1,5 +1,4 @@
-"""Metrics: the name, unit, layer and scale of each, and one measured value. the name, unit, layer and scale of a metric, and
-one measured value.
+"""Metrics: the name, unit, layer and scale of each, and one measured value.
 
 Units are base units (seconds, bytes, bit/s, 1); reports scale them.  The scale is Stevens's (1946) and decides how values are
 compared.

@@ -1,5 +1,4 @@
-"""The check of a cell's links: requested and measured values, and whether they agree. what was asked of them, what was
-measured, and whether they agree.
+"""The check of a cell's links: requested and measured values, and whether they agree.
 
 Figures are in base units: bit/s, bytes, seconds; a share for loss.
 """

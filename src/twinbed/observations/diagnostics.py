@@ -9,8 +9,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from twinbed.observations.residual import Residual
 from twinbed.render.plots import DASHES, DIFFERENT, INK, LABELS, MUTED, ROW, SERIES, WIDTH, Spec, panels
+from twinbed.statistics.assumptions import Residual
 
 HEIGHT = 200
 

@@ -1,5 +1,4 @@
-"""A response with variables that may explain it: one row an observation, such as a run; the input of `analyse` commands. one
-row an observation, such as a run; what `analyse` commands work on.
+"""A response with variables that may explain it: one row an observation, such as a run; the input of `analyse` commands.
 
 ``of_tables`` takes a metric of a results folder: one row a complete run, with the levels of its factors, its testbed, block,
 position, replicate and run as columns.  Rows without a value are left out, and counted by their reason.

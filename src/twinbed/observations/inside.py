@@ -10,11 +10,14 @@ from twinbed.model.record import Record
 from twinbed.model.run import Level, Status
 from twinbed.model.tables import Tables
 from twinbed.observations.samples import cell_of
+from twinbed.show.quantities import two_digits
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
+
+    from twinbed.statistics.steady import Settling
 
 Run = TypeVar("Run")
 CLIENT = "client"
@@ -88,3 +91,17 @@ def by_run(table: pa.Table, kept: NDArray[np.bool_], order: NDArray[np.float64] 
     rows = rows[np.lexsort((indices[rows],) if order is None else (order[rows], indices[rows]))]
     bounds = np.searchsorted(indices[rows], np.arange(len(runs.dictionary) + 1))
     return {run: rows[bounds[at] : bounds[at + 1]] for at, run in enumerate(runs.dictionary.to_pylist())}
+
+
+def unsettled(found: Settling) -> str | None:
+    """Return the detail of the caution; None if nothing shows that runs do not settle."""
+    if found.settles is False:
+        return f"the rate {_way(found.over.mean)} in the second half of runs"
+    if found.astray is not None:
+        others = f"by {two_digits(100 * found.astray.others, '+')} % in the mean of the others"
+        return f"the rate {_way(found.astray.value)} in the second half of one run, {others}"
+    return None
+
+
+def _way(change: float) -> str:
+    return f"{'rises' if change > 0 else 'falls'} by {two_digits(100 * abs(change))} %"

@@ -24,8 +24,7 @@ from twinbed.model.interim import InterimAnalyses
 from twinbed.model.json import WRONG, document, integer, named, parsed, text, value_of, why
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import IMPORTED, Record
-from twinbed.model.study_document import study_document
-from twinbed.model.tables import Outline, Planned, StudyDocument
+from twinbed.model.tables import Outline, Planned, StudyDocument, study_document
 from twinbed.results.bucket.address import Address, address_of
 from twinbed.results.listed import RUNS, PartBroken
 from twinbed.results.parquet import Room

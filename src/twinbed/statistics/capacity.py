@@ -18,6 +18,10 @@ of all runs do. All n of n runs make that 1 - 2^-n sure, 96.9 % for five.  Field
 ``share`` is their least share of all runs.  A rare run that does not is in neither: the sentence gives how many there may be.
 
 Limits: means are assumed to be normal, but for that. Nothing is stated about N between tested ones or above the largest.
+
+Monotone regression: the monotone sequence nearest to the values by weighted least squares, by scipy.
+
+Values are in the order of the variable they depend on, and ties in it are already averaged.
 """
 
 from __future__ import annotations
@@ -33,7 +37,6 @@ import numpy as np
 from scipy.special import bdtr, betaincinv, stdtr
 
 from twinbed.statistics.bounds import Bounds
-from twinbed.statistics.isotonic import isotonic
 from twinbed.statistics.moments import mean_interval, variance, varies, welch_df
 
 LEAST = 2
@@ -372,3 +375,11 @@ def _share(value: float, level: float) -> str:
     if value > (steps - 1) / steps:
         return f"more than {100 - 100 / steps:.{digits}f} %"
     return f"less than {100 / steps:.{digits}f} %" if value < 1 / steps else f"{math.floor(value * steps) * 100 / steps:g} %"
+
+
+def isotonic(values: Sequence[float], weights: Sequence[float] | None = None, *, increasing: bool = True) -> list[float]:
+    """Return as many fitted values. Weights, by default 1, must be above 0."""
+    from scipy.optimize import isotonic_regression
+
+    fitted: list[float] = isotonic_regression(values, weights=weights, increasing=increasing).x.tolist()
+    return fitted

@@ -1,4 +1,4 @@
-"""Ratio of two rates of rare events, such as failed requests a run: exact. the ratio of two rates, exactly.
+"""Ratio of two rates of rare events, such as failed requests a run: exact.
 
 If events come singly and at a constant rate a run or a request, the total is Poisson's. Given the total of both testbeds, the
 total of the first is binomial: Przyborowski and Wilenski (1940, Biometrika 31:313); the interval is Clopper and Pearson's
@@ -6,6 +6,9 @@ total of the first is binomial: Przyborowski and Wilenski (1940, Biometrika 31:3
 
 A sample without any event bounds its rate only from above: 0 of n runs is at most -ln(alpha)/n a run (Hanley and Lippman-Hand
 1983, JAMA 249:1743, the rule of three).
+
+The rate of events that come singly and at a constant rate, from their number: the exact interval of Garwood (1936, Biometrika
+28:437), by quantiles of the gamma distribution.  Events that come in bursts vary more than that.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy.special import bdtr, bdtrc, betaincinv, gammaln
+from scipy.special import bdtr, bdtrc, betaincinv, gammaincinv, gammaln
 
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.sample import Sample
@@ -116,3 +119,17 @@ def unseen_share(runs: int, level: float = 0.95) -> float:
     0.05
     """
     return float(1 - (1 - level) ** (1 / runs))
+
+
+def rate_bounds(events: int, exposure: float, level: float = 0.95) -> Bounds:
+    """Return the interval of a rate per unit of exposure. Without an event the lower bound is 0, and the upper one two-sided
+    still.
+
+    >>> rate_bounds(10, 1.0)
+    Bounds(low=4.795388696132, high=18.39035585607, level=0.95)
+    """
+    if events < 0 or exposure <= 0:
+        raise ValueError(f"{events} events in {exposure:g}: events must be 0 or more, the exposure above 0")
+    tail = (1 - level) / 2
+    low = float(gammaincinv(events, tail)) / exposure if events else 0.0
+    return Bounds(low, float(gammaincinv(events + 1, 1 - tail)) / exposure, level)

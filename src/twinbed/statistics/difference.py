@@ -14,7 +14,7 @@ from scipy.special import stdtrit
 
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.moments import standard_error, varies
-from twinbed.statistics.region import p_values
+from twinbed.statistics.ratio import p_values
 from twinbed.statistics.resolution import bias
 from twinbed.statistics.sample import Sample
 

@@ -24,8 +24,8 @@ LEAST = 5
 
 
 def jain(shares: Sequence[float]) -> float | None:
-    """Return Jain's index; None if there is no flow or all shares are 0: then there is nothing to share. then there is nothing
-    to share. Raises ValueError for a negative one."""
+    """Return Jain's index; None if there is no flow or all shares are 0: then there is nothing to share. Raises ValueError for
+    a negative one."""
     if any(share < 0 for share in shares):
         raise ValueError("a flow's share is negative")
     if not shares or max(shares) == 0:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
 
-from twinbed.statistics.harrell_davis import parameters
+from twinbed.statistics.quantile import beta_parameters
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -82,4 +82,4 @@ class Histogram:
             return []
         n, middles = len(self), self.seconds
         until = np.concatenate([[0], np.cumsum(self.counts)]) / n
-        return [float(np.diff(betainc(*parameters(n, share), until)) @ middles) for share in shares]
+        return [float(np.diff(betainc(*beta_parameters(n, share), until)) @ middles) for share in shares]

@@ -1,5 +1,4 @@
-"""Comparison of two samples on a nominal scale: values are names, and only how often each occurs counts. values are names, and
-the comparison is about how often each occurs.
+"""Comparison of two samples on a nominal scale: values are names, and only how often each occurs counts.
 
 Distance: total variation, half the sum of |p_i - q_i|, which is also the largest |p(A) - q(A)| of any set A of names. Test of
 no difference: Pearson's chi-square if every expected count is at least 5 (Cochran 1954, Biometrics 10:417), else a permutation

@@ -11,6 +11,12 @@ approximation, for at least LEAST values.  A value below 2 means that neighbours
 expectation of each value has been subtracted, and that values are in random order otherwise.  Residuals of cells measured one
 after the other are not in random order: their cells differ in spread and shape.  Function ``dependence`` therefore compares the
 correlation of neighbours' ranks with those of orders within the cells, the places of each cell kept.
+
+Are the values of one cluster, such as all runs of a day, more alike than those of different ones?
+
+The intraclass correlation comes from one-way analysis of variance (Donner and Koval 1980, Biometrics 36:19): the share of the
+variance that lies between clusters, after the mean of each cell is taken off.  Its p-value counts PERMUTATIONS random orders of
+the values within each cell, and the observed order: in a random order no value depends on its cluster.
 """
 
 from __future__ import annotations
@@ -25,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc, ndtr
 
-from twinbed.statistics.moments import variance, varies
+from twinbed.statistics.moments import midranks, variance, varies
 
 LEAST = 10
 PERMUTED = 500
@@ -73,7 +79,7 @@ def dependence(values: Sequence[float] | Floats, groups: Sequence[int] | NDArray
     n = len(values)
     if n < LEAST or np.ptp(np.asarray(values)) == 0:
         return None
-    ranks = mid_ranks(values) - (n + 1) / 2
+    ranks = midranks(values) - (n + 1) / 2
     of = np.asarray(groups)
     product, noise = float(ranks[:-1] @ ranks[1:]), np.random.default_rng(0)
     # Sorting random keys within each group permutes it; its places are where the stable sort finds it.
@@ -119,19 +125,12 @@ def _permuted(scaled: Sequence[Sequence[float]], statistic: float) -> float:
     return float((1 + (drawn >= statistic * (1 - 1e-9)).sum()) / (1 + PERMUTATIONS))
 
 
-def mid_ranks(values: Sequence[float] | Floats) -> Floats:
-    """Return ranks from 1; equal values share the mean of their ranks."""
-    _, of, counts = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True, return_counts=True)
-    ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[of]
-    return ranks
-
-
 def neighbours(values: Sequence[float]) -> Neighbours | None:
     """Correlate neighbours among values in the order of runs; None for fewer than LEAST, or if nothing varies."""
     n = len(values)
     if n < LEAST or max(values) == min(values):
         return None
-    ranks, centre = mid_ranks(values).tolist(), (n + 1) / 2
+    ranks, centre = midranks(values).tolist(), (n + 1) / 2
     squares = sum((rank - centre) ** 2 for rank in ranks)
     ratio = sum((after - before) ** 2 for before, after in pairwise(ranks)) / squares
     spread = 4 * (n - 2) * (5 * n**2 - 2 * n - 9) / (5 * n * (n + 1) * (n - 1) ** 2)
@@ -139,3 +138,55 @@ def neighbours(values: Sequence[float]) -> Neighbours | None:
     total = math.fsum((value - mean) ** 2 for value in values)
     lagged = math.fsum((one - mean) * (two - mean) for one, two in pairwise(values))
     return Neighbours(lagged / total, ratio, min(1.0, 2 * float(ndtr(-abs(ratio - 2) / math.sqrt(spread)))))
+
+
+Integers = NDArray[np.int64]
+
+CLUSTER_PERMUTATIONS = 999
+
+
+@dataclass(frozen=True, slots=True)
+class Clustering:
+    clusters: int
+    correlation: float
+    """Intraclass; below 0 where values of one cluster are less alike than those of different ones."""
+    p_value: float
+    """One-sided: that values of one cluster are no more alike."""
+
+
+def clustering(
+    values: Sequence[float] | Floats, cells: Sequence[int] | Integers, clusters: Sequence[int] | Integers
+) -> Clustering | None:
+    """Test values less the means of their cells, with the cell and the cluster of each.
+
+    None if no cell has values of two clusters, no cluster has two values, or nothing varies.
+    """
+    residuals, cell, cluster = np.asarray(values, dtype=float), np.asarray(cells), np.unique(clusters, return_inverse=True)[1]
+    counts = np.bincount(cluster)
+    n, k = len(residuals), len(counts)
+    pairs = np.unique(np.stack([cell, cluster]), axis=1)[0]
+    crossed = len(pairs) > len(np.unique(pairs))
+    if k < 2 or n <= k or not crossed or np.ptp(residuals) <= 1e-12 * np.abs(residuals).max():
+        return None
+    noise = np.random.default_rng(0)
+    # Sorting random keys within each cell permutes it.
+    of, places = np.unique(cell, return_inverse=True)[1], np.argsort(cell, kind="stable")
+    one_hot = (cluster[:, None] == np.arange(k)).astype(float)
+
+    def between(rows: Floats) -> Floats:
+        return np.asarray((np.square(rows @ one_hot) / counts).sum(-1) - np.square(rows.sum(-1)) / n)
+
+    def drawn(orders: int) -> Floats:
+        rows = np.empty((orders, n))
+        rows[:, places] = residuals[np.argsort(of + noise.random(rows.shape), axis=1)]
+        return rows
+
+    own = float(between(residuals))
+    total = float(np.square(residuals - residuals.mean()).sum())
+    mean_between, mean_within = own / (k - 1), (total - own) / (n - k)
+    size = (n - np.square(counts).sum() / n) / (k - 1)
+    correlation = (mean_between - mean_within) / (mean_between + (size - 1) * mean_within)
+    step = max(1, AT_ONCE // n)
+    orders = [min(step, CLUSTER_PERMUTATIONS - begin) for begin in range(0, CLUSTER_PERMUTATIONS, step)]
+    farther = sum(int((between(drawn(each)) >= own * (1 - 1e-9)).sum()) for each in orders)
+    return Clustering(k, float(correlation), (1 + farther) / (1 + CLUSTER_PERMUTATIONS))

@@ -1,5 +1,4 @@
-"""Power of the tests on logarithms: how likely a study of given size is to reach a verdict on a ratio. the power of the tests
-on logarithms.
+"""Power of the tests on logarithms: how likely a study of given size is to reach a verdict on a ratio.
 
 The tests are Welch's t on the difference of two means of logarithms, compared with a region of [-edge, edge]: two one-sided
 tests at alpha for "equivalent" (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15:657), one two-sided test of being outside at

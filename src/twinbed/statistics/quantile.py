@@ -7,6 +7,12 @@ medians follows Price and Bonett (2002, J. Stat. Comput. Simul. 72:119; formulas
 45:750), by the logarithms of order statistics around each median; values are positive.  Unlike the interval of one quantile it
 assumes one mode: between two modes the density at the median is near 0, and the interval holds the ratio in half to two thirds
 of samples (docs/coverage.md).
+
+Quantiles by Harrell and Davis (1982, Biometrika 69:635): weighted means of all order statistics.
+
+The weight of the i-th of n values is the probability of ((i-1)/n, i/n) under a beta distribution with parameters (n+1)p and
+(n+1)(1-p).  The weights of its outermost NOTHING at each end are not computed, so that a quantile of millions of values takes
+those of a few thousand.
 """
 
 from __future__ import annotations
@@ -16,7 +22,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from scipy.special import bdtr, ndtri
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtr, betainc, betaincinv, ndtri
 
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.sample import Sample
@@ -108,3 +116,30 @@ def _log_median_error(sample: Sample) -> float:
     rank = max(1, round(n / 2 - math.sqrt(n)))
     z = float(ndtri(1 - float(bdtr(rank - 1, n, 0.5))))
     return math.log(ordered[n - rank] / ordered[rank - 1]) / (2 * z)
+
+
+Floats = NDArray[np.float64]
+
+NOTHING = 1e-18
+
+
+def harrell_davis(ordered: Floats, shares: Sequence[float]) -> list[float]:
+    """Return the quantiles of at least one value, given in increasing order; ``shares`` between 0 and 1.
+
+    >>> harrell_davis(np.arange(1.0, 10.0), [0.5])
+    [5.0]
+    """
+    return [_harrell_davis(ordered, share) for share in shares]
+
+
+def beta_parameters(n: int, share: float) -> tuple[float, float]:
+    """Return the beta_parameters of the beta distribution whose probabilities are the weights of n values."""
+    return (n + 1) * share, (n + 1) * (1 - share)
+
+
+def _harrell_davis(ordered: Floats, share: float) -> float:
+    n = len(ordered)
+    a, b = beta_parameters(n, share)
+    first, last = math.floor(n * betaincinv(a, b, NOTHING)), math.ceil(n * (1 - betaincinv(b, a, NOTHING)))
+    weights = np.diff(betainc(a, b, np.arange(first, last + 1) / n))
+    return float(weights @ ordered[first:last] / weights.sum())

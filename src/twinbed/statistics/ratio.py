@@ -24,6 +24,19 @@ Few or coarse values are not taken for proof.  Values rounded to steps may be of
 (``statistics.resolution``): this widens each interval at both ends and weakens each test.  Rare events are at most as sure as
 Poisson's law allows (``statistics.counts``): the weaker of its test and the test of means counts.  Without an event on either
 side there is nothing to compare, and no verdict.
+
+Function ``summary_ratio_test`` is for two means known only by summaries: mean, standard error, number of values.  They allow
+only the tests of mean(x) - theta mean(y) (Fieller 1954, J. R. Stat. Soc. B 16:175; for equivalence Hauschke et al. 1999, Stat.
+Med. 18:93) with Satterthwaite's degrees of freedom (1946, Biometrics Bull. 2:110) at the observed ratio. Means are assumed to
+be normal.
+
+Function ``pooled_ratio`` gives the geometric mean of many cells' ratios.  Each cell weighs the same, as in the geometric mean
+that benchstat and SPEC print, so that the number is about these cells and no population of them. Cells whose values are paired
+by the same blocks or sessions are averaged within each: Student's t of the mean differences of blocks, which holds whatever the
+cells of a block share.  Otherwise the variances of the cells' differences add up, with Satterthwaite's degrees of freedom.
+
+Agreement is Cochran's Q of the cells' logarithms (1954, Biometrics 10:101), with Welch's correction for estimated variances
+(1951, Biometrika 38:330), which is Welch's analysis of variance of the cells' ratios.  It takes cells as independent.
 """
 
 from __future__ import annotations
@@ -31,13 +44,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
-from scipy.special import stdtrit
+from scipy.special import fdtrc, stdtr, stdtrit
 
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.counts import CountTest, Tally, are_rare, count_test
 from twinbed.statistics.moments import covariance, factor, standard_error, variance, varies, welch_df
-from twinbed.statistics.region import p_values
 from twinbed.statistics.resolution import bias
 from twinbed.statistics.sample import Sample
 
@@ -220,3 +233,104 @@ def fieller_interval(x: float, y: float, a: float, b: float, df: float, tail: fl
     middle = x * y - t2 * c
     root = math.sqrt(max(0.0, middle**2 - square * (x**2 - t2 * a)))
     return Bounds((middle - root) / square, (middle + root) / square, 1 - 2 * tail)
+
+
+def p_values(above_low: float, above_high: float, df: float) -> tuple[float, float]:
+    """Return the p-values of equivalence and of difference, from the t statistics at the region's lower and upper edge."""
+    p_above_low, p_below_high = float(stdtr(df, -above_low)), float(stdtr(df, above_high))
+    p_above_high, p_below_low = float(stdtr(df, -above_high)), float(stdtr(df, above_low))
+    return max(p_above_low, p_below_high), min(1.0, 2 * min(p_above_high, p_below_low))
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Mean of ``n`` values and its standard error, s / sqrt(n)."""
+
+    mean: float
+    error: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryTest:
+    """``low`` and ``high`` at 1 - 2 alpha, None where the reference is not shown to differ from 0."""
+
+    ratio: float
+    low: float | None
+    high: float | None
+    p_equivalent: float
+    """The larger of the two one-sided p-values; equivalent where it is at most alpha."""
+    p_different: float
+    """The two-sided p-value for a ratio outside of 1/(1+margin) to 1+margin."""
+
+
+def summary_ratio_test(one: Summary, reference: Summary, margin: float, alpha: float) -> SummaryTest:
+    """Compare two means of at least two values each, the reference's above 0. Raises ValueError for others."""
+    if min(one.n, reference.n) < 2 or reference.mean <= 0:
+        raise ValueError("needs two values each, and a reference above 0")
+    ratio = one.mean / reference.mean
+    low_edge, high_edge = 1 / (1 + margin), 1 + margin
+    a, b = one.error**2, reference.error**2
+    if a == b == 0:
+        inside = low_edge <= ratio <= high_edge
+        return SummaryTest(ratio, ratio, ratio, 0.0 if inside else 1.0, 1.0 if inside else 0.0)
+    spread = a + ratio**2 * b
+    df = welch_df(a, one.n, ratio**2 * b, reference.n) if spread else float(min(one.n, reference.n) - 1)
+
+    def t(theta: float) -> float:
+        return (one.mean - theta * reference.mean) / math.sqrt(a + theta**2 * b)
+
+    p_equivalent, p_different = p_values(t(low_edge), t(high_edge), df)
+    interval = fieller_interval(one.mean, reference.mean, a, b, df, alpha)
+    return SummaryTest(ratio, interval and interval.low, interval and interval.high, p_equivalent, p_different)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The logarithms of one cell's positive values, in the order of pairs where it has them; at least two of each."""
+
+    one: Sequence[float]
+    two: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class PooledRatio:
+    ratio: float
+    interval: Bounds
+    p_agree: float | None
+    """The p-value that the true ratio is the same in all cells; None for one cell, or if some cell does not vary."""
+
+
+def pooled_ratio(cells: Sequence[Cell], level: float, *, paired: bool) -> PooledRatio | None:
+    """Pool the cells' ratios; None without cells, or if nothing varies. ``paired``: all cells have the same pairs, in the same
+    order."""
+    if not cells:
+        return None
+    differences = [Sample.of(cell.one).average - Sample.of(cell.two).average for cell in cells]
+    of_cells = [standard_error(cell.one, cell.two, paired) for cell in cells]
+    if paired:
+        within = [[x - y for x, y in zip(cell.one, cell.two, strict=True)] for cell in cells]
+        blocks = [fmean(of_block) for of_block in zip(*within, strict=True)]
+        error, df = math.sqrt(variance(blocks) / len(blocks)), len(blocks) - 1.0
+    else:
+        squares = [error**2 for error, _ in of_cells]
+        error = math.sqrt(sum(squares)) / len(cells)
+        df = sum(squares) ** 2 / sum(each**2 / own for each, (_, own) in zip(squares, of_cells, strict=True)) if error else 1.0
+    if not error:
+        return None
+    middle, half = fmean(differences), float(stdtrit(df, (1 + level) / 2)) * error
+    interval = Bounds(math.exp(middle - half), math.exp(middle + half), level)
+    return PooledRatio(math.exp(middle), interval, _agree(differences, of_cells))
+
+
+def _agree(differences: Sequence[float], errors: Sequence[tuple[float, float]]) -> float | None:
+    k = len(differences)
+    if k < 2 or not all(error for error, _ in errors):
+        return None
+    weights = [1 / error**2 for error, _ in errors]
+    total = sum(weights)
+    mean = sum(weight * each for weight, each in zip(weights, differences, strict=True)) / total
+    q = sum(weight * (each - mean) ** 2 for weight, each in zip(weights, differences, strict=True))
+    off = sum((1 - weight / total) ** 2 / df for weight, (_, df) in zip(weights, errors, strict=True))
+    statistic = q / (k - 1) / (1 + 2 * (k - 2) * off / (k**2 - 1))
+    return float(fdtrc(k - 1, (k**2 - 1) / (3 * off), statistic))

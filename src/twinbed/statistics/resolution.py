@@ -1,5 +1,4 @@
-"""The step that rounded values come in, and how far rounding can move their mean. the step that values come in, and how far it
-can move their mean.
+"""The step that rounded values come in, and how far rounding can move their mean.
 
 A mean of values that are rounded to whole steps h is off by at most h/2.  Where the values themselves vary, rounding averages
 out: for normal noise with standard deviation sigma, the mean is off by at most (h/pi) sum exp(-2 pi^2 k^2 sigma^2/h^2)/k over k
@@ -9,12 +8,20 @@ both means move alike: their ratio moves away from 1, which makes no false equiv
 
 A step is the largest power of ten that all values are whole multiples of, or a lattice: the greatest common step of their
 differences, such as a clock's tick of 4 ms.  The more values fall on a lattice, the less likely it is chance.
+
+Do values end at a limit, such as a time-out?
+
+If several values of a sample are the largest of two samples, and the others differ far more than they are rounded, the largest
+is a limit: larger values were recorded as the limit.  Means then say nothing about larger values.  By chance the t largest of N
+values share one of the R steps between the smallest and the largest with a probability of about C(N-1, t-1) / R^(t-1), if all
+steps are as likely. Times are, if anything, sparser at their upper end.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -43,7 +50,6 @@ Values = Sequence[float] | NDArray[np.float64]
 
 def step(values: Values) -> float:
     """Return the step that the values of one group come in, such as a clock's ticks, quarters, or means of three whole numbers.
-    of a clock's ticks, of quarters, of means of three whole numbers.
 
     A power of ten above 1 is believed only of ROUND_FROM different values.  0 where there is no step, or all values are 0.
 
@@ -150,3 +156,44 @@ def bias(values: Sequence[float], step: float) -> float:
     least = max(0.0, variance(values) - step**2 / 12) * (n - 1) / float(chdtri(n - 1, 1 - SURE))
     q = math.exp(-2 * math.pi**2 * least / step**2)
     return step / 2 if q > 0.99 else min(step / 2, -step / math.pi * math.log1p(-q))
+
+
+LIMIT_BY_CHANCE = 0.001
+"""The largest values are a limit only if chance makes them the same less often than this."""
+
+OFF_STEP = 0.01
+"""Values in steps may be off them by this share of a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A value at which others end, and how many end there, here and on the reference."""
+
+    value: float
+    here: int
+    reference: int
+
+
+def limit(values: Sequence[float], reference: Sequence[float], steps: tuple[float, float]) -> Limit | None:
+    """Return the limit at which values of two samples end; None where none shows. ``steps``: what they are rounded to, or 0.
+
+    >>> limit([10.0, 7.2134, 10.0], [10.0, 10.0, 5.1352], (0.0001, 0.0001))
+    Limit(value=10.0, here=2, reference=2)
+    >>> limit([10.0, 9.0, 10.0], [10.0, 10.0, 8.0], (1.0, 1.0))
+    """
+    samples = values, reference
+    most = max(map(max, samples))
+    if not any(_ends(sample, most, step) for sample, step in zip(samples, steps, strict=True)):
+        return None
+    return Limit(most, *(sum(value == most for value in sample) for sample in samples))
+
+
+def _ends(sample: Sequence[float], most: float, step: float) -> bool:
+    """Return whether several values are the largest of all, and not by chance."""
+    ends = sum(value == most for value in sample)
+    if ends < 2 or ends == len(sample):
+        return False
+    if step and any(abs(value / step - round(value / step)) > OFF_STEP for value in sample):
+        step = printed_step(sample)  # one value beside a limit makes a step of its own
+    places = (most - min(sample)) / max(step, abs(most) * 10.0**-DIGITS)
+    return places >= 1 and math.comb(len(sample) - 1, ends - 1) * places ** (1 - ends) <= LIMIT_BY_CHANCE

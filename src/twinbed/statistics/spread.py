@@ -1,4 +1,4 @@
-"""Tests whether the spreads of two samples are equal, and the ratio of the spreads. whether they are equal, and their ratio.
+"""Tests whether the spreads of two samples are equal, and the ratio of the spreads.
 
 Relative spread is the standard deviation of the logarithms, which no unit changes. It is within 1 % of a coefficient of
 variation of at most 15 % if values are about log-normal. Ratio of standard deviations, its interval and the test that it is 1:

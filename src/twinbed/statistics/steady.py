@@ -1,5 +1,4 @@
-"""Steady state of runs: warm-up, drift inside runs, and how exact the mean of one run is. warm-up, drift inside runs, and what
-the mean of one run is worth.
+"""Steady state of runs: warm-up, drift inside runs, and how exact the mean of one run is.
 
 Series of several runs, of equally many values each, in the order of time.
 

@@ -1,5 +1,4 @@
-"""Two clocks seen through delays: their offset, the drift of one from the other, and where one was stepped. their offset, the
-drift of one against the other, and where one was stepped.
+"""Two clocks seen through delays: their offset, the drift of one from the other, and where one was stepped.
 
 A packet that goes there and back is stamped when sent and when received, by the clock of each end.  Let d >= 0 be the delay and
 o(t) the second clock less the first.  The stamps' differences are ``there = d_there + o`` and ``back = d_back - o``.  Every

@@ -19,9 +19,7 @@ import pytest
 import twinbed as tb
 from synthetic_results import planted_response, write_run, write_study
 from twinbed.api import Results
-from twinbed.api.figures import Plot
-from twinbed.api.result import Result
-from twinbed.api.rows import arrow, data_frame
+from twinbed.api.result import Plot, Result, arrow, data_frame
 from twinbed.cli.main import run
 
 MANUAL = (Path(__file__).parents[3] / "docs" / "python.md").read_text()
@@ -123,7 +121,7 @@ def test_what_is_no_results_folder_is_refused(tmp_path: Path) -> None:
 def test_another_word_for_a_metric_is_told_its_name(http: Path) -> None:
     with pytest.raises(tb.TwinbedError) as caught:
         tb.open(http).metrics("requests_per_second", "rps")
-    assert caught.value.message == "unknown metric 'rps'; did you mean 'requests_per_second'?"
+    assert caught.value.message == "there is no metric 'rps'; did you mean 'requests_per_second'?"
     assert caught.value.__notes__ == [caught.value.advice], "a traceback shows it"
 
 

@@ -64,7 +64,7 @@ def test_again_in_json(folder: Path, address: str, capsys: pytest.CaptureFixture
         (["publish", "{folder}", "bucket"], "bucket is no address"),
         (["publish", "{address}", "file:///tmp/x"], "{address} is published already"),
         (["archive", "{address}"], "{address} is no folder"),
-        (["merge", "{address}", "{folder}", "-o", "both"], "bucket is here without its artifacts"),
+        (["merge", "{address}", "{folder}", "-o", "both"], "bucket has no artifacts"),
         (["run", "quickstart", "-o", "s3://bucket/x"], "s3://bucket/x: results can only be made in a folder"),
         (["compare", "file:///nothing/there"], "file:///nothing/there: "),
         (["calibrate", "{address}", "--from", "slow", "--to", "physical"], ""),

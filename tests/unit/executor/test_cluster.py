@@ -18,8 +18,8 @@ from distributed.comm.core import CommClosedError
 from twinbed import _core
 from twinbed.analyses.compare import judging
 from twinbed.executor import Executor, Here, NoExecutor, WorkerLost, opened
+from twinbed.executor.answers import program
 from twinbed.executor.cluster import Cluster
-from twinbed.executor.program import program
 from twinbed.fleet.controller import _Loop
 from twinbed.model.error import TwinbedError
 from twinbed.readers.flow_shares import counted

@@ -146,7 +146,7 @@ def _column(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
     ("table", "change", "fault"),
     [
         ("metrics", lambda t: t.drop_columns(["value"]), "no column value"),
-        ("metrics", lambda t: _column(t, "value", pa.array(["x"] * t.num_rows)), "column value .* string: real"),
+        ("metrics", lambda t: _column(t, "value", pa.array(["x"] * t.num_rows)), "column value .* string, expected real"),
         ("metrics", lambda t: _column(t, "value", pa.array([float("nan")] * t.num_rows)), "column value .* not finite"),
         ("metrics", lambda t: _column(t, "run", pa.nulls(t.num_rows, pa.string())), "column run .* missing"),
         ("metrics", lambda t: _column(t, "scale", pa.array(["odd"] * t.num_rows)), "column scale .* 'odd'"),

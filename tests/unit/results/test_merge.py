@@ -140,7 +140,7 @@ def test_a_factor_that_one_lacks(there: Path, capsys: pytest.CaptureFixture[str]
     assert run(["merge", "varied", "fixed", "-o", "both", "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert "fixed: seconds is 0, from its runs' settings" in said
-    assert "fixed does not say payload: say it with --level" in said
+    assert "fixed does not have payload: give it with --level" in said
     assert not Path("both").exists()
     assert run(["merge", "varied", "fixed", "-o", "both", "--level", "fixed:payload=500B"]) == 0
     assert verdicts("both") == {("virtio", "500B", "0"): "equivalent"}

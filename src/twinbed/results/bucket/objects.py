@@ -12,8 +12,7 @@ from typing import TypeVar
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import Document, integer, text
 from twinbed.results.bucket.address import Address
-from twinbed.results.bucket.folder import Folder
-from twinbed.results.bucket.keeper import MOST_NAMES, Keeper, TooLarge, TooMany
+from twinbed.results.bucket.keeper import MOST_NAMES, Folder, Keeper, TooLarge, TooMany
 from twinbed.tree import NotPlain
 
 MOST_BYTES = 2**31

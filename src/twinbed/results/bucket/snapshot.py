@@ -1,5 +1,4 @@
-"""The parts of results in a bucket: files of the study, the planned runs, and batches of runs with their tables. files of the
-study, the planned runs, and batches of runs with their tables.
+"""The parts of results in a bucket: files of the study, the planned runs, and batches of runs with their tables.
 
 Each batch has runs of its own. Small ones are combined as results grow (``publish``), so that there are few.
 """

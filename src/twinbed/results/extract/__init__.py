@@ -1,5 +1,4 @@
-"""Extracts tables from artifacts: reads every run that is new or changed, and writes Parquet below ``tables``. reads every run
-that is new or changed, and writes Parquet below ``tables``.
+"""Extracts tables from artifacts: reads every run that is new or changed, and writes Parquet below ``tables``.
 
 Repeating it does nothing.  An interruption loses the batches in hand.  Failed runs get a row among the runs, and no values. A
 batch of runs is a task for an executor, and makes a part of the tables. Batches follow from the runs alone, so that the parts

@@ -1,5 +1,4 @@
-"""Computes metrics that follow from others: work and effects divided by the work done. work and effects divided by the work
-done.
+"""Computes metrics that follow from others: work and effects divided by the work done.
 
 ``<name>_per_<unit of work>`` for every extensive metric: packets and requests make ``packets_per_request``.  The divisor is the
 workload's ``work`` metric of the whole run, or the sum over the hosts it was measured on.  Missing or zero work makes null.
@@ -11,10 +10,19 @@ clients.  A client without a rate, or rates of 0 alone, make null.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from twinbed.metrics.derived import FAIRNESS, per_work
 from twinbed.metrics.metric import Metric, Value
+from twinbed.metrics.usage import (
+    INSTRUMENT_CPU,
+    INSTRUMENT_SWITCHES,
+    WORKLOAD_CPU,
+    WORKLOAD_INVOLUNTARY,
+    WORKLOAD_SWITCHES,
+    WORKLOAD_VOLUNTARY,
+)
+from twinbed.model.usage import ProgramUsage, Role, Usage
 
 
 def work_done(values: Iterable[Value], work: str) -> float | None:
@@ -49,3 +57,40 @@ def fairness(values: Sequence[Value], rate: str, pairs: int) -> Iterator[Value]:
     rates = [each for each in of_clients if each is not None and 0 <= each < math.inf]
     index = jain(rates) if len(rates) == len(of_clients) == pairs else None
     yield Value(FAIRNESS.name, index, FAIRNESS.unit)
+
+
+def _cpu(usage: Usage) -> float:
+    return usage.cpu_s
+
+
+def _switches(usage: Usage) -> float:
+    return usage.voluntary_switches + usage.involuntary_switches
+
+
+def _voluntary(usage: Usage) -> float:
+    return usage.voluntary_switches
+
+
+def _involuntary(usage: Usage) -> float:
+    return usage.involuntary_switches
+
+
+_OF_ROLE: dict[Role, tuple[tuple[Metric, Callable[[Usage], float]], ...]] = {
+    Role.WORKLOAD: (
+        (WORKLOAD_CPU, _cpu),
+        (WORKLOAD_SWITCHES, _switches),
+        (WORKLOAD_VOLUNTARY, _voluntary),
+        (WORKLOAD_INVOLUNTARY, _involuntary),
+    ),
+    Role.INSTRUMENT: ((INSTRUMENT_CPU, _cpu), (INSTRUMENT_SWITCHES, _switches)),
+}
+
+
+def usage(programs: Sequence[ProgramUsage]) -> Iterator[Value]:
+    """Yield one value a metric and host; a host without programs of a role has none of that role."""
+    for role, metrics in _OF_ROLE.items():
+        of_role = [program for program in programs if program.role is role]
+        for host in dict.fromkeys(program.host for program in of_role):
+            used = [program.usage for program in of_role if program.host == host]
+            for metric, of in metrics:
+                yield Value(metric.name, sum(map(of, used)), metric.unit, host)

@@ -74,7 +74,7 @@ def _may_be_extra(connections: pa.Table, services: Sequence[Service]) -> pa.Bool
 def _by_class(connections: pa.Table, found: pa.Table, links: Mapping[str, Mapping[str, object]]) -> pa.Table:
     import pyarrow as pa
 
-    from twinbed.statistics.events import rate_bounds
+    from twinbed.statistics.counts import rate_bounds
 
     counts: dict[tuple[str, str, str, str], list[int]] = {}
     keys = connections.select(["link", "observer", "checksums"]).group_by(["link", "observer", "checksums"]).aggregate([])

@@ -1,5 +1,4 @@
-"""Converts one run's artifacts to rows: values with their declarations, the plugins' own tables, cautions. values with their
-declarations, the plugins' own tables, cautions.
+"""Converts one run's artifacts to rows: values with their declarations, the plugins' own tables, cautions.
 
 If a plugin cannot read its artifacts, only its own values become null, with a caution that gives the reason.
 """
@@ -33,15 +32,13 @@ from twinbed.model.json import WRONG, Document, Json, integer, parsed, text
 from twinbed.model.record import Record, Settings, refused
 from twinbed.model.run import Status
 from twinbed.model.services import Service
-from twinbed.results.extract.cautions import above_link_rate, hellos_cut
-from twinbed.results.extract.completeness import completeness
+from twinbed.results.extract.cautions import above_link_rate, completeness, hellos_cut
 from twinbed.results.extract.condense import condensed
-from twinbed.results.extract.derived import derive, fairness, work_done
+from twinbed.results.extract.derived import derive, fairness, usage, work_done
 from twinbed.results.extract.extra import extra
 from twinbed.results.extract.kernel import NAME as KERNEL_MESSAGES
 from twinbed.results.extract.kernel import kernel_messages
 from twinbed.results.extract.pace import pace
-from twinbed.results.extract.usage import usage
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,22 +14,24 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from twinbed.contracts.plugins import AnyWorkload
 from twinbed.model.caution import Kind
-from twinbed.model.keep import Keep, Word
+from twinbed.model.json import text
+from twinbed.model.keep import REST, Keep, Word
 from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.results.extract import rows_of
 from twinbed.results.extract.parts import tables_of
-from twinbed.results.extract.rows import Readers
+from twinbed.results.extract.rows import Measuring, Readers
 from twinbed.results.folder import failed_writes_are_clear
 from twinbed.results.keep import headers
 from twinbed.results.keep.kept import Damaged, File, Kept, kept_and_rows, packed, rows
 from twinbed.results.keep.names import KEPT, ROWS
-from twinbed.results.keep.owners import owner
 from twinbed.tree import Tree
 
 _PARTIAL = ".partial"
@@ -210,3 +212,26 @@ def _remove(run: Tree, name: str) -> int:
 def _size(run: Tree, name: str) -> int:
     about = run.about(name)
     return about.st_size if about is not None and stat.S_ISREG(about.st_mode) else 0
+
+
+_OF_THE_LINK_CHECK = "link-check.*"
+"""Names of artifacts of the lab's own check of links (linkcheck)."""
+
+
+def plugins_of(record: Record, readers: Readers) -> Iterator[AnyWorkload | Measuring]:
+    """Yield the known workload, instruments and background loads of a run."""
+    kind = text(record.settings["workload"]["kind"])
+    if kind in readers.workloads:
+        yield readers.workloads[kind]
+    for each in (record.settings["instruments"], record.settings.get("background", {})):
+        kinds = (text(settings["kind"]) for settings in each.values())
+        yield from (readers.accompanying[kind] for kind in kinds if kind in readers.accompanying)
+
+
+def owner(path: str, record: Record, readers: Readers) -> str:
+    """Return the name of the plugin that owns the artifact ``path``: the longest matching pattern decides."""
+    name = path.split("/")[2] if path.count("/") > 1 else path
+    if fnmatchcase(name, _OF_THE_LINK_CHECK):
+        return REST
+    found = {pattern: each.name for each in plugins_of(record, readers) for pattern in each.files if fnmatchcase(name, pattern)}
+    return found[max(found, key=len)] if found else REST

@@ -1,5 +1,4 @@
 """The LDRD report's method (Quantifying Uncertainty in Emulations, section 3.2), for comparison: one thread count at a time.
-one thread count at a time.
 
 A logistic of the rate over ln payload with an interval for one new run, and an equating line that takes one testbed's rate to
 another's.  A logistic of slope 1 is Hockney's t = a + p/b.  It assumes the same noise in requests a second at all payloads,

@@ -1,5 +1,4 @@
-"""Choice of the next runs of the expensive testbed: those that reduce the uncertainty most for their cost. those that take the
-most from what is unknown for what they cost.
+"""Choice of the next runs of the expensive testbed: those that reduce the uncertainty most for their cost.
 
 A process' variance depends on where it is measured, not on the values there.  So each possible place is tried: how much the
 variance over all places of interest would fall on average, a second (Cohn 1996, Neural Netw. 9:1071: active learning for a

@@ -84,7 +84,7 @@ ONE = parquet(TABLES["wires"])
         (zipped(("wires.parquet", ONE), ("flowz.parquet", ONE)).replace(b"flowz", b"wires"), "is there twice"),
         (zipped(("wires.parquet", ONE), how=zipfile.ZIP_DEFLATED), "packed in another way"),
         (zipped(*((f"t{number}.parquet", ONE) for number in range(kept.MOST_TABLES + 1))), "more than 1000"),
-        (zipped(("wires.parquet", parquet(pa.table({"run": ["x"]})))), "says of which run"),
+        (zipped(("wires.parquet", parquet(pa.table({"run": ["x"]})))), "has a column run"),
         (zipped(("metrics.parquet", parquet(pa.table({**METRIC, "value": ["much"]})))), "metrics"),
     ],
 )

@@ -53,7 +53,7 @@ def test_terms(text: str, wanted: list[str]) -> None:
         ("y ~ a $ b", 6, "'$' has no meaning here"),
         ("y ~ a b", 6, "'b' is not allowed here"),
         ("y ~ a - b", 8, "cannot remove a term that is not there"),
-        ("y ~ a + 3", 8, "1 or 0"),
+        ("y ~ a + 3", 8, "are 1 and 0"),
         ("y ~ (a + b)^9", 12, "expected a whole power from 1 to 8"),
         ("y ~ x^2", 4, "one term to a power is itself"),
         ("y ~ y", 4, "cannot explain itself"),

@@ -14,13 +14,10 @@ from twinbed.statistics.regression.design import bind
 from twinbed.statistics.regression.error import RegressionError
 from twinbed.statistics.regression.evaluation import Categorical, Column, Numeric
 from twinbed.statistics.regression.formula import read
-from twinbed.statistics.regression.heteroscedasticity import white
-from twinbed.statistics.regression.inference import classical, hc3
-from twinbed.statistics.regression.influence import influence
+from twinbed.statistics.regression.inference import classical, difference, hc3, influence
 from twinbed.statistics.regression.least_squares import fit_formula
 from twinbed.statistics.regression.mixed import mixed
-from twinbed.statistics.regression.normality import normality
-from twinbed.statistics.regression.percent_effect import difference
+from twinbed.statistics.regression.residuals import normality, white
 from twinbed.statistics.regression.robust import robust
 
 
@@ -99,7 +96,7 @@ def test_a_robust_fit_without_scale() -> None:
     g = np.repeat([0, 1], [10, 4])
     y = np.concatenate([np.ones(10), [1, 5, 2, 4]])
     _, fit = fit_formula(read("y ~ 0 + g"), {"y": Numeric(y), "g": Categorical(g, ("a", "b"))})
-    with pytest.raises(RegressionError, match="half of the rows or more are fitted exactly"):
+    with pytest.raises(RegressionError, match="at least half of the rows are fitted exactly"):
         robust(fit, y)
 
 

@@ -3,6 +3,12 @@
 Breusch-Pagan in Koenker's studentised form (1981), which does not need normal residuals: n R^2 of the squared residuals on the
 model's columns, chi-square of p - 1 degrees of freedom.  White (1980): the same on the columns, their squares and their
 products, so that it also detects their joint effects.
+
+Normality of residuals: Shapiro and Wilk's W up to 5,000 rows (Royston 1995), Jarque and Bera's test above. Shapiro and Wilk's W
+up to 5,000 rows (Royston 1995), Jarque and Bera's test above.
+
+Jarque-Bera (1987): n/6 (skewness^2 + excess^2/4), chi-square of 2 degrees of freedom.  With very many rows every small
+departure is significant, but matters less: intervals of coefficients need normal means, not normal residuals.
 """
 
 from __future__ import annotations
@@ -13,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
+from twinbed.statistics.assumptions import MOST, shapiro_wilk
 from twinbed.statistics.regression.least_squares import Doubles, Fit
 
 LEAST_A_CELL = 4
@@ -116,3 +123,32 @@ def _distinct_products(columns: Doubles) -> tuple[NDArray[np.intp], NDArray[np.i
                 products.append((first, second))
     first_of, second_of = np.array(products, dtype=np.intp).reshape(-1, 2).T
     return first_of, second_of
+
+
+@dataclass(frozen=True, slots=True)
+class Normality:
+    """``test`` is ``shapiro-wilk`` or ``jarque-bera``; skewness and excess kurtosis are moments' ratios, normally 0."""
+
+    test: str
+    statistic: float
+    p_value: float
+    skewness: float
+    excess_kurtosis: float
+
+
+def normality(residuals: Doubles) -> Normality | None:
+    """Test normality; None for fewer than 8 residuals, which say nothing, or if all are the same."""
+    n = len(residuals)
+    centred = residuals - residuals.mean()
+    variance = float(centred @ centred) / n
+    if n < 8 or variance == 0:
+        return None
+    scaled = centred / np.sqrt(variance)
+    cubes = scaled * scaled * scaled
+    skewness = float(cubes.mean())
+    excess = float(cubes @ scaled) / n - 3
+    if n > MOST:
+        statistic = n / 6 * (skewness**2 + excess**2 / 4)
+        return Normality("jarque-bera", statistic, float(chdtrc(2, statistic)), skewness, excess)
+    statistic, p = shapiro_wilk(residuals)
+    return Normality("shapiro-wilk", statistic, p, skewness, excess)
