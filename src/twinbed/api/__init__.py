@@ -36,11 +36,8 @@ class Results:
     """
 
     def __init__(self, path: Path | str, on_progress: Callable[[int, int], None] | None = None) -> None:
-        """Open ``path``. Raises ``twinbed.TwinbedError`` if it is no results folder.
-
-        ``on_progress`` is called with runs read and runs to read, when artifacts have to be read: the first time, and after
-        runs were added.
-        """
+        """Open ``path``. Raises ``twinbed.TwinbedError`` if it is no results folder. ``on_progress`` is called with runs read
+        and runs to read, when artifacts have to be read: the first time, and after runs were added."""
         from twinbed.results.archive.unpack import folder_of
         from twinbed.results.bucket.address import address_of
         from twinbed.results.store import Store
@@ -110,10 +107,8 @@ class Results:
         return tuple(name for name in names if name in there and name != "testbed")
 
     def column_of(self, factor: str) -> str:
-        """Return the column that has a factor's levels, the same in all tables.
-
-        It is the factor's name, or ``factor:NAME`` if values have another column of that name, such as ``direction``.
-        """
+        """Return the column that has a factor's levels, the same in all tables. It is the factor's name, or ``factor:NAME`` if
+        values have another column of that name, such as ``direction``."""
         return f"factor:{factor}" if factor in self._own_columns else factor
 
     @cached_property
@@ -143,11 +138,9 @@ class Results:
         return self.table("runs").drop_columns(["levels", "key"])
 
     def metrics(self, *names: str) -> pa.Table:
-        """Return a row a measured value. Raises TwinbedError for an unknown metric.
-
-        Columns: run, levels, host, direction, metric, unit, layer, scale, headline, description, value; ``low`` and ``high`` of
-        a total that was estimated from a sample of the hosts. ``names`` selects metrics.
-        """
+        """Return a row a measured value. Raises TwinbedError for an unknown metric. Columns: run, levels, host, direction,
+        metric, unit, layer, scale, headline, description, value; ``low`` and ``high`` of a total that was estimated from a
+        sample of the hosts. ``names`` selects metrics."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -193,11 +186,8 @@ class Results:
 
     def analyse(self, name: str, reference: str | None = None, **settings: object) -> Result:
         """Return the result of ``twinbed NAME`` or ``twinbed analyse NAME``: ``anova``, ``explain``, ``tails`` ...
-        (docs/analyse.md).
-
-        ``settings`` are the command's: ``response="requests_per_second"``. Raises TwinbedError for an unknown analysis or
-        setting, and if the data allow no result.
-        """
+        (docs/analyse.md). ``settings`` are the command's: ``response="requests_per_second"``. Raises TwinbedError for an
+        unknown analysis or setting, and if the data allow no result."""
         from pydantic import ValidationError
 
         from twinbed import registry

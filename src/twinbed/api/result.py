@@ -176,10 +176,8 @@ def _text(value: object) -> str:
 
 
 def data_frame(table: pa.Table) -> pd.DataFrame:
-    """Return a data frame with pyarrow's types. Raises TwinbedError without pandas.
-
-    Columns with missing values have pandas' nullable types, so that integers stay integers.
-    """
+    """Return a data frame with pyarrow's types. Raises TwinbedError without pandas. Columns with missing values have pandas'
+    nullable types, so that integers stay integers."""
     try:
         import pandas as pd
     except ImportError as error:

@@ -44,11 +44,9 @@ class Plan:
 
 
 def plans(covariances: Matrix, costs: Matrix, budget: float) -> list[Plan]:
-    """Return plain Monte Carlo first, then each method's plan. Raises ValueError as ``checked`` does.
-
-    Methods are left out that find nothing better, or mean fewer than LEAST_PAIRS draws of the expensive model. ``covariances``
-    is (outputs, models, models), ``costs`` of one draw.
-    """
+    """Return plain Monte Carlo first, then each method's plan. Raises ValueError as ``checked`` does. Methods are left out that
+    find nothing better, or mean fewer than LEAST_PAIRS draws of the expensive model. ``covariances`` is (outputs, models,
+    models), ``costs`` of one draw."""
     methods = (monte_carlo, mfmc, acv, mlblue)
     found = [_whole(method(covariances, costs, budget), covariances, costs, budget) for method in methods]
     plain = Plan(Method.MONTE_CARLO, {(0,): max(int(budget / costs[0]), 1)}, (1.0,) * len(covariances))

@@ -23,12 +23,9 @@ _ADDRESS = re.compile(r"(tcp|tls)://\S+")
 
 @contextlib.contextmanager
 def opened(on: str | None, *, insecure: bool = False) -> Iterator[Executor]:
-    """Open the executor that ``on`` names, until the context ends. Raises NoExecutor if there is none.
-
-    ``on`` is ``local`` (also None; a process for each CPU that this one may use), ``local:N``, the address of a dask scheduler
-    (``tcp://`` or ``tls://``), or a file with a section ``cluster``.  With ``insecure`` a scheduler on another machine needs no
-    TLS.
-    """
+    """Open the executor that ``on`` names, until the context ends. Raises NoExecutor if there is none. Text ``on`` is ``local``
+    (also None; a process for each CPU that this one may use), ``local:N``, the address of a dask scheduler (``tcp://`` or
+    ``tls://``), or a file with a section ``cluster``. With ``insecure`` a scheduler on another machine needs no TLS."""
     if local := _LOCAL.fullmatch(on or "local"):
         number = int(local[1]) if local[1] else len(os.sched_getaffinity(0))
         if number == 1:

@@ -64,10 +64,8 @@ def _cut(text: str, most: int) -> str:
 
 
 def carried_out(own: Program, function: Callable[[T], R], argument: T) -> bytes:
-    """Carry out a task in a worker, which refuses tasks of another program than its own.
-
-    An exception is an answer too, since dask would pickle it.
-    """
+    """Carry out a task in a worker, which refuses tasks of another program than its own. An exception is an answer too, since
+    dask would pickle it."""
     try:
         if (here := program()) != own:
             raise NoExecutor(f"a worker has {here}, this is {own}", advice="install the same twinbed on all of them")

@@ -55,10 +55,8 @@ AHEAD = 2
 
 @contextlib.contextmanager
 def cluster(on: str, *, insecure: bool = False) -> Iterator[Cluster]:
-    """Open the cluster with the scheduler at ``on``, or the one that the file ``on`` describes, until the context ends.
-
-    Without TLS the scheduler must be on this machine, unless ``insecure``.
-    """
+    """Open the cluster with the scheduler at ``on``, or the one that the file ``on`` describes, until the context ends. Without
+    TLS the scheduler must be on this machine, unless ``insecure``."""
     try:
         import distributed  # noqa: F401 -- what follows may be here already
         from distributed.versions import VersionMismatchWarning
@@ -89,11 +87,8 @@ def cluster(on: str, *, insecure: bool = False) -> Iterator[Cluster]:
 
 @contextlib.contextmanager
 def _described(file: Path, insecure: bool) -> Iterator[tuple[str, Security]]:
-    """Yield the scheduler's address, and how to reach it.
-
-    A batch system's scheduler is in this process, and unpickles the tasks that it is given: its workers are the user's own
-    jobs.
-    """
+    """Yield the scheduler's address, and how to reach it. A batch system's scheduler is in this process, and unpickles the
+    tasks that it is given: its workers are the user's own jobs."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -215,10 +210,8 @@ class Cluster:
                     self.client.cancel(list(numbers))
 
     def value(self, future: Future[bytes], function: Callable[[T], R], who: str = "") -> R:
-        """Return the value of a task of ``who``, whose future is done.
-
-        Raises what the task raised, BadAnswer, WorkerLost, and NoExecutor if the scheduler is lost.
-        """
+        """Return the value of a task of ``who``, whose future is done. Raises what the task raised, BadAnswer, WorkerLost, and
+        NoExecutor if the scheduler is lost."""
         return value_of(self._answer(future), function, who or self.name)
 
     def _answer(self, future: Future[bytes]) -> object:

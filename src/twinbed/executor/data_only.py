@@ -110,10 +110,8 @@ def _limit(size: int, most: int, what: str) -> None:
 
 
 def decoded(frames: Sequence[memoryview]) -> Any:
-    """Return the message in frames: bytes, texts, numbers, None or Unread.
-
-    Raises ValueError for a message that is pickled in part, and what msgpack raises.
-    """
+    """Return the message in frames: bytes, texts, numbers, None or Unread. Raises ValueError for a message that is pickled in
+    part, and what msgpack raises."""
 
     def found(mapping: dict[object, object]) -> object:
         if "__Set__" in mapping:

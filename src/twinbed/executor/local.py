@@ -76,10 +76,8 @@ def _alone(function: Callable[[T], R], argument: T) -> R:
 
 
 def _first_done(futures: Iterable[Future[R]]) -> set[Future[R]]:
-    """Return the futures that are done, once one is.
-
-    A process that is stopped at two checks is killed: perhaps nobody will ever continue it.
-    """
+    """Return the futures that are done, once one is. A process that is stopped at two checks is killed: perhaps nobody will
+    ever continue it."""
     before: set[int] = set()
     while not (done := wait(futures, _LOOK_S, FIRST_COMPLETED).done):
         stopped = {process.pid for process in multiprocessing.active_children() if process.pid and _stopped(process.pid)}
@@ -100,11 +98,8 @@ def _stopped(process: int) -> bool:
 
 @contextlib.contextmanager
 def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Open a pool whose processes end with it.
-
-    If nothing went wrong, all results are here and the processes wait for tasks. They would wait for ever if one died that held
-    the lock of the queue, which the pool does not notice at its shutdown.
-    """
+    """Open a pool whose processes end with it. If nothing went wrong, all results are here and the processes wait for tasks.
+    They would wait for ever if one died that held the lock of the queue, which the pool does not notice at its shutdown."""
     others = multiprocessing.active_children()
     pool = ProcessPoolExecutor(workers, initializer=_begin)
     try:
@@ -125,12 +120,9 @@ def _kill_all_but(others: Sequence[BaseProcess]) -> None:
 
 
 def _begin() -> None:
-    """Prepare a process of the pool.
-
-    Ctrl-C and the end of the terminal reach all its processes. This one ignores both: the process that started it ends it, at
-    once and without a word, or the kernel when that process is killed. Inherited memory is no garbage: a search through it
-    would copy all of it.
-    """
+    """Prepare a process of the pool. Ctrl-C and the end of the terminal reach all its processes. This one ignores both: the
+    process that started it ends it, at once and without a word, or the kernel when that process is killed. Inherited memory is
+    no garbage: a search through it would copy all of it."""
     gc.freeze()
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)

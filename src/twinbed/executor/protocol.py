@@ -23,11 +23,9 @@ class Executor(Protocol):
         ...
 
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Iterator[R]:
-        """Yield results in the order of ``arguments``, which are taken as they are needed.
-
-        Raises what a task raises, and WorkerLost. From another machine a TwinbedError comes as such, with its advice and exit
-        code, whatever its class; an OSError unchanged; anything else as a TwinbedError that names it.
-        """
+        """Yield results in the order of ``arguments``, which are taken as they are needed. Raises what a task raises, and
+        WorkerLost. From another machine a TwinbedError comes as such, with its advice and exit code, whatever its class; an
+        OSError unchanged; anything else as a TwinbedError that names it."""
         ...
 
 

@@ -18,10 +18,8 @@ EVENTS = ("1", COUNT)
 
 @functools.cache
 def counted() -> frozenset[str]:
-    """Return the names of all metrics that this package declares with a unit of counts.
-
-    Whole numbers of other metrics, such as a column of an imported table, may be rounded.
-    """
+    """Return the names of all metrics that this package declares with a unit of counts. Whole numbers of other metrics, such as
+    a column of an imported table, may be rounded."""
     modules = [importlib.import_module(f"{metrics.__name__}.{each.name}") for each in pkgutil.iter_modules(metrics.__path__)]
     found = (metric for module in modules for value in vars(module).values() for metric in _metrics(value))
     return frozenset(metric.name for metric in found if metric.unit in (*EVENTS, "bytes"))

@@ -38,11 +38,8 @@ def per_work(metric: Metric, work: str) -> Metric:
 
 
 def declared(metrics: Iterable[Metric], work: str) -> dict[str, Metric]:
-    """Return all metrics of a plugin by name, with the derived ones.
-
-    An extensive metric itself is no headline: it shows how much work was done, and differs between testbeds for that reason
-    alone.
-    """
+    """Return all metrics of a plugin by name, with the derived ones. An extensive metric itself is no headline: it shows how
+    much work was done, and differs between testbeds for that reason alone."""
     by_name: dict[str, Metric] = {}
     for metric in metrics:
         by_name[metric.name] = replace(metric, headline=False) if metric.extensive and work else metric

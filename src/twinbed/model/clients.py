@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from twinbed.model.json import Document, number, text, value_of
+from twinbed.model.json import Document, dataclass_of
 
 START_SKEW_LIMIT_S = 0.05
 """Clients may start this far apart without a caution."""
@@ -25,7 +25,7 @@ class ClientTimes:
     @classmethod
     def from_json(cls, data: Document) -> ClientTimes:
         """Read the times. Raises KeyError, TypeError or ValueError for other data."""
-        return cls(value_of(data, "host", text), value_of(data, "start_s", number), value_of(data, "end_s", number))
+        return dataclass_of(cls, data)
 
 
 def skew_s(clients: Sequence[ClientTimes]) -> float:

@@ -246,10 +246,8 @@ class Runs(Sequence[Run], Generic[Run]):
         return self._columns["position"].integers()
 
     def _made(self, begin: int, end: int) -> list[Run]:
-        """Make objects of a class with slots, column by column, without a call for each.
-
-        Nothing made here can be part of a circle, so the search for circles would only cost time.
-        """
+        """Make objects of a class with slots, column by column, without a call for each. Nothing made here can be part of a
+        circle, so the search for circles would only cost time."""
         looked = gc.isenabled()
         gc.disable()
         try:

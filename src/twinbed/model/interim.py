@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
-from twinbed.model.json import Document, document, each, integer, number, text, value_of
+from twinbed.model.json import Document, dataclass_of, document, each, integer, value_of
 from twinbed.model.units import Duration
 
 FORMAT = 1
@@ -58,18 +58,7 @@ class InterimAnalysis:
 
     @classmethod
     def from_json(cls, data: Document) -> InterimAnalysis:
-        return cls(
-            number=value_of(data, "number", integer),
-            planned=value_of(data, "planned", integer),
-            blocks=value_of(data, "blocks", integer),
-            information=value_of(data, "information", number),
-            spent=value_of(data, "spent", number),
-            level=value_of(data, "level", number),
-            alpha=value_of(data, "alpha", number),
-            decided=value_of(data, "decided", integer),
-            open=value_of(data, "open", integer),
-            ended=text(data.get("ended", "")),
-        )
+        return dataclass_of(cls, data)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from functools import cache
 from typing import Never, ParamSpec, TypeAlias, TypeVar, Union
 
 from pydantic_core import from_json
@@ -45,7 +47,6 @@ loads = _deep_is_wrong(json.loads)
 
 def parsed(content: bytes | str) -> Json:
     """Return the value of a JSON text of results. Half of a surrogate pair, which no table and no file holds, becomes U+FFFD.
-
     Raises ValueError for what is no JSON: NaN, bytes that are not UTF-8, and values more than 200 deep are none."""
     raw = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
     if _MAY_HAVE_ONE.search(raw):
@@ -156,3 +157,33 @@ def integer(value: Json) -> int:
     if not -_MOST <= value < _MOST:
         raise ValueError("the number is too large")
     return value
+
+
+_READERS: Mapping[str, Callable[[Json], object]] = {"str": text, "int": integer, "float": number, "bool": truth}
+
+
+def dataclass_of(kind: type[T], data: Document, **readers: Callable[[Json], object]) -> T:
+    """Return a dataclass from an object whose members are its fields. Raises ValueError that names the key.
+
+    Fields are read by their types, or by ``readers`` with their names; a missing member takes its field's default.
+    """
+    given = {
+        name: value_of(data, name, readers.get(name) or _reader(annotation))
+        for name, annotation, has_default in _fields(kind)  # type: ignore[arg-type]  # classes are hashable
+        if name in data or not has_default
+    }
+    return kind(**given)
+
+
+@cache
+def _fields(kind: type[object]) -> Sequence[tuple[str, str, bool]]:
+    return [
+        (each.name, str(each.type), each.default is not MISSING or each.default_factory is not MISSING)
+        for each in fields(kind)  # type: ignore[arg-type]
+    ]
+
+
+@cache
+def _reader(annotation: str) -> Callable[[Json], object]:
+    kind, _, rest = annotation.partition(" | ")
+    return optional(_READERS[kind]) if rest else _READERS[kind]

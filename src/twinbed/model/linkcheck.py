@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TypedDict, cast
 
 from twinbed.model.caution import Caution
-from twinbed.model.json import Document, Json, document, each, integer, number, optional, text, value_of
+from twinbed.model.json import Document, Json, dataclass_of, document, each, optional, text
 
 
 class Verdict(StrEnum):
@@ -41,17 +41,7 @@ class Figure:
 
     @classmethod
     def from_json(cls, data: Document) -> Figure:
-        return cls(
-            path=value_of(data, "path", text),
-            quantity=value_of(data, "quantity", text),
-            unit=value_of(data, "unit", text),
-            asked=value_of(data, "asked", number),
-            measured=value_of(data, "measured", optional(number)),
-            least=value_of(data, "least", optional(number)),
-            most=value_of(data, "most", optional(number)),
-            verdict=value_of(data, "verdict", lambda value: Verdict(text(value))),
-            note=text(data.get("note", "")),
-        )
+        return dataclass_of(cls, data, verdict=lambda value: Verdict(text(value)))
 
 
 class Depends(TypedDict):
@@ -94,16 +84,13 @@ class LinkCheck:
     @classmethod
     def from_json(cls, data: Document) -> LinkCheck:
         """Read a link check. Raises ValueError for other data."""
-        data = {"measured_pairs": None, "pairs": None, **data}
-        return cls(
-            cell=value_of(data, "cell", text),
-            run=value_of(data, "run", text),
-            settings=value_of(data, "settings", _depends),
-            figures=value_of(data, "figures", each(lambda value: Figure.from_json(document(value)))),
-            cautions=value_of(data, "cautions", each(lambda value: Caution.from_json(document(value)))),
-            reason=value_of(data, "reason", optional(text)),
-            measured_pairs=value_of(data, "measured_pairs", optional(each(text))),
-            pairs=value_of(data, "pairs", optional(integer)),
+        return dataclass_of(
+            cls,
+            data,
+            settings=_depends,
+            figures=each(lambda value: Figure.from_json(document(value))),
+            cautions=each(lambda value: Caution.from_json(document(value))),
+            measured_pairs=optional(each(text)),
         )
 
 

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from twinbed.model.caution import Caution
 from twinbed.model.clients import ClientTimes
 from twinbed.model.drawn import Drawn
-from twinbed.model.json import Document, Json, document, each, integer, named, number, optional, text, value_of
+from twinbed.model.json import Document, Json, dataclass_of, document, each, integer, named, number, text, value_of
 from twinbed.model.run import Level, Status, level
 from twinbed.model.topology import Topology
 from twinbed.model.usage import ProgramUsage
@@ -113,10 +113,6 @@ def artifact(value: Json) -> Artifact:
     return cast(Artifact, data)
 
 
-_MAY_BE_MISSING: Document = {"start_skew_s": None, "clients": [], "drawn": {}, "programs": [], "machine": ""}
-"""Values of fields that run.json lacks."""
-
-
 @dataclass(frozen=True, slots=True)
 class Record:
     """One finished run. ``settings`` is the result of the run's ``settings()``; ``phases`` maps a phase to its seconds."""
@@ -169,51 +165,16 @@ class Record:
             raise ValueError(f"run.json has format {data.get('format')!r:.60}, this twinbed reads {FORMAT}")
         if unknown := data.keys() - cls.__dataclass_fields__.keys() - {"format"}:
             raise ValueError(f"{min(unknown)}: no field of a run; another version of twinbed wrote it")
-        fields: Document = {**_MAY_BE_MISSING, **data}
-        return cls(
-            id=value_of(fields, "id", text),
-            cell=value_of(fields, "cell", text),
-            levels=value_of(fields, "levels", named(level)),
-            replicate=value_of(fields, "replicate", integer),
-            block=value_of(fields, "block", integer),
-            position=value_of(fields, "position", integer),
-            settings=value_of(fields, "settings", settings),
-            status=value_of(fields, "status", _status),
-            started_s=value_of(fields, "started_s", number),
-            phases=value_of(fields, "phases", named(number)),
-            failed_phase=value_of(fields, "failed_phase", _text),
-            reason=value_of(fields, "reason", _text),
-            cautions=value_of(fields, "cautions", _cautions),
-            artifacts=value_of(fields, "artifacts", _artifacts),
-            twinbed=value_of(fields, "twinbed", text),
-            lab=value_of(fields, "lab", text),
-            start_skew_s=value_of(fields, "start_skew_s", optional(number)),
-            clients=value_of(fields, "clients", each(_client)),
-            drawn=value_of(fields, "drawn", named(_drawn)),
-            programs=value_of(fields, "programs", each(_program)),
-            machine=value_of(fields, "machine", text),
+        return dataclass_of(
+            cls,
+            data,
+            levels=named(level),
+            settings=settings,
+            status=lambda value: Status(text(value)),
+            phases=named(number),
+            cautions=each(lambda value: Caution.from_json(document(value))),
+            artifacts=lambda value: list(each(artifact)(value)),
+            clients=each(lambda value: ClientTimes.from_json(document(value))),
+            drawn=named(lambda value: Drawn.from_json(document(value))),
+            programs=each(lambda value: ProgramUsage.from_json(document(value))),
         )
-
-
-_text = optional(text)
-_cautions = each(lambda value: Caution.from_json(document(value)))
-
-
-def _artifacts(value: Json) -> list[Artifact]:
-    return list(each(artifact)(value))
-
-
-def _status(value: Json) -> Status:
-    return Status(text(value))
-
-
-def _client(value: Json) -> ClientTimes:
-    return ClientTimes.from_json(document(value))
-
-
-def _drawn(value: Json) -> Drawn:
-    return Drawn.from_json(document(value))
-
-
-def _program(value: Json) -> ProgramUsage:
-    return ProgramUsage.from_json(document(value))

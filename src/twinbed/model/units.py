@@ -109,10 +109,8 @@ def parse_sample(value: object) -> str:
 
 @lru_cache(4096)
 def magnitude(text: str) -> tuple[str, float] | None:
-    """Return a text's base unit and number, for an order by size; None for other texts.
-
-    It tries sizes, rates and durations in this order, then sizes as tools take them (``64k`` = 64 x 2^10).
-    """
+    """Return a text's base unit and number, for an order by size; None for other texts. It tries sizes, rates and durations in
+    this order, then sizes as tools take them (``64k`` = 64 x 2^10)."""
     for unit, parse in (("bytes", parse_size), ("bit/s", parse_rate), ("s", parse_duration)):
         with contextlib.suppress(QuantityError):
             return unit, parse(text)
@@ -120,11 +118,9 @@ def magnitude(text: str) -> tuple[str, float] | None:
 
 
 def magnitudes(levels: Collection[object]) -> Sequence[tuple[str, float] | None]:
-    """Return each level's unit (empty for plain numbers) and number; None for other texts.
-
-    If all levels of a factor are numbers or sizes as tools take them, one of them surely, all are sizes: ``1m`` next to ``64k``
-    is 2^20 bytes, on its own a minute.
-    """
+    """Return each level's unit (empty for plain numbers) and number; None for other texts. If all levels of a factor are
+    numbers or sizes as tools take them, one of them surely, all are sizes: ``1m`` next to ``64k`` is 2^20 bytes, on its own a
+    minute."""
     known = [
         ("", float(level)) if isinstance(level, int | float) and not isinstance(level, bool) else magnitude(str(level))
         for level in levels

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from twinbed.model.json import Document, integer, number, text, value_of
+from twinbed.model.json import Document, dataclass_of, text, value_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +57,9 @@ class ProgramUsage:
     @classmethod
     def from_json(cls, data: Document) -> ProgramUsage:
         """Read the usage. Raises KeyError, TypeError or ValueError for other data."""
-        usage = Usage(
-            value_of(data, "cpu_s", number),
-            value_of(data, "voluntary_switches", integer),
-            value_of(data, "involuntary_switches", integer),
-        )
         return cls(
             value_of(data, "host", text),
             value_of(data, "program", text),
             value_of(data, "role", lambda value: Role(text(value))),
-            usage,
+            dataclass_of(Usage, data),
         )

@@ -54,11 +54,8 @@ class Times:
 
 
 def in_succession(tables: Tables, runs: Mapping[str, Sequence[str]]) -> tuple[Caution, ...]:
-    """Return a caution for each testbed whose runs all came before or after the reference's.
-
-    It is for analyses that show numbers of both anyway. ``runs`` are ids by testbed; without a reference the first testbed
-    takes its place.
-    """
+    """Return a caution for each testbed whose runs all came before or after the reference's. It is for analyses that show
+    numbers of both anyway. ``runs`` are ids by testbed; without a reference the first testbed takes its place."""
     outline = tables.outline
     reference = next((name for name in runs if name == outline.reference), next(iter(runs), None))
     if reference is None:

@@ -138,10 +138,8 @@ def _quartile_line(rows: Sequence[Residual]) -> Spec:
 
 def intervals(bars: Sequence[Bar], axis: str, none: float) -> Spec:
     """Plot values with their intervals, a row each: the thick line is a value's own interval, the thin one the simultaneous.
-
-    ``none`` is the place of no effect: 0, or 1 for ratios, which get a logarithmic axis. Intervals that exclude it are
-    coloured.
-    """
+    Place ``none`` is that of no effect: 0, or 1 for ratios, which get a logarithmic axis. Intervals that exclude it are
+    coloured."""
     widest = max((len(bar.name) for bar in bars), default=0)
     labels = max(LABELS, min(260, 7 * widest + 16))
     y = {
@@ -223,11 +221,8 @@ def _roomy(low: float, high: float, logarithmic: bool) -> list[float]:
 
 
 def _labels(kind: str, domain: Sequence[float], logarithmic: bool) -> Spec:
-    """Return the format of an axis' numbers.
-
-    Vega leaves out labels of a logarithmic axis by their first digit: between 880 and 905 all of them. Within a decade each
-    tick therefore has its own label.
-    """
+    """Return the format of an axis' numbers. Vega leaves out labels of a logarithmic axis by their first digit: between 880 and
+    905 all of them. Within a decade each tick therefore has its own label."""
     low, high = domain
     parts = TICKS * max(abs(low), abs(high)) / (high - low) if high > low else 1.0
     form = f",.{min(max(4, math.ceil(math.log10(parts)) + 1), DIGITS)}~{kind}"

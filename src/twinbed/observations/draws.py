@@ -33,10 +33,7 @@ class Draws:
 
     def cap(self, at: int) -> float | None:
         """Return the largest possible correlation of a testbed with the expensive one, as run noise is independent; None if
-        unknown.
-
-        It is the root of the product of both reliabilities (Spearman 1904, Am. J. Psychol. 15:72).
-        """
+        unknown. It is the root of the product of both reliabilities (Spearman 1904, Am. J. Psychol. 15:72)."""
         import numpy as np
 
         share = 1.0

@@ -98,10 +98,8 @@ class Frame:
             raise TwinbedError(f"{self.source} has no column {name!r}", advice=instead(name, self.columns)) from None
 
     def only(self, name: str, levels: Sequence[str]) -> Frame:
-        """Return the rows whose level of a column is one of ``levels`` (texts, which set the new order).
-
-        Raises TwinbedError for an unknown level.
-        """
+        """Return the rows whose level of a column is one of ``levels`` (texts, which set the new order). Raises TwinbedError
+        for an unknown level."""
         import numpy as np
 
         column = self.column(name)
@@ -177,12 +175,9 @@ def _rank(level: Level, size: tuple[str, float] | None) -> tuple[int, str, float
 def of_tables(
     tables: Tables, response: str | None, host: str | None = None, direction: str | None = None, *, partial: bool = False
 ) -> Frame:
-    """Return a metric of a results folder as a frame. Raises TwinbedError if there is none.
-
-    ``host`` and ``direction`` choose among several places that have it.  None takes the whole run's value.  If ``partial``,
-    None takes the mean over the hosts that have one, if the run as a whole has none.  Response None takes the first headline
-    metric, in the order of layers.
-    """
+    """Return a metric of a results folder as a frame. Raises TwinbedError if there is none. ``host`` and ``direction`` choose
+    among several places that have it. None takes the whole run's value. If ``partial``, None takes the mean over the hosts that
+    have one, if the run as a whole has none. Response None takes the first headline metric, in the order of layers."""
     import numpy as np
 
     name, host, direction, about = _metric(tables, response, host, direction)
@@ -230,10 +225,8 @@ def of_tables(
 
 
 def _cautions(tables: Tables, testbeds: Mapping[str, str]) -> Iterator[Caution]:
-    """Yield the cautions of the folder, of failed runs, of testbeds measured apart in time, and of the runs here.
-
-    ``testbeds`` maps these runs to their testbeds.
-    """
+    """Yield the cautions of the folder, of failed runs, of testbeds measured apart in time, and of the runs here. ``testbeds``
+    maps these runs to their testbeds."""
     from twinbed.observations.apart import in_succession
 
     yield from tables.cautions

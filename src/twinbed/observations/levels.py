@@ -64,11 +64,8 @@ class Chosen:
 
 def compared_by(tables: Tables) -> Chosen:
     """Return the factor that a study asks to compare: the testbed, or with one testbed the only factor that is a switch, a
-    choice, or a setting of the testbed.
-
-    The load of a testbed (payload, connections, duration, a link's rate) is no question of faithfulness. A number of pairs asks
-    how many fit, which another analysis answers.
-    """
+    choice, or a setting of the testbed. The load of a testbed (payload, connections, duration, a link's rate) is no question of
+    faithfulness. A number of pairs asks how many fit, which another analysis answers."""
     factors = varied(tables)
     if len(tables.outline.testbeds) > 1 or not factors or tables.outline.data.get("uncertain"):
         return Chosen(TESTBED)
@@ -98,9 +95,7 @@ def is_amount(tables: Tables, factor: str, levels: Sequence[Level]) -> bool:
 
 def held_against(tables: Tables, by: str, reference: str | None = None) -> Tables:
     """Return the tables as a comparison: testbeds with one of them, or the levels of another factor in the place of testbeds.
-
-    ``reference`` None takes the study's testbed, or the first level. Raises TwinbedError for an unknown name.
-    """
+    ``reference`` None takes the study's testbed, or the first level. Raises TwinbedError for an unknown name."""
     if by == TESTBED:
         names = tables.outline.testbeds
         if reference is not None and reference not in names:

@@ -61,19 +61,14 @@ class Numbered:
 
     def enough(self, least: int, needed: int | None = None) -> dict[int, list[float]]:
         """Return samples without each N that has fewer than ``least``, so that such an N does not cost what is known of the
-        others.
-
-        If ``needed`` is such an N, or no other is left, all N are returned.
-        """
+        others. If ``needed`` is such an N, or no other is left, all N are returned."""
         samples = self.samples(least)
         return samples if samples and (needed is None or needed in samples) else self.samples()
 
 
 def over_n(source: Tables | Frame, params: OverN) -> tuple[Frame, str, list[Numbered]]:
-    """Return the observations, the factor that is N, and the observations by the levels of the other factors.
-
-    Raises TwinbedError if no factor could be N, and as ``numbered`` does.
-    """
+    """Return the observations, the factor that is N, and the observations by the levels of the other factors. Raises
+    TwinbedError if no factor could be N, and as ``numbered`` does."""
     over = params.over or (PAIRS if isinstance(source, Frame) else _pairs_of(source))
     frame = source if isinstance(source, Frame) else of_tables(source, params.response, params.host, params.direction)
     return frame, over, numbered(frame, over, per_pair=params.per_pair)
@@ -96,10 +91,8 @@ def one_of(over: str) -> str:
 
 
 def each_by_itself(groups: Sequence[Numbered], judge: Callable[[Numbered], Outcome]) -> tuple[list[Outcome], dict[str, int]]:
-    """Judge each group; return the outcomes, and the runs of refused groups by the reason.
-
-    One group does not cost what is known of the others. Raises the first TwinbedError if ``judge`` refuses all.
-    """
+    """Judge each group; return the outcomes, and the runs of refused groups by the reason. One group does not cost what is
+    known of the others. Raises the first TwinbedError if ``judge`` refuses all."""
     outcomes: list[Outcome] = []
     left_out: dict[str, int] = {}
     refused = None
@@ -134,9 +127,7 @@ def _is_number(level: Level) -> bool:
 
 def numbered(frame: Frame, over: str, *, per_pair: bool = False) -> list[Numbered]:
     """Return the values by the levels of the frame's other factors, in their order; with ``per_pair`` values are divided by N.
-
-    Raises TwinbedError if ``over`` is no column of whole numbers from 1 on, or if there is no observation.
-    """
+    Raises TwinbedError if ``over`` is no column of whole numbers from 1 on, or if there is no observation."""
     column = frame.column(over)
     if not len(frame):
         left_out = ", ".join(f"{count} {reason}" for reason, count in frame.left_out.items())
@@ -209,10 +200,8 @@ class Fitting:
 
 
 def fitting(group: Numbered, over: str, objective: Objective, confidence: float, unit: str) -> Fitting:
-    """Return which N keep the objective. ``unit`` is the values' unit, for the statement.
-
-    Raises TwinbedError with the group that cannot be judged, and the reason.
-    """
+    """Return which N keep the objective. ``unit`` is the values' unit, for the statement. Raises TwinbedError with the group
+    that cannot be judged, and the reason."""
     from twinbed.statistics.capacity import LEAST, capacity, sentence
 
     where = f"{group.name}: " if group.name else ""

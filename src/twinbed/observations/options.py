@@ -33,11 +33,8 @@ def write(
     *,
     more: bool = False,
 ) -> None:
-    """Write a result in a style, and as a page too if --html asks for it.
-
-    ``text`` are the lines for people, without cautions; None takes the lines of its section, with ``more`` those of every inner
-    section.
-    """
+    """Write a result in a style, and as a page too if --html asks for it. Argument ``text`` has the lines for people, without
+    cautions; None takes the lines of its section, with ``more`` those of every inner section."""
 
     def section() -> Section:
         return analysis.section(result)
@@ -79,10 +76,8 @@ def write_rows(
     *,
     about: Mapping[str, Json] | None = None,
 ) -> None:
-    """Write rows that are no result of an analysis, and have no page. Raises TwinbedError if a page is requested.
-
-    ``about`` is what JSON has in addition to the tables.
-    """
+    """Write rows that are no result of an analysis, and have no page. Raises TwinbedError if a page is requested. ``about`` is
+    what JSON has in addition to the tables."""
     from twinbed.render.output import put
     from twinbed.render.rows import as_csv
     from twinbed.show.words import left_out

@@ -75,11 +75,8 @@ def shown_as_page(section: Section, result: Reported, source: Path) -> Markup:
 
 
 def write_text(text: Callable[[], str], source: Path, *, of_one: bool = True) -> None:
-    """Write a page if --html asks for one, and print its place on standard error.
-
-    ``of_one`` means that the page is made of ``source`` alone. Raises TwinbedError if no file is named and the source is no
-    folder that could hold it.
-    """
+    """Write a page if --html asks for one, and print its place on standard error. ``of_one`` means that the page is made of
+    ``source`` alone. Raises TwinbedError if no file is named and the source is no folder that could hold it."""
     from twinbed.render.output import write
 
     context = click.get_current_context()

@@ -123,9 +123,7 @@ def distinct_rows(
     table: pa.Table, columns: Sequence[str], records: Records, places: Coded[Place]
 ) -> Iterator[tuple[Place, tuple[str, ...]]]:
     """Yield the distinct rows of a table for these runs: (place, values of the columns), in the order in which they first come.
-
-    ``places`` has one entry for each record.
-    """
+    ``places`` has one entry for each record."""
     if not table.num_rows or not len(records):
         return
     import pyarrow as pa
@@ -182,10 +180,8 @@ def gather(tables: Tables, sessions: str | None = None) -> Samples:
 
 
 def _measured(table: pa.Table, runs: NDArray[np.object_], of_run: Coded[CellRuns]) -> dict[str, Declared]:
-    """Assign the values of the table to the runs, in their order; return each metric's declaration.
-
-    Columns are processed as a whole, since there may be millions of rows.
-    """
+    """Assign the values of the table to the runs, in their order; return each metric's declaration. Columns are processed as a
+    whole, since there may be millions of rows."""
     metrics: dict[str, Declared] = {}
     if not table.num_rows:
         return metrics  # it may have no columns

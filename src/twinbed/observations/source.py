@@ -39,12 +39,9 @@ def read_frame(
     host: str | None = None,
     direction: str | None = None,
 ) -> Frame:
-    """Read the response and what may explain it. Raises TwinbedError.
-
-    From a results folder ``response`` is a metric (None: its first headline), at ``host`` and in ``direction`` if several
-    places have it.  From a file it is a column, and ``columns`` None takes all others.  Rows that lack one of the used
-    ``columns`` are left out.
-    """
+    """Read the response and what may explain it. Raises TwinbedError. From a results folder ``response`` is a metric (None: its
+    first headline), at ``host`` and in ``direction`` if several places have it. From a file it is a column, and ``columns``
+    None takes all others. Rows that lack one of the used ``columns`` are left out."""
     if inputs.is_results(source):
         frame = replace(of_tables(inputs.tables(source), response, host, direction), source=str(source))
         for name in columns or ():

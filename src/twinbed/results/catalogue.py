@@ -79,10 +79,8 @@ def table_of(entries: Sequence[Entry]) -> pa.Table:
 
 
 def records_of(table: pa.Table) -> Records:
-    """Return the records of a catalogue. Raises the errors of ``Record.from_json``.
-
-    The first text of each kind is read as strictly as a run.json, and so is the first record.
-    """
+    """Return the records of a catalogue. Raises the errors of ``Record.from_json``. The first text of each kind is read as
+    strictly as a run.json, and so is the first record."""
     about: Column[str] = _column(table, "about")
     columns: dict[str, Column[object]] = {
         "id": _column(table, "run"),

@@ -22,10 +22,8 @@ _PARTIAL = ".linked.partial"
 
 
 def share(run: Path, results: Path) -> int:
-    """Link files of a run that equal earlier ones of ``results``, which the caller has locked; return the bytes saved.
-
-    Raises OSError if a file cannot be read, NotPlain if ``contents`` is no folder.
-    """
+    """Link files of a run that equal earlier ones of ``results``, which the caller has locked; return the bytes saved. Raises
+    OSError if a file cannot be read, NotPlain if ``contents`` is no folder."""
     tree, saved = Tree(results), 0
     tree.make(FOLDER)
     for name, about in list(_files(tree, run.relative_to(results).as_posix())):

@@ -110,10 +110,8 @@ class Folder:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the lock. Raises ResultsBusy with the holder's process id if another process has it.
-
-        Folders made for it are removed again if nothing was written, as when preflight refused the study.
-        """
+        """Hold the lock. Raises ResultsBusy with the holder's process id if another process has it. Folders made for it are
+        removed again if nothing was written, as when preflight refused the study."""
         made = [folder for folder in (self.runs, *self.runs.parents) if not folder.exists()]
         try:
             with failed_writes_are_clear(self.path):
@@ -177,11 +175,8 @@ class Folder:
         return self.runs / f"{_UNFINISHED}{run}"
 
     def begin(self, run: str) -> Path:
-        """Make a fresh temporary folder for a run.
-
-        Nobody else may enter it: until the run is finished its content belongs to the run's programs, whatever modes they give
-        their files.
-        """
+        """Make a fresh temporary folder for a run. Nobody else may enter it: until the run is finished its content belongs to
+        the run's programs, whatever modes they give their files."""
         folder = self.unfinished(run)
         with failed_writes_are_clear(self.path):
             self.tree.make(self._name(folder), 0o700)

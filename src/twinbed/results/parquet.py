@@ -57,10 +57,8 @@ class Room:
     _free: int = field(default_factory=lambda: free_bytes() // 2)
 
     def opened(self, file: File, columns: Collection[str] | None = None, few: Sequence[str] = ()) -> pq.ParquetFile:
-        """Open a file to read these columns of it, of which ``few`` stay dictionaries.
-
-        Raises Unreadable without room for them, and OSError or pa.ArrowException for a damaged file.
-        """
+        """Open a file to read these columns of it, of which ``few`` stay dictionaries. Raises Unreadable without room for them,
+        and OSError or pa.ArrowException for a damaged file."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 

@@ -142,10 +142,8 @@ def _columns(name: str) -> Sequence[_Column]:
 
 
 def check(name: str, table: pa.Table, asked: Sequence[str] | None = None, *, imported: bool = False) -> None:
-    """Check a table, or the requested columns of it. Raises WrongTable, which names the column.
-
-    With ``imported`` rows may come from other programs' files, which lack columns and values of tables other than ``ALWAYS``.
-    """
+    """Check a table, or the requested columns of it. Raises WrongTable, which names the column. With ``imported`` rows may come
+    from other programs' files, which lack columns and values of tables other than ``ALWAYS``."""
     lax = imported and name not in ALWAYS
     names = table.column_names
     if twice := sorted({each for each in names if names.count(each) > 1}):

@@ -50,10 +50,8 @@ class Source(Protocol):
         ...
 
     def parts(self, table: str) -> Iterable[tuple[str, pa.NativeFile | BinaryIO]]:
-        """Return the Parquet files of a table, each with the name of its part; none without such a table.
-
-        Raises PartBroken if one is lost or was changed.
-        """
+        """Return the Parquet files of a table, each with the name of its part; none without such a table. Raises PartBroken if
+        one is lost or was changed."""
         ...
 
 

@@ -72,11 +72,8 @@ class Store:
 
     @classmethod
     def open(cls, path: Path, shown: Path | None = None) -> Store:
-        """Open ``path``, a folder or the address of published results.
-
-        ``shown`` is the archive that it was unpacked from, if any, for messages. Raises StoreError if ``path`` is not a results
-        folder or its study.json cannot be read.
-        """
+        """Open ``path``, a folder or the address of published results. ``shown`` is the archive that it was unpacked from, if
+        any, for messages. Raises StoreError if ``path`` is not a results folder or its study.json cannot be read."""
         if address := address_of(path):
             path = shown = address
             source = _published(address)
@@ -129,11 +126,9 @@ class Store:
         return tuple(self.source.tables())
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return all committed parts of a table, one below the other; an empty table without columns if there are none.
-
-        A part that is lost, changed or not as its readers expect is made again from the artifacts. Raises StoreError, which
-        names the part and the column, if there are no artifacts, or that does not help.
-        """
+        """Return all committed parts of a table, one below the other; an empty table without columns if there are none. A part
+        that is lost, changed or not as its readers expect is made again from the artifacts. Raises StoreError, which names the
+        part and the column, if there are no artifacts, or that does not help."""
         import pyarrow as pa
 
         try:
@@ -203,9 +198,7 @@ class Store:
 
     def as_it_stands(self) -> Store:
         """Return the results without runs that the study no longer asks for, since its settings or replicates were changed.
-
-        Results without planned runs are left as they are.
-        """
+        Results without planned runs are left as they are."""
         return self.of_runs(set(PlannedRuns.of(self.planned).ids)) if self.planned else self
 
     def of_runs(self, ids: Container[str]) -> Store:
@@ -345,10 +338,8 @@ def _planned(study: StudyDocument) -> PlannedRuns:
 
 
 def _link_checks(source: Source, path: Path, cautions: list[Caution]) -> tuple[LinkCheck, ...]:
-    """Return the link checks; one that cannot be read is left out, with a caution.
-
-    Cautions name files from the results folder on, so that the page is the same wherever the folder is.
-    """
+    """Return the link checks; one that cannot be read is left out, with a caution. Cautions name files from the results folder
+    on, so that the page is the same wherever the folder is."""
     checks = []
     for name in source.link_checks():
         try:

@@ -157,10 +157,8 @@ class Runs:
 
 
 def faster(rates: Mapping[int, Sequence[float]], alpha: float = 0.05) -> list[Faster]:
-    """Compare each N with N = 1, from the rates of a pair in each run.
-
-    Raises ValueError without at least two runs at N = 1 and at each other N, and for rates that are not above 0.
-    """
+    """Compare each N with N = 1, from the rates of a pair in each run. Raises ValueError without at least two runs at N = 1 and
+    at each other N, and for rates that are not above 0."""
     if 1 not in rates:
         raise ValueError("no runs at N = 1, which other N are compared with")
     for n, values in rates.items():
@@ -187,10 +185,8 @@ def _ratio(values: Sequence[float], single: Sequence[float], alpha: float) -> tu
 
 
 def moving(runs: Runs, metrics: Mapping[str, Given], alpha: float = 0.05) -> list[Moving]:
-    """Compare metrics with the rate of a pair, run by run. The named metrics come first, then the largest |rho|.
-
-    Raises ValueError for rates or work that are not above 0.
-    """
+    """Compare metrics with the rate of a pair, run by run. The named metrics come first, then the largest |rho|. Raises
+    ValueError for rates or work that are not above 0."""
     if min(*runs.rates, *runs.work) <= 0:
         raise ValueError("a rate of 0, expected above 0")
     rows = [_compared(name, runs, *given) for name, given in metrics.items()]

@@ -127,10 +127,8 @@ def freedom(term: Term, levels: Sequence[int]) -> int:
 
 
 def directions(of: Cells, before: Sequence[Term], term: Term) -> Floats:
-    """Return orthonormal directions (cells, df) of a term beyond the mean and the terms ``before`` it.
-
-    They are for values weighted by the roots of the counts. Raises Aliased.
-    """
+    """Return orthonormal directions (cells, df) of a term beyond the mean and the terms ``before`` it. They are for values
+    weighted by the roots of the counts. Raises Aliased."""
     blocks = [np.ones((len(of.codes), 1)), *(columns(each, of.codes, of.levels) for each in (*before, term))]
     design = np.hstack(blocks) * np.sqrt(of.counts)[:, None]
     q, r = np.linalg.qr(design)
@@ -151,11 +149,8 @@ def _refuse_dependence(design: Floats, r: Floats, terms: Sequence[Term], widths:
 
 
 def sums_of_squares(of: Cells, terms: Sequence[Term], kind: str) -> list[float]:
-    """Return each term's sum of squares. Raises Aliased.
-
-    ``kind`` is ``I`` (after the terms before it), ``II`` (after all terms that do not contain it) or ``III`` (after all
-    others).
-    """
+    """Return each term's sum of squares. Raises Aliased. ``kind`` is ``I`` (after the terms before it), ``II`` (after all terms
+    that do not contain it) or ``III`` (after all others)."""
     weighted = of.means * np.sqrt(of.counts)
     return [
         float(np.sum((directions(of, before_of(terms, at, kind), term).T @ weighted) ** 2)) for at, term in enumerate(terms)
@@ -223,11 +218,9 @@ def robust_covariance(of: Cells, model: Fit) -> Floats | None:
 
 
 def wald(model: Fit, covariance: Floats, terms: Sequence[Term], at: int, kind: str) -> float | None:
-    """Return F of one term from a covariance of coefficients; None if the covariance is singular.
-
-    Type III takes the term's own coefficients. Type II takes the part of them that is conjugate to those of the terms that
-    contain it (as car::Anova does with vcov.).
-    """
+    """Return F of one term from a covariance of coefficients; None if the covariance is singular. Type III takes the term's own
+    coefficients. Type II takes the part of them that is conjugate to those of the terms that contain it (as car::Anova does
+    with vcov.)."""
     ends = [*model.starts[1:], len(model.coefficients)]
 
     def of_term(each: int) -> list[int]:
@@ -287,10 +280,8 @@ def kruskal_wallis(groups: Sequence[Floats]) -> Tested | None:
 
 
 def permutation(of: Cells, terms: Sequence[Term], at: int, kind: str, seed: int) -> Tested | None:
-    """Compare F of a term (with the mean square of the whole model's errors) with those of permuted residuals.
-
-    None where there are no errors, or for more work than MOST_WORK.
-    """
+    """Compare F of a term (with the mean square of the whole model's errors) with those of permuted residuals. None where there
+    are no errors, or for more work than MOST_WORK."""
     model = fit(of, terms)
     free, parameters = model.error_freedom, model.design.shape[1]
     if free <= 0 or model.error <= 0 or float(of.n) * parameters * ROUNDS > MOST_WORK:

@@ -60,10 +60,7 @@ def ratio_interval(
     values: Sequence[float], reference: Sequence[float], level: float, seed: int = 0, *, paired: bool = False
 ) -> Bounds | None:
     """Return the interval of mean(values) / mean(reference); None for fewer than LEAST values, negative ones, or infinite
-    bounds.
-
-    ``paired``: values belong together one by one, and pairs are resampled.
-    """
+    bounds. ``paired``: values belong together one by one, and pairs are resampled."""
     if min(len(values), len(reference)) < LEAST or min(min(values), min(reference)) < 0:
         return None
     if not varies(values) and not varies(reference):

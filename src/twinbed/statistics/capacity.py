@@ -110,11 +110,8 @@ def fewest_of_a_loss(level: float) -> int:
 
 
 def capacity(samples: Mapping[int, Sequence[float]], objective: Objective, level: float = 0.95) -> Capacity:
-    """Find the capacity from the values of runs by N.
-
-    Raises ValueError for an N below 1 or with fewer than LEAST runs, and for a relative objective without runs at N = 1, or
-    with a mean there that is not above 0.
-    """
+    """Find the capacity from the values of runs by N. Raises ValueError for an N below 1 or with fewer than LEAST runs, and for
+    a relative objective without runs at N = 1, or with a mean there that is not above 0."""
     _check(samples, objective)
     tested = sorted(samples)
     reference = _reference(samples, objective, level) if objective.relative else None
@@ -246,10 +243,8 @@ def _interval(values: Sequence[float], level: float) -> Bounds:
 def _more(
     samples: Mapping[int, Sequence[float]], n: int, objective: Objective, level: float, by_runs: bool, reference: int | None
 ) -> int | None:
-    """Return how many more runs at this N would bring the confidence to the level either way.
-
-    It assumes the means and spreads seen, and the share of runs that keep the objective.
-    """
+    """Return how many more runs at this N would bring the confidence to the level either way. It assumes the means and spreads
+    seen, and the share of runs that keep the objective."""
     there = len(samples[n])
     if n == reference:
         return None

@@ -80,10 +80,8 @@ class Detection:
 
 
 def kinds(runs: Runs, drop: float = DROP, of: Bools | None = None) -> Kinds:
-    """Classify runs; ``of`` are the runs whose means count, by default all. A run whose N has none of them is neither.
-
-    Raises ValueError where the mean at the least N is not above 0.
-    """
+    """Classify runs; ``of`` are the runs whose means count, by default all. A run whose N has none of them is neither. Raises
+    ValueError where the mean at the least N is not above 0."""
     n, rate = np.asarray(runs.n), np.asarray(runs.rate, dtype=np.float64)
     of = np.ones(len(n), dtype=np.bool_) if of is None else of
     tested = np.unique(n[of]).tolist()
@@ -102,10 +100,8 @@ def kinds(runs: Runs, drop: float = DROP, of: Bools | None = None) -> Kinds:
 
 
 def detect(runs: Runs, drop: float = DROP, fallen: float = FALLEN, false_alarms: float = FALSE_ALARMS) -> Detection:
-    """Train on every other replicate, in their order, and test on the others.
-
-    Raises ValueError for fewer than four replicates, and where training or test runs are of one kind only.
-    """
+    """Train on every other replicate, in their order, and test on the others. Raises ValueError for fewer than four replicates,
+    and where training or test runs are of one kind only."""
     replicates = sorted(set(runs.replicate))
     training, testing = tuple(replicates[::2]), tuple(replicates[1::2])
     if len(replicates) < 4:

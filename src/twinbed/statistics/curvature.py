@@ -27,10 +27,8 @@ class Inflection:
 
 
 def second_difference(x: Sequence[float], y: Sequence[float]) -> list[float]:
-    """Return the curvature at each x but the first and the last; 0 if it is no more than the rounding of the values.
-
-    x must rise.
-    """
+    """Return the curvature at each x but the first and the last; 0 if it is no more than the rounding of the values. x must
+    rise."""
     steps = [right - left for left, right in pairwise(x)]
     slopes = [(above - below) / step for (below, above), step in zip(pairwise(y), steps, strict=True)]
     rounding = ROUNDING * max(map(abs, y), default=0.0)

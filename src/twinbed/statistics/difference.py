@@ -41,11 +41,9 @@ def difference_test(
     steps: tuple[float, float] = (0.0, 0.0),
     paired: bool = False,
 ) -> DifferenceTest:
-    """Compare two samples of at least two values each.
-
-    ``steps`` are the rounding steps of both samples, in their unit. The interval and each test allow for what rounding can hide
-    (``statistics.resolution``). With ``paired`` the values of both belong together one by one.
-    """
+    """Compare two samples of at least two values each. ``steps`` are the rounding steps of both samples, in their unit. The
+    interval and each test allow for what rounding can hide (``statistics.resolution``). With ``paired`` the values of both
+    belong together one by one."""
     difference = Sample.of(values).average - Sample.of(reference).average
     hidden = bias(values, steps[0]) + bias(reference, steps[1])
     error, df = standard_error(values, reference, paired)

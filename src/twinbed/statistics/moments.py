@@ -32,10 +32,8 @@ _WIDEST = 700.0
 
 
 def factor(logarithm: float) -> float:
-    """Return e^x of an end of an interval, at most 1e304 and at least its inverse.
-
-    Few values that differ much have wider intervals, which say nothing.
-    """
+    """Return e^x of an end of an interval, at most 1e304 and at least its inverse. Few values that differ much have wider
+    intervals, which say nothing."""
     return math.exp(min(_WIDEST, max(-_WIDEST, logarithm)))
 
 

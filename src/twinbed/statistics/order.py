@@ -71,11 +71,9 @@ class Dependence:
 
 
 def dependence(values: Sequence[float] | Floats, groups: Sequence[int] | NDArray[np.intp]) -> Dependence | None:
-    """Return the dependence of values on the order of runs; None for fewer than LEAST, or if nothing varies.
-
-    Values of one group could as well have come in any order. Up to PERMUTED values the p-value counts PERMUTATIONS drawn orders
-    and the observed one. For more values it is normal with the mean and the variance of ORDERS drawn ones.
-    """
+    """Return the dependence of values on the order of runs; None for fewer than LEAST, or if nothing varies. Values of one
+    group could as well have come in any order. Up to PERMUTED values the p-value counts PERMUTATIONS drawn orders and the
+    observed one. For more values it is normal with the mean and the variance of ORDERS drawn ones."""
     n = len(values)
     if n < LEAST or np.ptp(np.asarray(values)) == 0:
         return None
@@ -157,10 +155,8 @@ class Clustering:
 def clustering(
     values: Sequence[float] | Floats, cells: Sequence[int] | Integers, clusters: Sequence[int] | Integers
 ) -> Clustering | None:
-    """Test values less the means of their cells, with the cell and the cluster of each.
-
-    None if no cell has values of two clusters, no cluster has two values, or nothing varies.
-    """
+    """Test values less the means of their cells, with the cell and the cluster of each. None if no cell has values of two
+    clusters, no cluster has two values, or nothing varies."""
     residuals, cell, cluster = np.asarray(values, dtype=float), np.asarray(cells), np.unique(clusters, return_inverse=True)[1]
     counts = np.bincount(cluster)
     n, k = len(residuals), len(counts)

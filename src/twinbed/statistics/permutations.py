@@ -45,10 +45,8 @@ def least_p_within(labels: Labels, blocks: Sequence[Hashable]) -> float:
 
 
 def dealings(labels: Labels, blocks: Sequence[Hashable], most: int, seed: int = 0) -> tuple[Labels, bool]:
-    """Return the labels as they are, then other dealings of them within blocks, and whether these are all dealings.
-
-    Up to ``most`` ways each comes once; of more ways ``most`` less one are drawn.
-    """
+    """Return the labels as they are, then other dealings of them within blocks, and whether these are all dealings. Up to
+    ``most`` ways each comes once; of more ways ``most`` less one are drawn."""
     if ways_within(labels, blocks) <= most:
         own = labels.tobytes()
         others = [each for each in _all_dealings(labels, blocks) if each.tobytes() != own]

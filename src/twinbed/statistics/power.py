@@ -69,9 +69,7 @@ def power_different(
 
 def replicates(power: Callable[[int], float], target: float, most: int) -> int | None:
     """Return the smallest number of replicates from FEWEST on whose power is at least ``target``; None if ``most`` are too few.
-
-    ``power`` must grow with the number.
-    """
+    ``power`` must grow with the number."""
     low, high = FEWEST, FEWEST
     while power(high) < target:
         if high >= most:

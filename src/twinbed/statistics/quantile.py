@@ -89,10 +89,8 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 def quantile_interval(values: Sequence[float], share: float, level: float) -> Bounds | None:
-    """Return the interval of a quantile; None for fewer values than ``fewest``.
-
-    The bounds' ``level`` is the requested one; the coverage is at least that.
-    """
+    """Return the interval of a quantile; None for fewer values than ``fewest``. The bounds' ``level`` is the requested one; the
+    coverage is at least that."""
     limits = ranks(len(values), share, level)
     if limits is None:
         return None

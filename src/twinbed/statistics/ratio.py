@@ -222,10 +222,7 @@ def _fieller(
 
 def fieller_interval(x: float, y: float, a: float, b: float, df: float, tail: float, c: float = 0.0) -> Bounds | None:
     """Return Fieller's interval of x/y for means with squared standard errors ``a`` and ``b`` and covariance ``c``, ``tail`` a
-    side.
-
-    None where the reference's mean is not shown to differ from 0, which makes the set unbounded.
-    """
+    side. None where the reference's mean is not shown to differ from 0, which makes the set unbounded."""
     t2 = float(stdtrit(df, 1 - tail)) ** 2
     square = y**2 - t2 * b
     if square <= 0:

@@ -63,10 +63,8 @@ def step(values: Values) -> float:
 
 
 def coarser(values: Values, own: float, fine: float) -> float:
-    """Return ``own``, the step of some values that come in steps of ``fine`` elsewhere (0: in none), or else ``fine``.
-
-    ``own`` must be larger, and finer values must not fall on it by chance.
-    """
+    """Return ``own``, the step of some values that come in steps of ``fine`` elsewhere (0: in none), or else ``fine``. ``own``
+    must be larger, and finer values must not fall on it by chance."""
     finest = fine or _finest(values)
     return own if own > finest and (finest / own) ** len(set(values)) <= BY_CHANCE else fine
 

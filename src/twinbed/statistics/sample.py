@@ -88,10 +88,8 @@ class Sample(tuple[float, ...]):
 
 
 def fourth_moment(values: Sequence[float]) -> float:
-    """Return the sum of fourth powers around a trimmed mean, of at least 5 values, for Bonett's kurtosis.
-
-    The mean is without the share 1/(2 sqrt(n - 4)) at each end (2006, Comput. Stat. Data Anal. 50:775).
-    """
+    """Return the sum of fourth powers around a trimmed mean, of at least 5 values, for Bonett's kurtosis. The mean is without
+    the share 1/(2 sqrt(n - 4)) at each end (2006, Comput. Stat. Data Anal. 50:775)."""
     ordered, n = sorted(values), len(values)
     cut = min(int(n / (2 * math.sqrt(n - 4))), (n - 1) // 2)
     centre = fmean(ordered[cut : n - cut])

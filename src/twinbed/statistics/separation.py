@@ -81,11 +81,9 @@ def _interval(area: float, dealt: Floats, level: float) -> Bounds:
 
 
 def alone(values: Sequence[float | str | None], dealt: Labels) -> Floats:
-    """Return the area that one feature alone gives, for each dealing; ``values`` has one for each run.
-
-    Numbers are taken in the better order, up or down, texts in the best order of all. Both orders are chosen for each dealing,
-    which makes the area optimistic but leaves p-values true.  Missing numbers are in the middle.
-    """
+    """Return the area that one feature alone gives, for each dealing; ``values`` has one for each run. Numbers are taken in the
+    better order, up or down, texts in the best order of all. Both orders are chosen for each dealing, which makes the area
+    optimistic but leaves p-values true. Missing numbers are in the middle."""
     if any(isinstance(value, str) for value in values):
         codes = np.unique([str(value) for value in values], return_inverse=True)[1]
         of = (codes[:, None] == np.arange(codes.max() + 1)).astype(np.float64)
@@ -105,11 +103,9 @@ def alone(values: Sequence[float | str | None], dealt: Labels) -> Floats:
 
 
 def any_as_large(areas: Floats) -> Floats:
-    """Return each feature's p-value corrected for all features, whatever their dependence.
-
-    A feature is a line of ``areas``, whose first column is of the labels as they are. The p-value is the chance that any
-    feature has an area as large among equals (Westfall and Young 1993, Resampling-Based Multiple Testing, single-step maximum).
-    """
+    """Return each feature's p-value corrected for all features, whatever their dependence. A feature is a line of ``areas``,
+    whose first column is of the labels as they are. The p-value is the chance that any feature has an area as large among
+    equals (Westfall and Young 1993, Resampling-Based Multiple Testing, single-step maximum)."""
     largest = areas.max(axis=0)
     p_values: Floats = (largest[None] >= areas[:, :1] - SLACK).mean(axis=1)
     return p_values
@@ -174,20 +170,16 @@ class PairsOut:
 
     @classmethod
     def of(cls, rows: Floats, runs: Integers) -> PairsOut:
-        """Fit all folds of ``rows``: a line for each observation, NaN if a value is missing.
-
-        ``runs`` numbers the rows' runs from 0, each of which has a row.
-        """
+        """Fit all folds of ``rows``: a line for each observation, NaN if a value is missing. ``runs`` numbers the rows' runs
+        from 0, each of which has a row."""
         count = int(runs.max()) + 1
         groups = np.arange(count) % min(count, MOST_GROUPS)
         return cls(tuple(_folds(rows, runs, groups)))
 
     def areas(self, labels: Labels) -> Floats:
-        """Return the area under the ROC curve for each line of ``labels`` (dealings, runs).
-
-        It is the chance that a row of a run of the first kind scores above one of the second, ties half, as the mean over all
-        pairs of runs left out together.
-        """
+        """Return the area under the ROC curve for each line of ``labels`` (dealings, runs). It is the chance that a row of a
+        run of the first kind scores above one of the second, ties half, as the mean over all pairs of runs left out
+        together."""
         targets = _targets(labels).T
         total, pairs = np.zeros(len(labels)), np.zeros(len(labels))
         for fold in self.folds:
@@ -201,11 +193,9 @@ class PairsOut:
         return total / pairs
 
     def correct(self, labels: Labels) -> Floats:
-        """Return for each run the share of its rows that are classified correctly.
-
-        Such a row is on its own kind's side of the middle between the kinds' mean scores. The share is the mean over the folds
-        that leave out the run and one of the other kind.
-        """
+        """Return for each run the share of its rows that are classified correctly. Such a row is on its own kind's side of the
+        middle between the kinds' mean scores. The share is the mean over the folds that leave out the run and one of the other
+        kind."""
         target = _targets(labels[None])[0]
         total, folds = np.zeros(len(labels)), np.zeros(len(labels))
         for fold in self.folds:
@@ -270,10 +260,8 @@ def _scaled(rows: Floats, known: Labels) -> Floats:
 
 
 def _scores(filled: Floats, known: Labels, weights: Floats, own: Floats) -> Floats:
-    """Return (folds, rows, runs): what the label of a run adds to the score of a row.
-
-    ``weights`` (folds, rows) are 0 for rows left out.
-    """
+    """Return (folds, rows, runs): what the label of a run adds to the score of a row. ``weights`` (folds, rows) are 0 for rows
+    left out."""
     seen = np.maximum(weights @ known, 1e-300)
     centre = weights @ filled / seen
     variance = weights @ filled**2 / seen - centre**2

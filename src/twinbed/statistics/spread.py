@@ -39,11 +39,9 @@ def brown_forsythe(values: Sequence[float], reference: Sequence[float]) -> float
 
 
 def brown_forsythe_at_values(values: Sequence[float], reference: Sequence[float]) -> float | None:
-    """Return the larger of the p-values of Brown and Forsythe's test about either middle value; None as for that test.
-
-    If half of an even number of runs is slow, the median lies between both halves, and all values are as far from it: a large
-    spread without any doubt. About an observed value half of the deviations are small, as for any other share of slow runs.
-    """
+    """Return the larger of the p-values of Brown and Forsythe's test about either middle value; None as for that test. If half
+    of an even number of runs is slow, the median lies between both halves, and all values are as far from it: a large spread
+    without any doubt. About an observed value half of the deviations are small, as for any other share of slow runs."""
     if min(len(values), len(reference)) < LEAST_TEST or not (varies(values) or varies(reference)):
         return None
     ways = [
@@ -65,10 +63,8 @@ def _levene(groups: Sequence[Sample]) -> float:
 
 
 def equal_deviations(values: Sequence[float], reference: Sequence[float]) -> float | None:
-    """Return the two-sided p-value that standard deviations are the same, by Bonett; None as for the interval.
-
-    It is at most 5 % exactly where the 95 % interval excludes 1.
-    """
+    """Return the two-sided p-value that standard deviations are the same, by Bonett; None as for the interval. It is at most 5
+    % exactly where the 95 % interval excludes 1."""
     n, m = len(values), len(reference)
     if min(n, m) < LEAST or not varies(values) or not varies(reference):
         return None

@@ -84,10 +84,8 @@ def together(stalls: Sequence[Stall]) -> list[Stall]:
 
 
 def of_intervals(seconds: Sequence[float], work: Sequence[float]) -> list[Stall] | None:
-    """Find the stalls of a run by the work done in each interval of a report; neighbouring intervals are one stall.
-
-    None if too few intervals show no pace.
-    """
+    """Find the stalls of a run by the work done in each interval of a report; neighbouring intervals are one stall. None if too
+    few intervals show no pace."""
     lengths, done = np.asarray(seconds, dtype=float), np.asarray(work, dtype=float)
     if len(done) < LEAST // 4 or not np.all(lengths > 0):
         return None

@@ -73,10 +73,8 @@ def _number(value: object) -> TypeGuard[float]:
 
 
 def rates_of_intervals(rows: Iterable[Mapping[str, object]]) -> Series | None:
-    """Return bits a second of all clients together, as their servers counted them.
-
-    None for too few intervals, or clients that do not have the same ones. Rows of other tools than iperf3 have other columns.
-    """
+    """Return bits a second of all clients together, as their servers counted them. None for too few intervals, or clients that
+    do not have the same ones. Rows of other tools than iperf3 have other columns."""
     times: dict[float, list[tuple[float, float]]] = defaultdict(list)
     for row in rows:
         start, done, seconds = row.get("start_s"), row.get("bytes"), row.get("seconds")
@@ -105,11 +103,9 @@ def mser5(values: Sequence[float]) -> int:
 
 
 def warm_ups(runs: Sequence[Sequence[float]]) -> list[float]:
-    """Return by what share the mean of each run grows without its warm-up.
-
-    The end of a run's warm-up is found in the average of the other runs, so that the run itself has no say in it. Series are
-    shares of each run's own mean; a run without others has its own cut.
-    """
+    """Return by what share the mean of each run grows without its warm-up. The end of a run's warm-up is found in the average
+    of the other runs, so that the run itself has no say in it. Series are shares of each run's own mean; a run without others
+    has its own cut."""
     sums = np.sum(runs, axis=0)
     shares = []
     for run in runs:
@@ -120,10 +116,8 @@ def warm_ups(runs: Sequence[Sequence[float]]) -> list[float]:
 
 
 def changes(runs: Floats) -> Floats:
-    """Return each run's (row's) change over all its time, as a share of its median; NaN if that is 0.
-
-    It is by Theil and Sen's slope of means of BATCH: counts of a few answers are too coarse to have slopes of their own.
-    """
+    """Return each run's (row's) change over all its time, as a share of its median; NaN if that is 0. It is by Theil and Sen's
+    slope of means of BATCH: counts of a few answers are too coarse to have slopes of their own."""
     means = runs[:, : runs.shape[1] // BATCH * BATCH].reshape(len(runs), -1, BATCH).mean(2)
     middles = np.median(means, axis=1)
     one, two = np.triu_indices(means.shape[1], 1)
@@ -220,10 +214,8 @@ class Settling:
 
 
 def settling(drifts: Sequence[float], margin: float, level: float) -> Settling:
-    """Judge the drifts of at least one run.
-
-    At most 1 - ``level`` of steady cells are called drifting, and as many are reported to have one run that drifts.
-    """
+    """Judge the drifts of at least one run. At most 1 - ``level`` of steady cells are called drifting, and as many are reported
+    to have one run that drifts."""
     # A median slope is 0 where answers are few and their counts tie: 0 in all runs says nothing of how runs differ.
     over = over_runs(drifts, level) if any(drifts) else Over(0.0, None, None)
     shown = over.p_value is not None and over.p_value <= 1 - level and abs(over.mean) > margin
@@ -249,29 +241,22 @@ class Split:
 
 
 def split(means: Sequence[float], errors: Sequence[float]) -> Split:
-    """Split the spread of at least two runs' means, given their standard errors.
-
-    s_L^2 = s_d^2 - s_r^2/n of ISO 5725-2:2019, 7.4.5, where s_r^2/n is the mean square of the runs' own errors.
-    """
+    """Split the spread of at least two runs' means, given their standard errors. s_L^2 = s_d^2 - s_r^2/n of ISO 5725-2:2019,
+    7.4.5, where s_r^2/n is the mean square of the runs' own errors."""
     observed, within = variance(means), float(np.mean(np.square(errors)))
     return Split(math.sqrt(observed), math.sqrt(within), math.sqrt(max(0.0, observed - within)))
 
 
 def best_seconds(split: Split, seconds: float, overhead_s: float) -> float | None:
     """Return how long runs should last for the least error of their mean in a given time, if each takes ``overhead_s`` in
-    addition.
-
-    Sampling in two stages (Cochran 1977, Sampling Techniques, 10.6): sqrt(overhead seconds) within/between. None if nothing
-    comes between runs, so that longer is better.
-    """
+    addition. Sampling in two stages (Cochran 1977, Sampling Techniques, 10.6): sqrt(overhead seconds) within/between. None if
+    nothing comes between runs, so that longer is better."""
     return math.sqrt(overhead_s * seconds) * split.within / split.between if split.between else None
 
 
 def in_budget(split: Split, seconds: float, overhead_s: float, length: float, budget_s: float) -> tuple[int, float]:
-    """Return how many runs of ``length`` fit into a budget, at least one, and the standard error of their mean.
-
-    ``seconds`` is the length that ``split`` was measured at. Variation inside runs averages out with their length, variation
-    between them does not.
-    """
+    """Return how many runs of ``length`` fit into a budget, at least one, and the standard error of their mean. ``seconds`` is
+    the length that ``split`` was measured at. Variation inside runs averages out with their length, variation between them does
+    not."""
     runs = max(1, math.floor(budget_s / (length + overhead_s)))
     return runs, math.sqrt((split.between**2 + split.within**2 * seconds / length) / runs)

@@ -57,11 +57,9 @@ def _sorted(cell: Series) -> Sorted:
 
 
 def _rising(values: NDArray[np.float64]) -> int:
-    """Return the pairs of values, in their order, of which the second is larger, less those of which it is smaller.
-
-    Two ranks part at the highest bit in which they differ. So for each bit, of ranks that agree in all higher ones: the pairs
-    of a 0 with a later 1 rise, those of a 1 with a later 0 fall.
-    """
+    """Return the pairs of values, in their order, of which the second is larger, less those of which it is smaller. Two ranks
+    part at the highest bit in which they differ. So for each bit, of ranks that agree in all higher ones: the pairs of a 0 with
+    a later 1 rise, those of a 1 with a later 0 fall."""
     ranks = np.unique(values, return_inverse=True)[1]
     rising = 0
     for bit in reversed(range(int(ranks.max()).bit_length())):

@@ -48,10 +48,8 @@ class Straight:
 
 
 def straight(there_at_s: Numbers, there_s: Numbers, back_at_s: Numbers, back_s: Numbers) -> Straight | None:
-    """Fit the line between two clocks with constant rates, from stamps' differences and their times by the first clock.
-
-    None for fewer than two packets either way, or if no straight line keeps every delay at 0 or above.
-    """
+    """Fit the line between two clocks with constant rates, from stamps' differences and their times by the first clock. None
+    for fewer than two packets either way, or if no straight line keeps every delay at 0 or above."""
     if min(len(there_s), len(back_s)) < 2:
         return None
     upper = lower_hull(there_at_s, there_s)
@@ -123,11 +121,9 @@ def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]
 
 
 def level_shifts(levels: Numbers, least: float) -> list[tuple[int, float]]:
-    """Find where a level that is otherwise constant changes for good: (index of the first value after it, by how much).
-
-    The level is a clock's wall time less its monotonic time, which only a step of the clock changes.  A single value that is
-    off (a program interrupted between reading both clocks) is no shift; ``least`` is the smallest that counts.
-    """
+    """Find where a level that is otherwise constant changes for good: (index of the first value after it, by how much). The
+    level is a clock's wall time less its monotonic time, which only a step of the clock changes. A single value that is off (a
+    program interrupted between reading both clocks) is no shift; ``least`` is the smallest that counts."""
     if len(levels) < 2 * SETTLED:
         return []
     windows = np.lib.stride_tricks.sliding_window_view(levels, SETTLED)
@@ -163,10 +159,8 @@ def contradictions(
     there_at_s: Numbers, there_s: Numbers, back_at_s: Numbers, back_s: Numbers, window_s: float, most_drift: float
 ) -> list[tuple[float, float]]:
     """Find where no clock that drifts at most ``most_drift`` can have gone from one window's bounds to the next one's: (time of
-    the window, least step in seconds).
-
-    This is for stamps of wall clocks alone.  A step smaller than the round trip is within the bounds and cannot be seen.
-    """
+    the window, least step in seconds). This is for stamps of wall clocks alone. A step smaller than the round trip is within
+    the bounds and cannot be seen."""
     begin_s = min(there_at_s.min(), back_at_s.min())
     windows = np.floor((there_at_s - begin_s) / window_s), np.floor((back_at_s - begin_s) / window_s)
     contradicting = []

@@ -167,7 +167,7 @@ def test_an_archive_leaves_room_on_the_disk(results: Path, tmp_path: Path, monke
     file = tmp_path / "study.zip"
     assert run(["archive", str(results), "-o", str(file), "--no-raw"]) == 0
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=2**28 + 10_000))
-    with pytest.raises(ArchiveRefused, match="268,435,456 to spare, but .* has 268,445,456 free") as refused:
+    with pytest.raises(ArchiveRefused, match=r"268,435,456 to spare, but .* has 268,445,456 free") as refused:
         unpack.unpack(file, tmp_path / "out" / "study")
     assert "TMPDIR" in refused.value.advice
     assert not list((tmp_path / "out").iterdir())

@@ -25,10 +25,8 @@ def most_bytes(packed: int) -> int:
 
 
 def members(results: Tree, *, raw: bool) -> Iterator[str]:
-    """Yield the names of all packed files of a results folder, in order. With ``raw`` artifacts are included.
-
-    Raises NotPlain for a link or the like in a run.
-    """
+    """Yield the names of all packed files of a results folder, in order. With ``raw`` artifacts are included. Raises NotPlain
+    for a link or the like in a run."""
     yield from sorted(_members(results, raw))
 
 

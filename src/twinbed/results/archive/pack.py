@@ -32,10 +32,8 @@ def pack(
     version: str,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> int:
-    """Write the archive under a temporary name, and rename it; return the number of its files.
-
-    ``store`` has tables that are up to date; ``report`` is the page of its results.
-    """
+    """Write the archive under a temporary name, and rename it; return the number of its files. ``store`` has tables that are up
+    to date; ``report`` is the page of its results."""
     texts = {REPORT: report, CITATION: citation(store, about, version)}
     if store.frozen:
         texts[FROZEN] = store.tree.read(FROZEN).decode(errors="replace")

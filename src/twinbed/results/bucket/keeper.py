@@ -38,10 +38,8 @@ class Keeper(Protocol):
         ...
 
     def read(self, name: str, most: int) -> memoryview:
-        """Return a whole object, and hold no more than ``most`` bytes.
-
-        Raises FileNotFoundError if there is none, TooLarge if it has more bytes.
-        """
+        """Return a whole object, and hold no more than ``most`` bytes. Raises FileNotFoundError if there is none, TooLarge if
+        it has more bytes."""
         ...
 
     def put(self, name: str, content: bytes | memoryview | Path) -> None:

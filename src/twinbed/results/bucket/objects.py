@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from twinbed.model.error import TwinbedError
-from twinbed.model.json import Document, integer, text
+from twinbed.model.json import Document, dataclass_of
 from twinbed.results.bucket.address import Address
 from twinbed.results.bucket.keeper import MOST_NAMES, Folder, Keeper, TooLarge, TooMany
 from twinbed.tree import NotPlain
@@ -48,7 +48,7 @@ class Stored:
     @classmethod
     def from_json(cls, data: Document) -> Stored:
         """Read a listed object. Raises ValueError, LookupError or TypeError for one that no publisher lists."""
-        stored = cls(text(data["name"]), integer(data["bytes"]))
+        stored = dataclass_of(cls, data)
         if _NAME.fullmatch(stored.name) is None:
             raise ValueError(f"{stored.name!r:.80} is no name of an object")
         if not 0 <= stored.bytes <= MOST_BYTES:
@@ -112,10 +112,8 @@ class Objects:
         return stored
 
     def create(self, name: str, content: bytes) -> bool:
-        """Put an object if there is none of that name; return whether this one is there now.
-
-        A lost answer leaves no doubt: the existing object is compared.
-        """
+        """Put an object if there is none of that name; return whether this one is there now. A lost answer leaves no doubt: the
+        existing object is compared."""
         if self._asked(lambda: self._keeper.create(name, content), name):
             return True
         try:

@@ -228,10 +228,8 @@ class Publisher:
         return Batch(catalogue.num_rows, self._put(_parquet(catalogue)), tables)
 
     def _rows(self, parts: Iterable[pa.Table], wanted: pa.Array | None) -> list[Stored]:
-        """Put the rows of these runs as objects of about OBJECT_BYTES; a part with other columns begins another object.
-
-        Without rows, an empty object shows the columns.
-        """
+        """Put the rows of these runs as objects of about OBJECT_BYTES; a part with other columns begins another object. Without
+        rows, an empty object shows the columns."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 

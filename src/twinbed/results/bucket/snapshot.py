@@ -54,10 +54,8 @@ class Snapshot:
         return sum(batch.runs for batch in self.batches)
 
     def put(self, objects: Objects) -> bool:
-        """Make these the results there, all at once; False if another has put a snapshot of this number.
-
-        Raises BucketError if they exceed what would be read.
-        """
+        """Make these the results there, all at once; False if another has put a snapshot of this number. Raises BucketError if
+        they exceed what would be read."""
         content = {
             "format": FORMAT,
             "twinbed": self.twinbed,

@@ -96,10 +96,8 @@ class BucketSource:
 
 
 def catalogues(objects: Objects, snapshot: Snapshot, columns: Sequence[str], few: Sequence[str]) -> Sequence[pa.Table]:
-    """Return the runs of each batch, ``few`` as dictionaries.
-
-    Raises BucketError if one is no catalogue, or a run is there twice.
-    """
+    """Return the runs of each batch, ``few`` as dictionaries. Raises BucketError if one is no catalogue, or a run is there
+    twice."""
     for number, batch in enumerate(snapshot.batches, start=1):
         for name in OURS:
             if batch.runs and not batch.tables.get(name):

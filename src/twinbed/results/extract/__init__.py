@@ -187,11 +187,9 @@ def _update(
 
 
 def refuse_strange(run: Path) -> None:
-    """Refuse a run with a link, which may lead to any file of this machine, or a named pipe, which has no end.
-
-    ``run`` is a folder below ``runs`` of results that may be a stranger's. Readers of artifacts, compiled ones too, are given
-    paths: this is called before any of them. Raises NotPlain.
-    """
+    """Refuse a run with a link, which may lead to any file of this machine, or a named pipe, which has no end. The ``run`` is a
+    folder below ``runs`` of results that may be a stranger's. Readers of artifacts, compiled ones too, are given paths: this is
+    called before any of them. Raises NotPlain."""
     for _ in Tree(run.parents[1]).files(f"{run.parent.name}/{run.name}"):
         pass
 

@@ -33,10 +33,8 @@ OF_HELLOS = ("ja3", "ja3s", "ja4")
 
 
 def above_link_rate(record: Record, values: Iterable[Value]) -> Iterator[Caution]:
-    """Doubt goodput above what a wire of the link's rate carries, by more than its last digit.
-
-    Its limit is then not that of a real link.
-    """
+    """Doubt goodput above what a wire of the link's rate carries, by more than its last digit. Its limit is then not that of a
+    real link."""
     topology = Topology.model_validate(record.settings["topology"])
     if topology.link.rate is None:
         return
@@ -88,11 +86,8 @@ CLIENTS, SERVERS = "client", "server"
 def completeness(
     run: str, tables: Iterable[tuple[str, pa.Table]], requests: float | None, of_each: Mapping[str, float], pairs: int
 ) -> tuple[list[tuple[Value, Metric]], list[Caution]]:
-    """Return shares of captured requests, and cautions for missing ones.
-
-    ``requests`` are those of the whole run, ``of_each`` those of each client if there are several. Nothing is returned without
-    captured requests, or if their number is unknown.
-    """
+    """Return shares of captured requests, and cautions for missing ones. ``requests`` are those of the whole run, ``of_each``
+    those of each client if there are several. Nothing is returned without captured requests, or if their number is unknown."""
     for name, table in tables:
         if name == "exchanges" and table.num_rows:
             shares = list(_shares(table, requests, of_each, pairs))

@@ -19,10 +19,8 @@ ANSWERS = "answers"
 
 
 def condensed(tables: Sequence[tuple[str, pa.Table]], most: int = latencies.MOST_ROWS) -> list[tuple[str, pa.Table]]:
-    """Condense tables of more than ``most`` rows.
-
-    Table ``exchanges`` becomes ``latencies`` and ``answers``; ``requests`` becomes ``latencies``, as in files made elsewhere.
-    """
+    """Condense tables of more than ``most`` rows. Table ``exchanges`` becomes ``latencies`` and ``answers``; ``requests``
+    becomes ``latencies``, as in files made elsewhere."""
     kept: list[tuple[str, pa.Table]] = []
     for name, table in tables:
         if name == "exchanges" and table.num_rows > most:

@@ -27,10 +27,8 @@ Table = tuple[str, "pa.Table"]
 
 
 def extra(tables: Sequence[Table], services: Sequence[Service]) -> tuple[list[tuple[Value, Metric]], list[Table]]:
-    """Return the values, and the tables to keep.
-
-    A run without the instrument has no values. They are missing if the workload does not declare its connections.
-    """
+    """Return the values, and the tables to keep. A run without the instrument has no values. They are missing if the workload
+    does not declare its connections."""
     named = dict(tables)
     if CONNECTIONS not in named:
         return [], list(tables)

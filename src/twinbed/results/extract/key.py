@@ -27,11 +27,8 @@ _WHOLE = ("twinbed.results.extract", "twinbed.imports.formats")
 
 
 def code_key(plugins: Iterable[object], package: Path | None = None) -> str:
-    """Return a hash of the compiled core and of the source that extraction with these plugins may run.
-
-    Without ``package`` it is this program's own hash, made once: a process runs what it has loaded, whatever happens to the
-    files.
-    """
+    """Return a hash of the compiled core and of the source that extraction with these plugins may run. Without ``package`` it
+    is this program's own hash, made once: a process runs what it has loaded, whatever happens to the files."""
     modules = _modules(plugins)
     return _own_key(modules) if package is None else _key(modules, package)
 
@@ -107,10 +104,7 @@ def source_files(package: Path) -> dict[str, Path]:
 
 def closure(roots: Iterable[str], files: Mapping[str, Path]) -> dict[str, bytes]:
     """Return module -> source, of the modules ``roots`` and all ``files`` that their code may import, with the packages around
-    each.
-
-    Raises KeyError for a missing root.
-    """
+    each. Raises KeyError for a missing root."""
     sources: dict[str, bytes] = {}
     todo = list(roots)
     while todo:

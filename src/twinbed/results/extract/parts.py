@@ -136,11 +136,8 @@ def packed_part(part: Part) -> bytes:
 
 
 def part_from(content: bytes, keys: Mapping[str, str]) -> Part:
-    """Return the part that was made of these runs, by their keys. Raises BadAnswer.
-
-    Its reader may be another machine: its tables must have rows of these runs only, and ours our columns. Types are checked
-    when they are read.
-    """
+    """Return the part that was made of these runs, by their keys. Raises BadAnswer. Its reader may be another machine: its
+    tables must have rows of these runs only, and ours our columns. Types are checked when they are read."""
     files = unpacked(content)
     schemas = {RUNS: RUN_COLUMNS, "metrics": METRICS, "cautions": CAUTIONS, "facts": FACTS, "applied": APPLIED}
     ours = {name: schema.names for name, schema in schemas.items()}

@@ -108,10 +108,8 @@ Outcome = Callable[[], Extracted]
 
 
 def extractions(record: Record, plugins: Readers) -> Sequence[Extraction]:
-    """Return the extractions of a run, the workload's first.
-
-    It is the only one if this twinbed has no such workload. A failed run has none: its values are no measurement.
-    """
+    """Return the extractions of a run, the workload's first. It is the only one if this twinbed has no such workload. A failed
+    run has none: its values are no measurement."""
     if record.status is not Status.COMPLETE:
         return ()
     settings = record.settings["workload"]

@@ -21,7 +21,7 @@ from typing import cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from twinbed.model.json import Document, document, documents, integer, named, optional, parsed, text, value_of
+from twinbed.model.json import Document, dataclass_of, document, documents, integer, named, optional, parsed, text, value_of
 from twinbed.results.keep.names import KEPT, ROWS
 from twinbed.results.parquet import Room
 from twinbed.tree import NotPlain, Tree
@@ -104,14 +104,7 @@ class Kept:
 
 
 def _file(data: Document) -> File:
-    kept_as, sha256 = data["kept_as"], data["sha256"]
-    return File(
-        _path(text(data["path"])),
-        integer(data["bytes"]),
-        None if sha256 is None else text(sha256),
-        None if kept_as is None else _path(text(kept_as)),
-        integer(data["kept_bytes"]),
-    )
+    return dataclass_of(File, data, path=lambda value: _path(text(value)), kept_as=optional(lambda value: _path(text(value))))
 
 
 def _path(path: str) -> str:

@@ -106,11 +106,8 @@ class Thinner:
             return any(run.kind(name) is not None for name in _leftovers(run, record))
 
     def thin(self, record: Record) -> Thinned:
-        """Remove what is not kept, and finish what was begun.
-
-        Raises NotThinned if the rows cannot be made or are damaged, NotPlain for links among the artifacts, DiskFull and
-        NotWritable.
-        """
+        """Remove what is not kept, and finish what was begun. Raises NotThinned if the rows cannot be made or are damaged,
+        NotPlain for links among the artifacts, DiskFull and NotWritable."""
         with failed_writes_are_clear(self.results), self._run(record) as run:
             partials = [name for name, _ in run.files() if _PARTIAL_NAME.fullmatch(name.rpartition("/")[2])]
             begun = sum(_remove(run, name) for name in [*_leftovers(run, record), *partials])
@@ -180,11 +177,8 @@ def _write(run: Tree, name: str, write: Callable[[BinaryIO], object]) -> None:
 
 
 def _leftovers(run: Tree, record: Record) -> Iterator[str]:
-    """Yield files that should not be there.
-
-    For a run with ``kept.json`` these are files that it does not list as kept; for another run, files that were written for
-    one. A capture of the run's own with the name of a cut one does not count.
-    """
+    """Yield files that should not be there. For a run with ``kept.json`` these are files that it does not list as kept; for
+    another run, files that were written for one. A capture of the run's own with the name of a cut one does not count."""
     own = {artifact["path"] for artifact in record.artifacts}
     files = {each.path: each.kept_as for each in _kept(run)}
     if run.kind(KEPT) is None:

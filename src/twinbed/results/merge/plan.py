@@ -192,10 +192,8 @@ class UnifiedLevels:
 
 
 def _sets(source: Source, factor: str) -> bool:
-    """Return whether a factor of a source is the setting of that name.
-
-    Each value of the setting must go with one level, or the source must have no such factor.
-    """
+    """Return whether a factor of a source is the setting of that name. Each value of the setting must go with one level, or the
+    source must have no such factor."""
     levels_of: dict[str, set[str]] = {}
     for record in source.store.records:
         value = _setting(record.settings, factor)

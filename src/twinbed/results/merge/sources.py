@@ -36,11 +36,9 @@ class Source:
 
 
 def sources(stores: Sequence[Store], renamed: Mapping[Named, str], given: Mapping[Named, Level]) -> list[Source]:
-    """Return the sources of a merge.
-
-    Testbeds of one name also get their source's name, unless the user gives both that name: then they are one testbed, whose
-    replicates are numbered on. Mapping ``renamed`` gives testbeds their new names, ``given`` the levels of factors of all runs.
-    """
+    """Return the sources of a merge. Testbeds of one name also get their source's name, unless the user gives both that name:
+    then they are one testbed, whose replicates are numbered on. Mapping ``renamed`` gives testbeds their new names, ``given``
+    the levels of factors of all runs."""
     names = _distinct([store.path.resolve().name for store in stores])
     asked = [
         {testbed: renamed.get((at, testbed), testbed) for testbed in each.outline.testbeds} for at, each in enumerate(stores)

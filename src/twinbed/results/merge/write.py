@@ -19,11 +19,8 @@ from twinbed.tree import Tree
 
 
 def write(made: Plan, folder: Path, on_progress: Callable[[int, int], None] | None = None) -> None:
-    """Write the results folder. Raises TwinbedError.
-
-    Artifacts are hard links if the file system allows, else copies. A folder of an earlier merge is replaced; any other is
-    refused.
-    """
+    """Write the results folder. Raises TwinbedError. Artifacts are hard links if the file system allows, else copies. A folder
+    of an earlier merge is replaced; any other is refused."""
     _may_be_made(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     beside, making = Tree(folder.parent), f".{folder.name}.new"
@@ -62,10 +59,8 @@ def _may_be_made(folder: Path) -> None:
 
 
 def _linked(there: Tree, run: str, new: Tree, here: str) -> None:
-    """Link a run's folder without its record. Raises NotPlain for a link or the like, which leads to other files here.
-
-    Folders are made, not copied: a read-only source has them read-only.
-    """
+    """Link a run's folder without its record. Raises NotPlain for a link or the like, which leads to other files here. Folders
+    are made, not copied: a read-only source has them read-only."""
     new.make(here)
     for name, about in there.all_below(run, folders=True):
         if stat.S_ISDIR(about.st_mode):

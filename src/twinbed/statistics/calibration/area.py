@@ -30,10 +30,8 @@ class Area:
 
 
 def area(log_payload: Doubles, differences: Doubles, level: float = 0.95, seed: int = 1) -> Area:
-    """Measure the area between two curves. Raises ValueError for fewer than two payloads.
-
-    ``differences`` (payloads, kinds) are ln f1 - ln f2 where both were measured; kinds, such as thread counts, weigh alike.
-    """
+    """Measure the area between two curves. Raises ValueError for fewer than two payloads. ``differences`` (payloads, kinds) are
+    ln f1 - ln f2 where both were measured; kinds, such as thread counts, weigh alike."""
     if len(log_payload) < 2:
         raise ValueError("an area needs two payloads that both testbeds have")
     drawn = _redrawn(log_payload, [differences], seed)[:, 0]

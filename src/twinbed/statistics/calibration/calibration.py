@@ -204,10 +204,8 @@ class Calibration:
 
     @cached_property
     def missed(self) -> tuple[int, int, float]:
-        """Count the groups left out that miss their interval: (groups that miss, groups, chance of as many).
-
-        Only groups inside the range of the others count. The interval is wide enough for all cells of a group at once.
-        """
+        """Count the groups left out that miss their interval: (groups that miss, groups, chance of as many). Only groups inside
+        the range of the others count. The interval is wide enough for all cells of a group at once."""
         from scipy.stats import binom, norm
 
         cells: dict[int, list[float]] = {}
@@ -225,10 +223,8 @@ class Calibration:
 
     @property
     def shown_coverage(self) -> float | None:
-        """Return the coverage that groups left out show; None if none lies inside the range of the others.
-
-        It is the lower end of Clopper and Pearson's interval (1934, Biometrika 26:404), one-sided at 95 %.
-        """
+        """Return the coverage that groups left out show; None if none lies inside the range of the others. It is the lower end
+        of Clopper and Pearson's interval (1934, Biometrika 26:404), one-sided at 95 %."""
         from scipy.special import betaincinv
 
         missed, groups, _ = self.missed
@@ -304,11 +300,9 @@ class Calibration:
 
     @cached_property
     def _scores(self) -> tuple[Doubles, Doubles | None]:
-        """Return scores (groups, kinds), and the kinds: the places within a group that all groups have.
-
-        If groups do not all have the same places, scores are (groups, 1) of the farthest, and None.  Groups are those drawn at
-        random, if they are enough for a conformal interval; else all inside the range of the others.
-        """
+        """Return scores (groups, kinds), and the kinds: the places within a group that all groups have. If groups do not all
+        have the same places, scores are (groups, 1) of the farthest, and None. Groups are those drawn at random, if they are
+        enough for a conformal interval; else all inside the range of the others."""
         if self.is_conformal:
             groups = np.unique(self.groups[self.random])
         else:
@@ -359,11 +353,9 @@ class Calibration:
         return min(each.noise.runs_df for each in (self.dear, self.cheap)[: 1 + self.has_cheap])
 
     def _df(self, variance: Doubles, *sides: Cells, one_run: bool = False) -> Doubles:
-        """Return Satterthwaite's degrees of freedom: few blocks determine their own variance badly.
-
-        ``sides`` are those whose blocks are in the variance: by default the expensive testbed's, as the cheap one's cancel.  A
-        new block's effect is known by the same mean square as that of the others (Satterthwaite 1946, Biometrics Bull. 2:110).
-        """
+        """Return Satterthwaite's degrees of freedom: few blocks determine their own variance badly. ``sides`` are those whose
+        blocks are in the variance: by default the expensive testbed's, as the cheap one's cancel. A new block's effect is known
+        by the same mean square as that of the others (Satterthwaite 1946, Biometrics Bull. 2:110)."""
         new = self.dear.noise.of_blocks + self.dear.noise.of_runs_in_blocks if one_run else 0.0
         parts = [(each.noise, _shared(each) + new) for each in sides or (self.dear,)]
         square = sum(part**2 / noise.blocks_df for noise, part in parts if noise.blocks_df)
@@ -381,11 +373,9 @@ def calibrate(
     random: Flags | None = None,
     level: float = 0.95,
 ) -> Calibration:
-    """Calibrate from cells of both testbeds. Raises UncalibratedError.
-
-    ``groups`` (cells of the expensive testbed,) number what is predicted each time, such as the payload.  ``random`` (cells,)
-    marks the groups drawn at random from what will be asked; by default none.
-    """
+    """Calibrate from cells of both testbeds. Raises UncalibratedError. ``groups`` (cells of the expensive testbed,) number what
+    is predicted each time, such as the payload. ``random`` (cells,) marks the groups drawn at random from what will be asked;
+    by default none."""
     if len(cheap) < 2 or len(dear) < 2:
         raise UncalibratedError("each testbed needs two cells or more")
     about = Constant() if trend is None else trend

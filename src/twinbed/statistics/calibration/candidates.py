@@ -62,10 +62,8 @@ class Mixture:
 
 
 def between(one: Mixture, other: Mixture, share: float) -> Mixture:
-    """Return ``one`` moved towards ``other``, so that it counts for ``share``.
-
-    The distance of both counts as ``APART`` deviations more; the less so, the more ``one`` counts for beyond a half.
-    """
+    """Return ``one`` moved towards ``other``, so that it counts for ``share``. The distance of both counts as ``APART``
+    deviations more; the less so, the more ``one`` counts for beyond a half."""
     distance = other.mixed()[0] - one.mixed()[0]
     unknown = np.diag(min(1.0, 2.0 * (1.0 - share)) * (distance / APART) ** 2)
     moved = Normal(one.normal.means + (1.0 - share) * distance, one.normal.covariances + unknown)
@@ -140,10 +138,8 @@ def inside(expensive: Cells, groups: NDArray[np.intp]) -> Sequence[Flags]:
 
 
 def share_of_cheap(mixed: Sequence[Doubles], alone: Sequence[Doubles]) -> float:
-    """Return the share of the candidate with the cheap testbed, by the squared errors of both candidates in each group.
-
-    It is 0 if that candidate is no better, 1 if nothing was left out.
-    """
+    """Return the share of the candidate with the cheap testbed, by the squared errors of both candidates in each group. It is 0
+    if that candidate is no better, 1 if nothing was left out."""
     one, other = _root(mixed), _root(alone)
     if one is None or other is None:
         return 1.0

@@ -52,10 +52,8 @@ class Cells:
 
 
 def cells(inputs: Doubles, values: Doubles, blocks: Sequence[object]) -> Cells:
-    """Reduce runs to cells: ``inputs`` (runs, inputs), ``values`` (runs,), the block of each run.
-
-    Raises ValueError if no cell has two runs, so that nothing is known of the noise, or if runs do not vary at all.
-    """
+    """Reduce runs to cells: ``inputs`` (runs, inputs), ``values`` (runs,), the block of each run. Raises ValueError if no cell
+    has two runs, so that nothing is known of the noise, or if runs do not vary at all."""
     places, cell = np.unique(inputs, axis=0, return_inverse=True)
     cell = cell.reshape(-1)
     known = {each: number for number, each in enumerate(dict.fromkeys(blocks))}

@@ -50,11 +50,8 @@ def course(
     steps: int,
     until: float = 0.0,
 ) -> Course:
-    """Plan up to ``steps`` steps, or until the half-width is ``until``.
-
-    Each step makes ``runs`` runs at all places of one of the ``candidates``, each (places, inputs), which lasts ``seconds``; a
-    candidate is taken once.
-    """
+    """Plan up to ``steps`` steps, or until the half-width is ``until``. Each step makes ``runs`` runs at all places of one of
+    the ``candidates``, each (places, inputs), which lasts ``seconds``; a candidate is taken once."""
     ends = np.cumsum([0, *map(len, candidates)])
     covariance = _covariance(calibration, np.vstack([*candidates, of_interest]))
     own = int(ends[-1])
@@ -86,10 +83,8 @@ def _half_width(covariance: Doubles, own: int, wide: float) -> float:
 
 
 def _covariance(calibration: Calibration, places: Doubles) -> Doubles:
-    """Return the covariance of the expensive testbed's mean at places, over all shapes.
-
-    It leaves out the differences between the shapes' means, which runs determine.
-    """
+    """Return the covariance of the expensive testbed's mean at places, over all shapes. It leaves out the differences between
+    the shapes' means, which runs determine."""
     mixed = calibration.dear_at(places)
     found: Doubles = np.einsum("s,smn->mn", mixed.weights, mixed.normal.covariances)
     return found

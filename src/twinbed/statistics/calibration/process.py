@@ -49,10 +49,8 @@ NOTHING = 1e-12
 
 
 def matern(one: Doubles, two: Doubles, lengths: Doubles, smoothness: Doubles) -> Doubles:
-    """Return correlations (shapes, n, m) of points (n, inputs) with points (m, inputs).
-
-    ``lengths`` are (shapes, inputs), ``smoothness`` (shapes,), each of SMOOTHNESS.
-    """
+    """Return correlations (shapes, n, m) of points (n, inputs) with points (m, inputs). ``lengths`` are (shapes, inputs),
+    ``smoothness`` (shapes,), each of SMOOTHNESS."""
     apart = (one[:, None, :] - two[None, :, :]) ** 2
     square = np.tensordot(1.0 / lengths**2, apart, axes=([-1], [2])) * (2.0 * smoothness[:, None, None])
     distance = np.sqrt(square)
@@ -155,11 +153,8 @@ class Process:
     """(shapes, amounts, amounts): their covariance."""
 
     def at(self, asked: Points, shared: Doubles | None = None, own: Doubles | None = None) -> Normal:
-        """Predict the process and its trend at points (m).
-
-        ``shared`` (points, m) is the covariance of the values' errors with other parts of the prediction, ``own`` (m, m) the
-        covariance of these parts.
-        """
+        """Predict the process and its trend at points (m). ``shared`` (points, m) is the covariance of the values' errors with
+        other parts of the prediction, ``own`` (m, m) the covariance of these parts."""
         basis = asked.basis
         across = self.shapes.covariance(self.points, asked)
         alone = self.shapes.covariance(asked, asked)
@@ -191,10 +186,8 @@ class Process:
 
 
 def observed(points: Points, values: Doubles, errors: Doubles, shapes: Shapes) -> Process:
-    """Return the process given ``values`` (points,), whose errors have the covariance ``errors``.
-
-    Shapes are weighed by their restricted likelihood; those with negligible weight are left out.
-    """
+    """Return the process given ``values`` (points,), whose errors have the covariance ``errors``. Shapes are weighed by their
+    restricted likelihood; those with negligible weight are left out."""
     basis = points.basis
     logs = [_likelihood(points, values, errors, part) for part in _parts(shapes, len(values))]
     both = np.log(shapes.weights) + np.concatenate(logs)

@@ -54,11 +54,9 @@ class Allocation:
 
 
 def checked(covariances: Matrix, costs: Matrix, budget: float) -> Matrix:
-    """Return ``covariances`` with shape (outputs, models, models); one matrix is of one output.
-
-    Raises ValueError where shapes do not agree, a cost or the budget is not above 0, or a matrix is not positive definite: two
-    models that always agree are one.
-    """
+    """Return ``covariances`` with shape (outputs, models, models); one matrix is of one output. Raises ValueError where shapes
+    do not agree, a cost or the budget is not above 0, or a matrix is not positive definite: two models that always agree are
+    one."""
     every = np.asarray(covariances, dtype=float)
     every = every[np.newaxis] if every.ndim == 2 else every
     if every.ndim != 3 or every.shape[1:] != (len(costs), len(costs)):
@@ -94,11 +92,9 @@ def nested(order: Sequence[int], counts: Sequence[float]) -> dict[Group, float]:
 
 
 def blue_variances(covariances: Matrix, groups: Mapping[Group, float]) -> Matrix:
-    """Return the variance of the best linear unbiased estimate of model 0's mean, for each output, with shape (outputs,).
-
-    It is the least that is possible with these draws (Schaden and Ullmann 2020, SIAM/ASA J. Uncertainty Quantification 8:601,
-    eq. 3.9). Models without draws do not count.
-    """
+    """Return the variance of the best linear unbiased estimate of model 0's mean, for each output, with shape (outputs,). It is
+    the least that is possible with these draws (Schaden and Ullmann 2020, SIAM/ASA J. Uncertainty Quantification 8:601, eq.
+    3.9). Models without draws do not count."""
     used = sorted({model for group in groups for model in group})
     at = {model: place for place, model in enumerate(used)}
     variances = []

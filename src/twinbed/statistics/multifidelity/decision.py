@@ -35,10 +35,8 @@ def needed_correlation(w: float) -> float:
 
 
 def correlation(values: Matrix, model: int) -> float | None:
-    """Correlate the expensive model with a cheap one over shared draws; None for too few, or if one does not vary.
-
-    ``values`` has shape (draws, models), NaN where a model was not run.
-    """
+    """Correlate the expensive model with a cheap one over shared draws; None for too few, or if one does not vary. ``values``
+    has shape (draws, models), NaN where a model was not run."""
     both = values[~np.isnan(values[:, 0]) & ~np.isnan(values[:, model])]
     if len(both) < LEAST_SHARED or np.ptp(both[:, 0]) == 0 or np.ptp(both[:, model]) == 0:
         return None
@@ -53,11 +51,8 @@ BENT = 0.1
 
 def line_chance(values: Matrix, model: int) -> float | None:
     """Return the p-value of a square in addition to the line, by F over the draws shared by the expensive model and a cheap
-    one.
-
-    Each is explained by the other, since a bend may show in one of the two alone.  None for too few draws, or if either has two
-    values or fewer.
-    """
+    one. Each is explained by the other, since a bend may show in one of the two alone. None for too few draws, or if either has
+    two values or fewer."""
     both = values[~np.isnan(values[:, 0]) & ~np.isnan(values[:, model])][:, [0, model]]
     if len(both) < LEAST_SHARED or min(len(np.unique(column)) for column in both.T) < 3:
         return None
@@ -95,11 +90,9 @@ class Decision:
 
 
 def decide(values: Matrix, level: float, names: Sequence[str], line: Matrix | None = None) -> Decision:
-    """Return the mix with the least expected variance, or the expensive model alone.
-
-    ``values`` as in ``correlation``, ``names`` of models; ``line`` are the values whose relation must be a straight line, if
-    ``values`` were computed from others.  Raises ValueError for fewer than 2 draws of the expensive model.
-    """
+    """Return the mix with the least expected variance, or the expensive model alone. Draws ``values`` are as in
+    ``correlation``, ``names`` those of models; ``line`` are the values whose relation must be a straight line, if ``values``
+    were computed from others. Raises ValueError for fewer than 2 draws of the expensive model."""
     alone = plain(values, level)
     if alone.standard_error == 0:
         return Decision(alone, alone, None, _why_not(values, names, alone))

@@ -59,10 +59,8 @@ class Estimate:
 
 
 def plain(values: Matrix, level: float) -> Estimate:
-    """Estimate from the expensive model's draws alone, by Student's t. Raises ValueError for fewer than 2 draws.
-
-    ``values`` has shape (draws, models), NaN where a model was not run.
-    """
+    """Estimate from the expensive model's draws alone, by Student's t. Raises ValueError for fewer than 2 draws. ``values`` has
+    shape (draws, models), NaN where a model was not run."""
     y = values[~np.isnan(values[:, 0]), 0]
     if len(y) < 2:
         raise ValueError(f"{len(y)} draws of the expensive model, expected at least 2")
@@ -93,10 +91,8 @@ def helpers(values: Matrix, models: Sequence[int]) -> list[int]:
 
 def mixed(values: Matrix, models: Sequence[int], level: float, helping: Sequence[int] = ()) -> Estimate:
     """Estimate with these cheap models, which share draws with the expensive one; ``helping`` ones share draws with these.
-    ``values`` as in ``plain``.
-
-    Raises ValueError where there are too few draws for so many models, or models follow from each other.
-    """
+    ``values`` as in ``plain``. Raises ValueError where there are too few draws for so many models, or models follow from each
+    other."""
     used = values[:, [0, *models, *helping]]
     dear = used[~np.isnan(used[:, 0]), : len(models) + 1]
     k = len(models)
@@ -187,10 +183,8 @@ def blue(rows: Matrix, covariance: Matrix) -> Matrix:
 
 
 def em(rows: Matrix) -> tuple[Matrix, Matrix]:
-    """Estimate means and covariances of normal values by maximum likelihood, with values missing (NaN).
-
-    Raises ValueError if a model does not vary, or the estimate does not settle.
-    """
+    """Estimate means and covariances of normal values by maximum likelihood, with values missing (NaN). Raises ValueError if a
+    model does not vary, or the estimate does not settle."""
     origin, scale = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
     if not np.all(scale > 0):
         raise ValueError("a model does not vary")
@@ -207,10 +201,8 @@ def em(rows: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _leap(at: Matrix, step: Matrix, bend: Matrix, two: Matrix) -> Matrix:
-    """Extrapolate the steps of EM, no farther than covariances stay positive definite.
-
-    SQUAREM, scheme S3: Varadhan and Roland 2008, Scand. J. Stat. 35:335.
-    """
+    """Extrapolate the steps of EM, no farther than covariances stay positive definite. SQUAREM, scheme S3: Varadhan and Roland
+    2008, Scand. J. Stat. 35:335."""
     length = float(np.linalg.norm(bend))
     alpha = -float(np.linalg.norm(step)) / length if length else -1.0
     if alpha >= -1:
@@ -265,10 +257,8 @@ class Moments:
 
 
 def _em_step(moments: Moments, at: Matrix) -> Matrix:
-    """Return the next means (first row) and covariances (the others).
-
-    Missing values take their expectation, given the others, and their variance around it is added.
-    """
+    """Return the next means (first row) and covariances (the others). Missing values take their expectation, given the others,
+    and their variance around it is added."""
     means, covariance = at[0], at[1:]
     across = covariance * moments.across
     weights = np.linalg.solve(covariance * moments.inside + moments.own_lacking, across)

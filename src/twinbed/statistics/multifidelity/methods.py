@@ -93,10 +93,8 @@ def _variance(covariance: Matrix, r: Matrix, dear: float, order: Sequence[int]) 
 
 
 def mfmc(covariances: Matrix, costs: Matrix, budget: float) -> Allocation:
-    """Return the best of all choices of cheap models (algorithm 1); plain Monte Carlo if none is better.
-
-    With several outputs it takes the closed form for that output by which the worst relative variance of all is least.
-    """
+    """Return the best of all choices of cheap models (algorithm 1); plain Monte Carlo if none is better. With several outputs
+    it takes the closed form for that output by which the worst relative variance of all is least."""
     every = checked(covariances, costs, budget)
     best = monte_carlo(every, costs, budget)
     for size in range(1, len(costs)):
@@ -206,10 +204,8 @@ def mlblue(covariances: Matrix, costs: Matrix, budget: float) -> Allocation:
 
 
 def _group_information(covariance: Matrix, groups: list[Group], prices: Matrix, costs: Matrix) -> Matrix:
-    """Return each group's information on the means, bought for the whole budget: (groups, models, models).
-
-    Its unit is what plain Monte Carlo buys.
-    """
+    """Return each group's information on the means, bought for the whole budget: (groups, models, models). Its unit is what
+    plain Monte Carlo buys."""
     blocks = np.zeros((len(groups), len(costs), len(costs)))
     for at, group in enumerate(groups):
         blocks[at][np.ix_(group, group)] = np.linalg.inv(covariance[np.ix_(group, group)])

@@ -106,10 +106,8 @@ class Design:
 def bind(
     formula: Formula, data: Mapping[str, Column], bases: Mapping[str, str] | None = None, extended: bool = False
 ) -> Design:
-    """Bind a formula to data. Raises RegressionError for what the data do not have or do not allow.
-
-    ``bases`` gives base levels by column, over those in the formula; ``extended`` computes columns in extended precision.
-    """
+    """Bind a formula to data. Raises RegressionError for what the data do not have or do not allow. ``bases`` gives base levels
+    by column, over those in the formula; ``extended`` computes columns in extended precision."""
     everything = [formula.response, *(factor for term in formula.terms for factor in term)]
     _check_columns(formula.names, data)
     given = [(each.names[0], level) for each in everything for call in calls(each) if (level := base(call)) is not None]

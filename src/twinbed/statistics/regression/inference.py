@@ -103,9 +103,7 @@ def difference(
     design: Design, data: Mapping[str, Column], variable: str, to: Value, base: Value, at: Mapping[str, Value]
 ) -> Doubles:
     """Return the contrast (p) of ``variable`` between ``to`` and ``base``, where the variables in ``at`` have the given values.
-
-    Raises RegressionError where the effect depends on a variable that ``at`` does not give, or a level is not there.
-    """
+    Raises RegressionError where the effect depends on a variable that ``at`` does not give, or a level is not there."""
     used = design.sources
     for name in (variable, *at):
         if name not in used:

@@ -42,10 +42,8 @@ def _chi_square(statistic: float, degrees_of_freedom: int) -> ChiSquare:
 
 def few_a_cell(fit: Fit, matrix: Doubles) -> bool:
     """Return whether the model has a mean for every distinct row of its matrix (n x p), some with fewer than LEAST_A_CELL rows.
-
     Their residuals then say next to nothing of variances: two are the same but for the sign, so that Koenker's statistic is n,
-    whatever the variances.
-    """
+    whatever the variances."""
     # Rows that differ have different sums with random weights.
     weights = np.random.default_rng(1981).random(matrix.shape[1])
     counts = np.unique(np.round(matrix @ weights, 9), return_counts=True)[1]
@@ -104,10 +102,8 @@ def _near_zero(columns: Doubles) -> Doubles:
 
 
 def _distinct_products(columns: Doubles) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return pairs of columns whose products differ and are not 0; the index after the last column stands for ones.
-
-    Products of indicators are mostly 0 or each other. Their sums over rows with random weights distinguish them.
-    """
+    """Return pairs of columns whose products differ and are not 0; the index after the last column stands for ones. Products of
+    indicators are mostly 0 or each other. Their sums over rows with random weights distinguish them."""
     n, p = columns.shape
     weights = 0.5 + np.random.default_rng(1980).random((n,))
     weighted = columns * weights[:, None]

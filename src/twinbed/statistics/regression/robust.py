@@ -38,10 +38,8 @@ class RobustFit:
 
 
 def robust(fit: Fit, response: Doubles, weighting: Weighting = Weighting.HUBER) -> RobustFit:
-    """Fit, starting from a least squares fit of ``response``.
-
-    Raises RegressionError if it does not settle, or most residuals are 0.
-    """
+    """Fit, starting from a least squares fit of ``response``. Raises RegressionError if it does not settle, or most residuals
+    are 0."""
     inside, residuals, scale = _settled(fit, response, fit.residuals, Weighting.HUBER)
     if weighting is Weighting.TUKEY:
         inside, residuals, scale = _settled(fit, response, residuals, Weighting.TUKEY)
