@@ -1,4 +1,5 @@
-"""The metrics of the instrument ``events``: hits of the kernel's tracepoints."""
+"""The metrics of the instrument ``events``, hits of the kernel's tracepoints, and of the instrument ``stations``, its
+records."""
 
 from __future__ import annotations
 
@@ -30,3 +31,12 @@ SECONDS = {
     for kind, (name, meaning) in KVM.items()
 }
 METRICS = (*HITS.values(), *ACCESSES.values(), *SECONDS.values())
+
+RECORDS = Metric(
+    "station_records",
+    "1",
+    Layer.OS,
+    "records of packets at stations of the host's kernel, and of calls that moved their bytes",
+    extensive=True,
+)
+STATION_METRICS = (RECORDS,)

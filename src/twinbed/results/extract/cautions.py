@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from twinbed.metrics.completeness import COMPLETENESS
 from twinbed.metrics.metric import Metric, Value
+from twinbed.metrics.runs import COMPLETENESS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.json import Document, Json
 from twinbed.model.record import IMPORTED, Record

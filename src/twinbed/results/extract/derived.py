@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from twinbed.metrics.derived import FAIRNESS, per_work
 from twinbed.metrics.metric import Metric, Value
-from twinbed.metrics.usage import (
+from twinbed.metrics.runs import (
     INSTRUMENT_CPU,
     INSTRUMENT_SWITCHES,
     WORKLOAD_CPU,

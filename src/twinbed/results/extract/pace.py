@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from twinbed.metrics.metric import Metric, Value
-from twinbed.metrics.pace import DRIFT, STALLED, STALLS
+from twinbed.metrics.runs import DRIFT, STALLED, STALLS
 from twinbed.model.caution import Caution, Kind
 
 if TYPE_CHECKING:

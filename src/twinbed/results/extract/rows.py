@@ -22,8 +22,7 @@ from twinbed.contracts.plugins import AnyBackground, AnyInstrument, AnyWorkload
 from twinbed.contracts.workload import Described
 from twinbed.metrics.derived import FAIRNESS, declared
 from twinbed.metrics.metric import MOST, Metric, Value, computable
-from twinbed.metrics.overlap import OVERLAP
-from twinbed.metrics.usage import METRICS
+from twinbed.metrics.runs import OVERLAP, USAGE_METRICS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.clients import START_SKEW_LIMIT_S, ClientTimes, overlap_share, skew_s
 from twinbed.model.drawn import Drawn
@@ -197,7 +196,7 @@ def read_run(
     if len(record.clients) > 1:
         rows.values.append((Value(OVERLAP.name, overlap_share(record.clients), OVERLAP.unit), OVERLAP))
     used = list(usage(record.programs))
-    known = declared(METRICS, work_metric)
+    known = declared(USAGE_METRICS, work_metric)
     rows.values.extend((value, known[value.metric]) for value in (*used, *derive(used, known, work_metric, work)))
     try:
         said = kernel_messages(folder / "artifacts", (f"{artifact['path']}" for artifact in record.artifacts))
