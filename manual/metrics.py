@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from manual.markdown import table
 from twinbed import registry
-from twinbed.metrics import completeness, monitor, overlap, pace, usage
+from twinbed.metrics import monitor, runs
 from twinbed.metrics.derived import FAIRNESS, unit_of_work
 from twinbed.metrics.metric import Metric
 
@@ -14,16 +14,16 @@ DERIVED = (
     (
         "Runs with two or more pairs have these. Fairness is over each client's own rate, and missing where one is missing:"
         " {rates}.",
-        (FAIRNESS, overlap.OVERLAP),
+        (FAIRNESS, runs.OVERLAP),
     ),
     (
         "Runs whose requests are captured (instrument `packets`), or that iperf3 made, have these: see [steady](steady.md)."
         " They are missing where too little happened to show a pace.",
-        pace.METRICS,
+        runs.METRICS,
     ),
     (
         "Each link whose requests are captured, not encrypted, has these where its client counted them too.",
-        completeness.METRICS,
+        runs.COMPLETENESS_METRICS,
     ),
     (
         "Each link that the instrument `monitor` watches has these, and the clients together: see [observer](observer.md).",
@@ -32,7 +32,7 @@ DERIVED = (
     (
         "Programs of every run have these, each with all that it starts itself: the workload's apart from the instruments'."
         " A client counts from its start to its end, a server from the start of the workload. All are divided by the work too.",
-        usage.METRICS,
+        runs.USAGE_METRICS,
     ),
 )
 """Metrics that no plugin declares, and what has them."""

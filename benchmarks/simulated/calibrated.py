@@ -14,9 +14,8 @@ import numpy as np
 from twinbed.statistics.calibration.calibration import Calibration, Predicted, calibrate
 from twinbed.statistics.calibration.cells import Cells, cells
 from twinbed.statistics.calibration.equating import logistic_curve
-from twinbed.statistics.calibration.joint_law import JointLaw, joint_law
 from twinbed.statistics.calibration.planning import MOST, course
-from twinbed.statistics.calibration.trend import OfLaw, Place
+from twinbed.statistics.calibration.trend import JointLaw, OfLaw, Place, joint_law
 from twinbed.statistics.nonlinear import NoFitError
 
 LOW, HIGH = np.log(500.0), np.log(16.0 * 2**20)

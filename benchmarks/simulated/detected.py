@@ -18,8 +18,8 @@ from twinbed.analyses.detectability.result import Told
 from twinbed.model.caution import Kind
 from twinbed.model.result import Pairing
 from twinbed.model.tables import Outline, StudyDocument
-from twinbed.statistics.logistic import logistic
-from twinbed.statistics.pairs_out import PairsOut
+from twinbed.statistics.detector import logistic
+from twinbed.statistics.separation import PairsOut
 from twinbed.testbeds.fake import FakeHost, FakeSettings
 from twinbed.workloads.planted import parse_features
 

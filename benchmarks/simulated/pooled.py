@@ -12,7 +12,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from twinbed.statistics.pairs_out import PairsOut
+from twinbed.statistics.separation import PairsOut
 
 CASES = ((10, 0.0, 1000), (10, 0.5, 2000), (10, 1.0, 500), (20, 0.5, 300))
 """Runs each, shift in standard deviations, studies."""

@@ -22,8 +22,8 @@ from twinbed.instruments.packets import packets
 from twinbed.instruments.sockets import sockets
 from twinbed.instruments.stations import stations
 from twinbed.instruments.syscalls import syscalls
-from twinbed.metrics import completeness, overlap, pace, usage
 from twinbed.metrics import monitor as monitor_metrics
+from twinbed.metrics import runs
 from twinbed.metrics.derived import FAIRNESS, declared
 from twinbed.metrics.metric import Metric
 from twinbed.published.printed import table_names
@@ -146,12 +146,12 @@ def metrics(workload: str, others: Sequence[str]) -> Mapping[str, str]:
     """The metrics of runs with these (instruments, background loads), those per unit of work too, and their units."""
     work = PLUGINS.workloads[workload].work
     plugins = (PLUGINS.workloads[workload], *(PLUGINS.accompanying[name] for name in others))
-    of_each = (*(plugin.metrics for plugin in plugins), usage.METRICS, (overlap.OVERLAP,))
+    of_each = (*(plugin.metrics for plugin in plugins), runs.USAGE_METRICS, (runs.OVERLAP,))
     units = {name: each.unit for metrics in of_each for name, each in declared(metrics, work).items()}
     return {
         **units,
         FAIRNESS.name: FAIRNESS.unit,
-        **{metric.name: metric.unit for metric in (*pace.METRICS, *completeness.METRICS, *monitor_metrics.EXTRA_METRICS)},
+        **{metric.name: metric.unit for metric in (*runs.METRICS, *runs.COMPLETENESS_METRICS, *monitor_metrics.EXTRA_METRICS)},
     }
 
 
@@ -172,9 +172,9 @@ def every_metric() -> Mapping[str, tuple[Metric, tuple[str, ...]]]:
             for work in works:
                 add(declared(plugin.metrics, work), f"{kind} {plugin.name}")
     for work in works:
-        add(declared(usage.METRICS, work), "every run")
-    add({each.name: each for each in (FAIRNESS, overlap.OVERLAP)}, "runs of two or more pairs")
-    add({each.name: each for each in (*pace.METRICS, *completeness.METRICS)}, "instrument packets")
+        add(declared(runs.USAGE_METRICS, work), "every run")
+    add({each.name: each for each in (FAIRNESS, runs.OVERLAP)}, "runs of two or more pairs")
+    add({each.name: each for each in (*runs.METRICS, *runs.COMPLETENESS_METRICS)}, "instrument packets")
     add({each.name: each for each in monitor_metrics.EXTRA_METRICS}, "instrument monitor")
     for each in formats().values():
         add({metric.name: metric for metric in each.metrics}, f"files in the format {each.name}")

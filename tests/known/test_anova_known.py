@@ -18,9 +18,9 @@ from twinbed.analyses.anova.method import AnovaParams
 from twinbed.analyses.anova.method import analysis as anova
 from twinbed.analyses.anova.result import Anova, term_text
 from twinbed.observations.source import frame_of_file
-from twinbed.statistics import alternatives, assumptions, studentized_range
 from twinbed.statistics import anova as statistics
-from twinbed.statistics.alternatives import Group
+from twinbed.statistics import assumptions, pairwise
+from twinbed.statistics.anova import Group
 from twinbed.statistics.distribution import f_quantile, normal_quantile
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "anova"
@@ -138,7 +138,7 @@ def test_where_variances_differ_games_howell_welch_and_ranks_are_as_r_says():
 def test_kruskal_wallis_is_as_r_says(data, response, factor):
     frame = frame_of_file(GOLDEN / f"{data}.csv", response, [factor])
     column = frame.column(factor)
-    found = alternatives.kruskal_wallis([frame.y[column.codes == code] for code in range(len(column.levels))])
+    found = statistics.kruskal_wallis([frame.y[column.codes == code] for code in range(len(column.levels))])
     assert found is not None
     assert close(found.statistic, R[data, "kruskal"]["", "statistic"]) and close(found.p, R[data, "kruskal"]["", "p"], 1e-8)
 
@@ -290,12 +290,12 @@ def test_studentized_range():
     assert len(cases) > 50
     for case in cases:
         at = case["src_case"]
-        assert studentized_range.distribution(at["q"], at["k"], at["v"]) == pytest.approx(case["mp_result"], abs=1e-12)
+        assert pairwise.range_distribution(at["q"], at["k"], at["v"]) == pytest.approx(case["mp_result"], abs=1e-12)
 
 
 def test_table_of_the_studentized_range():
     # Printed tables (Harter 1960): q(0.95; 3, 10), q(0.99; 5, 20), q(0.95; 10, infinity).
-    found = [studentized_range.quantile(*at) for at in ((0.95, 3, 10), (0.99, 5, 20), (0.95, 10, 1e9))]
+    found = [pairwise.range_quantile(*at) for at in ((0.95, 3, 10), (0.99, 5, 20), (0.95, 10, 1e9))]
     assert [round(each, 2) for each in found] == [3.88, 5.29, 4.47]
 
 
@@ -318,12 +318,12 @@ def test_permutations_of_few_values_come_near_all_orders():
     """Two groups of four: 70 ways to divide them, and 2 are as extreme as the data's, which separate them."""
     y = np.array([1.0, 2.0, 3.0, 4.0, 11.0, 12.0, 13.0, 14.0])
     of = statistics.cells(y, [np.repeat([0, 1], 4)], [2])
-    found = alternatives.permutation(of, [(0,)], 0, "II", 7)
+    found = statistics.permutation(of, [(0,)], 0, "II", 7)
     assert found is not None and found.p == pytest.approx(2 / 70, abs=0.011)
 
 
 def test_welch_of_two_groups_is_the_square_of_welchs_t():
     one, two = Group(5, 10.0, 4.0), Group(9, 12.0, 1.0)
-    found = alternatives.welch_anova([one, two])
+    found = statistics.welch_anova([one, two])
     known = scipy.stats.ttest_ind_from_stats(10.0, 2.0, 5, 12.0, 1.0, 9, equal_var=False)
     assert found is not None and close(found.statistic, known.statistic**2) and close(found.p, known.pvalue)

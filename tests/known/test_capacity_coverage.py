@@ -59,7 +59,7 @@ def test_a_rate_exactly_at_the_bound_is_named_in_at_most_five_percent() -> None:
 def test_no_fall_is_at_least_the_most_tested() -> None:
     found = planted(dict.fromkeys(TESTED, 1.0), 0.02, 5, 1)
     assert (found.keeps, found.fails, found.high, found.knee) == (80, None, None, None)
-    assert sentence(found, "pair", "pairs") == "at least 80 pairs: more than 99.9 % sure; of more nothing is known"
+    assert sentence(found, "pair", "pairs") == "at least 80 pairs: more than 99.9 % sure; larger N were not tested"
 
 
 def printed_losses() -> dict[int, list[float]]:
@@ -94,7 +94,7 @@ def test_between_tested_numbers_nothing_is_said() -> None:
     losses = printed_losses()
     found = capacity({n: losses[n] for n in (2, 5, 8)}, Objective(1.0, at_most=True))
     assert (found.keeps, found.fails, found.low, found.high) == (5, 8, 0, None)
-    assert sentence(found, "receiver", "receivers").endswith("between them nothing is known")
+    assert sentence(found, "receiver", "receivers").endswith("N between them were not tested")
 
 
 def test_where_the_least_fails_there_is_none() -> None:
@@ -156,7 +156,7 @@ def test_shares_of_equal_values_are_no_noise() -> None:
 @pytest.mark.parametrize(
     ("level", "said"),
     [
-        (0.95, "at least 1 pair: more than 99.9 % sure; of more nothing is known"),
+        (0.95, "at least 1 pair: more than 99.9 % sure; larger N were not tested"),
         (0.9999, "not even 1 pair: not shown (99.95 % sure; about 2 more runs would settle it)"),
     ],
 )

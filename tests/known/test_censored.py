@@ -9,7 +9,7 @@ import pytest
 from twinbed.analyses.compare.decision import Case, Nature, Rules, judge
 from twinbed.model.result import Verdict
 from twinbed.observations.units import Arranged
-from twinbed.statistics.censored import Limit, limit
+from twinbed.statistics.resolution import Limit, limit
 from twinbed.statistics.sample import Sample
 
 ENDING = [10.0, 7.21348, 10.0, 10.0, 10.0], [10.0, 10.0, 9.88341, 10.0, 10.0]

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from twinbed.statistics import multiplicity
-from twinbed.statistics.isotonic import isotonic
-from twinbed.statistics.logistic import logistic
-from twinbed.statistics.rank_correlation import EXACT, kendall, spearman
-from twinbed.statistics.roc import area, curve
+from twinbed.statistics.anomaly import EXACT, kendall, spearman
+from twinbed.statistics.capacity import isotonic
+from twinbed.statistics.detector import area, curve, logistic
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "contention"
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from twinbed.statistics.harrell_davis import harrell_davis
 from twinbed.statistics.histogram import HALF, Histogram, bucket, lowest
+from twinbed.statistics.quantile import harrell_davis
 
 EXPECTED = json.loads((Path(__file__).parents[1] / "golden" / "histogram" / "hdrhistogram.json").read_text())
 SHARES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)

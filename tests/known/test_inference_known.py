@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 from twinbed.statistics.counts import Tally, count_test, unseen_share
-from twinbed.statistics.harrell_davis import harrell_davis
 from twinbed.statistics.histogram import HALF, Histogram
-from twinbed.statistics.pooled import Cell, pooled_ratio
-from twinbed.statistics.ratio import ratio_test
+from twinbed.statistics.quantile import harrell_davis
+from twinbed.statistics.ratio import Cell, pooled_ratio, ratio_test
 from twinbed.statistics.regression.least_squares import fit
 from twinbed.statistics.regression.mixed import mixed
 from twinbed.statistics.steady import mean_error

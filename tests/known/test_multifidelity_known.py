@@ -12,12 +12,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from twinbed.statistics.multifidelity.acv import acv, acv_of
 from twinbed.statistics.multifidelity.allocation import Allocation, Method, blue_variances, monte_carlo
 from twinbed.statistics.multifidelity.decision import decide, needed_correlation, variance_at_equal_cost
 from twinbed.statistics.multifidelity.estimate import blue, em, information, mixed, parts, plain
-from twinbed.statistics.multifidelity.mfmc import mfmc, mfmc_of
-from twinbed.statistics.multifidelity.mlblue import mlblue
+from twinbed.statistics.multifidelity.methods import acv, acv_of, mfmc, mfmc_of, mlblue
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "multifidelity" / "pyapprox.json"
 CASES: list[dict[str, Any]] = json.loads(GOLDEN.read_text())

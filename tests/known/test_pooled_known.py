@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from twinbed.statistics.pooled import Cell, pooled_ratio
+from twinbed.statistics.ratio import Cell, pooled_ratio
 
 NOISE = np.random.default_rng(7)
 CELLS = [Cell(NOISE.normal(each, 0.1, 6).tolist(), NOISE.normal(0, 0.3, 6).tolist()) for each in (0.0, 0.5, -0.2)]

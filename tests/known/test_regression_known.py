@@ -15,13 +15,10 @@ from twinbed.statistics.regression.collinearity import first_order, inflation
 from twinbed.statistics.regression.design import Design
 from twinbed.statistics.regression.evaluation import Categorical, Column, Numeric
 from twinbed.statistics.regression.formula import read
-from twinbed.statistics.regression.heteroscedasticity import breusch_pagan, white
-from twinbed.statistics.regression.inference import classical, clustered, coefficient, hc3
-from twinbed.statistics.regression.influence import influence
+from twinbed.statistics.regression.inference import classical, clustered, coefficient, difference, hc3, influence
 from twinbed.statistics.regression.least_squares import Fit, fit_formula
 from twinbed.statistics.regression.mixed import mixed
-from twinbed.statistics.regression.normality import normality
-from twinbed.statistics.regression.percent_effect import difference
+from twinbed.statistics.regression.residuals import breusch_pagan, normality, white
 from twinbed.statistics.regression.robust import Weighting, robust
 
 FOLDER = Path(__file__).parents[1] / "golden/regression"

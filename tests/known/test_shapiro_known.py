@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from twinbed.statistics.shapiro import MOST, shapiro_wilk
+from twinbed.statistics.assumptions import MOST, shapiro_wilk
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "statistics" / "shapiro.csv"
 ROWS = list(csv.DictReader(GOLDEN.read_text().splitlines()[1:]))

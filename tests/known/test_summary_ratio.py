@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from twinbed.statistics.summary_ratio import Summary, ratio_test
+from twinbed.statistics.ratio import Summary, summary_ratio_test
 
 summaries = st.builds(Summary, st.integers(1, 1000), st.integers(1, 100), st.integers(2, 40))
 
@@ -32,7 +32,7 @@ def degrees(one: Summary, two: Summary) -> float:
 
 @given(summaries, summaries, st.sampled_from([0.02, 0.1, 0.5]))
 def test_tests_at_the_edges_and_ends_are_welchs(one: Summary, two: Summary, margin: float) -> None:
-    found, df = ratio_test(one, two, margin, 0.05), degrees(one, two)
+    found, df = summary_ratio_test(one, two, margin, 0.05), degrees(one, two)
     at_low, at_high = (welch_t(one, two, edge) for edge in (1 / (1 + margin), 1 + margin))
     assert found.ratio == pytest.approx(one.mean / two.mean)
     assert found.p_equivalent == pytest.approx(max(stats.t.sf(at_low, df), stats.t.cdf(at_high, df)), rel=1e-6, abs=1e-12)
@@ -52,14 +52,14 @@ def test_tests_at_the_edges_and_ends_are_welchs(one: Summary, two: Summary, marg
 
 def test_a_reference_without_spread_leaves_one_samples_t() -> None:
     """Ten values of mean 103 and standard error 1 against 100 exactly: t(0.95, 9) = 1.833, so 1.03 ± 0.01833."""
-    found = ratio_test(Summary(103, 1, 10), Summary(100, 0, 10), 0.10, 0.05)
+    found = summary_ratio_test(Summary(103, 1, 10), Summary(100, 0, 10), 0.10, 0.05)
     assert (found.low, found.high) == pytest.approx((1.03 - 0.018331, 1.03 + 0.018331), abs=1e-5)
     # t = (110 - 103) / 1 = 7 and (103 - 90.9) / 1 = 12.1 on 9 degrees of freedom: p(7) = 0.0000315 (one-sided tables).
     assert found.p_equivalent == pytest.approx(3.15e-5, abs=2e-7)
 
 
 def test_neither_varies() -> None:
-    inside, outside = (ratio_test(Summary(value, 0, 3), Summary(100, 0, 3), 0.10, 0.05) for value in (110, 111))
+    inside, outside = (summary_ratio_test(Summary(value, 0, 3), Summary(100, 0, 3), 0.10, 0.05) for value in (110, 111))
     assert (inside.p_equivalent, inside.p_different) == (0.0, 1.0)
     assert (outside.p_equivalent, outside.p_different) == (1.0, 0.0)
 
@@ -67,4 +67,4 @@ def test_neither_varies() -> None:
 def test_what_cannot_be_compared_is_refused() -> None:
     for one, two in ((Summary(1, 1, 1), Summary(1, 1, 2)), (Summary(1, 1, 2), Summary(0, 1, 2))):
         with pytest.raises(ValueError, match="two values each"):
-            ratio_test(one, two, 0.1, 0.05)
+            summary_ratio_test(one, two, 0.1, 0.05)

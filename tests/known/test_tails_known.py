@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from twinbed.statistics.harrell_davis import harrell_davis
+from twinbed.statistics.quantile import harrell_davis
 from twinbed.statistics.ratio import ratio_test
 
 SHARES = (0.1, 0.5, 0.9, 0.99, 0.999)

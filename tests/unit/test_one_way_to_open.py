@@ -74,7 +74,7 @@ OTHERS: dict[str, tuple[str, set[str]]] = {
         "unpacks into a folder of its own",
         {"partial.mkdir", "partial.rename", "shutil.rmtree", "target.open", "target.parent.mkdir", "tempfile.gettempdir"},
     ),
-    "results/bucket/folder.py": (
+    "results/bucket/keeper.py": (
         "makes the folder that the user names, and reads a temporary file of its own",
         {"content.open", "self._tree.path.mkdir"},
     ),
@@ -83,14 +83,13 @@ OTHERS: dict[str, tuple[str, set[str]]] = {
         "packs into a temporary file of its own",
         {"pa.OSFile", "tarfile.open", "tempfile.NamedTemporaryFile"},
     ),
-    "results/extract/closure.py": ("reads this program's own source", {"files[module].read_bytes", "os.walk"}),
     "results/extract/kernel.py": (
         "reads artifacts after refuse_strange has walked them",
         {"clock.read_bytes", "log.read_text"},
     ),
     "results/extract/key.py": (
         "reads this program's own source, and sizes of artifacts",
-        {"file.read_bytes", "os.stat", "package.glob"},
+        {"file.read_bytes", "files[module].read_bytes", "os.stat", "os.walk", "package.glob"},
     ),
     "results/extract/rows.py": ("reads artifacts after refuse_strange has walked them", {"file.read_bytes"}),
     "results/folder.py": (

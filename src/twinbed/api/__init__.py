@@ -1,8 +1,8 @@
-"""Results in Python: what ``twinbed.open`` returns.
+"""Results in Python: the object that ``twinbed.open`` returns.
 
 Tables are Arrow's (``pyarrow.Table``), with the testbed and the level of every factor in columns of their own, in base units,
-null where something is missing.  ``.to_pandas()`` of any of them gives a data frame where pandas is installed; so does
-``polars.from_arrow``, and DuckDB reads them by their variables' names.
+null for missing values.  Method ``.to_pandas()`` gives a data frame if pandas is installed; ``polars.from_arrow`` gives one
+too, and DuckDB reads tables by their variables' names.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from twinbed.api import rows
 from twinbed.api.result import Result
+from twinbed.api.result import column as column_of_values
 from twinbed.model.error import TwinbedError
 from twinbed.model.near import instead
 from twinbed.model.run import Status
@@ -29,13 +29,15 @@ if TYPE_CHECKING:
 
 
 class Results:
-    """A results folder of ``twinbed run``, ``twinbed import`` or ``twinbed merge``, an archive of one, or the address of what
-    ``twinbed publish`` put there: the runs of the study as it stands.
-    Those of other settings, which a folder may hold as well, are left out."""
+    """The runs of a study in its present form.
+
+    They come from a results folder of ``twinbed run``, ``twinbed import`` or ``twinbed merge``, an archive of one, or the
+    address of a folder that ``twinbed publish`` wrote. Runs of other settings, which a folder may also hold, are left out.
+    """
 
     def __init__(self, path: Path | str, on_progress: Callable[[int, int], None] | None = None) -> None:
-        """Raises ``twinbed.TwinbedError`` where ``path`` is no results folder. ``on_progress`` is called with runs read and
-        runs to read, when artifacts have to be: the first time, and after runs were added."""
+        """Open ``path``. Raises ``twinbed.TwinbedError`` if it is no results folder. ``on_progress`` is called with runs read
+        and runs to read, when artifacts have to be read: the first time, and after runs were added."""
         from twinbed.results.archive.unpack import folder_of
         from twinbed.results.bucket.address import address_of
         from twinbed.results.store import Store
@@ -65,7 +67,7 @@ class Results:
         return f"<{self.name}: {len(made)} runs of {of}{f'; {failed} failed' if failed else ''}>"
 
     def _repr_html_(self) -> str:
-        """What they are, and the verdicts by the study's own settings."""
+        """Return a summary and the verdicts by the study's own settings."""
         from markupsafe import Markup
 
         from twinbed.render.html import html
@@ -82,22 +84,22 @@ class Results:
 
     @property
     def name(self) -> str:
-        """The study's."""
+        """Return the names of the testbeds, in the order of the study."""
         return self._store.outline.name
 
     @property
     def testbeds(self) -> tuple[str, ...]:
-        """Their names, in the order of the study."""
+        """Return the testbed that the others are compared with."""
         return self._store.outline.testbeds
 
     @property
     def reference(self) -> str | None:
-        """The testbed that the others are held against."""
+        """Return the testbed that the others are compared with."""
         return self._store.outline.reference
 
     @cached_property
     def factors(self) -> tuple[str, ...]:
-        """Names of what varies, in the order of the study, the testbed left out."""
+        """Return the names of the varied factors, in the order of the study, without the testbed."""
         from twinbed.model.columns import Records
 
         there = dict.fromkeys(name for levels in Records.of(self._store.records).levels.distinct() for name in levels)
@@ -105,8 +107,8 @@ class Results:
         return tuple(name for name in names if name in there and name != "testbed")
 
     def column_of(self, factor: str) -> str:
-        """The column that has a factor's levels, the same in all tables: its name, or ``factor:NAME`` where values have one of
-        that name which is another thing, such as ``direction``."""
+        """Return the column that has a factor's levels, the same in all tables. It is the factor's name, or ``factor:NAME`` if
+        values have another column of that name, such as ``direction``."""
         return f"factor:{factor}" if factor in self._own_columns else factor
 
     @cached_property
@@ -115,28 +117,30 @@ class Results:
         return frozenset(column for name in tables for column in self._store.table(name).column_names)
 
     def cautions(self) -> tuple[Caution, ...]:
-        """About the folder itself; those of runs are the table ``cautions``, those of verdicts come with ``compare``."""
+        """Return the cautions of the folder itself; those of runs are the table ``cautions``, those of verdicts come with
+        ``compare``."""
         return self._store.cautions
 
     def tables(self) -> tuple[str, ...]:
-        """Names of the tables that there are, for ``table``."""
+        """Return the names of the existing tables, for ``table``."""
         return self._store.names()
 
     def table(self, name: str) -> pa.Table:
-        """One table, with the columns ``testbed`` and the factors after ``run``. Raises TwinbedError where there is none."""
+        """Return one table, with the columns ``testbed`` and the factors after ``run``. Raises TwinbedError if there is
+        none."""
         if name not in self.tables():
             raise TwinbedError(f"{self._shown} has no table {name}", advice=instead(name, self.tables()))
         return self._with_levels(self._store.table(name))
 
     def runs(self) -> pa.Table:
-        """A row a run: its levels, replicate, block, place in the order, status; the phase and reason of a failure;
+        """Return a row a run: its levels, replicate, block, place in the order, status; the phase and reason of a failure;
         ``started_s`` since the epoch."""
         return self.table("runs").drop_columns(["levels", "key"])
 
     def metrics(self, *names: str) -> pa.Table:
-        """A row a measured value: run, levels, host, direction, metric, unit, layer, scale, headline, description, value;
-        ``low`` and ``high`` of a total that was estimated from a sample of the hosts.
-        ``names``: those metrics alone. Raises TwinbedError for a metric that there is not."""
+        """Return a row a measured value. Raises TwinbedError for an unknown metric. Columns: run, levels, host, direction,
+        metric, unit, layer, scale, headline, description, value; ``low`` and ``high`` of a total that was estimated from a
+        sample of the hosts. ``names`` selects metrics."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -147,11 +151,11 @@ class Results:
         return values.filter(pc.is_in(values["metric"], pa.array(names, pa.string()))) if names else values
 
     def flows(self) -> pa.Table:
-        """A row a TCP connection of the captures, with tcptrace's statistics (docs/flows.md)."""
+        """Return a row a TCP connection of the captures, with tcptrace's statistics (docs/flows.md)."""
         return self.table("flows")
 
     def connections(self) -> pa.Table:
-        """A row a connection of the captures, as in Zeek's conn.log (docs/connections.md)."""
+        """Return a row a connection of the captures, as in Zeek's conn.log (docs/connections.md)."""
         return self.table("connections")
 
     def compare(
@@ -164,10 +168,13 @@ class Results:
         sessions: str | None = None,
         headlines: bool = False,
     ) -> Result:
-        """A row a metric, cell and testbed against the reference: means, ratio, intervals, verdict, and why
-        (docs/statistics.md). ``by`` is a factor whose levels are compared in place of testbeds, ``reference`` a testbed or such
-        a level; ``margin`` is a share; ``sessions`` the factor that says in which session a run was made, ``time``, or
-        ``none``; what is not given is the study's. Raises TwinbedError for a testbed, a factor or a level that there is not."""
+        """Compare testbeds with the reference: a row a metric, cell and testbed, with means, ratio, intervals, verdict and
+        reason.
+
+        See docs/statistics.md. Factor ``by`` has levels that are compared in place of testbeds; ``reference`` is a testbed or
+        such a level; ``margin`` is a share. As ``sessions`` give the factor that names a run's session, ``time``, or ``none``.
+        Settings that are not given are the study's. Raises TwinbedError for an unknown testbed, factor or level.
+        """
         from twinbed import registry
 
         analysis = registry.analysis("compare")
@@ -178,9 +185,9 @@ class Results:
         return self._result(analysis, found, self._store)
 
     def analyse(self, name: str, reference: str | None = None, **settings: object) -> Result:
-        """What ``twinbed NAME`` or ``twinbed analyse NAME`` finds: ``anova``, ``explain``, ``tails`` ... (docs/analyse.md).
-        ``settings`` are the command's: ``response="requests_per_second"``. Raises TwinbedError for an analysis or a setting
-        that there is not, and where nothing can be said."""
+        """Return the result of ``twinbed NAME`` or ``twinbed analyse NAME``: ``anova``, ``explain``, ``tails`` ...
+        (docs/analyse.md). ``settings`` are the command's: ``response="requests_per_second"``. Raises TwinbedError for an
+        unknown analysis or setting, and if the data allow no result."""
         from pydantic import ValidationError
 
         from twinbed import registry
@@ -214,10 +221,12 @@ class Results:
         error: float = 0.05,
         everything: bool = False,
     ) -> pa.Table:
-        """A row a rule of thumb that these results and ``others`` show (docs/advise.md): its sentence, the estimates and bounds
-        of the cells within and beyond the margin, runs, cautions, the command that shows more. ``error`` is the chance that any
-        is wrong; ``everything`` takes every metric, not only the headlines. Raises TwinbedError where there is no run, or no
-        such testbed."""
+        """Return a row a rule of thumb that these results and ``others`` show (docs/advise.md).
+
+        A row has its sentence, the estimates and bounds of the cells within and beyond the margin, runs, cautions, and the
+        command that shows more. The chance that any rule is wrong is ``error``. With ``everything`` rules cover every metric,
+        not only the headlines. Raises TwinbedError if there is no run, or no such testbed.
+        """
         import pyarrow as pa
 
         from twinbed.report.advice.analysis import advise
@@ -241,7 +250,7 @@ class Results:
         for name in reversed(self.factors):
             column = f"factor:{name}" if name in taken else self.column_of(name)
             levels = [None if record is None else record.levels.get(name) for record in of_rows]
-            table = table.add_column(at, column, rows.column(levels))
+            table = table.add_column(at, column, column_of_values(levels))
         if "testbed" not in taken:
             names = [None if record is None else str(record.settings["testbed"]["name"]) for record in of_rows]
             table = table.add_column(at, "testbed", _strings(names))
@@ -257,7 +266,7 @@ def _no_metric(name: str, known: Collection[str]) -> str:
 
 
 def with_reference(store: Store, reference: str | None) -> Store:
-    """The same results held against another testbed; against the study's own for None."""
+    """Return the same results compared with another testbed; for None with the study's own reference."""
     if reference is None:
         return store
     if reference not in store.outline.testbeds:

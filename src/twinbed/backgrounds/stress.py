@@ -26,8 +26,8 @@ from twinbed.contracts.command import PROGRAM_BYTES, Command, Ready
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.params import BackgroundParams
 from twinbed.contracts.place import Places
+from twinbed.metrics.background import STRESS_METRICS
 from twinbed.metrics.metric import Value
-from twinbed.metrics.stress import METRICS
 from twinbed.model.units import Size
 
 PROGRAM = "stress-ng"
@@ -83,7 +83,7 @@ class Stress(Background[StressParams]):
     summary = "workers that keep CPUs, disks and memory busy beside the workload (stress-ng)"
     also = ("stress_ng", "cpu", "load", "noise")
     files = ("stress-ng.*",)
-    metrics = tuple(METRICS.values())
+    metrics = tuple(STRESS_METRICS.values())
     # Without ``io``: sync(2) would have the whole machine write its caches.
     trials: Mapping[str, StressParams] = MappingProxyType(
         {f"where: {where}": StressParams(cpu=1, memory=1, memory_size=2**20, where=where) for where in ("machine", "hosts")}
@@ -140,7 +140,7 @@ def _values(params: StressParams, file: Path) -> Iterator[Value]:
     for setting, stressor in STRESSORS.items():
         if not getattr(params, setting):
             continue
-        metric = METRICS[setting]
+        metric = STRESS_METRICS[setting]
         measured = re.search(_MEASURED.format(stressor=stressor), text, re.MULTILINE)
         if measured is None:
             raise ValueError(f"{place}: says nothing of what the {stressor} workers did: {text[-200:]!r}")

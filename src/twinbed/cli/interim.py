@@ -13,12 +13,12 @@ from dataclasses import replace
 from twinbed import design, registry
 from twinbed.cli.extraction import extracted
 from twinbed.cli.on import executor
-from twinbed.model.as_of import AsOf
 from twinbed.model.error import TwinbedError
 from twinbed.model.interim import FILE, InterimAnalyses, InterimAnalysis
 from twinbed.model.json import WRONG, document, parsed, why
 from twinbed.model.result import Verdict
 from twinbed.model.tables import TESTBED
+from twinbed.model.view import AsOf
 from twinbed.results.folder import Folder
 from twinbed.results.store import Store
 from twinbed.show.words import interim_sentence

@@ -122,7 +122,7 @@ def _keep(words: Sequence[str], store: Store, readers: Readers) -> Keep:
     from twinbed.model.error import TwinbedError
     from twinbed.model.keep import DEFAULT, Keep, Word
     from twinbed.model.near import did_you_mean, nearest
-    from twinbed.results.keep.owners import plugins_of
+    from twinbed.results.keep.thin import plugins_of
 
     given: dict[str, str] = {}
     for each in words:

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 
 from twinbed import registry
 from twinbed.model.units import format_share
-from twinbed.observations.fitting import MOST_LOSS
-from twinbed.observations.numbered import of_pairs
+from twinbed.observations.numbered import MOST_LOSS, of_pairs
 from twinbed.statistics.capacity import LEAST, fewest_of_a_loss
 from twinbed.statistics.permutations import least_p
 from twinbed.statistics.power import FEWEST

@@ -1,8 +1,6 @@
-"""From a study to its runs: which, in what order, and what they will take."""
+"""The runs of a study, their order, and their estimated time and disk."""
 
-from twinbed.design.interim import interim_blocks
-from twinbed.design.order import runs
-from twinbed.design.sample import drawn
+from twinbed.design.order import drawn, interim_blocks, runs
 from twinbed.design.time import Expense, expense, run_expense
 
 __all__ = ["Expense", "drawn", "expense", "interim_blocks", "run_expense", "runs"]

@@ -1,4 +1,4 @@
-"""How many draws on which testbeds: whole numbers from the allocations of ``statistics/multifidelity``, and which to take."""
+"""Draws on several testbeds: whole numbers from the allocations of ``statistics/multifidelity``, and the choice among them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twinbed.statistics.multifidelity.acv import acv
 from twinbed.statistics.multifidelity.allocation import (
     LEAST_PAIRS,
     Allocation,
@@ -19,11 +18,10 @@ from twinbed.statistics.multifidelity.allocation import (
     monte_carlo,
 )
 from twinbed.statistics.multifidelity.decision import needed_correlation
-from twinbed.statistics.multifidelity.mfmc import correlations, mfmc
-from twinbed.statistics.multifidelity.mlblue import mlblue
+from twinbed.statistics.multifidelity.methods import acv, correlations, mfmc, mlblue
 
 SIMPLER = 1.05
-"""A simpler method is taken where its variance is less than this times the best."""
+"""A simpler method is chosen if its variance is less than this times the best."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +30,10 @@ class Plan:
 
     method: Method
     samples: Mapping[Group, int]
-    """Models that run the same draws -> how many. Model 0 is the dear one."""
+    """Models that run the same draws -> how many. Model 0 is the expensive one."""
     relative: tuple[float, ...]
-    """Of each output: the variance of the mean times what the plan costs, over the same of plain Monte Carlo; with weights
-    that are estimated from the draws."""
+    """For each output the variance of the mean times the plan's cost, over the same for plain Monte Carlo; with weights
+    estimated from the draws."""
 
     @property
     def worst(self) -> float:
@@ -46,9 +44,9 @@ class Plan:
 
 
 def plans(covariances: Matrix, costs: Matrix, budget: float) -> list[Plan]:
-    """Plain Monte Carlo first, then each method's, those left out that find nothing better or mean fewer than LEAST_PAIRS
-    draws of the dear model. ``covariances`` is (outputs, models, models), ``costs`` of one draw. Raises ValueError as
-    ``checked`` does."""
+    """Return plain Monte Carlo first, then each method's plan. Raises ValueError as ``checked`` does. Methods are left out that
+    find nothing better, or mean fewer than LEAST_PAIRS draws of the expensive model. ``covariances`` is (outputs, models,
+    models), ``costs`` of one draw."""
     methods = (monte_carlo, mfmc, acv, mlblue)
     found = [_whole(method(covariances, costs, budget), covariances, costs, budget) for method in methods]
     plain = Plan(Method.MONTE_CARLO, {(0,): max(int(budget / costs[0]), 1)}, (1.0,) * len(covariances))
@@ -56,14 +54,14 @@ def plans(covariances: Matrix, costs: Matrix, budget: float) -> list[Plan]:
 
 
 def best(found: Sequence[Plan]) -> Plan:
-    """The first whose worst output is about as good as the best's, in the order from simple to general; plain Monte Carlo
-    where no plan gains."""
+    """Return the first plan, from simple to general, whose worst output is about as good as the best's; plain Monte Carlo if no
+    plan gains."""
     least = min(each.worst for each in found)
     return next(each for each in found if each.worst <= least * SIMPLER) if least < 1 else found[0]
 
 
 def _whole(allocation: Allocation, covariances: Matrix, costs: Matrix, budget: float) -> Plan | None:
-    """Rounded within the budget. Draws of the dear model are at least LEAST_PAIRS, which takes from the others."""
+    """Round within the budget. Draws of the expensive model are at least LEAST_PAIRS, at the cost of the others."""
     dear = allocation.draws(0)
     few = max(LEAST_PAIRS / dear, 1.0)
     with_dear = {
@@ -99,7 +97,7 @@ def _price(group: Group, costs: Matrix) -> float:
 
 
 def why_not(covariances: Matrix, costs: Matrix, names: Sequence[str]) -> str:
-    """Why no mix pays: of each cheap model its least correlation, and what would be needed at its cost."""
+    """Return why no mix pays: for each cheap model its least correlation, and the correlation needed at its cost."""
     parts = []
     for model in range(1, len(costs)):
         rho = min(abs(float(correlations(matrix)[model])) for matrix in covariances)
@@ -108,6 +106,6 @@ def why_not(covariances: Matrix, costs: Matrix, names: Sequence[str]) -> str:
             parts.append(f"a run on {names[model]} takes {1 / times:.2g} times as long as on {names[0]}")
         else:
             needed = needed_correlation(times)
-            text = f"{names[model]} correlates by {rho:.2f}, and at 1/{times:.3g} of the time it pays above {needed:.2f}"
-            parts.append(text if rho <= needed else f"{text}, but not with so few draws as the time allows")
+            text = f"{names[model]} correlates by {rho:.2f}; at 1/{times:.3g} of the time it needs more than {needed:.2f}"
+            parts.append(text if rho <= needed else f"{text}, but the time allows too few draws")
     return "; ".join(parts)

@@ -1,9 +1,9 @@
-"""How many replicates reach a verdict: from a pilot's headline comparisons, for each of them and for the study.
+"""Replicates needed for a verdict: from a pilot's headline comparisons, for each of them and for the study.
 
-A comparison whose ratio the pilot finds inside the margin is planned to be shown equivalent, one outside it to be shown
-different; where the pilot cannot tell which, this is a guess, and ``if_equal`` says what it takes if the ratio is truly 1.
-Numbers are for each testbed of each cell.  Differences are planned at alpha over the size of the family, the first and
-hardest step of Holm's correction.  Power is that of each comparison on its own.
+A comparison whose ratio is inside the margin in the pilot is planned to be shown equivalent, one outside it to be shown
+different.  If the pilot cannot tell which, this is a guess, and ``if_equal`` gives the number for a true ratio of 1. Numbers
+are for each testbed of each cell.  Differences are planned at alpha over the size of the family, the first and hardest step of
+Holm's correction.  Power is that of each comparison on its own.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ POWERS = (0.80, 0.90)
 UPPER = 0.80
 """Confidence of the upper limit of the pilot's standard deviation."""
 MOST = 1000
-"""More than this is not worth proposing: the ratio lies too near the edge of the margin."""
+"""More replicates are not proposed: the ratio is then too near the edge of the margin."""
 
 Numbers = tuple[int | None, ...]
-"""The number for each of POWERS; None where MOST would not do, or nothing can be planned."""
+"""The number for each of POWERS; None if MOST would not do, or nothing can be planned."""
 _NONE: Numbers = (None,) * len(POWERS)
 
 
@@ -42,16 +42,16 @@ class Levels:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What one comparison needs."""
+    """The replicates that one comparison needs."""
 
     pilot: Comparison
     ratio: float | None = None
-    """The ratio of geometric means, as the pilot has it."""
+    """The pilot's ratio of geometric means."""
     deviations: tuple[float, float] | None = None
-    """Standard deviations of the logarithms of the testbed's values and the reference's; where the pilot's comparison is
-    paired, numbers are by that of the differences."""
+    """Standard deviations of the logarithms of the testbed's values and the reference's. If the pilot's comparison is paired,
+    numbers follow from the deviation of the differences."""
     verdict: Verdict | None = None
-    """What is planned to be shown."""
+    """The verdict to be shown."""
     as_found: Numbers = _NONE
     as_found_upper: Numbers = _NONE
     """The same with the upper limits of the standard deviations."""
@@ -63,13 +63,14 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What a pilot's comparison is planned by: logarithms of the ratio and of the margin, and standard deviations."""
+    """The basis of a plan: logarithms of the pilot's ratio and of the margin, and standard deviations."""
 
     difference: float
     edge: float
     deviations: tuple[float, float]
     scatter: tuple[float, float]
-    """Of what is tested. Pairs are one sample of differences, which is the same as two of which one does not vary."""
+    """Standard deviations of the tested values. Pairs are one sample of differences, which equals two samples of which one does
+    not vary."""
     levels: Levels
 
     @property
@@ -86,25 +87,25 @@ class _Plan:
 
 
 def needs(pilot: Iterable[Comparison], margin: float, levels: Levels) -> tuple[Need, ...]:
-    """The need of every comparison of the pilot that is given."""
+    """Return the need of every given comparison of the pilot."""
     return tuple(_need(each, margin, levels) for each in pilot)
 
 
 def found_needs(pilot: Iterable[Comparison], margin: float, levels: Levels) -> tuple[Need, ...]:
-    """The same with ``as_found`` alone, which takes a fourth of the time."""
+    """Return the same with ``as_found`` alone, which takes a fourth of the time."""
     planned = ((each, _plan(each, margin, levels)) for each in pilot)
     return tuple(plan if isinstance(plan, Need) else _found(each, plan) for each, plan in planned)
 
 
 def _plan(pilot: Comparison, margin: float, levels: Levels) -> _Plan | Need:
-    """A Need with the reason where nothing can be planned."""
+    """Return the plan, or a Need with the reason if nothing can be planned."""
     if doubts := [caution.kind for caution in pilot.cautions if caution.kind in NO_VERDICT]:
         return Need(pilot, reason=doubts[0].meaning)
     samples = (pilot.estimate.values, pilot.reference_estimate.values)
     if min(len(values) for values in samples) < 2:
         return Need(pilot, reason="fewer than two values, which have no spread")
     if pilot.scale != "ratio" or min(map(min, samples)) <= 0:
-        return Need(pilot, reason="values that have no logarithm: 0, negative, or on no ratio scale")
+        return Need(pilot, reason="values without logarithms: 0, negative, or not on a ratio scale")
     logs = [[math.log(value) for value in values] for values in samples]
     one, two = (_deviation(values) for values in logs)
     pairs = pilot.pair_deviation
@@ -147,17 +148,17 @@ def _numbers(power: Callable[[int], float]) -> Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """What the whole study needs in one case: the largest number, and whose it is."""
+    """The replicates that the whole study needs in one case: the largest number, and the comparison that needs it."""
 
     case: str
     power: float
     replicates: int | None
-    """None where MOST would not do for ``driver``."""
+    """None if MOST would not do for ``driver``."""
     driver: Need
 
 
 def whole(needs: Sequence[Need]) -> tuple[Whole, ...]:
-    """For each case and each of POWERS; nothing where nothing could be planned."""
+    """Return the need of the study for each case and each of POWERS; nothing if nothing could be planned."""
     planned = [need for need in needs if not need.reason]
     cases: tuple[tuple[str, Callable[[Need], Numbers]], ...] = (
         ("as in the pilot", lambda need: need.as_found),

@@ -1,8 +1,7 @@
-"""What a study will take: seconds and bytes, estimated before anything runs.
+"""Estimates of a study's time and disk space, before anything runs.
 
-The params of plugins say their part (``contracts/params``).
-
-Times are estimates; bytes are an upper bound, reached only where every link is full both ways.
+The params of plugins estimate their own part (``contracts/params``). Times are estimates; bytes are an upper bound, reached
+only if every link is full both ways.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class Expense:
 
 
 def run_expense(run: Run) -> Expense:
-    """What one run takes."""
+    """Return the expense of one run."""
     workload_s = run.workload.params.estimate_seconds()
     seconds = run.testbed.params.estimate_seconds() + run.testbed.params.workload_seconds(workload_s)
     seconds += sum(choice.params.estimate_seconds() for choice in run.accompanying())
@@ -41,7 +40,7 @@ def run_expense(run: Run) -> Expense:
 
 
 def expense(runs: Iterable[Run]) -> Expense:
-    """What some runs take, one after another."""
+    """Return the expense of some runs, one after another."""
     seconds, size = 0.0, 0
     for run in runs:
         one = run_expense(run)

@@ -1,8 +1,8 @@
-"""Where tasks that need no lab are carried out: in this process, in several of this machine, on a cluster.
+"""Executors of tasks that need no lab: this process, several processes of this machine, or a cluster.
 
 A task is a function of a module and one argument, both of which can be pickled. Results come in the order of the arguments,
-whichever is done first, and so depend neither on the workers nor on how many there are. A worker that dies costs the task that
-it had: another worker does it again. A task that every worker dies of is an error.
+whichever is done first, and so depend neither on the workers nor on how many there are. If a worker dies, another worker
+repeats its task. A task that kills every worker is an error.
 """
 
 from __future__ import annotations
@@ -23,12 +23,9 @@ _ADDRESS = re.compile(r"(tcp|tls)://\S+")
 
 @contextlib.contextmanager
 def opened(on: str | None, *, insecure: bool = False) -> Iterator[Executor]:
-    """The executor that ``on`` names, until the context ends: ``local`` (also None; a process for each CPU that this one may
-    use), ``local:N``, the address of a dask scheduler (``tcp://`` or ``tls://``), or a file with a section ``cluster``.
-    ``insecure``: a scheduler on another machine may do without TLS.
-
-    Raises NoExecutor where it names nothing, nobody answers there, or dask is not installed.
-    """
+    """Open the executor that ``on`` names, until the context ends. Raises NoExecutor if there is none. Text ``on`` is ``local``
+    (also None; a process for each CPU that this one may use), ``local:N``, the address of a dask scheduler (``tcp://`` or
+    ``tls://``), or a file with a section ``cluster``. With ``insecure`` a scheduler on another machine needs no TLS."""
     if local := _LOCAL.fullmatch(on or "local"):
         number = int(local[1]) if local[1] else len(os.sched_getaffinity(0))
         if number == 1:
@@ -44,6 +41,6 @@ def opened(on: str | None, *, insecure: bool = False) -> Iterator[Executor]:
             yield executor
     else:
         raise NoExecutor(
-            f"--on {on}: no executor and no file of this name",
+            f"--on {on}: no executor or file of this name",
             advice="local, local:4, tcp://scheduler:8786, tls://scheduler:8786, or a file with a section cluster",
         )

@@ -1,19 +1,23 @@
-"""What a worker answers, as bytes: a kind, then what the task's function returned or raised.
+"""A worker's answers, as bytes: a kind, then what the task's function returned or raised.
 
-An answer is data. It is parsed against the type that the function declares, and nothing of it is run: a worker is trusted with
-results, not with this machine. A function that returns ``bytes`` answers with these; any other value is JSON, as pydantic
-writes and checks it.
+An answer is data. It is parsed against the function's declared type, and nothing of it is run: a worker is trusted with
+results, not with this machine. A function that returns ``bytes`` answers with them; any other value is JSON, as pydantic writes
+and checks it.
 """
 
 from __future__ import annotations
 
+import hashlib
+import platform
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from twinbed.executor.program import Program, program
+import twinbed
 from twinbed.executor.protocol import BadAnswer, NoExecutor
 from twinbed.model.error import TwinbedError
 
@@ -21,13 +25,13 @@ T = TypeVar("T")
 R = TypeVar("R")
 VALUE, FAILURE = b"V", b"F"
 JSON_BYTES = 64 * 2**20
-"""A value that is JSON takes several times its bytes in memory. What is larger is declared as ``bytes``."""
+"""The most bytes of a JSON value, which takes several times as much memory. Larger values are declared as ``bytes``."""
 _MESSAGE, _ADVICE, _FILE = 100_000, 10_000, 10_000
-"""Characters, at most."""
+"""The most characters of each."""
 
 
 class _Failure(BaseModel):
-    """What a function raised. ``kind``: its class, where it is none of ours and no OSError."""
+    """An exception of a function. ``kind`` is its class, if it is neither ours nor an OSError."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -55,13 +59,13 @@ class _Failure(BaseModel):
 
 
 def _cut(text: str, most: int) -> str:
-    """Without halves of surrogates, which JSON has none of."""
+    """Cut a text, without halves of surrogates, which JSON does not have."""
     return text[:most].encode("utf-8", "backslashreplace").decode()[:most]
 
 
 def carried_out(own: Program, function: Callable[[T], R], argument: T) -> bytes:
-    """Carry out a task in a worker, which refuses what is of another program than its own. What is raised is an answer too,
-    since dask pickles an exception."""
+    """Carry out a task in a worker, which refuses tasks of another program than its own. An exception is an answer too, since
+    dask would pickle it."""
     try:
         if (here := program()) != own:
             raise NoExecutor(f"a worker has {here}, this is {own}", advice="install the same twinbed on all of them")
@@ -79,7 +83,7 @@ def value_of(answer: object, function: Callable[[T], R], who: str) -> R:
     if kind == VALUE and _declared(function) is bytes:
         return content  # type: ignore[return-value]
     if kind not in (VALUE, FAILURE) or len(content) > JSON_BYTES:
-        raise BadAnswer(f"{who} answers with {len(content):,} bytes of the kind {kind!r}: at most {JSON_BYTES:,} are expected")
+        raise BadAnswer(f"{who} answers with {len(content):,} bytes of kind {kind!r}, expected at most {JSON_BYTES:,}")
     try:
         if kind == VALUE:
             (value,) = _adapter(function).validate_json(content, strict=True, extra="forbid")
@@ -88,7 +92,7 @@ def value_of(answer: object, function: Callable[[T], R], who: str) -> R:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(each) for each in first["loc"]) or "it"
-        raise BadAnswer(f"{who} answers with what is no answer: {where}: {first['msg']}"[:1000]) from None
+        raise BadAnswer(f"{who} sends an invalid answer: {where}: {first['msg']}"[:1000]) from None
     raise failure.error()
 
 
@@ -99,7 +103,30 @@ def _declared(function: Callable[..., Any]) -> object:
 
 @cache
 def _adapter(function: Callable[..., Any]) -> TypeAdapter[tuple[Any]]:
-    """Of a tuple of what a function declares to return: so the configuration holds for dataclasses in it."""
+    """Return the adapter of a tuple of a function's declared type, so that the configuration holds for dataclasses in it."""
     config = ConfigDict(ser_json_inf_nan="constants", ser_json_bytes="base64", val_json_bytes="base64")
     shape: Any = tuple.__class_getitem__(_declared(function))
     return TypeAdapter(shape, config=config)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    version: str
+    digest: str
+    """The digest of its files."""
+    host: str = field(compare=False)
+
+    def __str__(self) -> str:
+        return f"twinbed {self.version} ({self.digest}) on {self.host}"
+
+
+@cache
+def program() -> Program:
+    """Return the running program."""
+    root = Path(twinbed.__file__).parent
+    digest = hashlib.blake2b(digest_size=6)
+    for file in sorted(path for path in root.rglob("*") if path.suffix in (".py", ".so") or path.parent.name == "bin"):
+        if file.is_file():
+            digest.update(f"{file.relative_to(root)}\0".encode())
+            digest.update(hashlib.blake2b(file.read_bytes()).digest())
+    return Program(twinbed.__version__, digest.hexdigest(), platform.node())

@@ -1,4 +1,4 @@
-"""Tasks on a dask cluster: one that runs already, or one that a file of the user's describes.
+"""Tasks on a dask cluster: a running one, or one that a file of the user's describes.
 
 dask's own settings hold, such as those of TLS (``distributed.comm.tls`` in its files or environment, docs/scale.md).
 """
@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import ipaddress
 import logging
+import socket
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
-from twinbed.executor.answers import carried_out, value_of
-from twinbed.executor.open_address import refuse_open
-from twinbed.executor.program import program
+from twinbed.executor.answers import carried_out, program, value_of
 from twinbed.executor.protocol import BadAnswer, NoExecutor, WorkerLost
 from twinbed.model.near import instead
 
@@ -45,17 +46,17 @@ _KINDS: Mapping[str, tuple[str, str]] = {
 }
 """Kind of a cluster -> its class."""
 ANSWER_S = 30.0
-"""The scheduler has so long to answer, and its first worker to come."""
+"""The scheduler must answer within this, and its first worker must come."""
 HANDED_OVER_S = 600.0
-"""An answer that is there has so long to come: 1 GiB, by 15 Mbit/s."""
+"""A finished answer must arrive within this: 1 GiB, by 15 Mbit/s."""
 AHEAD = 2
-"""Tasks in hand for each that can be done at once, so that no worker waits for the next one."""
+"""Tasks in hand for each task that can run at once, so that no worker waits for the next one."""
 
 
 @contextlib.contextmanager
 def cluster(on: str, *, insecure: bool = False) -> Iterator[Cluster]:
-    """The one whose scheduler is at ``on``, or that the file ``on`` describes, which lasts as long as the context. Without TLS
-    only on this machine, unless ``insecure``."""
+    """Open the cluster with the scheduler at ``on``, or the one that the file ``on`` describes, until the context ends. Without
+    TLS the scheduler must be on this machine, unless ``insecure``."""
     try:
         import distributed  # noqa: F401 -- what follows may be here already
         from distributed.versions import VersionMismatchWarning
@@ -79,15 +80,15 @@ def cluster(on: str, *, insecure: bool = False) -> Iterator[Cluster]:
         except Exception as error:  # noqa: BLE001 - whatever dask makes of what answers there, or of settings of TLS
             raise NoExecutor(
                 f"--on {on}: {str(error)[:500] or 'no answer'}",
-                advice="is a scheduler there (`dask scheduler`), has it workers (`dask worker ADDRESS`), have all TLS?",
+                advice="check that a scheduler (`dask scheduler`) and workers (`dask worker ADDRESS`) run there, all with TLS",
             ) from None
         yield Cluster(client, on)
 
 
 @contextlib.contextmanager
 def _described(file: Path, insecure: bool) -> Iterator[tuple[str, Security]]:
-    """Its scheduler's address, and how it is reached. A batch system's scheduler is in this process, and unpickles the tasks
-    that it is given: its workers are the user's own jobs, as the user."""
+    """Yield the scheduler's address, and how to reach it. A batch system's scheduler is in this process, and unpickles the
+    tasks that it is given: its workers are the user's own jobs."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -101,7 +102,7 @@ def _described(file: Path, insecure: bool) -> Iterator[tuple[str, Security]]:
             f"{file} describes no cluster: {error!r:.300}", advice="cluster: {kind: slurm, workers: 10, cores: 1, memory: 4GB}"
         ) from None
     if kind not in _KINDS:
-        raise NoExecutor(f"{file}: no kind of cluster is called {kind!r}", advice=instead(kind, sorted(_KINDS)))
+        raise NoExecutor(f"{file}: unknown kind of cluster {kind!r}", advice=instead(kind, sorted(_KINDS)))
     module, name = _KINDS[kind]
     from twinbed.executor.data_only import refusing
 
@@ -129,14 +130,14 @@ def _made(
 
 
 class Cluster:
-    """The workers of a scheduler. What they and it say is data, which is checked."""
+    """The workers of a scheduler. Everything they send is data, which is checked."""
 
     def __init__(self, client: DataClient, name: str) -> None:
         self.client, self.name = client, name
 
     @property
     def there(self) -> bool:
-        """Whether the scheduler is, as far as is known yet."""
+        """Return whether the scheduler is there, as far as is known yet."""
         return self.client.status == "running" and not self.client.deaf
 
     @property
@@ -144,11 +145,11 @@ class Cluster:
         return max(1, sum(self.threads().values()))
 
     def threads(self) -> dict[str, int]:
-        """Address of a worker -> its threads."""
+        """Return address of a worker -> its threads."""
         return self._asked(self.client.nthreads, dict[str, int])
 
     def resources(self) -> dict[str, dict[str, float]]:
-        """Address of a worker -> what it offers."""
+        """Return address of a worker -> its resources."""
 
         def asked() -> object:
             workers = self.client.scheduler_info(n_workers=-1)["workers"]
@@ -157,7 +158,7 @@ class Cluster:
         return self._asked(asked, dict[str, dict[str, float]])
 
     def _asked(self, question: Callable[[], object], shape: type[R]) -> R:
-        """What the scheduler answers. Raises NoExecutor where it is lost, or answers something else."""
+        """Return the scheduler's answer. Raises NoExecutor if it is lost, or answers something else."""
         from pydantic import TypeAdapter
 
         try:
@@ -166,15 +167,17 @@ class Cluster:
             raise self.lost() from None
         except Exception as error:  # noqa: BLE001 - whatever dask makes of an answer that is none
             raise NoExecutor(
-                f"{self.name} does not answer as a scheduler: {error!r:.300}", exit_code=1, advice="is it one of dask's?"
+                f"{self.name} does not answer as a scheduler: {error!r:.300}",
+                exit_code=1,
+                advice="check that it is a dask scheduler",
             ) from None
 
-    def lost(self, kept: str = "what is done is not done again") -> NoExecutor:
-        """That the scheduler is; ``kept``: what the same command need not do again."""
+    def lost(self, kept: str = "finished tasks are not repeated") -> NoExecutor:
+        """Return the error that the scheduler is lost; ``kept`` is what the same command need not do again."""
         return NoExecutor(f"the scheduler {self.name} was lost", exit_code=1, advice=f"run the same command again: {kept}")
 
     def submit(self, function: Callable[[T], R], argument: T, **options: object) -> Future[bytes]:
-        """Hand out a task, for ``value``. Not pure: what it reads may have changed since a task of the same name."""
+        """Hand out a task, for ``value``. It is not pure: its input may have changed since a task of the same name."""
         return self.client.submit(carried_out, program(), function, argument, pure=False, **options)
 
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Iterator[R]:
@@ -207,8 +210,8 @@ class Cluster:
                     self.client.cancel(list(numbers))
 
     def value(self, future: Future[bytes], function: Callable[[T], R], who: str = "") -> R:
-        """Return what a task of ``who`` came to, whose future is done. Raises what it raised, BadAnswer, WorkerLost, and
-        NoExecutor where the scheduler is lost."""
+        """Return the value of a task of ``who``, whose future is done. Raises what the task raised, BadAnswer, WorkerLost, and
+        NoExecutor if the scheduler is lost."""
         return value_of(self._answer(future), function, who or self.name)
 
     def _answer(self, future: Future[bytes]) -> object:
@@ -219,14 +222,34 @@ class Cluster:
         if future.status == "error":  # a task raises nothing: dask gave it up
             reason = str(future.exception())
             died = "every worker that was given a task died" if "KilledWorker" in reason else "a task could not be done"
-            raise WorkerLost(f"{died}: {reason}", advice="memory may have run out: look at the workers' logs")
+            raise WorkerLost(f"{died}: {reason}", advice="memory may have run out: see the workers' logs")
         try:
             return future.result(timeout=HANDED_OVER_S)
         except Strange as error:
             raise BadAnswer(f"{self.name}: {error.__cause__ or error}") from None
         except TimeoutError:
-            raise BadAnswer(f"{self.name}: an answer that is there has not come in {HANDED_OVER_S:.0f} s") from None
+            raise BadAnswer(f"{self.name}: a finished answer did not arrive within {HANDED_OVER_S:.0f} s") from None
         except (CancelledError, CommClosedError, OSError):  # which the client's status may tell a moment later only
             raise self.lost() from None
         except Exception as error:  # noqa: BLE001 - whatever dask makes of an answer that is none
             raise BadAnswer(f"{self.name} hands over no answer: {error!r:.300}") from None
+
+
+def refuse_open(address: str, on: str, insecure: bool) -> None:
+    """Raise NoExecutor for an address without TLS that leads to another machine, unless ``insecure``."""
+    if insecure or address.startswith("tls://") or _is_loopback(host := urlsplit(address).hostname or ""):
+        return
+    raise NoExecutor(
+        f"--on {on}: no TLS to {host or address}. Whoever reaches that scheduler, or answers in its place, can send "
+        "results of their own and run programs on its workers",
+        advice="use tls:// (docs/scale.md, TLS), or add --insecure if the network is yours alone",
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    """Return whether a name leads to this machine: all its addresses must."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return False
+    return bool(found) and all(ipaddress.ip_address(str(each[4][0]).partition("%")[0]).is_loopback for each in found)

@@ -1,9 +1,9 @@
-"""A dask client that takes data alone: whoever sends it a pickle has no code run here.
+"""A dask client that takes only data: a pickle sent to it runs no code here.
 
 dask unpickles in many places what a scheduler or a worker sends: whole messages, results, exceptions, types of results, events.
-Three things keep it from that. Messages are read by ``_Data``, which knows JSON's types and bytes, and has a limit. The client
-throws away what is a pickle inside such a message. And while a client is open no unpickler in this process finds a name
-(``refusing``), so that a place that was overlooked runs nothing either.
+Three things prevent that. Messages are read by ``_Data``, which knows JSON's types and bytes, and has a limit. The client
+discards pickles inside such a message. And while a client is open no unpickler in this process finds a name (``refusing``), so
+that an overlooked place runs nothing either.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from distributed.protocol.utils import unpack_frames
 from tornado.iostream import StreamClosedError
 
 MESSAGE_BYTES = 2**30
-"""A message with the answer to a task."""
+"""The most bytes of a message with the answer to a task."""
 CONTROL_BYTES = 32 * 2**20
-"""What a message has beside answers, which takes many times its bytes in memory."""
+"""The most bytes of a message without answers, which takes many times as much memory."""
 _FRAMES = 100_000
 _START_BYTES = 2**16
 _PREFIX = "data-"
@@ -42,7 +42,7 @@ class Strange(CommClosedError):
 
 
 class _Guard:
-    """Refuses while it is asked to. A hook of Python's is never taken away again, and so there is one."""
+    """An audit hook that refuses while asked to. Python never removes a hook, so there is only one."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -50,7 +50,7 @@ class _Guard:
 
     def __call__(self, event: str, arguments: tuple[object, ...]) -> None:
         if event == "pickle.find_class" and self.asked:
-            raise Refused(f"a pickle names {arguments!r:.200}: nothing is unpickled while a cluster is used")
+            raise Refused(f"a pickle names {arguments!r:.200}: no pickle is read while a cluster is used")
 
 
 _guard: list[_Guard] = []
@@ -58,7 +58,7 @@ _guard: list[_Guard] = []
 
 @contextlib.contextmanager
 def refusing() -> Iterator[None]:
-    """As long as the context no pickle that this process reads gets at a class or a function, and so none runs anything."""
+    """Refuse classes and functions to every pickle that this process reads in the context, so that none runs anything."""
     if not _guard:
         _guard.append(_Guard())
     _guard[0].asked += 1
@@ -69,7 +69,8 @@ def refusing() -> Iterator[None]:
 
 
 class _Data:
-    """Reads messages of dask's protocol that are data (``distributed.protocol``). Closes the connection at any other."""
+    """A reader of messages of dask's protocol that are data (``distributed.protocol``). It closes the connection at any
+    other."""
 
     stream: Any
     _closed: bool
@@ -94,7 +95,7 @@ class _Data:
 
 
 async def _frames(stream: Any) -> list[memoryview]:
-    """Of one message. Raises ValueError before more than MESSAGE_BYTES are read."""
+    """Return the frames of one message. Raises ValueError before more than MESSAGE_BYTES are read."""
     (first,) = struct.unpack("Q", await stream.read_bytes(8))
     _limit(first, MESSAGE_BYTES, "a message")
     frames, sizes = unpack_frames(await read_bytes_rw(stream, first), partial=True)
@@ -105,12 +106,12 @@ async def _frames(stream: Any) -> list[memoryview]:
 
 def _limit(size: int, most: int, what: str) -> None:
     if size > most:
-        raise ValueError(f"{what}: {size:,}, at most {most:,} are taken")
+        raise ValueError(f"{what}: {size:,}, at most {most:,} are accepted")
 
 
 def decoded(frames: Sequence[memoryview]) -> Any:
-    """The message in frames. Values apart from it are bytes, texts, numbers, None or Unread. Raises ValueError for a message
-    that is pickled in part, and what msgpack raises."""
+    """Return the message in frames: bytes, texts, numbers, None or Unread. Raises ValueError for a message that is pickled in
+    part, and what msgpack raises."""
 
     def found(mapping: dict[object, object]) -> object:
         if "__Set__" in mapping:
@@ -129,7 +130,7 @@ def decoded(frames: Sequence[memoryview]) -> Any:
 
 
 def _unpacked(frame: memoryview, hook: Any = None) -> Any:
-    _limit(len(frame), CONTROL_BYTES, "bytes beside answers")
+    _limit(len(frame), CONTROL_BYTES, "bytes without answers")
     return msgpack.unpackb(frame, object_hook=hook, use_list=False, strict_map_key=False)
 
 
@@ -141,11 +142,11 @@ def _listed(value: object) -> tuple[object, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A value apart from its message that is no data. It costs whoever sent it, not the connection, which others use too."""
+    """A value sent apart from its message that is no data. Only its sender fails, not the connection, which others use too."""
 
     family: str
     start: bytes
-    """Of its content."""
+    """The beginning of its content."""
 
     def __repr__(self) -> str:
         return f"a value of dask's family {self.family}"
@@ -190,7 +191,7 @@ class DataClient(distributed.Client):
     """A client of a scheduler at ``tcp://`` or ``tls://``. Answers are ``bytes``."""
 
     deaf = False
-    """Whether the scheduler's reports have ended, so that nothing is heard of tasks any more."""
+    """True once the scheduler's reports have ended: nothing more is heard of tasks."""
 
     def __init__(self, address: str, **options: Any) -> None:
         backends[f"{_PREFIX}tcp"], backends[f"{_PREFIX}tls"] = _TCPBackend(), _TLSBackend()
@@ -209,22 +210,22 @@ class DataClient(distributed.Client):
                 state.cancel(reason="scheduler-connection-lost")
 
     def _handle_key_in_memory(self, key: Any = None, type: object = None, workers: object = None) -> None:
-        """Its type is a pickle."""
+        """Drop the type, which is a pickle."""
         super()._handle_key_in_memory(key=key)
 
     def _handle_task_erred(self, key: Any = None, exception: object = None, traceback: object = None) -> None:
-        """Both are pickles."""
+        """Keep only the texts of the exception: it and the traceback are pickles."""
         super()._handle_task_erred(key=key, exception=Exception(words(exception)))
 
     async def _handle_event(self, topic: object = None, event: object = None) -> None:
-        """A worker has nothing to print here."""
+        """Ignore events: a worker has nothing to print here."""
 
     def _handle_error(self, exception: object = None) -> None:
         pass
 
 
 def words(pickle: object) -> str:
-    """Return the texts in a pickle, which is not run: of an exception its class and what it says."""
+    """Return the texts in a pickle, which is not run: for an exception its class and message."""
     return " ".join(_texts(pickle.start if isinstance(pickle, Unread) else pickle))[:500] or "no reason is given"
 
 

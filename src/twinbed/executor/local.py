@@ -25,12 +25,12 @@ R = TypeVar("R")
 _LOG = logging.getLogger(__name__)
 _PR_SET_PDEATHSIG = 1
 _LOOK_S = 5.0
-"""How often it is looked whether a process is stopped. Ctrl-Z stops all, and `fg` lets all go on."""
+"""The time between checks whether a process is stopped. Ctrl-Z stops all, and `fg` continues all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """``workers`` processes, or one for each task where these are fewer. They live as long as ``map`` is asked for results."""
+    """``workers`` processes, or one for each task if there are fewer. They live as long as ``map`` is asked for results."""
 
     workers: int
 
@@ -45,7 +45,7 @@ class Processes:
                     given += 1
 
     def _as_done(self, function: Callable[[T], R], tasks: Iterator[tuple[int, T]]) -> Generator[tuple[int, R], None, None]:
-        """(number of a task, result), whichever is done first."""
+        """Yield (number of a task, result), whichever is done first."""
         while in_hand := dict(islice(tasks, self.workers)):
             try:
                 with _pool(len(in_hand)) as pool:
@@ -71,12 +71,13 @@ def _alone(function: Callable[[T], R], argument: T) -> R:
             return future.result()
     raise WorkerLost(
         f"{DEATHS} processes died of the same task: {function.__name__} of {argument!r:.200}",
-        advice="memory may have run out: look at the kernel log, or give it fewer workers with --on local:1",
+        advice="memory may have run out: see the kernel log, or use fewer workers with --on local:1",
     )
 
 
 def _first_done(futures: Iterable[Future[R]]) -> set[Future[R]]:
-    """Those that are done, once one is. A process that is stopped at two looks is killed: nobody may ever let it go on."""
+    """Return the futures that are done, once one is. A process that is stopped at two checks is killed: perhaps nobody will
+    ever continue it."""
     before: set[int] = set()
     while not (done := wait(futures, _LOOK_S, FIRST_COMPLETED).done):
         stopped = {process.pid for process in multiprocessing.active_children() if process.pid and _stopped(process.pid)}
@@ -97,8 +98,8 @@ def _stopped(process: int) -> bool:
 
 @contextlib.contextmanager
 def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Its processes are ended with it. Where nothing went wrong all results are here, and they wait for tasks: for ever, where
-    one of them died that held the lock of the queue, which the pool does not see while it is shut down."""
+    """Open a pool whose processes end with it. If nothing went wrong, all results are here and the processes wait for tasks.
+    They would wait for ever if one died that held the lock of the queue, which the pool does not notice at its shutdown."""
     others = multiprocessing.active_children()
     pool = ProcessPoolExecutor(workers, initializer=_begin)
     try:
@@ -112,16 +113,16 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _kill_all_but(others: Sequence[BaseProcess]) -> None:
-    """The pool only asks its processes to end, which one that is stopped does not hear."""
+    """Kill the pool's processes. The pool only asks them to end, which a stopped process does not hear."""
     for process in multiprocessing.active_children():
         if process not in others:
             process.kill()
 
 
 def _begin() -> None:
-    """Ctrl-C goes to all processes of the terminal, and so does its end. This one is ended by the one that started it, at once
-    and without a word, and by the kernel when that is killed. What it has inherited is no garbage of its own: looking through
-    it would copy all of that memory."""
+    """Prepare a process of the pool. Ctrl-C and the end of the terminal reach all its processes. This one ignores both: the
+    process that started it ends it, at once and without a word, or the kernel when that process is killed. Inherited memory is
+    no garbage: a search through it would copy all of it."""
     gc.freeze()
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)

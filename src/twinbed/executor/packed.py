@@ -20,7 +20,7 @@ def packed(files: Mapping[str, bytes]) -> bytes:
 
 
 def unpacked(content: bytes) -> dict[str, bytes]:
-    """Return the files in a piece of bytes that a worker sent. Names lead to no other folder. Raises BadAnswer."""
+    """Return the files in a piece of bytes from a worker. Names lead to no other folder. Raises BadAnswer."""
     end = content.find(b"\n", 0, _MOST_FILES * 120)
     try:
         sizes = loads(content[: max(end, 0)])
@@ -29,7 +29,7 @@ def unpacked(content: bytes) -> dict[str, bytes]:
     if not isinstance(sizes, dict) or len(sizes) > _MOST_FILES:
         raise BadAnswer(f"a worker's answer is no list of at most {_MOST_FILES:,} files")
     if strange := [name for name, size in sizes.items() if not (_NAME.fullmatch(name) and type(size) is int and size >= 0)]:
-        raise BadAnswer(f"a worker's answer has a file of the name {strange[0][:80]!r}, or no size of it")
+        raise BadAnswer(f"a worker's answer has a file with the invalid name {strange[0][:80]!r}, or without a size")
     if sum(sizes.values()) != len(content) - end - 1:
         raise BadAnswer(f"a worker's answer has {len(content) - end - 1:,} bytes of files, not {sum(sizes.values()):,}")
     files: dict[str, bytes] = {}

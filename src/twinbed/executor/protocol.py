@@ -1,4 +1,4 @@
-"""What an executor is, and what goes wrong with one."""
+"""The protocol of executors, and their errors."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from twinbed.model.error import TwinbedError
 T = TypeVar("T")
 R = TypeVar("R")
 DEATHS = 3
-"""A task that so many workers died of is not given to another."""
+"""A task that killed so many workers is not given to another."""
 
 
 class Executor(Protocol):
-    """Carries out tasks. On a cluster what a task returns crosses a network as data: its function declares what it returns, and
-    that is ``bytes`` or what pydantic writes as JSON."""
+    """An executor of tasks. On a cluster a task's return value crosses a network as data: its function declares the type, which
+    is ``bytes`` or one that pydantic writes as JSON."""
 
     @property
     def workers(self) -> int:
-        """How many tasks can be done at once, now."""
+        """Return how many tasks can run at once, now."""
         ...
 
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Iterator[R]:
-        """Results in the order of ``arguments``, which are taken as they are needed. Raises what a task raises; WorkerLost.
-        From another machine a TwinbedError comes as such, with its advice and exit code, whichever class it was of; OSError as
-        it was; anything else as a TwinbedError that names it."""
+        """Yield results in the order of ``arguments``, which are taken as they are needed. Raises what a task raises, and
+        WorkerLost. From another machine a TwinbedError comes as such, with its advice and exit code, whatever its class; an
+        OSError unchanged; anything else as a TwinbedError that names it."""
         ...
 
 
@@ -36,16 +36,16 @@ class WorkerLost(TwinbedError):
 
 
 class BadAnswer(TwinbedError):
-    """A worker answered with something else than its task returns."""
+    """A worker's answer is not what its task returns."""
 
     exit_code = 1
 
     def __init__(self, message: str) -> None:
-        super().__init__(message, advice="do not use this worker until you know why it answers so")
+        super().__init__(message, advice="find out why before you use this worker again")
 
 
 class NoExecutor(TwinbedError):
-    """What --on names cannot be used."""
+    """The executor that --on names cannot be used."""
 
 
 class Here:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from twinbed.statistics.peers import apart
+from twinbed.statistics.moments import apart
 from twinbed.study.run import Run
 
 LAST = 3

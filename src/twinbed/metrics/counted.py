@@ -1,4 +1,4 @@
-"""Which metrics count: whole numbers that no rounding made."""
+"""Metrics that count: whole numbers that no rounding made."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from twinbed.metrics.metric import Metric
 COUNT = "count"
 """The unit by which a manifest declares that a column counts."""
 EVENTS = ("1", COUNT)
-"""The units of what is counted one by one."""
+"""Units of metrics that count one by one."""
 
 
 @functools.cache
 def counted() -> frozenset[str]:
-    """Return the names of all metrics that this package declares with a unit of counts.
-
-    Whole numbers of others, such as a column of an imported table, may be rounded ones."""
+    """Return the names of all metrics that this package declares with a unit of counts. Whole numbers of other metrics, such as
+    a column of an imported table, may be rounded."""
     modules = [importlib.import_module(f"{metrics.__name__}.{each.name}") for each in pkgutil.iter_modules(metrics.__path__)]
     found = (metric for module in modules for value in vars(module).values() for metric in _metrics(value))
     return frozenset(metric.name for metric in found if metric.unit in (*EVENTS, "bytes"))

@@ -51,7 +51,7 @@ def _softirqs(name: str, description: str, kind: str) -> CounterMetric:
 
 
 def _block(name: str, description: str, key: str) -> CounterMetric:
-    """The kernel counts KiB."""
+    """Declare a count of the kernel's in KiB."""
     return _count(name, Layer.OS, description, f"vmstat:{key}", source="/proc/vmstat", unit="bytes", factor=1024)
 
 
@@ -72,7 +72,7 @@ def _kvm(name: str, description: str, file: str) -> CounterMetric:
 
 
 _STOPPED = r"cpuidle:cpu\d+\.state\d+\((?!POLL\)).*\)"
-"""In POLL a CPU goes on running while it waits."""
+"""In POLL a CPU keeps running while it waits."""
 
 WAKE_UPS = _count(
     "idle_wake_ups",
@@ -122,7 +122,7 @@ KERNEL = (
     _count(
         "backlog_squeezes",
         Layer.NETWORK,
-        "times that packets were left over when the budget for receiving was used up",
+        "times that packets had to wait because the budget for receiving was used up",
         r"softnet:cpu\d+\.time_squeeze",
         source="/proc/net/softnet_stat",
     ),
@@ -164,16 +164,16 @@ KERNEL = (
     _pressure("io"),
     _pressure("memory"),
 )
-"""What belongs to a kernel: read on the machine and on hosts with a kernel of their own."""
+"""Metrics of a kernel: read on the machine and on hosts with a kernel of their own."""
 
 NETWORK = (
     _tcp("tcp_segments_in", "TCP segments received", "InSegs"),
-    _tcp("tcp_segments_out", "TCP segments sent, those that only retransmit excluded", "OutSegs"),
+    _tcp("tcp_segments_out", "TCP segments sent, without retransmissions", "OutSegs"),
     _tcp("tcp_retransmitted_segments", "TCP segments sent again", "RetransSegs"),
     _tcp("tcp_timeouts", "TCP retransmission timeouts", "TCPTimeouts", "netstat"),
     _tcp("tcp_listen_drops", "connections that a listening socket dropped", "ListenDrops", "netstat"),
 )
-"""What belongs to a network namespace."""
+"""Metrics of a network namespace."""
 
 NIC_COUNTS = {
     "packets": "packets",
@@ -201,14 +201,16 @@ RATES = {
     "softirqs": Metric("softirq_rate", "1/s", Layer.HOST, "softirqs of every kind a second"),
     "context_switches": Metric("context_switch_rate", "1/s", Layer.OS, "context switches a second"),
 }
-"""Of what is counted, by time: what the machine alone tells of its load, whatever the work done."""
+"""Counts a second: the machine's load, whatever the work done."""
 WAKE_UP_LATENCY = Metric(
     "idle_wake_up_latency", "s", Layer.HOST, "time from waking a task until it ran on an idle CPU, mean over these wake-ups"
 )
 MEMORY_AVAILABLE = Metric("memory_available_bytes", "bytes", Layer.HOST, "memory available without swapping, mean of snapshots")
 
 LOST = Metric("lost_packets", "1", Layer.NETWORK, "UDP packets that were sent and not read by the receiving program")
-UNEXPLAINED = Metric("unexplained_loss", "1", Layer.NETWORK, "of those, the share that no counter on the way accounts for")
+UNEXPLAINED = Metric(
+    "unexplained_loss", "1", Layer.NETWORK, "share of the lost packets that no counter on the path accounts for"
+)
 
 METRICS = (
     *(counter.metric for counter in KERNEL),

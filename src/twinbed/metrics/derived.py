@@ -15,18 +15,18 @@ FAIRNESS = Metric(
     "fairness",
     "1",
     Layer.APPLICATION,
-    "how evenly the clients share: Jain's index of their rates of work, from 1/n, where one has all, to 1, where all are equal",
+    "how evenly the clients share: Jain's index of their rates of work, from 1/n (one has all) to 1 (all are equal)",
     headline=True,
 )
 
 
 def unit_of_work(work: str) -> str:
-    """``requests`` -> ``request``."""
+    """Return the unit of a kind of work: ``requests`` -> ``request``."""
     return work.removesuffix("s")
 
 
 def per_work(metric: Metric, work: str) -> Metric:
-    """The declaration of an extensive metric's derived one; it takes over its place among the headlines."""
+    """Declare the metric divided by the work; it takes its place among the headlines."""
     singular = unit_of_work(work)
     return replace(
         metric,
@@ -38,8 +38,8 @@ def per_work(metric: Metric, work: str) -> Metric:
 
 
 def declared(metrics: Iterable[Metric], work: str) -> dict[str, Metric]:
-    """All metrics of a plugin by name, with the derived ones. An extensive metric itself is no headline: it says how much
-    was done, which differs between testbeds for that reason alone."""
+    """Return all metrics of a plugin by name, with the derived ones. An extensive metric itself is no headline: it shows how
+    much work was done, and differs between testbeds for that reason alone."""
     by_name: dict[str, Metric] = {}
     for metric in metrics:
         by_name[metric.name] = replace(metric, headline=False) if metric.extensive and work else metric

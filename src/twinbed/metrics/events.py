@@ -1,4 +1,5 @@
-"""The metrics of the instrument ``events``: hits of the kernel's tracepoints."""
+"""The metrics of the instrument ``events``, hits of the kernel's tracepoints, and of the instrument ``stations``, its
+records."""
 
 from __future__ import annotations
 
@@ -12,13 +13,13 @@ NET = {
     "napi_poll": "polls of devices for received packets",
     "kfree_skb": "packets that the kernel dropped (Linux before 5.18: or freed otherwise)",
 }
-"""Tracepoint -> what a hit is. A packet is what the kernel handles as one: with segmentation offload up to 64 KiB."""
+"""Tracepoint -> the meaning of a hit. A packet is what the kernel handles as one: with segmentation offload up to 64 KiB."""
 KVM = {
     "vmexit": ("kvm_exit", "times that a guest left hardware virtualisation"),
     "mmio": ("kvm_mmio", "accesses of guests to the memory of emulated devices"),
     "ioport": ("kvm_port", "accesses of guests to ports of emulated devices"),
 }
-"""What is timed -> the name of its metrics, and what it is."""
+"""Timed event -> the name of its metrics, and its meaning."""
 
 HITS = {
     tracepoint: Metric(f"{tracepoint}_events", "1", Layer.NETWORK, meaning, extensive=True)
@@ -30,3 +31,12 @@ SECONDS = {
     for kind, (name, meaning) in KVM.items()
 }
 METRICS = (*HITS.values(), *ACCESSES.values(), *SECONDS.values())
+
+RECORDS = Metric(
+    "station_records",
+    "1",
+    Layer.OS,
+    "records of packets at stations of the host's kernel, and of calls that moved their bytes",
+    extensive=True,
+)
+STATION_METRICS = (RECORDS,)

@@ -13,7 +13,7 @@ STAGES = {
 """ab's connection times, which ab itself rounds to a millisecond. wrk gives ``total`` alone, without connecting, to 10 ns."""
 MOMENTS = ("min", "mean", "sd", "median", "max")
 PERCENTILES = (50, 66, 75, 80, 90, 95, 98, 99, 100)
-"""Those that ab prints; their values are from its CSV file, which has microseconds. wrk gives 50, 75, 90 and 99."""
+"""Percentiles that ab prints; their values are from its CSV file, which has microseconds. wrk gives 50, 75, 90 and 99."""
 
 
 def _metric(
@@ -34,7 +34,7 @@ METRICS = (
     _metric("concurrency", "1", "requests in flight"),
     _metric("time_per_request", "s", "mean time of a request, as concurrency x time taken / requests"),
     _metric("time_between_requests", "s", "time taken / requests, over all concurrent requests"),
-    _metric("keep_alive_requests", "1", "requests answered on a connection that was kept"),
+    _metric("keep_alive_requests", "1", "requests answered on a connection that stayed open"),
     _metric("failed_requests", "1", "requests that failed in any way"),
     _metric("failed_connect", "1", "failures to connect"),
     _metric("failed_receive", "1", "failures to read the answer (wrk: read)"),

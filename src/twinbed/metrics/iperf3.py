@@ -44,7 +44,7 @@ OF_A_TIME = frozenset(
         "interarrival_jitter",
     }
 )
-"""Metrics that are of a part of the run where clients did not start together; the others are counts of the whole run."""
+"""Metrics of only a part of the run if clients did not start together; the others are counts of the whole run."""
 SUMMED = frozenset(
     {
         "received_bytes",

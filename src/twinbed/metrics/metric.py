@@ -1,7 +1,7 @@
-"""What is measured: the name, unit, layer and scale of a metric, and one measured value.
+"""Metrics: the name, unit, layer and scale of each, and one measured value.
 
-Units are base units (seconds, bytes, bit/s, 1); reports scale them.  The scale is Stevens's (1946) and decides how
-values are compared.
+Units are base units (seconds, bytes, bit/s, 1); reports scale them.  The scale is Stevens's (1946) and decides how values are
+compared.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 MOST = 1e60
-"""Beyond it, and below its inverse but for 0, nothing is measured; and squares of squares soon leave a double's range."""
+"""Larger values, and values below its inverse but for 0, are not computed with: squares of squares would leave a double's
+range."""
 
 
 class Layer(StrEnum):
@@ -23,7 +24,7 @@ class Layer(StrEnum):
 
 
 class Scale(StrEnum):
-    """Stevens's scale of measurement: what arithmetic is meaningful on the values."""
+    """Stevens's scale of measurement: which arithmetic is meaningful on the values."""
 
     NOMINAL = "nominal"
     ORDINAL = "ordinal"
@@ -33,11 +34,11 @@ class Scale(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A quantity that can be measured.
+    """A quantity to measure.
 
-    ``extensive`` metrics grow with the work done (packets, interrupts); extraction adds ``<name>_per_request`` for them,
-    so that testbeds that complete different amounts of work in the same time stay comparable.  ``headline`` metrics are
-    shown in the summary; the others in the full tables.
+    Extensive metrics grow with the work done (packets, interrupts).  Extraction adds ``<name>_per_request`` for them, so that
+    testbeds with different amounts of work in the same time stay comparable.  Headline metrics are shown in the summary, the
+    others in the full tables.
     """
 
     name: str
@@ -48,10 +49,9 @@ class Metric:
     extensive: bool = False
     headline: bool = False
     margin: float | None = None
-    """For an interval scale: how far apart still counts as equivalent, in the unit. A share means nothing where 0 is
-    arbitrary."""
+    """Only for an interval scale, whose 0 is arbitrary: the largest difference that counts as equivalent, in the unit."""
     also: tuple[str, ...] = ()
-    """Other words by which it is looked for."""
+    """Other words that users look for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,10 @@ class Value:
     direction: str = ""
     """``client_to_server``, ``server_to_client``, or empty where it has none."""
     low: float | None = None
-    """Of a value that was estimated from a sample of the hosts: the ends of its 95 % interval."""
+    """Only for a value estimated from a sample of the hosts: the ends of its 95 % interval."""
     high: float | None = None
 
 
 def computable(largest: float) -> bool:
-    """Whether statistics of values, the largest of which is so far from 0, stay in a double's range."""
+    """Return whether statistics of values, the largest of which is this, stay in a double's range."""
     return largest == 0 or 1 / MOST <= abs(largest) <= MOST

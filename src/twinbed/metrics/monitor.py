@@ -1,4 +1,4 @@
-"""What a security monitor sees: the metrics of the instrument ``monitor``, and those that follow once the workload is known."""
+"""A security monitor's view: the metrics of the instrument ``monitor``, and those that need the workload."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _OWN: tuple[tuple[str, str, str], ...] = (
     (
         "strict_connections",
         "1",
-        "connections of the log that checks them as Zeek does unless told otherwise: unfinished checksums are bad",
+        "connections of the log that checks checksums, as Zeek does by default: unfinished ones are bad",
     ),
     (
         "connections_lost_to_checksums",
@@ -44,11 +44,11 @@ def _metric(name: str, unit: str, description: str) -> Metric:
 
 METRICS = tuple(_metric(*each) for each in (*_OWN, *_ENGINES))
 EXTRA = _metric("extra_connections", "1", "connections on the link that are not the workload's, retries of it included")
-EXTRA_RATE = _metric("extra_connections_per_second", "1/s", "of them, those a second of the capture")
+EXTRA_RATE = _metric("extra_connections_per_second", "1/s", "connections a second of the capture that are not the workload's")
 EXTRA_METRICS = (EXTRA, EXTRA_RATE)
 _UNITS = {metric.name: metric.unit for metric in (*METRICS, *EXTRA_METRICS)}
 
 
 def value(metric: str, number: float | None, host: str = "") -> Value:
-    """A value of one of these metrics, with its unit."""
+    """Return a value of one of these metrics, with its unit."""
     return Value(metric, number, _UNITS[metric], host)

@@ -1,4 +1,4 @@
-"""The metrics of captures: name, unit, what they count, and whether they grow with the work done."""
+"""The metrics of captures: name, unit, meaning, and whether they grow with the work done."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COUNTED: Mapping[str, tuple[str, str]] = {
     "reordered_packets": ("1", "data packets that others sent later overtook, and were not sent again (RFC 4737)"),
     "bursts": ("1", "packet trains: data packets less than 1 ms apart in one direction of a connection"),
 }
-"""What is summed over connections: (unit, meaning). On a link, one way or both; of the run: on the clients' links."""
+"""Sums over connections: (unit, meaning). On a link, one way or both; for the run: on the clients' links."""
 
 MEASURED: Mapping[str, tuple[str, str]] = {
     "mean_segment_bytes": ("bytes", "mean payload of the TCP segments that have any, as captured"),
@@ -34,15 +34,21 @@ MEASURED: Mapping[str, tuple[str, str]] = {
     "rtt": ("s", "time from data to its acknowledgement at the point of capture, mean of tcptrace's samples"),
     "link_goodput": ("bit/s", "payload bits a second, each counted once, from the first to the last packet"),
 }
-"""What is no sum: (unit, meaning). On a link, one way; of the run: over the clients' links, one way."""
+"""Metrics that are no sum: (unit, meaning). On a link, one way; for the run: over the clients' links, one way."""
 
 EXCHANGES: Mapping[str, tuple[str, str]] = {
     "wire_first_byte_time_mean": ("s", "mean over HTTP exchanges of the time from the request's first byte to the answer's"),
-    "wire_first_byte_time_p95": ("s", "95th percentile of the same"),
+    "wire_first_byte_time_p95": (
+        "s",
+        "95th percentile over HTTP exchanges of the time from the request's first byte to the answer's",
+    ),
     "wire_exchange_time_mean": ("s", "mean over HTTP exchanges of the time from the request's first byte to the answer's last"),
-    "wire_exchange_time_p95": ("s", "95th percentile of the same"),
+    "wire_exchange_time_p95": (
+        "s",
+        "95th percentile over HTTP exchanges of the time from the request's first byte to the answer's last",
+    ),
 }
-"""Seen in the packets, at the point of capture, unlike what the load generator says of itself."""
+"""Seen in the packets, at the point of capture, unlike the load generator's own report."""
 
 PATHS: Mapping[str, tuple[str, str]] = {
     "path_lost_packets": (
@@ -53,7 +59,7 @@ PATHS: Mapping[str, tuple[str, str]] = {
         "s",
         "time from the sender's link to the receiver's, at the machine's side of both; median of the connections' medians",
     ),
-    "path_delay_variation": ("s", "95th percentile less median of that time, as owping's jitter; mean of the connections"),
+    "path_delay_variation": ("s", "95th percentile less median of the path delay, as owping's jitter; mean of the connections"),
     "path_split_packets": ("1", "packets that arrived as several"),
     "path_merged_packets": ("1", "packets that arrived joined to others"),
     "path_reordered_packets": (
@@ -62,7 +68,7 @@ PATHS: Mapping[str, tuple[str, str]] = {
     ),
     "path_3_reordered_packets": (
         "1",
-        "of them, those right behind three that were sent later (RFC 4737's 3-reordering): TCP takes them for lost",
+        "packets that arrived right behind three that were sent later (RFC 4737's 3-reordering): TCP takes them for lost",
     ),
     "path_capture_reordered_packets": (
         "1",
@@ -84,7 +90,7 @@ STREAMS: Mapping[str, tuple[str, str]] = {
     "udp_reordered": ("1", "datagrams of iperf3 that others sent later overtook (RFC 4737)"),
     "udp_jitter": ("s", "interarrival jitter of iperf3's datagrams at the end (RFC 3550), mean of the streams"),
 }
-"""At the receiver's link; only of runs that have such streams."""
+"""Measured at the receiver's link; only for runs that have such streams."""
 
 PATH_COUNTS: Mapping[str, str] = {
     "path_lost_packets": "lost_packets",
@@ -96,9 +102,9 @@ PATH_COUNTS: Mapping[str, str] = {
 }
 """Metric -> column of the matching."""
 SUMS = PATH_COUNTS.keys() | COUNTED.keys() | {"connections", "incomplete_connections", "link_goodput"}
-"""What of the run is a sum over the clients' links, and over all of them can be estimated from a sample of them."""
+"""Run metrics that are sums over the clients' links, and can be estimated from a sample of the links."""
 LARGEST = frozenset({"max_segment_bytes", "reordering_extent_max", "max_in_flight"})
-"""What of the run is the most on any link, of which a sample says nothing but that it is no less."""
+"""Run metrics that are the largest on any link, for which a sample gives only a lower bound."""
 
 HEADLINES = frozenset({"packets", "bytes"})
 
@@ -109,7 +115,7 @@ def _metric(name: str, unit: str, description: str, *, extensive: bool = False, 
 
 METRICS = (
     *(_metric(name, *rest, extensive=True, headline=name in HEADLINES) for name, rest in COUNTED.items()),
-    _metric("connections", "1", "TCP, UDP and ICMP connections, as Zeek tells them apart", extensive=True),
+    _metric("connections", "1", "TCP, UDP and ICMP connections, as Zeek distinguishes them", extensive=True),
     _metric("incomplete_connections", "1", "TCP connections that were not opened and closed as they should (state not SF)"),
     *(_metric(name, *rest) for group in (MEASURED, EXCHANGES, PATHS, STREAMS) for name, rest in group.items()),
     _metric("other_packets", "1", "captured frames of no connection: ARP, neighbour discovery"),
@@ -120,5 +126,5 @@ _UNITS = {metric.name: metric.unit for metric in METRICS}
 
 
 def value(metric: str, number: float | None, host: str = "", direction: str = "") -> Value:
-    """A value of one of these metrics, with its unit."""
+    """Return a value of one of these metrics, with its unit."""
     return Value(metric, number, _UNITS[metric], host, direction)

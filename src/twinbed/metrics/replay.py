@@ -11,7 +11,7 @@ def _metric(name: str, unit: str, description: str, *, headline: bool = False) -
 
 METRICS = (
     _metric("sent_packets", "1", "packets of the capture that both sides sent"),
-    _metric("sent_packets_per_second", "1/s", "of them, those a second, from the first that was sent to the last"),
+    _metric("sent_packets_per_second", "1/s", "packets of the capture sent a second, from the first to the last"),
     _metric("failed_packets", "1", "packets that tcpreplay could not send"),
     _metric("arrived_packets", "1", "packets that arrived at the other host's interface"),
     _metric("arrived_share", "1", "packets that arrived, of those that were sent", headline=True),

@@ -1,4 +1,4 @@
-"""The metrics of the instrument ``sockets``: what the kernel says of the workload's TCP connections."""
+"""The metrics of the instrument ``sockets``: the kernel's view of the workload's TCP connections."""
 
 from __future__ import annotations
 
@@ -30,32 +30,35 @@ RWND_LIMITED = Metric(
     "rwnd_limited_share",
     "1",
     Layer.NETWORK,
-    "of the time in which sockets were busy sending: that in which the receive window held them up",
+    "share of the time sockets were busy sending in which the receive window held them up",
 )
 SNDBUF_LIMITED = Metric(
-    "sndbuf_limited_share", "1", Layer.NETWORK, "of the same: that in which their send buffer was too small"
+    "sndbuf_limited_share",
+    "1",
+    Layer.NETWORK,
+    "share of the time sockets were busy sending in which their send buffer was too small",
 )
 NETWORK_LIMITED = Metric(
     "network_limited_share",
     "1",
     Layer.NETWORK,
-    "of the same: the rest, in which the congestion window or a queue held them up",
+    "share of the time sockets were busy sending in which the congestion window or a queue held them up",
 )
 APPLICATION_LIMITED = Metric(
     "application_limited_share",
     "1",
     Layer.NETWORK,
-    "of connections' time: that in which they had nothing to send; mean over connections, weighted by the bytes that they sent",
+    "share of connections' time in which they had nothing to send; mean over connections, weighted by the bytes that they sent",
 )
 OPENED = Metric(
     "connections_opened",
     "1",
     Layer.NETWORK,
-    "ends of connections that came into being on the host, but for those that were seen to be others' than the workload's",
+    "ends of connections opened on the host, without those known not to be the workload's",
     extensive=True,
 )
-SEEN = Metric("connections_sampled", "1", Layer.NETWORK, "of connections_opened: how many have a sample")
-SEEN_SHARE = Metric("connections_sampled_share", "1", Layer.NETWORK, "of connections_opened: those with a sample")
+SEEN = Metric("connections_sampled", "1", Layer.NETWORK, "number of the opened connections that have a sample")
+SEEN_SHARE = Metric("connections_sampled_share", "1", Layer.NETWORK, "share of the opened connections that have a sample")
 INTERVAL = Metric("socket_sample_interval", "s", Layer.NETWORK, "time between two samples of a connection, median")
 
 METRICS = (
@@ -75,7 +78,7 @@ METRICS = (
 
 
 FEWEST_SEEN = 0.9
-"""Share of the connections from which on what is said of those with a sample is taken for all."""
+"""From this share of the connections on, those with a sample stand for all."""
 
 
 def value(metric: Metric, number: float | None, host: str) -> Value:

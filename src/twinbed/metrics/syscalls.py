@@ -28,26 +28,26 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     ),
     "fcntl": ("fcntl", "fcntl64", "ioctl"),
 }
-"""Kinds of calls; ``<kind>_calls`` counts them. What is in none of them is ``other``. Names that end in 64 or time64, and a
-few others, are those of 32-bit programs."""
+"""Kinds of calls; ``<kind>_calls`` counts them. A call in none of them is ``other``. Names that end in 64 or time64, and a few
+others, belong to 32-bit programs."""
 
 _MEANT: Mapping[str, str] = {
     "read": "calls that read or receive (read, recvfrom and their like)",
     "write": "calls that write or send (write, sendto and their like)",
     "sendfile": "calls that move bytes inside the kernel (sendfile, splice and their like)",
     "wait": "calls that wait (epoll_wait, poll, select, futex, sleeps and their like)",
-    "epoll_ctl": "calls that say what epoll is to wait for",
+    "epoll_ctl": "calls that set what epoll waits for",
     "accept": "calls that accept a connection",
     "connect": "calls that open a connection",
     "socket": "other calls about sockets (socket, setsockopt, shutdown and their like)",
     "open": "calls that open a file",
     "close": "calls that close a file or socket",
     "stat": "calls that ask about a file",
-    "fcntl": "calls that ask or tell about an open file (fcntl, ioctl)",
+    "fcntl": "calls that query or set an open file (fcntl, ioctl)",
     "other": "all other calls; the table system_calls has each",
 }
 BYTES = ("read", "write", "sendfile")
-"""Kinds whose calls give back how many bytes they moved."""
+"""Kinds whose calls return how many bytes they moved."""
 
 _ESTIMATE = "with times sampled an estimate, from one call in 16 (the table system_calls has its standard error)"
 
@@ -66,12 +66,12 @@ METRICS = (
         )
         for kind in BYTES
     ),
-    _counted("system_call_errors", "system calls that gave back an error (EAGAIN too)"),
+    _counted("system_call_errors", "system calls that returned an error (EAGAIN too)"),
     _counted("system_call_seconds", f"time from entry to exit of the calls that do not wait; {_ESTIMATE}", "s"),
     _counted("wait_seconds", f"time from entry to exit of the calls that wait, of all threads; {_ESTIMATE}", "s"),
     Metric("system_calls_lost", "1", Layer.OS, "system calls that the probe saw and could not count"),
 )
-"""Of any trace."""
+"""Metrics of any trace."""
 INSTRUMENT_CALLS = _counted(
     "instrument_calls", "system calls of instruments' programs on the host (irtt, owping, tcpdump): in none of the other counts"
 )
@@ -80,10 +80,10 @@ _KIND = {call: kind for kind, calls in KINDS.items() for call in calls}
 
 
 def kind_of(call: str) -> str:
-    """The kind of a call by its name."""
+    """Return the kind of a call by its name."""
     return _KIND.get(call, "other")
 
 
 def unit(metric: str) -> str:
-    """A metric's unit."""
+    """Return a metric's unit."""
     return _UNITS[metric]

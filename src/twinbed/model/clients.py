@@ -1,14 +1,14 @@
-"""When the clients of a run started and ended, and for how long all of them ran together."""
+"""Start and end of a run's clients, and how long all of them ran together."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from twinbed.model.json import Document, number, text, value_of
+from twinbed.model.json import Document, dataclass_of
 
 START_SKEW_LIMIT_S = 0.05
-"""How far apart clients may start without a caution."""
+"""Clients may start this far apart without a caution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +24,18 @@ class ClientTimes:
 
     @classmethod
     def from_json(cls, data: Document) -> ClientTimes:
-        """Raises KeyError, TypeError or ValueError where ``data`` is no such thing."""
-        return cls(value_of(data, "host", text), value_of(data, "start_s", number), value_of(data, "end_s", number))
+        """Read the times. Raises KeyError, TypeError or ValueError for other data."""
+        return dataclass_of(cls, data)
 
 
 def skew_s(clients: Sequence[ClientTimes]) -> float:
-    """Between the first and the last client's start; 0 of fewer than two."""
+    """Return the seconds between the first and the last client's start; 0 for fewer than two."""
     starts = [client.start_s for client in clients]
     return max(starts, default=0.0) - min(starts, default=0.0)
 
 
 def overlap_share(clients: Sequence[ClientTimes]) -> float | None:
-    """The share of the clients' time in which all of them ran; None of fewer than two, or where none took any time."""
+    """Return the share of the clients' time in which all of them ran; None for fewer than two, or if none took any time."""
     whole = sum(client.end_s - client.start_s for client in clients)
     if len(clients) < 2 or whole <= 0:
         return None

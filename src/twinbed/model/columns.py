@@ -1,6 +1,7 @@
-"""Runs by columns: what is asked of all of them is looked at as a whole, and an object is made of one when it is asked for.
+"""Runs by columns, for questions about all runs.
 
-A million records with their settings would be gigabytes of Python's objects; the same columns are some hundred megabytes.
+A run becomes an object only when asked for: a million records with their settings would be gigabytes of Python's objects, the
+same columns are some hundred megabytes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _AT_ONCE = 10_000
-"""Objects that are made at once by who goes through all runs."""
+"""Objects that are made at once when iterating over all runs."""
 T = TypeVar("T")
 Made = TypeVar("Made")
 Other = TypeVar("Other")
@@ -30,7 +31,7 @@ Run = TypeVar("Run", Record, Planned)
 
 
 class Column(Generic[T]):
-    """A value of each run, as a list. The list is not changed."""
+    """A value of each run, as a list that does not change."""
 
     def __init__(self, values: Sequence[T]) -> None:
         self._values = values
@@ -39,19 +40,19 @@ class Column(Generic[T]):
         return len(self._values)
 
     def listed(self, begin: int = 0, end: int | None = None) -> Sequence[T]:
-        """The values of these rows."""
+        """Return the values of these rows."""
         return self._values[begin:end]
 
     def take(self, rows: Sequence[int] | NDArray[np.intp]) -> Column[T]:
-        """The column of these rows, in this order."""
+        """Return the column of these rows, in this order."""
         return Column([self._values[row] for row in rows])
 
     def distinct(self) -> Sequence[T]:
-        """Every value once, those that are one object: equal ones may be more."""
+        """Return every value once, by identity: equal values may occur more than once."""
         return list({id(value): value for value in self.listed()}.values())
 
     def coded(self) -> Coded[T]:
-        """The same with the values of ``distinct`` by their numbers."""
+        """Return the same column, with the values of ``distinct`` by their numbers."""
         import numpy as np
 
         number: dict[int, int] = {}
@@ -95,20 +96,20 @@ class Coded(Column[T]):
         return self
 
     def rows(self) -> list[NDArray[np.intp]]:
-        """The rows of each value, in their order."""
+        """Return the rows of each value, in their order."""
         import numpy as np
 
         ends = np.cumsum(np.bincount(self.codes, minlength=len(self.values)))
         return np.split(np.argsort(self.codes, kind="stable"), ends[:-1]) if len(ends) else []
 
     def with_other(self, other: Coded[Other]) -> Coded[tuple[T, Other]]:
-        """Both columns as one of pairs, those that there are, in the order in which they first come."""
+        """Return both columns as one of the existing pairs, in the order in which they first come."""
         pairs, codes = first_come(self.codes * len(other.values) + other.codes)
         each = (divmod(pair, len(other.values)) for pair in pairs.tolist())
         return Coded(codes, [(self.values[one], other.values[two]) for one, two in each])
 
     def renamed(self, name: Callable[[T], Made]) -> Coded[Made]:
-        """What follows from each value, equal ones as one; these can be hashed."""
+        """Return a column of what ``name`` gives for each value; results must be hashable, and equal ones become one."""
         import numpy as np
 
         names = [name(value) for value in self.values]
@@ -117,7 +118,7 @@ class Coded(Column[T]):
 
 
 class ArrowColumn(Column[T]):
-    """A column of a table. Its values are Python's when they are asked for."""
+    """A column of a table. Its values become Python's when they are asked for."""
 
     def __init__(self, array: pa.Array) -> None:
         self._array = array
@@ -144,7 +145,7 @@ class ArrowColumn(Column[T]):
 
 
 class MadeColumn(Column[T]):
-    """What is made of the texts of another column, anew each time."""
+    """Values made from the texts of another column, again each time."""
 
     def __init__(self, texts: Column[str], make: Callable[[str], T]) -> None:
         self._texts = texts
@@ -173,7 +174,7 @@ class Runs(Sequence[Run], Generic[Run]):
 
     @classmethod
     def of(cls, runs: Sequence[Run]) -> Self:
-        """Of objects; what has columns already stays as it is."""
+        """Return objects as columns; columns stay as they are."""
         if isinstance(runs, cls):
             return runs
         return cls({name: Column([getattr(run, name) for run in runs]) for name in cls.kind.__dataclass_fields__})
@@ -202,16 +203,16 @@ class Runs(Sequence[Run], Generic[Run]):
         return f"<{self._number} of {self.kind.__name__}>"
 
     def take(self, rows: Sequence[int] | NDArray[np.intp]) -> Self:
-        """These runs, in this order."""
+        """Return these runs, in this order."""
         return type(self)({name: column.take(rows) for name, column in self._columns.items()})
 
     def where(self, of_id: Callable[[str], bool]) -> Self:
-        """The runs whose identity it is true of."""
+        """Return the runs whose identity ``of_id`` accepts."""
         rows = [row for row, each in enumerate(self.ids) if of_id(each)]
         return self if len(rows) == self._number else self.take(rows)
 
     def in_order(self) -> Self:
-        """Sorted by position, those of one position by identity."""
+        """Return the runs sorted by position, then by identity."""
         positions = cast(Sequence[int], self._columns["position"].listed())
         if all(map(lt, positions, islice(positions, 1, None))):
             return self
@@ -245,8 +246,8 @@ class Runs(Sequence[Run], Generic[Run]):
         return self._columns["position"].integers()
 
     def _made(self, begin: int, end: int) -> list[Run]:
-        """Objects of a class with slots, filled column by column, without a call for each. Nothing that is made here can be
-        part of a circle, so that looking for some would only cost time."""
+        """Make objects of a class with slots, column by column, without a call for each. Nothing made here can be part of a
+        circle, so the search for circles would only cost time."""
         looked = gc.isenabled()
         gc.disable()
         try:
@@ -267,7 +268,7 @@ class PlannedRuns(Runs[Planned]):
     def held(
         self, testbeds: Coded[str | None], change: Callable[[Mapping[str, Level], str | None], Mapping[str, Level]]
     ) -> PlannedRuns:
-        """The same runs with other levels, which follow from theirs and from their testbeds."""
+        """Return the same runs with other levels, which follow from theirs and from their testbeds."""
         pairs = self.levels.coded().with_other(testbeds)
         return PlannedRuns({**self._columns, "levels": Coded(pairs.codes, [change(*pair) for pair in pairs.values])})
 
@@ -295,19 +296,19 @@ class Records(Runs[Record]):
 
     @property
     def testbeds(self) -> Coded[str]:
-        """Their names, whether or not they are a factor of the study."""
+        """Return the testbeds' names, whether or not they are a factor of the study."""
         return self.settings.coded().renamed(testbed_named)
 
     @property
     def complete(self) -> NDArray[np.bool_]:
-        """Whether each run is."""
+        """Return for each run whether it is complete."""
         import numpy as np
 
         coded = self.statuses.coded()
         return np.array([status is Status.COMPLETE for status in coded.values], dtype=np.bool_)[coded.codes]
 
     def held(self, change: Callable[[Mapping[str, Level], Settings], tuple[Mapping[str, Level], Settings]]) -> Records:
-        """The same runs with other levels and settings, made once for each pair of those that there are."""
+        """Return the same runs with other levels and settings, made once for each existing pair of those."""
         pairs = self.levels.coded().with_other(self.settings.coded())
         changed = [change(*pair) for pair in pairs.values]
         levels: Column[object] = Coded(pairs.codes, [each for each, _ in changed])
@@ -316,7 +317,7 @@ class Records(Runs[Record]):
 
 
 def first_come(codes: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Each different code, in the order in which they first come, and which of those each row has."""
+    """Return the distinct codes in the order in which they first come, and the place of each row's code among them."""
     import numpy as np
 
     different, firsts, of_row = np.unique(codes, return_index=True, return_inverse=True)
@@ -336,7 +337,7 @@ def _testbed_level(levels: Mapping[str, Level]) -> str | None:
 
 
 def planned_testbeds(planned: PlannedRuns, records: Records, other: str | None) -> Coded[str | None]:
-    """The testbed of each planned run: as its levels say, or else its record; ``other`` where neither does."""
+    """Return the testbed of each planned run: from its levels, or else from its record; ``other`` if neither has it."""
     import numpy as np
 
     levels = planned.levels.coded()

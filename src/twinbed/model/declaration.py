@@ -1,4 +1,4 @@
-"""What a declaration of a setting says besides its type, default and sentence: marks for ``Annotated``."""
+"""Marks for ``Annotated`` that declare more of a setting than its type, default and description."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TextAlone:
-    """Of a mapping: where a text stands in its place, it is this one of its settings."""
+    """For a mapping: a text in its place is this one of its settings."""
 
     setting: str
 
 
 @dataclass(frozen=True, slots=True)
 class Also:
-    """Other words by which a setting is looked for. None of them is its name: who writes one is told the name."""
+    """Other words that users look for. None of them is the setting's name: whoever writes one gets a message with the name."""
 
     words: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Which pairs of hosts an instrument was put on, where it was not all of them."""
+"""The pairs of hosts that carried an instrument, if not all did."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fractions import Fraction
 from twinbed.model.json import Document, Json, documents, integer, text, value_of
 
 LEAST = 2
-"""One pair alone would say nothing about how far pairs differ, and so nothing about how far off a total may be."""
+"""One pair alone does not show how pairs differ, and so not how exact a total is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,9 @@ class Drawn:
     pairs: Sequence[tuple[str, str]]
     """(client, server) of each that was drawn, in the order of the topology."""
     of: int
-    """How many pairs there were."""
+    """The number of pairs in the run."""
     seed: int
-    """The study's."""
+    """The study's seed."""
 
     @property
     def hosts(self) -> frozenset[str]:
@@ -34,7 +34,7 @@ class Drawn:
 
     @classmethod
     def from_json(cls, data: Document) -> Drawn:
-        """Raises ValueError, KeyError or TypeError where the data are of another kind."""
+        """Read a sample. Raises ValueError, KeyError or TypeError for other data."""
         pairs = tuple((text(each["client"]), text(each["server"])) for each in documents(data["pairs"]))
         drawn = cls(pairs, value_of(data, "of", integer), value_of(data, "seed", integer))
         if not 0 < len(set(pairs)) == len(pairs) <= drawn.of:
@@ -43,5 +43,5 @@ class Drawn:
 
 
 def size(share: float, of: int) -> int:
-    """How many pairs a share of them is: rounded up, at least two where there are two."""
+    """Return how many pairs a share means: rounded up, at least two if there are two."""
     return min(of, max(LEAST, math.ceil(Fraction(str(share)) * of)))

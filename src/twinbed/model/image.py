@@ -1,4 +1,4 @@
-"""The image that every testbed runs, as it is handed around; ``image`` builds and finds it."""
+"""The image that every testbed runs, as data; ``image`` builds and finds it."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ class Image:
 
 
 NO_IMAGE = Image("", Path("/nowhere"), Path("/nowhere"), "", Path("/nowhere"), Path("/nowhere"), "", {})
-"""For studies all of whose hosts are functions of this process."""
+"""For studies whose hosts are all functions of this process."""

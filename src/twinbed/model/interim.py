@@ -1,6 +1,6 @@
-"""A study that goes on until its verdicts are reached: how far it may go, and its interim analyses on the way.
+"""A study that runs until its verdicts are reached: its limits, and its interim analyses.
 
-``looks.json`` of a results folder holds them. Whoever reads the results judges them as of the last one.
+They are in ``looks.json`` of a results folder. Readers judge the results as of the last one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
-from twinbed.model.json import Document, document, each, integer, number, text, value_of
+from twinbed.model.json import Document, dataclass_of, document, each, integer, value_of
 from twinbed.model.units import Duration
 
 FORMAT = 1
@@ -22,9 +22,11 @@ class UntilDecided(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    least: Annotated[StrictInt, Field(ge=4, le=1000)] = Field(5, description="replicates of each cell before the first look")
+    least: Annotated[StrictInt, Field(ge=4, le=1000)] = Field(
+        5, description="replicates of each cell before the first interim analysis"
+    )
     most: Annotated[StrictInt, Field(ge=5, le=1000)] = Field(
-        examples=[30], description="replicates of each cell at the last look"
+        examples=[30], description="replicates of each cell at the last interim analysis"
     )
     budget: Duration | None = Field(None, gt=0, examples=["2h"], description="time that all runs together may take")
 
@@ -36,43 +38,32 @@ class InterimAnalysis:
     number: int
     """From 1."""
     planned: int
-    """How many there are to be, if none ends the study."""
+    """The number of planned analyses, if none ends the study."""
     blocks: int
     """The complete blocks whose data it has."""
     information: float
     """Share of the largest study's information, which decides what it may spend."""
     spent: float
-    """Alpha that this one and those before it have spent."""
+    """Alpha that this analysis and those before it have spent."""
     level: float
     """One-sided level of its own tests."""
     alpha: float
-    """What all of them together may spend."""
+    """Alpha of all of them together."""
     decided: int
     """Headline comparisons with a verdict, equivalent or different."""
     open: int
     """Headline comparisons without a verdict."""
     ended: str = ""
-    """Why it was the last: ``decided``, ``most`` or ``budget``; empty where the study goes on."""
+    """Why it was the last: ``decided``, ``most`` or ``budget``; empty if the study goes on."""
 
     @classmethod
     def from_json(cls, data: Document) -> InterimAnalysis:
-        return cls(
-            number=value_of(data, "number", integer),
-            planned=value_of(data, "planned", integer),
-            blocks=value_of(data, "blocks", integer),
-            information=value_of(data, "information", number),
-            spent=value_of(data, "spent", number),
-            level=value_of(data, "level", number),
-            alpha=value_of(data, "alpha", number),
-            decided=value_of(data, "decided", integer),
-            open=value_of(data, "open", integer),
-            ended=text(data.get("ended", "")),
-        )
+        return dataclass_of(cls, data)
 
 
 @dataclass(frozen=True, slots=True)
 class InterimAnalyses:
-    """Those of a study; there may be none yet."""
+    """The interim analyses of a study; there may be none yet."""
 
     least: int
     most: int
@@ -80,7 +71,7 @@ class InterimAnalyses:
 
     @property
     def blocks(self) -> int:
-        """The blocks that verdicts are of: those of the last one."""
+        """Return the number of blocks that verdicts are based on: those of the last analysis."""
         return self.taken[-1].blocks if self.taken else 0
 
     def to_json(self) -> Document:
@@ -89,7 +80,7 @@ class InterimAnalyses:
 
     @classmethod
     def from_json(cls, data: Document) -> InterimAnalyses:
-        """Raises ValueError where the format is not this one, or a field is missing or something else."""
+        """Read them. Raises ValueError for another format, or for a field that is missing or of another kind."""
         if data.get("format") != FORMAT:
             raise ValueError(f"{FILE} has format {data.get('format')!r:.60}, this twinbed reads {FORMAT}")
         taken = value_of(data, "looks", each(lambda look: InterimAnalysis.from_json(document(look))))

@@ -1,7 +1,7 @@
-"""What a JSON text holds, for the places that read or write one.
+"""Values of JSON texts: the only reader of such texts, and checks of their values.
 
-A text may be a stranger's. ``parsed`` reads it; the other functions check what a value of it is. Each raises ValueError or
-TypeError, whose text names the key: ``value_of`` puts it there.
+A text may be a stranger's. Function ``parsed`` reads it; the other functions check a value of it. Each raises ValueError or
+TypeError, whose text names the key: ``value_of`` adds it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from functools import cache
 from typing import Never, ParamSpec, TypeAlias, TypeVar, Union
 
 from pydantic_core import from_json
@@ -22,9 +24,9 @@ Document: TypeAlias = Mapping[str, Json]
 T = TypeVar("T")
 P = ParamSpec("P")
 _MOST = 2**63
-"""Whole numbers of tables are smaller."""
+"""Whole numbers in tables are smaller."""
 WRONG = (ValueError, LookupError, TypeError, AttributeError)
-"""What reading a document of another shape raises."""
+"""Errors of reading a document of another shape."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAY_HAVE_ONE = re.compile(rb"\\u[dD]|\xed[\xa0-\xbf]")
 
@@ -34,18 +36,17 @@ def _deep_is_wrong(read: Callable[P, T]) -> Callable[P, T]:
         try:
             return read(*args, **settings)
         except RecursionError:
-            raise ValueError("it is nested too deeply") from None
+            raise ValueError("the JSON is nested too deeply") from None
 
     return loads
 
 
 loads = _deep_is_wrong(json.loads)
-"""``json.loads``, which raises ValueError also for what is nested too deeply. Nothing else calls that."""
+"""``json.loads``, but with ValueError for texts that are nested too deeply. Nothing else calls ``json.loads``."""
 
 
 def parsed(content: bytes | str) -> Json:
     """Return the value of a JSON text of results. Half of a surrogate pair, which no table and no file holds, becomes U+FFFD.
-
     Raises ValueError for what is no JSON: NaN, bytes that are not UTF-8, and values more than 200 deep are none."""
     raw = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
     if _MAY_HAVE_ONE.search(raw):
@@ -73,7 +74,7 @@ def _whole(value: Json) -> Json:
 
 
 def value_of(data: Document, name: str, read: Callable[[Json], T]) -> T:
-    """Return what ``read`` makes of a value. Raises ValueError that names the key where it is missing or something else."""
+    """Return what ``read`` makes of a value. Raises ValueError that names the key if it is missing or of another kind."""
     if name not in data:
         raise ValueError(f"{name} is missing")
     try:
@@ -83,7 +84,7 @@ def value_of(data: Document, name: str, read: Callable[[Json], T]) -> T:
 
 
 def why(error: Exception) -> str:
-    """Say what is wrong in one line; of a missing key that it is missing."""
+    """Describe an error in one line; a missing key as missing."""
     if isinstance(error, KeyError):
         return f"{error.args[0]} is missing"
     return str(error).partition("\n")[0]
@@ -119,14 +120,14 @@ def document(value: Json) -> Document:
 
 
 def items(value: Json) -> Sequence[Json]:
-    """A JSON array."""
+    """Return a JSON array."""
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise TypeError(f"{value!r:.60} is no list")
     return value
 
 
 def documents(value: Json) -> list[Document]:
-    """A JSON array of objects."""
+    """Return a JSON array of objects."""
     return [document(item) for item in items(value)]
 
 
@@ -156,3 +157,33 @@ def integer(value: Json) -> int:
     if not -_MOST <= value < _MOST:
         raise ValueError("the number is too large")
     return value
+
+
+_READERS: Mapping[str, Callable[[Json], object]] = {"str": text, "int": integer, "float": number, "bool": truth}
+
+
+def dataclass_of(kind: type[T], data: Document, **readers: Callable[[Json], object]) -> T:
+    """Return a dataclass from an object whose members are its fields. Raises ValueError that names the key.
+
+    Fields are read by their types, or by ``readers`` with their names; a missing member takes its field's default.
+    """
+    given = {
+        name: value_of(data, name, readers.get(name) or _reader(annotation))
+        for name, annotation, has_default in _fields(kind)  # type: ignore[arg-type]  # classes are hashable
+        if name in data or not has_default
+    }
+    return kind(**given)
+
+
+@cache
+def _fields(kind: type[object]) -> Sequence[tuple[str, str, bool]]:
+    return [
+        (each.name, str(each.type), each.default is not MISSING or each.default_factory is not MISSING)
+        for each in fields(kind)  # type: ignore[arg-type]
+    ]
+
+
+@cache
+def _reader(annotation: str) -> Callable[[Json], object]:
+    kind, _, rest = annotation.partition(" | ")
+    return optional(_READERS[kind]) if rest else _READERS[kind]

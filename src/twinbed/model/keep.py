@@ -1,4 +1,4 @@
-"""What is kept of a run once its rows are made: ``keep`` of a study file, and of ``twinbed prune``."""
+"""The artifacts that are kept of a run once its rows are made: ``keep`` of a study file, and of ``twinbed prune``."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from enum import StrEnum
 from twinbed.model.json import Json
 
 DEFAULT = "default"
-"""The name that stands for whatever is not named."""
+"""The name for all that are not named."""
 REST = "the rest"
-"""What belongs to no workload, instrument or background load: consoles, kernel logs, link checks."""
+"""Artifacts of no workload, instrument or background load: consoles, kernel logs, link checks."""
 
 
 class Word(StrEnum):
-    """How much is kept, the most first."""
+    """How much is kept, from most to least."""
 
     EVERYTHING = "everything"
     """Every artifact, as it was collected."""
     HEADERS = "headers"
-    """Of captures the packets' headers, compressed; other artifacts stay."""
+    """The packets' headers of captures, compressed; other artifacts stay."""
     TABLES = "tables"
     """The rows of all tables, and no artifact."""
 
@@ -31,7 +31,7 @@ class Keep:
 
     default: Word = Word.EVERYTHING
     of: Mapping[str, Word] = field(default_factory=dict)
-    """Name -> its word, where it is another than the default."""
+    """Name -> its word, if it is not the default."""
 
     def word(self, name: str) -> Word:
         return self.of.get(name, self.default)
@@ -41,7 +41,7 @@ class Keep:
         return {self.default, *self.of.values()} == {Word.EVERYTHING}
 
     def __str__(self) -> str:
-        """``tables``, or ``packets=tables, default=everything``."""
+        """Return ``tables``, or ``packets=tables, default=everything``."""
         named = [f"{name}={word}" for name, word in sorted(self.of.items())]
         return ", ".join([*named, f"{DEFAULT}={self.default}"]) if named else str(self.default)
 

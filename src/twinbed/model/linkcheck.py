@@ -1,4 +1,4 @@
-"""The check of a cell's links: what was asked of them, what was measured, and whether they agree.
+"""The check of a cell's links: requested and measured values, and whether they agree.
 
 Figures are in base units: bit/s, bytes, seconds; a share for loss.
 """
@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TypedDict, cast
 
 from twinbed.model.caution import Caution
-from twinbed.model.json import Document, Json, document, each, integer, number, optional, text, value_of
+from twinbed.model.json import Document, Json, dataclass_of, document, each, optional, text
 
 
 class Verdict(StrEnum):
@@ -23,8 +23,8 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One quantity of one direction of a path. ``least`` and ``most`` bound what is within tolerance, None where that side is
-    not held to; ``measured`` is None where nothing arrived to measure it by."""
+    """One quantity of one direction of a path. ``least`` and ``most`` bound the tolerance, None if that side is not checked;
+    ``measured`` is None if nothing arrived."""
 
     path: str
     """``client to server``, or ``client and server`` for a round trip."""
@@ -37,21 +37,11 @@ class Figure:
     most: float | None
     verdict: Verdict
     note: str = ""
-    """What the figure rests on, and what to do where it is out of tolerance."""
+    """The basis of the figure, and what to do if it is out of tolerance."""
 
     @classmethod
     def from_json(cls, data: Document) -> Figure:
-        return cls(
-            path=value_of(data, "path", text),
-            quantity=value_of(data, "quantity", text),
-            unit=value_of(data, "unit", text),
-            asked=value_of(data, "asked", number),
-            measured=value_of(data, "measured", optional(number)),
-            least=value_of(data, "least", optional(number)),
-            most=value_of(data, "most", optional(number)),
-            verdict=value_of(data, "verdict", lambda value: Verdict(text(value))),
-            note=text(data.get("note", "")),
-        )
+        return dataclass_of(cls, data, verdict=lambda value: Verdict(text(value)))
 
 
 class Depends(TypedDict):
@@ -63,10 +53,11 @@ class Depends(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class LinkCheck:
-    """``settings`` are those that the check depends on, ``run`` the run in whose bed it was made, ``reason`` why it failed.
+    """The check of one cell's links.
 
-    ``measured_pairs`` of the cell's ``pairs`` were measured; the links of the others were read back only. None in files that
-    were written before this field was: there only the first pair was measured.
+    It depends on ``settings`` and was made in the testbed of ``run``; ``reason`` says why it failed. Only ``measured_pairs`` of
+    the cell's ``pairs`` were measured; the links of the others were only read back. It is None in older files: there only the
+    first pair was measured.
     """
 
     cell: str
@@ -92,17 +83,14 @@ class LinkCheck:
 
     @classmethod
     def from_json(cls, data: Document) -> LinkCheck:
-        """Raises ValueError where ``data`` is none."""
-        data = {"measured_pairs": None, "pairs": None, **data}
-        return cls(
-            cell=value_of(data, "cell", text),
-            run=value_of(data, "run", text),
-            settings=value_of(data, "settings", _depends),
-            figures=value_of(data, "figures", each(lambda value: Figure.from_json(document(value)))),
-            cautions=value_of(data, "cautions", each(lambda value: Caution.from_json(document(value)))),
-            reason=value_of(data, "reason", optional(text)),
-            measured_pairs=value_of(data, "measured_pairs", optional(each(text))),
-            pairs=value_of(data, "pairs", optional(integer)),
+        """Read a link check. Raises ValueError for other data."""
+        return dataclass_of(
+            cls,
+            data,
+            settings=_depends,
+            figures=each(lambda value: Figure.from_json(document(value))),
+            cautions=each(lambda value: Caution.from_json(document(value))),
+            measured_pairs=optional(each(text)),
         )
 
 

@@ -7,7 +7,7 @@ import stat
 
 
 def content(file: str, most: int) -> bytes:
-    """Return the file's bytes. Raises ValueError where it cannot be read, is a pipe, a device or a folder, or is too large."""
+    """Return the file's bytes. Raises ValueError if it cannot be read, is a pipe, a device or a folder, or is too large."""
     try:
         with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
             found = os.fstat(stream.fileno())
@@ -17,4 +17,4 @@ def content(file: str, most: int) -> bytes:
                 raise ValueError(f"{file} has {found.st_size} bytes, at most {most} are read")
             return stream.read(most)
     except OSError as error:
-        raise ValueError(f"{file}: {error.strerror}; paths are from the current folder") from error
+        raise ValueError(f"{file}: {error.strerror}; paths start at the current folder") from error

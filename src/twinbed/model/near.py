@@ -1,4 +1,4 @@
-"""What somebody probably means who gives a name that there is not."""
+"""The likely meaning of an unknown name."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 Near = tuple[str, ...]
 MOST = 3
 LIKE = 0.6
-"""How alike two names are at least, as difflib's ratio."""
+"""The least similarity of two names, as difflib's ratio."""
 CLOSE = 0.1
-"""By how much less alike than the best a further one may be."""
+"""Further names may be less similar than the best by at most this."""
 
 
 def nearest(name: str, names: Iterable[str], also: Mapping[str, Sequence[str]] | None = None) -> Near:
-    """The ones of ``names`` that ``name`` is most likely meant to be, three at most; ``also`` has other words for them."""
+    """Return the ``names`` that ``name`` most likely means, at most three; ``also`` has other words for them."""
     known: dict[str, str] = {}
     for each in names:
         known.setdefault(_plain(each), each)
@@ -31,7 +31,7 @@ def _plain(name: str) -> str:
 
 
 def did_you_mean(near: Near) -> str:
-    """Such as ``did you mean 'a' or 'b'?``; empty where there is none."""
+    """Return a text such as ``did you mean 'a' or 'b'?``; empty without a near name."""
     if not near:
         return ""
     *others, last = map(repr, near)
@@ -39,11 +39,11 @@ def did_you_mean(near: Near) -> str:
 
 
 LISTED = 20
-"""Names that a message lists."""
+"""The most names that a message lists."""
 
 
 def instead(name: str, names: Iterable[str], also: Mapping[str, Sequence[str]] | None = None) -> str:
-    """What to give in place of a name that there is not: what is likely meant, then what there is, ``LISTED`` names at most."""
+    """Return what to give instead of an unknown name: the likely ones, then the known ones, at most ``LISTED``."""
     known = list(dict.fromkeys(names))
     near = did_you_mean(nearest(name, known, also))
     if near and len(known) > LISTED:

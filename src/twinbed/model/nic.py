@@ -1,6 +1,6 @@
-"""QEMU's models of network cards that guests may have: a row a model, from which all else about it is derived.
+"""QEMU's models of network cards for guests: a row a model, from which everything else about it is derived.
 
-Settings take its name, read-back expects its driver, the image brings its modules, preflight tries it, and
+Settings take its name, read-back expects its driver, the image contains its modules, preflight tries it, and
 ``tests/e2e/test_nics.py`` boots it and passes traffic through it.
 """
 
@@ -14,17 +14,17 @@ class NicModel:
     """A network card as QEMU emulates it."""
 
     name: str
-    """QEMU's, as of ``-device``."""
+    """QEMU's name, for ``-device``."""
     driver: str
-    """The Linux driver that must turn up in a guest (``ETHTOOL_GDRVINFO``)."""
+    """The Linux driver that a guest must show (``ETHTOOL_GDRVINFO``)."""
     other_modules: tuple[str, ...] = ()
-    """Kernel modules that guests load for it besides the driver's."""
+    """Kernel modules that guests load for it in addition to the driver's."""
     filters_by_first_address: bool = False
-    """True where it takes only frames for the hardware address that QEMU made it with, although its driver sets another."""
+    """True if it takes only frames for the hardware address that QEMU made it with, although its driver sets another."""
     keeps_address_while_up: bool = False
-    """True where its Linux driver refuses another hardware address while it is up."""
+    """True if its Linux driver refuses another hardware address while it is up."""
     since: str = ""
-    """The first QEMU that has it, where not every one has."""
+    """The first QEMU that has it, if not every QEMU does."""
 
 
 VIRTIO = "virtio-net-pci"

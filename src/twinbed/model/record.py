@@ -1,4 +1,4 @@
-"""What is written about a run beside its artifacts: ``run.json`` of a run folder.
+"""The record of a run in addition to its artifacts: ``run.json`` of a run folder. ``run.json`` of a run folder.
 
 A results folder holds ``study.yaml`` (the file as given), ``study.json`` (resolved), ``events.jsonl`` and
 ``runs/<id>/{run.json,applied.json,passport.json,artifacts/<place>/<file>}``; ``tables/`` is derived and may be deleted.
@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from twinbed.model.caution import Caution
 from twinbed.model.clients import ClientTimes
 from twinbed.model.drawn import Drawn
-from twinbed.model.json import Document, Json, document, each, integer, named, number, optional, text, value_of
+from twinbed.model.json import Document, Json, dataclass_of, document, each, integer, named, number, text, value_of
 from twinbed.model.run import Level, Status, level
 from twinbed.model.topology import Topology
 from twinbed.model.usage import ProgramUsage
@@ -36,7 +36,7 @@ class Settings(TypedDict):
     """Its ``kind``, and settings of its own."""
     instruments: Mapping[str, Document]
     background: NotRequired[Mapping[str, Document]]
-    """Not there without a background load."""
+    """Missing without a background load."""
 
 
 class Artifact(TypedDict):
@@ -44,19 +44,19 @@ class Artifact(TypedDict):
     """Relative to the run folder."""
     bytes: int
     sha256: NotRequired[str]
-    """Of what was imported."""
+    """Only for imported artifacts."""
     source: NotRequired[str]
-    """The path of what was imported, as its owner knows it."""
+    """The path of an imported artifact, as its owner knows it."""
 
 
 _SECTIONS = Settings.__annotations__.keys()
 _TAKEN: set[str] = set()
-"""Settings that were checked: those of all runs of a cell are alike, and checking is slower than looking them up."""
+"""Settings that were checked: runs of a cell have the same, and checking is slower than looking them up."""
 _MOST_TAKEN = 10_000
 
 
 def settings(value: Json) -> Settings:
-    """Return the settings of a run. Raises ValueError where a section is missing, unknown, or not what this twinbed reads."""
+    """Return the settings of a run. Raises ValueError for a section that is missing, unknown, or unreadable."""
     data = document(value)
     if (written := repr(data)) in _TAKEN:
         return cast(Settings, data)
@@ -75,7 +75,7 @@ def settings(value: Json) -> Settings:
 
 
 def _plugin(value: Json) -> Document:
-    """The settings of a plugin. Only the plugin itself can say more of them."""
+    """Return the settings of a plugin. Only the plugin itself can check the rest."""
     data = document(value)
     value_of(data, "kind", text)
     return data
@@ -93,7 +93,7 @@ def _topology(value: Json) -> Topology:
 
 
 def refused(error: ValidationError) -> str:
-    """Say in one line which setting a model refuses, and why."""
+    """Describe in one line which setting a model refuses, and why."""
     first = error.errors(include_url=False)[0]
     where = ".".join(map(str, first["loc"]))
     why = first["msg"].removeprefix("Value error, ")
@@ -101,7 +101,7 @@ def refused(error: ValidationError) -> str:
 
 
 def artifact(value: Json) -> Artifact:
-    """Return what is known of an artifact. Raises ValueError where its path leads out of the run's folder."""
+    """Return the data of an artifact. Raises ValueError if its path leads out of the run's folder."""
     data = document(value)
     path = value_of(data, "path", text)
     if not path or path.startswith("/") or ".." in path.split("/") or "\0" in path:
@@ -113,13 +113,9 @@ def artifact(value: Json) -> Artifact:
     return cast(Artifact, data)
 
 
-_MAY_BE_MISSING: Document = {"start_skew_s": None, "clients": [], "drawn": {}, "programs": [], "machine": ""}
-"""What fields are where run.json lacks them."""
-
-
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One finished run. ``settings`` is what the run's ``settings()`` gave; ``phases`` maps a phase to its seconds."""
+    """One finished run. ``settings`` is the result of the run's ``settings()``; ``phases`` maps a phase to its seconds."""
 
     id: str
     cell: str
@@ -139,15 +135,15 @@ class Record:
     twinbed: str
     lab: str
     start_skew_s: float | None = None
-    """Between the first and the last client's start."""
+    """Seconds between the first and the last client's start."""
     clients: Sequence[ClientTimes] = ()
-    """When each client ran."""
+    """The times of each client."""
     drawn: Mapping[str, Drawn] = field(default_factory=dict)
-    """Instrument -> the hosts that it was put on, of one that was not put on all."""
+    """Instrument -> the hosts that carried it, if not all did."""
     programs: Sequence[ProgramUsage] = ()
-    """What the workload's programs and the instruments' used."""
+    """CPU time and context switches of the workload's and the instruments' programs."""
     machine: str = ""
-    """The member of a fleet that made it; empty where there was none."""
+    """The member of a fleet that made it; empty without a fleet."""
 
     def to_json(self) -> Document:
         data: dict[str, Json] = {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -162,58 +158,23 @@ class Record:
 
     @classmethod
     def from_json(cls, data: Document) -> Record:
-        """Raises ValueError where the format is not this one, a field is missing, unknown or something else, or an artifact
-        lies outside the run's folder."""
+        """Read a record. Raises ValueError for another format, for a field that is missing, unknown or of another kind, and for
+        an artifact outside the run's folder."""
         data = document(data)
         if data.get("format") != FORMAT:
             raise ValueError(f"run.json has format {data.get('format')!r:.60}, this twinbed reads {FORMAT}")
         if unknown := data.keys() - cls.__dataclass_fields__.keys() - {"format"}:
             raise ValueError(f"{min(unknown)}: no field of a run; another version of twinbed wrote it")
-        fields: Document = {**_MAY_BE_MISSING, **data}
-        return cls(
-            id=value_of(fields, "id", text),
-            cell=value_of(fields, "cell", text),
-            levels=value_of(fields, "levels", named(level)),
-            replicate=value_of(fields, "replicate", integer),
-            block=value_of(fields, "block", integer),
-            position=value_of(fields, "position", integer),
-            settings=value_of(fields, "settings", settings),
-            status=value_of(fields, "status", _status),
-            started_s=value_of(fields, "started_s", number),
-            phases=value_of(fields, "phases", named(number)),
-            failed_phase=value_of(fields, "failed_phase", _text),
-            reason=value_of(fields, "reason", _text),
-            cautions=value_of(fields, "cautions", _cautions),
-            artifacts=value_of(fields, "artifacts", _artifacts),
-            twinbed=value_of(fields, "twinbed", text),
-            lab=value_of(fields, "lab", text),
-            start_skew_s=value_of(fields, "start_skew_s", optional(number)),
-            clients=value_of(fields, "clients", each(_client)),
-            drawn=value_of(fields, "drawn", named(_drawn)),
-            programs=value_of(fields, "programs", each(_program)),
-            machine=value_of(fields, "machine", text),
+        return dataclass_of(
+            cls,
+            data,
+            levels=named(level),
+            settings=settings,
+            status=lambda value: Status(text(value)),
+            phases=named(number),
+            cautions=each(lambda value: Caution.from_json(document(value))),
+            artifacts=lambda value: list(each(artifact)(value)),
+            clients=each(lambda value: ClientTimes.from_json(document(value))),
+            drawn=named(lambda value: Drawn.from_json(document(value))),
+            programs=each(lambda value: ProgramUsage.from_json(document(value))),
         )
-
-
-_text = optional(text)
-_cautions = each(lambda value: Caution.from_json(document(value)))
-
-
-def _artifacts(value: Json) -> list[Artifact]:
-    return list(each(artifact)(value))
-
-
-def _status(value: Json) -> Status:
-    return Status(text(value))
-
-
-def _client(value: Json) -> ClientTimes:
-    return ClientTimes.from_json(document(value))
-
-
-def _drawn(value: Json) -> Drawn:
-    return Drawn.from_json(document(value))
-
-
-def _program(value: Json) -> ProgramUsage:
-    return ProgramUsage.from_json(document(value))

@@ -1,4 +1,4 @@
-"""What analyses return: estimates with intervals, comparisons with verdicts, and tables.  Plain frozen data."""
+"""Parts of analyses' results: verdicts, intervals, pairing.  Plain frozen data."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ class Pairing(StrEnum):
     """How a study compares the means of two testbeds."""
 
     PAIRED = "paired"
-    """By the differences within blocks: what shifts a whole block cancels."""
+    """By the differences within blocks: a shift of a whole block cancels."""
     INDEPENDENT = "independent"
     """As two samples of independent runs."""

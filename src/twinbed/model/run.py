@@ -1,4 +1,4 @@
-"""What is said of runs everywhere: the levels of their factors, their status, their phases."""
+"""Common terms of runs: levels of factors, status, phases."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Level: TypeAlias = str | int | float | bool | None
 
 
 def level(value: Json) -> Level:
-    """Return a level of a JSON text. Raises TypeError or ValueError for what can be none."""
+    """Return a level of a JSON text. Raises TypeError or ValueError for a value that is no level."""
     return value if value is None or isinstance(value, str | bool) else number(value)
 
 
 def level_text(level: Level) -> str:
-    """A level for readers: ``none``, ``on``, ``off``, ``0.5``, ``500B``."""
+    """Return a level for readers: ``none``, ``on``, ``off``, ``0.5``, ``500B``."""
     if level is None:
         return "none"
     if isinstance(level, bool):
@@ -39,10 +39,10 @@ class Phase(StrEnum):
     SERVE = "serve"
     WARM_UP = "warm-up"
     BACKGROUND = "background"
-    """Only of a run with a background load."""
+    """Only for a run with a background load."""
     INSTRUMENT = "instrument"
     WORKLOAD = "workload"
     EXAMINE = "examine"
-    """Only of a run with an instrument that examines hosts once the workload is done."""
+    """Only for a run with an instrument that examines hosts after the workload."""
     COLLECT = "collect"
     DOWN = "down"

@@ -1,4 +1,4 @@
-"""What a workload asks of servers, as a network has it."""
+"""The services that a workload uses on servers, as seen in a network."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Where servers are asked."""
+    """The address of a service."""
 
     protocol: str
-    """tcp, udp or icmp, as a connection log has it."""
+    """tcp, udp or icmp, as in a connection log."""
     port: int | None
-    """None: any."""
+    """None: any port."""

@@ -1,25 +1,25 @@
-"""What analyses and reports are given: a study's outline, its planned and finished runs, and its tables."""
+"""The input of analyses and reports: a study's outline, its planned and finished runs, and its tables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypedDict
+from typing import TYPE_CHECKING, Protocol, TypedDict, cast
 
 from twinbed.model.caution import Caution
 from twinbed.model.interim import InterimAnalyses
-from twinbed.model.json import Document
+from twinbed.model.json import Document, Json, document, each, integer, named, number, text, value_of
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
-from twinbed.model.run import Level
+from twinbed.model.run import Level, level
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 TESTBED = "testbed"
-"""The factor that says where a run was made."""
+"""The factor that names the testbed of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +90,12 @@ StudyDocument = TypedDict(
     },
     total=False,
 )
-"""What of study.json is read, by whichever command made it: ``run``, ``import`` or ``merge``. Any of it may be missing."""
+"""The keys of study.json that are read, whichever command wrote it: ``run``, ``import`` or ``merge``. Any may be missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What of a resolved study a reader of its results needs. Empty where the results came without a study."""
+    """The part of a resolved study that a reader of its results needs. It is empty for results without a study."""
 
     name: str
     testbeds: tuple[str, ...]
@@ -107,11 +107,11 @@ class Outline:
     source: str = ""
     """The study file's text."""
     data: StudyDocument = field(default_factory=StudyDocument)
-    """The whole of ``study.json``."""
+    """All of ``study.json``."""
     interim: InterimAnalyses | None = None
-    """Of a study that goes on until it is decided; None of any other."""
+    """Only for a study that runs until it is decided; None for any other."""
     by: str = TESTBED
-    """The factor whose levels ``testbeds`` and ``reference`` are; of results as they are always the testbed."""
+    """The factor whose levels are ``testbeds`` and ``reference``; for opened results always the testbed."""
 
 
 class Tables(Protocol):
@@ -119,7 +119,7 @@ class Tables(Protocol):
 
     @property
     def shown(self) -> Path:
-        """The folder or the archive, as the user knows it: for messages."""
+        """Return the folder or the archive as the user knows it, for messages."""
         ...
 
     @property
@@ -130,19 +130,114 @@ class Tables(Protocol):
     def records(self) -> Sequence[Record]: ...
     @property
     def cautions(self) -> Sequence[Caution]:
-        """About the results folder itself."""
+        """Return the cautions of the results folder itself."""
         ...
 
     @property
     def other_settings(self) -> int:
-        """How many runs of the folder are not among the records, as the study as it stands does not ask for them."""
+        """Return how many runs of the folder are not among the records, because the present study does not ask for them."""
         ...
 
     @property
     def link_checks(self) -> Sequence[LinkCheck]:
-        """What was measured of each cell's links."""
+        """Return the measurements of each cell's links."""
         ...
 
     def table(self, name: str) -> pa.Table:
-        """A table by name; one without rows or columns where nothing has written it."""
+        """Return a table by name; one without rows or columns if nothing has written it."""
         ...
+
+
+_levels = each(level)
+
+
+def study_document(value: Json) -> StudyDocument:
+    """Return the study. Raises ValueError or TypeError, which name the key."""
+    data = document(value)
+    for name, read in _READ.items():
+        if data.get(name) is not None:
+            value_of(data, name, read)
+    # An empty value is what a missing one is.
+    return cast(StudyDocument, {name: given for name, given in data.items() if given is not None or name in _NULL})
+
+
+def _testbeds(value: Json) -> object:
+    """Check the testbeds: names, with settings if these are known."""
+    return named(_any)(value) if isinstance(value, Mapping) else each(text)(value)
+
+
+def _any(value: Json) -> Json:
+    return value
+
+
+def _replicates(value: Json) -> object:
+    if not isinstance(value, Mapping):
+        return integer(value)
+    return value_of(value, "least", integer), value_of(value, "most", integer)
+
+
+def _share(value: Json) -> float:
+    share = number(value)
+    if not 0 < share < 1:
+        raise ValueError(f"{share} is not between 0 and 1")
+    return share
+
+
+def _margin(value: Json) -> float:
+    margin = number(value)
+    if margin <= 0:
+        raise ValueError(f"{margin} is not above 0")
+    return margin
+
+
+def _uncertain(value: Json) -> Document:
+    data = document(value)
+    value_of(data, "inputs", each(text))
+    value_of(data, "samples", named(integer))
+    return data
+
+
+def _source(value: Json) -> Document:
+    data = document(value)
+    value_of(data, "name", text)
+    value_of(data, "runs", integer)
+    value_of(data, "testbeds", named(text))
+    return data
+
+
+def _run(value: Json) -> Document:
+    data = document(value)
+    value_of(data, "id", text)
+    value_of(data, "cell", text)
+    value_of(data, "levels", named(level))
+    for name in ("replicate", "block", "position"):
+        value_of(data, name, integer)
+    return data
+
+
+def _runs(value: Json) -> object:
+    runs = each(_run)(value)
+    if len({run["id"] for run in runs}) < len(runs):
+        raise ValueError("two runs have one id")
+    return runs
+
+
+_NULL = frozenset({"profile", "uncertain", "sessions"})
+_READ: Mapping[str, Callable[[Json], object]] = {
+    **dict.fromkeys(("study", "profile", "reference", "reference_reason", "order", "comparison", "sessions"), text),
+    **dict.fromkeys(("filename", "source"), text),
+    **dict.fromkeys(("exclude_cautions", "overrides", "commands"), each(text)),
+    **dict.fromkeys(("seed", "exclude_decided_after"), integer),
+    "testbeds": _testbeds,
+    "factors": named(_levels),
+    "drawn": named(named(_levels)),
+    "uncertain": _uncertain,
+    "replicates": _replicates,
+    "margin": _margin,
+    "confidence": _share,
+    "tables": each(document),
+    "import": document,
+    "sources": each(_source),
+    "workload": document,
+    "runs": _runs,
+}

@@ -1,4 +1,4 @@
-"""The network between hosts: which hosts there are, the switches, what joins them, and what each link carries."""
+"""The network between hosts: hosts, switches, trunks, and the settings of links."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Place = Literal["switch", "hosts", "routers"]
 Emulator = Literal["auto", "netem", "delay-line"]
 
 BYSTANDER = "other"
-"""What the names of hosts begin with that take no part in the workload."""
+"""The beginning of the names of hosts that take no part in the workload."""
 
 _LEAST_BURST_BYTES = 65536 + 1024
 """A 64 KiB segmentation-offload packet must fit, or TBF would drop it."""
@@ -23,11 +23,11 @@ _LEAST_QUEUE_PACKETS = 1000
 _ETHERNET_BYTES = 14
 """A header, which the shapers count."""
 _LONGEST_BURST_S = 274
-"""tc holds a burst as the time that it takes at a rate in whole bytes, in 32 bits of 64 ns; a longer one wraps around."""
+"""tc stores a burst as its duration at a rate in whole bytes, in 32 bits of 64 ns; a longer one wraps around."""
 
 
 class Link(BaseModel):
-    """A host's link to its switch. Each direction of a path from one host to another meets each setting exactly once."""
+    """A host's link to its switch. Each direction of a path from one host to another has each setting exactly once."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -42,7 +42,7 @@ class Link(BaseModel):
         None, ge=0, le=60, examples=["5ms"], description="one-way delay added to each direction of a path"
     )
     jitter: Duration | None = Field(
-        None, gt=0, le=60, examples=["1ms"], description="the delay varies evenly within this much of it"
+        None, gt=0, le=60, examples=["1ms"], description="the delay varies evenly by up to this much"
     )
     loss: Annotated[Share | None, Also(("drop", "packet_loss", "plr"))] = Field(
         None, gt=0, lt=1, examples=["0.1%"], description="share of packets lost at random in each direction"
@@ -60,8 +60,8 @@ class Link(BaseModel):
     )
     emulator: Emulator = Field(
         "auto",
-        description="what makes them at the switch: netem, the kernel's; delay-line, a program of twinbed's on this machine;"
-        " auto: netem, or the delay line where this kernel has none",
+        description="program that makes them at the switch: netem, the kernel's; delay-line, twinbed's own on this machine;"
+        " auto: netem, or the delay line if this kernel has no netem",
         exclude_if=lambda emulator: emulator == "auto",  # runs of before keep their ids
     )
     mtu: int = Field(1500, ge=576, le=9000, description="largest IP packet, bytes")
@@ -69,25 +69,25 @@ class Link(BaseModel):
     @model_validator(mode="after")
     def _possible(self) -> Link:
         if self.emulator == "delay-line" and self.emulated_at != "switch":
-            raise ValueError("emulator: delay-line is at the switch's ports: say emulated_at: switch, or leave it out")
+            raise ValueError("emulator: delay-line works at the switch's ports: set emulated_at: switch, or leave it out")
         if self.jitter is not None and (self.delay is None or self.jitter > self.delay):
-            raise ValueError("jitter is how far the delay varies both ways, so it needs a delay that is at least as long")
+            raise ValueError("jitter varies the delay both ways: set a delay at least as long")
         if self.rate and self.burst and self.burst > _LONGEST_BURST_S * (self.rate // 8):
             slowest = 8 * math.ceil(self.burst / _LONGEST_BURST_S)
             raise ValueError(
                 f"a burst of {self.burst} bytes at {self.rate} bit/s takes longer than the {_LONGEST_BURST_S} s that tc"
-                f" can count: a rate of at least {slowest}bit, or a smaller burst"
+                f" can count: set a rate of at least {slowest}bit, or a smaller burst"
             )
         if self.rate and self.shaper == "tbf" and self.burst is not None and self.burst < (least := self.mtu + _ETHERNET_BYTES):
             raise ValueError(
-                f"tbf drops every packet that is larger than its burst: a burst of at least {least} bytes"
+                f"tbf drops every packet larger than its burst: set a burst of at least {least} bytes"
                 f" for an mtu of {self.mtu}, or shaper: htb"
             )
         return self
 
     @property
     def burst_bytes(self) -> int | None:
-        """The burst in force."""
+        """Return the burst in force."""
         if self.rate is None:
             return None
         if self.burst is not None:
@@ -96,12 +96,12 @@ class Link(BaseModel):
 
     @property
     def emulates(self) -> bool:
-        """Whether netem, or a delay line, is needed."""
+        """Return whether netem, or a delay line, is needed."""
         return self.delay is not None or self.loss is not None
 
     @property
     def queue_packets(self) -> int | None:
-        """The queue in force: twice what is on its way at the rate, so that a delay alone loses nothing."""
+        """Return the queue in force: twice the bytes in flight at the rate, so that a delay alone loses nothing."""
         if self.queue is not None or not self.emulates:
             return self.queue
         rate = self.rate or 10**10
@@ -109,7 +109,7 @@ class Link(BaseModel):
         return max(_LEAST_QUEUE_PACKETS, math.ceil(2 * on_its_way))
 
     def at(self, place: Place) -> Link:
-        """What of the link is made at ``place``: the rate at the switch, the rest where it is emulated."""
+        """Return the part of the link at ``place``: the rate at the switch, the rest at the place of emulation."""
         nothing: dict[str, object] = {}
         if place != "switch":
             nothing |= {"rate": None, "burst": None}
@@ -121,38 +121,39 @@ class Link(BaseModel):
 
 
 class Topology(BaseModel):
-    """``pairs`` client/server pairs: on one switch, two that share an uplink, several machines, or with routers between."""
+    """``pairs`` client/server pairs: on one switch, on two that share an uplink, on several machines, or with routers
+    between."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["pairs", "star"] = Field(
         "pairs",
-        description="pairs: clients and servers, one to one; star: so too, with clients on one switch, servers on another,"
-        " and one link that all of them share between the two",
+        description="pairs: clients and servers, one to one; star: the same, with clients on one switch, servers on another,"
+        " and one link between the switches that all share",
     )
     pairs: Annotated[int, Also(("clients", "hosts", "number"))] = Field(
         1, ge=1, le=80, examples=[4], description="number of client/server pairs"
     )
     switch: Literal["bridge", "openvswitch", "openvswitch-netdev"] = Field(
         "bridge",
-        description="what joins the links: bridge, the Linux bridge; openvswitch, with the kernel's datapath;"
+        description="the switch: bridge, the Linux bridge; openvswitch, with the kernel's datapath;"
         " openvswitch-netdev, with the userspace datapath",
     )
     vlan: int | None = Field(
-        None, ge=1, le=4094, examples=[7], description="VLAN that the hosts' ports are in; null: the switch tags nothing"
+        None, ge=1, le=4094, examples=[7], description="VLAN of the hosts' ports; null: the switch tags nothing"
     )
     trunk: Literal["none", "plain", "vlan", "gre", "vxlan"] = Field(
         "none",
-        description="none: one switch; else clients and servers are on two machines, and this joins their switches",
+        description="tunnel between the switches of two machines, one with the clients, one with the servers; none: one switch",
     )
     client_machines: int = Field(
         1,
         ge=1,
         examples=[2],
-        description="machines that clients are spread over, in turn, each joined by a trunk to the servers' machine",
+        description="machines that share the clients in turn, each joined by a trunk to the servers' machine",
     )
     uplink: Rate | None = Field(
-        None, gt=0, examples=["1gbit"], description="rate each way of what joins the two switches of a star; null: not shaped"
+        None, gt=0, examples=["1gbit"], description="rate each way between the two switches of a star; null: not shaped"
     )
     routers: int = Field(0, ge=0, le=16, examples=[1], description="routers in a chain between clients and servers")
     bystanders: int = Field(
@@ -167,17 +168,17 @@ class Topology(BaseModel):
     @model_validator(mode="after")
     def _possible(self) -> Topology:
         if self.kind == "star" and (self.trunk != "none" or self.routers):
-            raise ValueError("a star has two switches of one machine: leave trunk and routers out")
+            raise ValueError("a star has two switches on one machine: leave trunk and routers out")
         if self.uplink is not None and self.kind != "star":
-            raise ValueError("uplink is the shared link of a star: say kind: star")
+            raise ValueError("uplink is the shared link of a star: set kind: star")
         if self.trunk != "none" and self.routers:
-            raise ValueError("a trunk joins two switches of one network; with routers there are several: leave one of them out")
+            raise ValueError("a trunk joins two switches of one network, but routers make several: leave out trunk or routers")
         if self.client_machines > 1 and self.trunk == "none":
-            raise ValueError("client_machines: a trunk joins each to the servers' machine: say which, such as trunk: plain")
+            raise ValueError("client_machines: a trunk joins each to the servers' machine: set one, such as trunk: plain")
         if self.client_machines > self.pairs:
             raise ValueError(
                 f"client_machines: {self.client_machines} machines for {self.pairs} client{'s' if self.pairs > 1 else ''}:"
-                " each needs one at least, so ask for no more than pairs"
+                " each needs at least one, so use at most as many as pairs"
             )
         if self.link.emulates and self.link.emulated_at == "routers" and not self.routers:
             raise ValueError("emulated_at: routers needs at least one router")
@@ -185,19 +186,19 @@ class Topology(BaseModel):
 
     @property
     def shared(self) -> Link:
-        """The uplink of a star, shaped as the hosts' links are."""
+        """Return the uplink of a star, shaped as the hosts' links are."""
         return Link(rate=self.uplink, shaper=self.link.shaper, mtu=self.link.mtu)
 
     def names(self) -> Sequence[tuple[str, str]]:
-        """(client, server) of each pair of the workload; without a number where there is only one."""
+        """Return (client, server) of each pair of the workload; without a number if there is only one."""
         if self.pairs == 1:
             return (("client", "server"),)
         return tuple((f"client{i}", f"server{i}") for i in range(1, self.pairs + 1))
 
     def bystander_names(self) -> Sequence[tuple[str, str]]:
-        """(client, server) of each pair of bystanders, always with a number."""
+        """Return (client, server) of each pair of bystanders, always with a number."""
         return tuple((f"{BYSTANDER}client{i}", f"{BYSTANDER}server{i}") for i in range(1, self.bystanders + 1))
 
     def router_names(self) -> Sequence[str]:
-        """From the clients' side to the servers'."""
+        """Return the names from the clients' side to the servers'."""
         return ("router",) if self.routers == 1 else tuple(f"router{i}" for i in range(1, self.routers + 1))

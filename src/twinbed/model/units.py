@@ -1,9 +1,9 @@
 """Quantities as a study file writes them: sizes, rates, durations, shares; base units inside.
 
 Sizes are whole bytes: ``500B``, ``64KiB`` = 64 x 2^10, ``1MB`` = 10^6 (IEC 80000-13 prefixes).  Rates are whole bits per
-second, named as tc(8) names them: ``100mbit``, ``1gbit`` (decimal prefixes).  Durations are seconds.  Shares are fractions
-of one.  A plain number is in the base unit.  Arithmetic is decimal and exact: what has no whole number of bytes or bits is
-refused.  So is ``bps``, because tc(8) means bytes by it and everybody else bits.
+second, named as tc(8) names them: ``100mbit``, ``1gbit`` (decimal prefixes).  Durations are seconds.  Shares are fractions of
+one.  A plain number is in the base unit.  Arithmetic is decimal and exact: fractions of bytes or bits are refused.  So is
+``bps``, which is bytes to tc(8) and bits to everybody else.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ DURATION_UNITS: Mapping[str, Decimal] = {
 
 SIZE_ALLOWED = "a size such as 500B, 64KiB (2^10), 1MiB (2^20), 1MB (10^6), or a plain number of bytes"
 RATE_ALLOWED = "a rate such as 10kbit, 100mbit, 1gbit, 1Gbit/s, or a plain number of bits per second"
-SAMPLE_ALLOWED = "all, or a share of them drawn at random such as random 10 %"
+SAMPLE_ALLOWED = "all, or a random share such as random 10 %"
 DURATION_ALLOWED = "a duration such as 5us, 100ms, 90s, 2m, 1h, or a plain number of seconds"
 SHARE_ALLOWED = "a share between 0 and 1 such as 0.1 or 10%"
 
@@ -53,10 +53,10 @@ _EXACT = Context(prec=400)
 
 
 class QuantityError(ValueError):
-    """Not a quantity. ``allowed`` says what would be, with examples."""
+    """A value that is no quantity. ``allowed`` describes a right one, with examples."""
 
     def __init__(self, message: str, allowed: str, near: Near = ()) -> None:
-        """``near`` is what was probably meant."""
+        """Take the message; ``near`` is what was probably meant."""
         super().__init__(f"{message}; allowed: {allowed}")
         self.message = message
         self.allowed = allowed
@@ -64,12 +64,12 @@ class QuantityError(ValueError):
 
 
 def parse_size(value: object) -> int:
-    """Bytes. Raises QuantityError."""
+    """Return bytes. Raises QuantityError."""
     return _whole(_parse(value, SIZE_UNITS, SIZE_ALLOWED), value, "bytes", SIZE_ALLOWED)
 
 
 def parse_rate(value: object) -> int:
-    """Bits per second. Units are read without regard to case, and may end in ``/s``. Raises QuantityError."""
+    """Return bits per second. Raises QuantityError. Units are read without regard to case, and may end in ``/s``."""
     text = value.strip().lower().removesuffix("/s") if isinstance(value, str) else value
     if isinstance(text, str) and text.endswith("bps"):
         near = (f"{text.removesuffix('bps')}bit",)
@@ -78,13 +78,13 @@ def parse_rate(value: object) -> int:
 
 
 def parse_duration(value: object) -> float:
-    """Seconds. Raises QuantityError."""
+    """Return seconds. Raises QuantityError."""
     text = value.replace("µ", "u").replace("μ", "u") if isinstance(value, str) else value
     return float(_parse(text, DURATION_UNITS, DURATION_ALLOWED, shown=value))
 
 
 def parse_share(value: object) -> float:
-    """A fraction of one, from 0 to 1. Raises QuantityError."""
+    """Return a fraction of one, from 0 to 1. Raises QuantityError."""
     share = float(_parse(value, {"%": Decimal("0.01")}, SHARE_ALLOWED))
     if share > 1:
         raise QuantityError(f"{value!r} is more than 1", SHARE_ALLOWED)
@@ -92,12 +92,12 @@ def parse_share(value: object) -> float:
 
 
 def parse_sample(value: object) -> str:
-    """``all``, or ``random 10%`` in the shortest text that says so. Raises QuantityError."""
+    """Return ``all``, or the shortest text like ``random 10%``. Raises QuantityError."""
     words = value.split(maxsplit=1) if isinstance(value, str) else []
     if words == ["all"]:
         return "all"
     if len(words) != 2 or words[0] != "random":
-        raise QuantityError(f"{value!r} does not say which hosts", SAMPLE_ALLOWED)
+        raise QuantityError(f"{value!r} does not select hosts", SAMPLE_ALLOWED)
     try:
         share = parse_share(words[1])
     except QuantityError as error:
@@ -109,8 +109,8 @@ def parse_sample(value: object) -> str:
 
 @lru_cache(4096)
 def magnitude(text: str) -> tuple[str, float] | None:
-    """A text's base unit and how many of it: of sizes, rates and durations, tried in this order, which is for an order by size,
-    then of sizes as tools take them (``64k`` = 64 x 2^10); None for any other."""
+    """Return a text's base unit and number, for an order by size; None for other texts. It tries sizes, rates and durations in
+    this order, then sizes as tools take them (``64k`` = 64 x 2^10)."""
     for unit, parse in (("bytes", parse_size), ("bit/s", parse_rate), ("s", parse_duration)):
         with contextlib.suppress(QuantityError):
             return unit, parse(text)
@@ -118,11 +118,9 @@ def magnitude(text: str) -> tuple[str, float] | None:
 
 
 def magnitudes(levels: Collection[object]) -> Sequence[tuple[str, float] | None]:
-    """Each level's unit and number, empty of plain numbers; None of other texts.
-
-    Where all levels of a factor are numbers or sizes as tools take them, one of them surely, all are sizes: ``1m`` beside
-    ``64k`` is 2^20 bytes, by itself a minute.
-    """
+    """Return each level's unit (empty for plain numbers) and number; None for other texts. If all levels of a factor are
+    numbers or sizes as tools take them, one of them surely, all are sizes: ``1m`` next to ``64k`` is 2^20 bytes, on its own a
+    minute."""
     known = [
         ("", float(level)) if isinstance(level, int | float) and not isinstance(level, bool) else magnitude(str(level))
         for level in levels
@@ -144,22 +142,22 @@ def _short_size(text: str) -> tuple[str, float] | None:
 
 
 def format_size(size_bytes: int) -> str:
-    """The shortest text that ``parse_size`` reads as exactly this many bytes."""
+    """Return the shortest text that ``parse_size`` reads as exactly this many bytes."""
     return _format(Decimal(size_bytes), SIZE_UNITS)
 
 
 def format_rate(rate: int) -> str:
-    """The shortest text that ``parse_rate`` reads as exactly this many bits per second."""
+    """Return the shortest text that ``parse_rate`` reads as exactly this many bits per second."""
     return _format(Decimal(rate), RATE_UNITS)
 
 
 def format_duration(duration_s: float) -> str:
-    """The shortest text that ``parse_duration`` reads as exactly this many seconds."""
+    """Return the shortest text that ``parse_duration`` reads as exactly this many seconds."""
     return _format(Decimal(repr(float(duration_s))), DURATION_UNITS)
 
 
 def format_share(share: float) -> str:
-    """As per cent, in the shortest text that ``parse_share`` reads as exactly this share."""
+    """Return the shortest text in per cent that ``parse_share`` reads as exactly this share."""
     return _format(Decimal(repr(float(share))), {"%": Decimal("0.01")})
 
 
@@ -190,11 +188,11 @@ _WORDS: Mapping[str, str] = {
     "m": "min|minute",
     "h": "hr|hour",
 }
-"""Of a duration's unit: how other words for it begin or are, without the s of the plural."""
+"""Other words for a duration's unit: their beginnings, or whole words without the plural's s."""
 
 
 def _near_units(unit: str, units: Mapping[str, int] | Mapping[str, Decimal]) -> Near:
-    """The units that one of another spelling may mean: those that begin with the same prefix, the binary one first."""
+    """Return the units that another spelling may mean: those with the same prefix, the binary one first."""
     plain = unit.lower()
     if units is DURATION_UNITS:
         return tuple(each for each, words in _WORDS.items() if plain.removesuffix("s") in words.split("|") or plain == each)
@@ -219,25 +217,25 @@ def _format(number: Decimal, units: Mapping[str, int] | Mapping[str, Decimal]) -
 
 
 def parse_switch(value: object) -> object:
-    """YAML 1.2 reads on and off as text."""
+    """Return a switch as a truth: YAML 1.2 reads on and off as text."""
     return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """How a quantity is written: beside its parser in a setting's type, for manuals and editors."""
+    """The notation of a quantity: next to its parser in a setting's type, for manuals and editors."""
 
     name: str
     unit: str
-    """The base unit, of a plain number."""
+    """The base unit, for a plain number."""
     allowed: str
     examples: tuple[str, ...]
     pattern: str
-    """ECMA 262's and Python's, of every text that the parser reads."""
+    """A pattern (ECMA 262's and Python's) of every text that the parser reads."""
     read: Callable[[object], float]
-    """Base units. Raises QuantityError."""
+    """Return base units. Raises QuantityError."""
     write: Callable[[float], str]
-    """A value in base units as a text."""
+    """Return a value in base units as a text."""
 
 
 def _pattern(units: str) -> str:
@@ -285,7 +283,7 @@ Rate: TypeAlias = Annotated[int, BeforeValidator(parse_rate), RATE]
 Duration: TypeAlias = Annotated[float, BeforeValidator(parse_duration), DURATION]
 """Seconds."""
 Sample: TypeAlias = Annotated[str, BeforeValidator(parse_sample)]
-"""Of hosts: ``all``, or ``random`` and a share."""
+"""Hosts: ``all``, or ``random`` and a share."""
 Share: TypeAlias = Annotated[float, BeforeValidator(parse_share), SHARE]
 """A fraction of one."""
 Switch: TypeAlias = Annotated[bool, BeforeValidator(parse_switch)]

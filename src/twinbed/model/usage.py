@@ -1,16 +1,16 @@
-"""What programs of a run used of their hosts: CPU time and context switches."""
+"""CPU time and context switches of programs in a run."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from twinbed.model.json import Document, integer, number, text, value_of
+from twinbed.model.json import Document, dataclass_of, text, value_of
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Of a program and of all that it started."""
+    """The use by a program and all that it started."""
 
     cpu_s: float
     """CPU time in user mode and in the kernel."""
@@ -28,7 +28,7 @@ class Usage:
 
 
 class Role(StrEnum):
-    """What a program was for."""
+    """The purpose of a program."""
 
     WORKLOAD = "workload"
     INSTRUMENT = "instrument"
@@ -36,7 +36,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProgramUsage:
-    """What one program used: a client or instrument in its life, a server from the start of the workload to its end."""
+    """The use by one program: a client or instrument in its life, a server from the start of the workload to its end."""
 
     host: str
     program: str
@@ -56,15 +56,10 @@ class ProgramUsage:
 
     @classmethod
     def from_json(cls, data: Document) -> ProgramUsage:
-        """Raises KeyError, TypeError or ValueError where ``data`` is no such thing."""
-        usage = Usage(
-            value_of(data, "cpu_s", number),
-            value_of(data, "voluntary_switches", integer),
-            value_of(data, "involuntary_switches", integer),
-        )
+        """Read the usage. Raises KeyError, TypeError or ValueError for other data."""
         return cls(
             value_of(data, "host", text),
             value_of(data, "program", text),
             value_of(data, "role", lambda value: Role(text(value))),
-            usage,
+            dataclass_of(Usage, data),
         )

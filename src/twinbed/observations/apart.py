@@ -1,9 +1,9 @@
-"""Testbeds and times that are one: both sides of a comparison were measured one after the other.
+"""Cautions for testbeds measured one after the other, which makes them and their times inseparable.
 
-What changed meanwhile (a reboot, an update, the temperature, another tenant) then looks like a difference between testbeds, and
-no number of runs tells the two apart. Where no session (``units.by_time``: runs without a long pause between them) has runs of
-both sides, there is no verdict. Where one session has both, but all runs of one side come before all of the other, a caution
-says so, unless a random order of the whole study made it so.
+Any change between the two (a reboot, an update, the temperature, another tenant) then looks like a difference between testbeds,
+and no number of runs separates them.  If no session (``units.by_time``: runs without a long pause between them) has runs of
+both sides, there is no verdict.  If one session has both, but all runs of one side come before all of the other, there is a
+caution, unless a random order of the whole study made it so.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from twinbed.model.tables import Tables
 from twinbed.observations.units import by_time
 
 RANDOM = "random"
-"""The order of a study whose runs are all in one random order: that few runs of both sides do not mix is chance."""
+"""The order of a study whose runs are all in one random order: if few runs of both sides do not mix, that is chance."""
 
 Side = tuple[str, Sequence[str]]
 """A name, and the ids of its runs."""
 
 
 class Times:
-    """When runs of a study were made. ``stated``: the user says that sessions do not matter; they then give but a caution."""
+    """The times when runs of a study were made. With ``stated`` the user says that sessions do not matter: they then only give
+    a caution."""
 
     def __init__(self, runs: Sequence[Record], order: str | None, *, stated: bool = False) -> None:
         records = Records.of(runs)
@@ -37,7 +38,7 @@ class Times:
         return [self._session[run] for run in runs]
 
     def caution(self, one: Side, other: Side) -> Caution | None:
-        """Return the caution of comparing these runs; None where they are mixed in time, or a side has fewer than two."""
+        """Return the caution of comparing these runs; None if they are mixed in time, or a side has fewer than two."""
         (name, own), (reference, theirs) = one, other
         if min(len(own), len(theirs)) < 2:
             return None
@@ -53,8 +54,8 @@ class Times:
 
 
 def in_succession(tables: Tables, runs: Mapping[str, Sequence[str]]) -> tuple[Caution, ...]:
-    """Return a caution for each testbed whose runs came before or after the reference's, for analyses that show numbers of both
-    all the same. ``runs`` are ids by testbed; without a reference the first one takes its place."""
+    """Return a caution for each testbed whose runs all came before or after the reference's. It is for analyses that show
+    numbers of both anyway. ``runs`` are ids by testbed; without a reference the first testbed takes its place."""
     outline = tables.outline
     reference = next((name for name in runs if name == outline.reference), next(iter(runs), None))
     if reference is None:

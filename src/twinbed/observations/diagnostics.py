@@ -9,8 +9,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from twinbed.observations.residual import Residual
 from twinbed.render.plots import DASHES, DIFFERENT, INK, LABELS, MUTED, ROW, SERIES, WIDTH, Spec, panels
+from twinbed.statistics.assumptions import Residual
 
 HEIGHT = 200
 
@@ -23,16 +23,16 @@ TICKS = 5
 
 
 DIGITS = 12
-"""About so many numbers on an axis, and so many digits at most: further ones are noise of the arithmetic."""
+"""About so many numbers on an axis, and at most so many digits: more digits are noise of the arithmetic."""
 
 
 MOST_POINTS = 1500
-"""Residuals in a plot; of more, evenly many of all ranks."""
+"""The most residuals in a plot; more are thinned evenly over all ranks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A named value with an interval by itself and a wider one that holds with others; bounds may be None."""
+    """A named value with its own interval and a wider one that holds with others; bounds may be None."""
 
     name: str
     value: float
@@ -54,7 +54,7 @@ class Point:
 
 
 def residuals(rows: Sequence[Residual], unit: str) -> Spec:
-    """Residuals against predicted values: a band of one width is what equal variances look like."""
+    """Plot residuals by predicted values: a band of one width shows equal variances."""
     data = [
         {"x": row.predicted, "y": row.residual, "said": f"predicted {row.predicted:.4g}, residual {row.residual:.3g}"}
         for row in thinned(rows)
@@ -63,7 +63,7 @@ def residuals(rows: Sequence[Residual], unit: str) -> Spec:
 
 
 def normal_quantiles(rows: Sequence[Residual], unit: str) -> Spec:
-    """Sorted residuals against where a normal's would lie; the line is through the quartiles."""
+    """Plot sorted residuals by where a normal's would lie; the line is through the quartiles."""
     kept = sorted(thinned(rows), key=lambda row: row.normal_quantile)
     data = [
         {
@@ -77,7 +77,7 @@ def normal_quantiles(rows: Sequence[Residual], unit: str) -> Spec:
 
 
 def scale_location(rows: Sequence[tuple[float, float]], unit: str) -> Spec:
-    """Root of the standardised residual's size against the predicted value, given as such pairs: it shows how spread grows."""
+    """Plot the root of the standardised residual's size by the predicted value, given as pairs: it shows how spread grows."""
     data = [
         {
             "x": predicted,
@@ -90,7 +90,7 @@ def scale_location(rows: Sequence[tuple[float, float]], unit: str) -> Spec:
 
 
 def thinned(rows: Sequence[Residual], most: int = MOST_POINTS) -> Sequence[Residual]:
-    """At most so many rows: evenly many of every rank, and always the extremes."""
+    """Return at most so many rows: evenly many of every rank, and always the extremes."""
     if len(rows) <= most:
         return rows
     ranked = sorted(rows, key=lambda row: row.normal_quantile)
@@ -121,7 +121,7 @@ def _horizontal() -> Spec:
 
 
 def _quartile_line(rows: Sequence[Residual]) -> Spec:
-    """As R's qqline."""
+    """Draw the line through the quartiles, as R's qqline."""
     low, high = rows[len(rows) // 4], rows[(3 * len(rows)) // 4 if len(rows) > 3 else -1]
     across = high.normal_quantile - low.normal_quantile
     slope = (high.residual - low.residual) / across if across else 0.0
@@ -137,8 +137,9 @@ def _quartile_line(rows: Sequence[Residual]) -> Spec:
 
 
 def intervals(bars: Sequence[Bar], axis: str, none: float) -> Spec:
-    """Values with their intervals, a row each: the thick line is the interval by itself, the thin one the simultaneous.
-    ``none`` is where there is no effect: 0, or 1 for ratios, which get a logarithmic axis. Coloured: those that exclude it."""
+    """Plot values with their intervals, a row each: the thick line is a value's own interval, the thin one the simultaneous.
+    Place ``none`` is that of no effect: 0, or 1 for ratios, which get a logarithmic axis. Intervals that exclude it are
+    coloured."""
     widest = max((len(bar.name) for bar in bars), default=0)
     labels = max(LABELS, min(260, 7 * widest + 16))
     y = {
@@ -211,7 +212,7 @@ def _domain(bars: Sequence[Bar], none: float) -> list[float]:
 
 
 def _roomy(low: float, high: float, logarithmic: bool) -> list[float]:
-    """A domain with some room at both ends."""
+    """Return a domain with some room at both ends."""
     if logarithmic:
         room = (high / low) ** 0.05 if high > low else 1.1
         return [low / room, high * room]
@@ -220,8 +221,8 @@ def _roomy(low: float, high: float, logarithmic: bool) -> list[float]:
 
 
 def _labels(kind: str, domain: Sequence[float], logarithmic: bool) -> Spec:
-    """How an axis writes its numbers. By itself Vega leaves out labels of a logarithmic axis by their first digit: between 880
-    and 905 all of them. Within a decade each tick has its own."""
+    """Return the format of an axis' numbers. Vega leaves out labels of a logarithmic axis by their first digit: between 880 and
+    905 all of them. Within a decade each tick therefore has its own label."""
     low, high = domain
     parts = TICKS * max(abs(low), abs(high)) / (high - low) if high > low else 1.0
     form = f",.{min(max(4, math.ceil(math.log10(parts)) + 1), DIGITS)}~{kind}"
@@ -230,7 +231,8 @@ def _labels(kind: str, domain: Sequence[float], logarithmic: bool) -> Spec:
 
 
 def interaction(points: Sequence[Point], x: str, y: str, logarithmic: bool) -> Spec:
-    """Means of a cell by the levels of one factor, a line for each level of the other: parallel lines are no interaction."""
+    """Plot means of a cell by the levels of one factor, a line for each level of the other: parallel lines mean no
+    interaction."""
     places = list(dict.fromkeys(point.at for point in points))
     names = list(dict.fromkeys(point.series for point in points))
     data = [
@@ -300,7 +302,7 @@ def interaction(points: Sequence[Point], x: str, y: str, logarithmic: bool) -> S
 
 
 def _apart(last: Sequence[Spec], domain: Sequence[float], logarithmic: bool) -> list[Spec]:
-    """Where the names of lines are written, upwards from where the lines end, so that they do not overlap."""
+    """Place the names of lines, upwards from where the lines end, so that they do not overlap."""
     scale, back = (math.log, math.exp) if logarithmic else (float, float)
     gap = TEXT * (scale(domain[1]) - scale(domain[0])) / HEIGHT
     apart: list[Spec] = []

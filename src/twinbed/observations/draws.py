@@ -1,4 +1,4 @@
-"""A response by the draws of uncertain inputs and by testbed: what estimates that mix testbeds work on."""
+"""A response by the draws of uncertain inputs and by testbed, for estimates that mix testbeds."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Draws:
 
     levels: Mapping[str, Level]
     testbeds: tuple[str, ...]
-    """The dear one first."""
+    """The expensive one first."""
     values: NDArray[np.float64]
     """(draws, testbeds): the mean of a draw's runs, NaN where there is none."""
     noise: tuple[float | None, ...]
-    """Of each testbed: the variance of a draw's mean from run to run; None where no draw was run twice."""
+    """For each testbed the variance of a draw's mean from run to run; None if no draw was run twice."""
 
     def cap(self, at: int) -> float | None:
-        """The most that the correlation of a testbed with the dear one can be, as run noise is independent: the root of the
-        product of both reliabilities (Spearman 1904, Am. J. Psychol. 15:72). None where it is not known."""
+        """Return the largest possible correlation of a testbed with the expensive one, as run noise is independent; None if
+        unknown. It is the root of the product of both reliabilities (Spearman 1904, Am. J. Psychol. 15:72)."""
         import numpy as np
 
         share = 1.0
@@ -46,18 +46,18 @@ class Draws:
 
 
 def inputs_of(tables: Tables) -> Sequence[str]:
-    """The uncertain inputs of a study. Raises TwinbedError where it has none."""
+    """Return the uncertain inputs of a study. Raises TwinbedError if it has none."""
     uncertain = tables.outline.data.get("uncertain")
     if not uncertain:
         raise TwinbedError(
-            f"{tables.shown} is of a study without uncertain inputs",
+            f"{tables.shown} has no uncertain inputs",
             advice="uncertain: {samples: 40, payload: {log_uniform: [500B, 16MiB]}}; docs/multifidelity.md",
         )
     return uncertain["inputs"]
 
 
 def seconds_of(tables: Tables) -> Mapping[str, float]:
-    """Testbed -> what a run took there, the median of all that are complete."""
+    """Return testbed -> seconds of a run there, the median of all complete runs."""
     of: dict[str, list[float]] = {}
     for record in tables.records:
         if record.status is Status.COMPLETE:
@@ -66,7 +66,8 @@ def seconds_of(tables: Tables) -> Mapping[str, float]:
 
 
 def draws_of(frame: Frame, dear: str, inputs: Sequence[str]) -> list[Draws]:
-    """By the levels of the other factors, in their order. Raises TwinbedError where the dear testbed has no value."""
+    """Return draws by the levels of the other factors, in their order. Raises TwinbedError if the expensive testbed has no
+    value."""
     import numpy as np
 
     testbed, draw = frame.column(TESTBED), frame.column(DRAW)

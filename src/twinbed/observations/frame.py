@@ -1,4 +1,4 @@
-"""A response with what may explain it: one row an observation, such as a run; what `analyse` commands work on.
+"""A response with variables that may explain it: one row an observation, such as a run; the input of `analyse` commands.
 
 ``of_tables`` takes a metric of a results folder: one row a complete run, with the levels of its factors, its testbed, block,
 position, replicate and run as columns.  Rows without a value are left out, and counted by their reason.
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 OF_A_RUN = ("testbed", "block", "position", "replicate", "run")
-"""Columns that every frame of a results folder has beside its factors."""
+"""Columns that every frame of a results folder has in addition to its factors."""
 MOST_NAMED = 6
-"""Combinations of levels that a caution names."""
+"""The most combinations of levels that a caution names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +43,23 @@ class Column:
 
     @property
     def numeric(self) -> bool:
-        """Whether every level is a number, so that it may also be taken as one."""
+        """Return whether every level is a number, so that the column may also be taken as numbers."""
         return all(isinstance(level, int | float) and not isinstance(level, bool) for level in self.levels)
 
     @property
     def ordered(self) -> bool:
-        """Whether its levels have an order of their own: all are numbers, or all are sizes such as 500B and 1MiB."""
+        """Return whether its levels have an order: all are numbers, or all are sizes such as 500B and 1MiB."""
         return self.numeric or all(each is not None and each[0] == "bytes" for each in _sizes(self.levels))
 
     def numbers(self) -> NDArray[np.float64]:
-        """Each row's level as a number. Raises TwinbedError where one is none."""
+        """Return each row's level as a number. Raises TwinbedError if one is not a number."""
         import numpy as np
 
         for level in self.levels:
             if not isinstance(level, int | float) or isinstance(level, bool):
                 raise TwinbedError(
-                    f"{self.name} has the level {level!r}, which is no number",
-                    advice="take it as categorical",
+                    f"{self.name} has the level {level!r}, which is not a number",
+                    advice="use it as a categorical column",
                 )
         return np.array([float(level) for level in self.levels if level is not None])[self.codes]  # None was refused above
 
@@ -71,35 +71,35 @@ class Frame:
     source: str
     response: str
     unit: str
-    """Empty where it is not known."""
+    """Empty if unknown."""
     scale: Scale | None
-    """None where it is not known, as in files."""
+    """None if unknown, as in files."""
     y: NDArray[np.float64]
     columns: Mapping[str, Column]
     factors: tuple[str, ...]
-    """What explains it unless one says otherwise: of a study its factors that vary; of a file the columns asked for."""
+    """The default explaining variables: a study's factors that vary, or the requested columns of a file."""
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> number of rows that are not here."""
+    """Reason -> number of rows left out."""
     cautions: tuple[Caution, ...] = ()
-    """What the runs carried, each kind once for each testbed."""
+    """The cautions of the runs, each kind once for each testbed."""
     reference: str | None = None
-    """A study's reference testbed; None of a file."""
+    """A study's reference testbed; None for a file."""
     paired: bool = False
-    """Whether a study compares within blocks."""
+    """True if the study compares within blocks."""
 
     def __len__(self) -> int:
         return len(self.y)
 
     def column(self, name: str) -> Column:
-        """Raises TwinbedError for one that there is not."""
+        """Return a column. Raises TwinbedError for an unknown one."""
         try:
             return self.columns[name]
         except KeyError:
             raise TwinbedError(f"{self.source} has no column {name!r}", advice=instead(name, self.columns)) from None
 
     def only(self, name: str, levels: Sequence[str]) -> Frame:
-        """The rows whose level of a column is one of ``levels``, as texts, which are in this order then. Raises TwinbedError
-        for one that there is not."""
+        """Return the rows whose level of a column is one of ``levels`` (texts, which set the new order). Raises TwinbedError
+        for an unknown level."""
         import numpy as np
 
         column = self.column(name)
@@ -117,13 +117,13 @@ class Frame:
         return replace(self, columns={**self.columns, name: column}).rows(kept, left_out)
 
     def rows(self, kept: NDArray[np.bool_], left_out: Mapping[str, int]) -> Frame:
-        """The rows where ``kept`` is true; ``left_out`` counts all that are not."""
+        """Return the rows where ``kept`` is true; ``left_out`` counts all others."""
         columns = {name: column_of(name, each, kept) for name, each in self.columns.items()}
         return replace(self, y=self.y[kept], columns=columns, left_out=left_out)
 
 
 def column_of(name: str, column: Column, kept: NDArray[np.bool_]) -> Column:
-    """The kept rows of a column, without the levels that none of them has."""
+    """Return the kept rows of a column, without the levels that none of them has."""
     import numpy as np
 
     present, codes = np.unique(column.codes[kept], return_inverse=True)
@@ -131,7 +131,7 @@ def column_of(name: str, column: Column, kept: NDArray[np.bool_]) -> Column:
 
 
 def encoded(name: str, values: Sequence[Level], order: Sequence[Level] = ()) -> Column:
-    """A column of values; levels in ``order`` come first and so, the others sorted after them."""
+    """Return a column of values; levels in ``order`` come first in that order, the others sorted after them."""
     import numpy as np
 
     seen: dict[tuple[bool, Level], int] = {}
@@ -140,7 +140,7 @@ def encoded(name: str, values: Sequence[Level], order: Sequence[Level] = ()) -> 
 
 
 def arranged(name: str, levels: Sequence[Level], codes: NDArray[np.intp], order: Sequence[Level] = ()) -> Column:
-    """A column of codes of distinct levels, arranged as by ``encoded``; every level is one of some row."""
+    """Return a column from codes of distinct levels, arranged as by ``encoded``; every level occurs in some row."""
     import numpy as np
 
     wanted = [_key(level) for level in order]
@@ -155,7 +155,7 @@ def arranged(name: str, levels: Sequence[Level], codes: NDArray[np.intp], order:
 
 
 def _key(level: Level) -> tuple[bool, Level]:
-    """True and 1 are equal in Python, and two levels."""
+    """Distinguish True from 1, which are equal in Python and two levels here."""
     return isinstance(level, bool), level
 
 
@@ -175,11 +175,9 @@ def _rank(level: Level, size: tuple[str, float] | None) -> tuple[int, str, float
 def of_tables(
     tables: Tables, response: str | None, host: str | None = None, direction: str | None = None, *, partial: bool = False
 ) -> Frame:
-    """A metric of a results folder. ``host`` and ``direction`` choose where several have it; None takes the whole run's value,
-    or with ``partial`` the mean of those hosts that have one, where the run as a whole has none.
-
-    ``response`` None takes the first headline metric, in the order of layers.  Raises TwinbedError where there is none.
-    """
+    """Return a metric of a results folder as a frame. Raises TwinbedError if there is none. ``host`` and ``direction`` choose
+    among several places that have it. None takes the whole run's value. If ``partial``, None takes the mean over the hosts that
+    have one, if the run as a whole has none. Response None takes the first headline metric, in the order of layers."""
     import numpy as np
 
     name, host, direction, about = _metric(tables, response, host, direction)
@@ -227,8 +225,8 @@ def of_tables(
 
 
 def _cautions(tables: Tables, testbeds: Mapping[str, str]) -> Iterator[Caution]:
-    """Yield the cautions of the folder, of what failed, of testbeds measured apart in time, and of the runs that are here;
-    ``testbeds`` are those of the runs."""
+    """Yield the cautions of the folder, of failed runs, of testbeds measured apart in time, and of the runs here. ``testbeds``
+    maps these runs to their testbeds."""
     from twinbed.observations.apart import in_succession
 
     yield from tables.cautions
@@ -251,7 +249,7 @@ def _cautions(tables: Tables, testbeds: Mapping[str, str]) -> Iterator[Caution]:
 
 
 def _failed(records: Sequence[Record]) -> Iterator[Caution]:
-    """A caution for each testbed: how many runs failed, and at which levels; failures are rarely at random."""
+    """Yield a caution for each testbed: how many runs failed, and at which levels; failures are rarely at random."""
     cells: dict[str, dict[str, list[Record]]] = {}
     for record in records:
         at = ", ".join(f"{name} {level_text(level)}" for name, level in record.levels.items() if name != "testbed")
@@ -267,12 +265,12 @@ def _failed(records: Sequence[Record]) -> Iterator[Caution]:
 
 
 def headlines(tables: Tables, layer: Layer) -> tuple[str, ...]:
-    """The names of a layer's headline metrics, in the order of the tables."""
+    """Return the names of a layer's headline metrics, in the order of the tables."""
     return tuple(dict.fromkeys(kind.metric for kind in _kinds(tables) if kind.headline and kind.layer == layer))
 
 
 def headline_places(tables: Tables) -> Sequence[tuple[str, str, str]]:
-    """(metric, host, direction) of every headline, in the order of layers; the whole run's value where there is one."""
+    """Return (metric, host, direction) of every headline, in the order of layers; the whole run's value if there is one."""
     layers = [str(layer) for layer in Layer]
     kinds = sorted((kind for kind in _kinds(tables) if kind.headline), key=lambda kind: layers.index(kind.layer))
     whole = {kind.metric for kind in kinds if not kind.host and not kind.direction}
@@ -282,7 +280,7 @@ def headline_places(tables: Tables) -> Sequence[tuple[str, str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What was measured: the columns of the table of metrics that all its rows have alike."""
+    """One measured quantity: the columns that are the same in all its rows of the table of metrics."""
 
     metric: str
     host: str
@@ -294,7 +292,7 @@ class _Kind:
 
 
 def _kinds(tables: Tables) -> list[_Kind]:
-    """What was measured, each once."""
+    """Return the measured quantities, each once."""
     table = tables.table("metrics")
     if not table.num_rows:
         return []
@@ -315,7 +313,7 @@ def _metric(
         headlines = sorted((kind for kind in kinds if kind.headline), key=lambda kind: layers.index(kind.layer))
         if not headlines:
             there = ", ".join(sorted({kind.metric for kind in kinds}))
-            raise TwinbedError("which response?", advice=f"--response NAME; there are: {there}")
+            raise TwinbedError(f"{tables.shown} has no headline metric", advice=f"choose one with --response NAME: {there}")
         response = headlines[0].metric
     of_name = [kind for kind in kinds if kind.metric == response]
     if not of_name:
@@ -336,7 +334,7 @@ def _metric(
 
 
 def _of_hosts(tables: Tables, metric: str) -> Mapping[str, list[float]]:
-    """Run -> the values of its hosts that have one."""
+    """Return run -> the values of its hosts that have one."""
     import pyarrow.compute as pc
 
     table = tables.table("metrics")

@@ -1,4 +1,4 @@
-"""What analyses of single runs share: complete runs by cell and testbed, rows of tables, and the requests of each run."""
+"""Shared parts of analyses of single runs: complete runs by cell and testbed, rows of tables, and the requests of each run."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from twinbed.model.record import Record
 from twinbed.model.run import Level, Status
 from twinbed.model.tables import Tables
 from twinbed.observations.samples import cell_of
+from twinbed.show.quantities import two_digits
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from twinbed.statistics.steady import Settling
+
 Run = TypeVar("Run")
 CLIENT = "client"
-"""How the names of clients and of their links begin."""
+"""The beginning of the names of clients and of their links."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,7 @@ class Cell(Generic[Run]):
     """Runs of one combination of levels."""
 
     levels: Mapping[str, Level]
-    """Of all factors but the testbed."""
+    """The levels of all factors but the testbed."""
     runs: Mapping[str, Sequence[Run]]
     """By testbed, in the order of the study."""
 
@@ -48,7 +51,7 @@ def by_cell(tables: Tables, runs: Iterable[Run], record: Callable[[Run], Record]
 
 
 def read(tables: Tables, name: str, *columns: str) -> Iterator[tuple[Any, ...]]:
-    """Yield these columns of each row of a table; nothing of a table without rows, which may have no columns."""
+    """Yield these columns of each row of a table; nothing for a table without rows, which may have no columns."""
     table = tables.table(name)
     if table.num_rows:
         yield from zip(*(table[column].to_pylist() for column in columns), strict=True)
@@ -72,14 +75,14 @@ def of_clients(table: pa.Table) -> NDArray[np.bool_]:
 
 
 def numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """Return a column as an array, NaN for missing. pyarrow's own way loads pandas where it is installed: a second."""
+    """Return a column as an array, NaN for missing. pyarrow's own way takes a second, as it loads pandas if installed."""
     import numpy as np
 
     return np.array(column.to_pylist(), dtype=np.float64)
 
 
 def by_run(table: pa.Table, kept: NDArray[np.bool_], order: NDArray[np.float64] | None = None) -> dict[str, NDArray[np.intp]]:
-    """Return the rows of each run, of those that are ``kept``: in the table's order, or that of the values of ``order``."""
+    """Return the ``kept`` rows of each run: in the table's order, or in that of the values of ``order``."""
     import numpy as np
 
     runs = table["run"].combine_chunks().dictionary_encode()
@@ -88,3 +91,17 @@ def by_run(table: pa.Table, kept: NDArray[np.bool_], order: NDArray[np.float64] 
     rows = rows[np.lexsort((indices[rows],) if order is None else (order[rows], indices[rows]))]
     bounds = np.searchsorted(indices[rows], np.arange(len(runs.dictionary) + 1))
     return {run: rows[bounds[at] : bounds[at + 1]] for at, run in enumerate(runs.dictionary.to_pylist())}
+
+
+def unsettled(found: Settling) -> str | None:
+    """Return the detail of the caution; None if nothing shows that runs do not settle."""
+    if found.settles is False:
+        return f"the rate {_way(found.over.mean)} in the second half of runs"
+    if found.astray is not None:
+        others = f"by {two_digits(100 * found.astray.others, '+')} % in the mean of the others"
+        return f"the rate {_way(found.astray.value)} in the second half of one run, {others}"
+    return None
+
+
+def _way(change: float) -> str:
+    return f"{'rises' if change > 0 else 'falls'} by {two_digits(100 * abs(change))} %"

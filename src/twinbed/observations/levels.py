@@ -1,4 +1,4 @@
-"""What is held against a reference: the testbeds of results, or the levels of any other factor in their place."""
+"""The sides of a comparison: the testbeds of results, or the levels of any other factor in their place."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from twinbed.model.view import View
 from twinbed.observations.numbered import of_pairs
 
 ON = "on testbed"
-"""What the testbed is called where it is one factor of cells among others."""
+"""The testbed's name where it is one factor of cells among others."""
 
 
 @dataclass(frozen=True)
 class _Held(View):
-    """Tables of which outline, plan and records say otherwise what is compared with what."""
+    """Tables with their own outline, plan and records, which define what is compared."""
 
     outline: Outline
     planned: Sequence[Planned]
@@ -29,7 +29,7 @@ class _Held(View):
 
 
 def varied(tables: Tables) -> Mapping[str, Sequence[Level]]:
-    """The factors but the testbed that have two levels or more, with their levels in the order of the study file."""
+    """Return the factors but the testbed that have two levels or more, with their levels in the order of the study file."""
     given = tables.outline.data.get("factors") or {}
     levels: dict[str, dict[str, Level]] = {name: {level_text(each): each for each in of} for name, of in given.items()}
     planned, records = PlannedRuns.of(tables.planned), Records.of(tables.records)
@@ -40,14 +40,14 @@ def varied(tables: Tables) -> Mapping[str, Sequence[Level]]:
 
 
 def size(level: Level) -> tuple[str, float] | None:
-    """Unit and number of a level that has an order: of numbers, sizes, rates and durations."""
+    """Return unit and number of a level that has an order: of numbers, sizes, rates and durations."""
     if isinstance(level, bool) or level is None:
         return None
     return ("", float(level)) if isinstance(level, int | float) else magnitude(level)
 
 
 def is_ordered(levels: Sequence[Level]) -> bool:
-    """Whether all are such levels of one kind."""
+    """Return whether all levels have an order, and the same unit."""
     known = [level for level in levels if level is not None and not isinstance(level, bool)]
     units = {each and each[0] for each in magnitudes(known)}
     return len(known) == len(levels) and len(units) == 1 and None not in units
@@ -55,17 +55,17 @@ def is_ordered(levels: Sequence[Level]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The factor that is compared unless another is asked for."""
+    """The factor that is compared by default."""
 
     by: str
     about: str = ""
-    """Why, and how to choose another; empty where testbeds are compared, or nobody would."""
+    """The reason, and how to choose another factor; empty if testbeds are compared, or there is no other choice."""
 
 
 def compared_by(tables: Tables) -> Chosen:
-    """What a study asks to compare: the testbed; where it has one testbed, the only factor that is a switch or a choice, or a
-    setting of the testbed. How much is asked of a testbed (payload, connections, duration, a link's rate) is no question of
-    faithfulness, and of a number of pairs it is how many fit, which another analysis answers."""
+    """Return the factor that a study asks to compare: the testbed, or with one testbed the only factor that is a switch, a
+    choice, or a setting of the testbed. The load of a testbed (payload, connections, duration, a link's rate) is no question of
+    faithfulness. A number of pairs asks how many fit, which another analysis answers."""
     factors = varied(tables)
     if len(tables.outline.testbeds) > 1 or not factors or tables.outline.data.get("uncertain"):
         return Chosen(TESTBED)
@@ -78,15 +78,14 @@ def compared_by(tables: Tables) -> Chosen:
         return Chosen(TESTBED, f"There is one testbed: --by FACTOR compares the levels of {' or '.join(choices)}.")
     if of_pairs(amounts) is not None:
         return Chosen(TESTBED)
-    said = "is how much is" if len(amounts) == 1 else "are how much is"
-    names = ", ".join(amounts)
     return Chosen(
-        TESTBED, f"There is one testbed, and what varies ({names}) {said} asked of it: --by {amounts[0]} compares its levels."
+        TESTBED,
+        f"There is one testbed, and only its load varies ({', '.join(amounts)}): --by {amounts[0]} compares its levels.",
     )
 
 
 def is_amount(tables: Tables, factor: str, levels: Sequence[Level]) -> bool:
-    """Whether its levels are numbers, sizes, rates or times, and no setting of testbeds."""
+    """Return whether a factor's levels are numbers, sizes, rates or times, and no setting of testbeds."""
     path, _, name = factor.rpartition(".")
     own = path.partition(".")[0] == TESTBED or (
         not path and any(name in settings["testbed"] for settings in Records.of(tables.records).settings.distinct())
@@ -95,8 +94,8 @@ def is_amount(tables: Tables, factor: str, levels: Sequence[Level]) -> bool:
 
 
 def held_against(tables: Tables, by: str, reference: str | None = None) -> Tables:
-    """The tables with what is compared: testbeds against one of them, or the levels of another factor, which take the places of
-    testbeds; ``reference`` None takes the study's testbed, or the first level. Raises TwinbedError for what there is not."""
+    """Return the tables as a comparison: testbeds with one of them, or the levels of another factor in the place of testbeds.
+    ``reference`` None takes the study's testbed, or the first level. Raises TwinbedError for an unknown name."""
     if by == TESTBED:
         names = tables.outline.testbeds
         if reference is not None and reference not in names:
@@ -145,5 +144,5 @@ def _in_place_of_testbeds(tables: Tables, by: str, texts: Sequence[str], referen
 
 
 def named(by: str, level: str) -> str:
-    """What a level is called where it stands beside others: ``workload.keep_alive on``."""
+    """Return a level's name among others: ``workload.keep_alive on``."""
     return f"{by} {level}"

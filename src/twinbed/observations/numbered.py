@@ -1,27 +1,34 @@
-"""Runs by how many there were at once: what analyses of N (pairs, flows, receivers) work on."""
+"""Runs by how many there were at once, for analyses of N (pairs, flows, receivers).
+
+Find which N keep an objective, among runs that agree in all other factors.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from pydantic import Field
 
 from twinbed.contracts.analysis import Otherwise, Placed
+from twinbed.metrics.metric import computable
 from twinbed.model.error import TwinbedError
 from twinbed.model.run import Level, level_text
 from twinbed.model.tables import Tables
 from twinbed.observations.frame import Frame, of_tables
 
+if TYPE_CHECKING:
+    from twinbed.statistics.capacity import Capacity, Objective
+
 Outcome = TypeVar("Outcome")
 PAIRS = "pairs"
 ALONE = "runs alone at their N"
-"""Why a run of which no other has its N is left out."""
+"""The reason why a run is left out if no other run has its N."""
 
 
 class OverN(Placed):
-    """The settings of an analysis of what happens over N."""
+    """Settings of an analysis over N."""
 
     response: str | None = Field(default=None, description="the metric. Default: the first headline metric of RESULTS")
     over: str | None = Field(default=None, description="the factor that is N. Default: the number of pairs")
@@ -42,26 +49,26 @@ class Numbered:
 
     @property
     def name(self) -> str:
-        """Such as ``testbed e1000, payload 500B``; empty where no other factor varies."""
+        """Return a name such as ``testbed e1000, payload 500B``; empty if no other factor varies."""
         return ", ".join(f"{factor} {level_text(level)}" for factor, level in self.levels.items())
 
     def samples(self, least: int = 1) -> dict[int, list[float]]:
-        """Return values by N, in its order, of each N that has at least so many."""
+        """Return values by N, in its order, for each N that has at least so many."""
         by_n: dict[int, list[float]] = {n: [] for n in sorted(set(self.n))}
         for n, value in zip(self.n, self.values, strict=True):
             by_n[n].append(value)
         return {n: values for n, values in by_n.items() if len(values) >= least}
 
     def enough(self, least: int, needed: int | None = None) -> dict[int, list[float]]:
-        """Return samples without each N that has fewer than ``least``, so that it does not cost what is known of the others;
-        with them where ``needed`` is one of them, or no other is left."""
+        """Return samples without each N that has fewer than ``least``, so that such an N does not cost what is known of the
+        others. If ``needed`` is such an N, or no other is left, all N are returned."""
         samples = self.samples(least)
         return samples if samples and (needed is None or needed in samples) else self.samples()
 
 
 def over_n(source: Tables | Frame, params: OverN) -> tuple[Frame, str, list[Numbered]]:
     """Return the observations, the factor that is N, and the observations by the levels of the other factors. Raises
-    TwinbedError where no factor could be N, and as ``numbered`` does."""
+    TwinbedError if no factor could be N, and as ``numbered`` does."""
     over = params.over or (PAIRS if isinstance(source, Frame) else _pairs_of(source))
     frame = source if isinstance(source, Frame) else of_tables(source, params.response, params.host, params.direction)
     return frame, over, numbered(frame, over, per_pair=params.per_pair)
@@ -73,7 +80,7 @@ def _pairs_of(tables: Tables) -> str:
     factor = of_pairs(numbers)
     if factor is None:
         there = ", ".join(numbers)
-        advice = f"--over FACTOR; those that could be N: {there}" if there else "N is a factor of whole numbers, such as pairs"
+        advice = f"choose --over FACTOR from: {there}" if there else "N must be a factor of whole numbers, such as pairs"
         raise TwinbedError(f"{tables.shown}: no number of pairs varies", advice=advice)
     return factor
 
@@ -84,8 +91,8 @@ def one_of(over: str) -> str:
 
 
 def each_by_itself(groups: Sequence[Numbered], judge: Callable[[Numbered], Outcome]) -> tuple[list[Outcome], dict[str, int]]:
-    """Return what ``judge`` makes of each group; and of those that it refuses the runs, which are left out, by their reason:
-    one group does not cost what is known of the others. Raises the first TwinbedError where it refuses all."""
+    """Judge each group; return the outcomes, and the runs of refused groups by the reason. One group does not cost what is
+    known of the others. Raises the first TwinbedError if ``judge`` refuses all."""
     outcomes: list[Outcome] = []
     left_out: dict[str, int] = {}
     refused = None
@@ -120,9 +127,7 @@ def _is_number(level: Level) -> bool:
 
 def numbered(frame: Frame, over: str, *, per_pair: bool = False) -> list[Numbered]:
     """Return the values by the levels of the frame's other factors, in their order; with ``per_pair`` values are divided by N.
-
-    Raises TwinbedError where ``over`` is no column of whole numbers from 1 on, and where there is no observation.
-    """
+    Raises TwinbedError if ``over`` is no column of whole numbers from 1 on, or if there is no observation."""
     column = frame.column(over)
     if not len(frame):
         left_out = ", ".join(f"{count} {reason}" for reason, count in frame.left_out.items())
@@ -133,7 +138,7 @@ def numbered(frame: Frame, over: str, *, per_pair: bool = False) -> list[Numbere
         if not _is_number(level):
             raise TwinbedError(
                 f"{over} has the level {level_text(level)}, expected whole numbers from 1 on",
-                advice="name the factor that says how many there were at once",
+                advice="give the factor with the number of simultaneous pairs",
             )
     of_n = [int(number) for number in column.numbers()]
     others = [name for name in frame.factors if name != over]
@@ -164,7 +169,7 @@ def _numbers(frame: Frame, name: str) -> list[int]:
 
 
 def measured(tables: Tables, host: str | None = None) -> dict[str, dict[str, float]]:
-    """Return every metric as name, name@host or name@host@direction, with its value by run where it has one; of one host if
+    """Return every metric as name, name@host or name@host@direction, with its known values by run; only of ``host`` if
     given."""
     table = tables.table("metrics")
     if not table.num_rows:
@@ -175,3 +180,41 @@ def measured(tables: Tables, host: str | None = None) -> dict[str, dict[str, flo
         if value is not None and (host is None or at == host):
             values_of.setdefault("@".join(part for part in (metric, at, direction) if part), {})[run] = float(value)
     return values_of
+
+
+LEAST_RATE = 0.9
+"""The share of the single pair's rate that a report requires."""
+MOST_LOSS = 0.01
+LEAST_FAIRNESS = 0.95
+"""Jain's index; a report requires it if no single pair was run to compare rates with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """The N that keep one objective."""
+
+    capacity: Capacity
+    samples: Mapping[int, Sequence[float]]
+    """The values of each N with enough runs."""
+    statement: str
+
+
+def fitting(group: Numbered, over: str, objective: Objective, confidence: float, unit: str) -> Fitting:
+    """Return which N keep the objective. ``unit`` is the values' unit, for the statement. Raises TwinbedError with the group
+    that cannot be judged, and the reason."""
+    from twinbed.statistics.capacity import LEAST, capacity, sentence
+
+    where = f"{group.name}: " if group.name else ""
+    largest = max(map(abs, group.values), default=0.0)
+    if not computable(largest):
+        raise TwinbedError(f"{where}values are of size {largest:.0e}", advice="use another unit")
+    samples = group.enough(LEAST, 1 if objective.relative else None)
+    try:
+        found = capacity(samples, objective, confidence)
+    except ValueError as error:
+        raise TwinbedError(
+            f"{where}{error}, with N the {over}",
+            advice="use replicates: 5 or more, and N = 1 for a share of it; `twinbed run --retry-failed` repeats failed runs",
+        ) from error
+    one = one_of(over)
+    return Fitting(found, samples, sentence(found, one, f"{one}s", unit.removeprefix("1")))

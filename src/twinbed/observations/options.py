@@ -1,4 +1,4 @@
-"""What commands of analyses print: results as text, JSON, CSV, or as a page."""
+"""Writers of analyses' results as text, JSON, CSV, or as a page."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def write(
     *,
     more: bool = False,
 ) -> None:
-    """Write a result in a style, and as a page beside it where that is asked for. ``text`` are the lines for people, without
-    cautions; None takes those of its section, with ``more`` those of every inner section."""
+    """Write a result in a style, and as a page too if --html asks for it. Argument ``text`` has the lines for people, without
+    cautions; None takes the lines of its section, with ``more`` those of every inner section."""
 
     def section() -> Section:
         return analysis.section(result)
@@ -76,15 +76,15 @@ def write_rows(
     *,
     about: Mapping[str, Json] | None = None,
 ) -> None:
-    """Write as ``write``, of what is no result of an analysis, and has no page. Raises TwinbedError where one is asked for.
-    ``about`` is what JSON has beside the tables."""
+    """Write rows that are no result of an analysis, and have no page. Raises TwinbedError if a page is requested. ``about`` is
+    what JSON has in addition to the tables."""
     from twinbed.render.output import put
     from twinbed.render.rows import as_csv
     from twinbed.show.words import left_out
 
     style = style or SUFFIXES.get(output.suffix.lower() if output else "", "text")
     if style == "html":
-        raise TwinbedError("there is no page of this", advice="--format text, json or csv")
+        raise TwinbedError("this has no page", advice="--format text, json or csv")
     if style == "json":
         carried = [caution.to_json() for caution in cautions]
         noted = {"cautions": carried, "left_out": dict(rows_left_out)}

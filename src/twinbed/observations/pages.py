@@ -1,4 +1,4 @@
-"""A page of a result beside what a command prints: the option ``--html`` of every analysis."""
+"""The option ``--html`` of every analysis: a page of the result in addition to the printed output."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from twinbed.show.section import Section
 
 FOLDER = "pages"
-"""Of results: the pages of their analyses, ``NAME.html``, which the report links."""
+"""The folder of results with the pages of their analyses, ``NAME.html``, which the report links."""
 _ASKED, _MADE = "twinbed.page.asked", "twinbed.page.made"
 _HERE = "RESULTS/pages/NAME.html"
 
 
 def with_page(command: click.Command) -> click.Command:
-    """The command, with --html added to it. What comes of a command is handed over by ``write_page`` or ``write_text``."""
+    """Return the command with --html added. The command hands its page over by ``write_page`` or ``write_text``."""
     if any("--html" in each.opts for each in command.params):
         return command
 
@@ -45,7 +45,7 @@ def with_page(command: click.Command) -> click.Command:
         code = run(*arguments, **given)
         meta = click.get_current_context().meta
         if meta.get(_ASKED) is not None and _MADE not in meta:
-            raise TwinbedError("--html: there is no page of this")
+            raise TwinbedError("--html: this has no page")
         return code
 
     command.callback = with_check
@@ -53,13 +53,13 @@ def with_page(command: click.Command) -> click.Command:
 
 
 def no_page(of: str, advice: str) -> None:
-    """Refuses --html before anything is done. Raises TwinbedError."""
+    """Refuse --html before anything is done. Raises TwinbedError."""
     if click.get_current_context().meta.get(_ASKED) is not None:
-        raise TwinbedError(f"--html: there is no page of {of}", advice=advice)
+        raise TwinbedError(f"--html: {of} has no page", advice=advice)
 
 
 def write_page(section: Callable[[], Section], result: Reported, source: Path, *, of_one: bool = True) -> None:
-    """The page of a result, where --html asks for one; as ``write_text``."""
+    """Write the page of a result, if --html asks for one; as ``write_text``."""
 
     def text() -> Markup:
         return shown_as_page(section(), result, source)
@@ -68,15 +68,15 @@ def write_page(section: Callable[[], Section], result: Reported, source: Path, *
 
 
 def shown_as_page(section: Section, result: Reported, source: Path) -> Markup:
-    """The page as a text."""
+    """Return the page as a text."""
     from twinbed.render.pages import page
 
     return page(section, result, f"Made of {source}.")
 
 
 def write_text(text: Callable[[], str], source: Path, *, of_one: bool = True) -> None:
-    """Writes a page where --html asks for one, and says on standard error where it is. ``of_one`` is whether ``source`` is all
-    that it is made of. Raises TwinbedError where no file is named and the source is no folder that could hold it."""
+    """Write a page if --html asks for one, and print its place on standard error. ``of_one`` means that the page is made of
+    ``source`` alone. Raises TwinbedError if no file is named and the source is no folder that could hold it."""
     from twinbed.render.output import write
 
     context = click.get_current_context()
@@ -84,7 +84,9 @@ def write_text(text: Callable[[], str], source: Path, *, of_one: bool = True) ->
     if asked is None:
         return
     if asked == _HERE and not (of_one and source.is_dir()):
-        raise TwinbedError("where does the page go?", advice="--html FILE; only pages of one results folder have a place in it")
+        raise TwinbedError(
+            "--html needs a file here", advice="give --html FILE; only the page of one results folder has a default place"
+        )
     file = source / FOLDER / f"{context.info_name}.html" if asked == _HERE else Path(asked)
     write(text(), file, "--html FILE", below=source if asked == _HERE else None)
     context.meta[_MADE] = file

@@ -1,4 +1,4 @@
-"""What differs between the passports of two testbeds, or two results: facts, settings, and what was read back.
+"""Differences between the passports of two testbeds, or of two results: facts, settings, and values that were read back.
 
 Hosts with a number are pooled with those of the same role: ``client3`` is a client.
 """
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from twinbed.model.tables import Tables
 from twinbed.observations.suspicion import Suspicion, suspicion
 from twinbed.show.table import Row
+from twinbed.terminal import one_line
 
 Facts = Mapping[tuple[str, str], frozenset[str]]
 """(place, fact) -> its values, without null."""
@@ -36,13 +37,13 @@ class Difference:
     left: Sequence[str]
     right: Sequence[str]
     varies: bool
-    """Whether it also varies within a side."""
+    """True if it also varies within a side."""
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """What differs between two sides, most suspicious first."""
+    """The differences between two sides, most suspicious first."""
 
     left: str
     right: str
@@ -73,7 +74,7 @@ class Side:
 
 
 def between(one: Side, other: Side, *, everything: bool = False) -> Differences:
-    """The differences between two sides, which may be of different results; with ``everything`` names of things too."""
+    """Return the differences between two sides, which may be of different results; with ``everything`` names of things too."""
     left, right = facts_of(one), facts_of(other)
     rows = list(_rows(left, right))
     if not everything:
@@ -94,7 +95,7 @@ def _unknown(row: Difference) -> bool:
 
 
 def _rows(left: Facts, right: Facts) -> Iterator[tuple[Suspicion, Difference]]:
-    """The facts that differ; places where a fact differs alike share a row."""
+    """Yield the facts that differ; places where a fact differs alike share a row."""
     places: dict[tuple[str, frozenset[str], frozenset[str], Suspicion], list[str]] = {}
     for place, fact in sorted({*left, *right}):
         one, other = left.get((place, fact), _NOTHING), right.get((place, fact), _NOTHING)
@@ -116,7 +117,7 @@ def _rows(left: Facts, right: Facts) -> Iterator[tuple[Suspicion, Difference]]:
 
 
 def facts_of(side: Side) -> Facts:
-    """All known facts of a side's runs."""
+    """Return all known facts of a side's runs."""
     facts: dict[tuple[str, str], set[str]] = {}
     records = [each for each in side.tables.records if side.testbed in (None, each.settings["testbed"]["name"])]
     runs = {record.id for record in records}
@@ -141,7 +142,7 @@ def _applied(tables: Tables, runs: set[str]) -> Mapping[tuple[str, str], set[str
 
 
 def _role(place: str) -> str:
-    """``client3`` -> ``client``; ``p.client3`` -> ``p.client``."""
+    """Return the place without its number: ``client3`` -> ``client``; ``p.client3`` -> ``p.client``."""
     return _NUMBER.sub("", place) or place
 
 
@@ -159,3 +160,43 @@ def _leaves(data: object, name: str = "") -> Iterator[tuple[str, str]]:
             yield from _leaves(value, f"{name}.{key}" if name else str(key))
     else:
         yield name, data if isinstance(data, str) else json.dumps(data, sort_keys=True)
+
+
+_LONGEST, _MOST = 44, 3
+"""A line shows at most so many characters of a value, and so many values; JSON and CSV have all."""
+
+
+def lines(pair: Differences, most: int | None = None) -> Iterator[str]:
+    """Yield the lines for a terminal: the first ``most`` differences, or all."""
+    from twinbed.render.rows import as_text
+
+    left, right = one_line(pair.left), one_line(pair.right)
+    title = f"{left} and {right}"
+    if left == right or max(len(left), len(right)) > _LONGEST // 2:
+        title, left, right = f"A: {left}\nB: {right}\nA and B", "A", "B"
+    yield f"{title}: {sentence(pair)}"
+    rows = pair.differences[:most]
+    for kind in dict.fromkeys(row.kind for row in rows):
+        of_kind = [row for row in rows if row.kind == kind]
+        yield ""
+        yield f"{kind}{': ' if of_kind[0].why else ''}{of_kind[0].why}"
+        table = as_text(
+            [{"": f"  {row.place}: {row.fact}", left: _shown(row.left), right: _shown(row.right)} for row in of_kind]
+        )
+        yield table.rstrip("\n")
+
+
+def sentence(pair: Differences) -> str:
+    """Summarise: ``3 differ, 21 the same, 2 known for only one``."""
+    return f"{pair.differ} differ, {pair.same} the same, {pair.unknown} known for only one"
+
+
+def _shown(values: Sequence[str]) -> str:
+    if not values:
+        return "(not recorded)"
+    more = f" and {len(values) - _MOST} more" if len(values) > _MOST else ""
+    return " | ".join(_short(value) for value in values[:_MOST]) + more
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= _LONGEST else f"{value[: _LONGEST - 3]}..."

@@ -1,4 +1,4 @@
-"""Calibrations that were kept with results: how near a testbed's figures predict the reference's, cell by cell."""
+"""Calibrations kept with results: how well a testbed's values predict the reference's, cell by cell."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from twinbed.show.table import Row
 from twinbed.tree import NotPlain, Tree
 
 FOLDER = "calibrations"
-"""Of a results folder: files that `twinbed calibrate` made, named by their testbeds."""
+"""The folder of results with the files that `twinbed calibrate` made, named by their testbeds."""
 Cell = frozenset[tuple[str, str]]
 """(factor, level) without the testbed, as texts."""
 
@@ -25,17 +25,17 @@ class Predictable:
 
     half_widths: Mapping[tuple[str, str, str, Cell], float]
     factors: Mapping[tuple[str, str], frozenset[str]]
-    """(testbed, reference) -> what the calibration is over: factors of one level are not in its cells."""
+    """(testbed, reference) -> the factors of the calibration; factors with one level are not in its cells."""
 
     def of(self, testbed: str, reference: str, metric: str, cell: Mapping[str, Level]) -> float | None:
-        """None where nothing is predicted."""
+        """Return the half-width; None if nothing is predicted."""
         names = self.factors.get((testbed, reference), frozenset())
         own = {name: level for name, level in cell.items() if name in names}
         return self.half_widths.get((testbed, reference, metric, _cell(own)))
 
 
 def digest(tables: Tables, testbeds: Sequence[str]) -> str:
-    """Of the complete runs of testbeds: a calibration of others than these is not that of the results any more."""
+    """Return a digest of the complete runs of testbeds: a calibration from other runs no longer belongs to the results."""
     runs = sorted(
         record.id
         for record in tables.records
@@ -45,7 +45,7 @@ def digest(tables: Tables, testbeds: Sequence[str]) -> str:
 
 
 def predictable(tables: Tables) -> Predictable:
-    """What the calibrations beside results say; those of other runs than these are left out, and so is what is no such file."""
+    """Return the calibrations kept with results, without those from other runs and files that are no calibrations."""
     tree = Tree(tables.shown)
     half_widths: dict[tuple[str, str, str, Cell], float] = {}
     factors: dict[tuple[str, str], frozenset[str]] = {}

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from twinbed.metrics.counted import COUNT, EVENTS, counted
 from twinbed.metrics.metric import Layer
 from twinbed.model.columns import Coded, PlannedRuns, Records, first_come, planned_testbeds
-from twinbed.model.run import Level
+from twinbed.model.comparison import Excluded
+from twinbed.model.run import Level, Status
 from twinbed.model.tables import Tables
-from twinbed.observations.steps import resolve
+from twinbed.statistics.resolution import coarser, distinct, evidence, lattice, printed_step, step
 from twinbed.statistics.sample import Sample
 
 if TYPE_CHECKING:
@@ -29,7 +32,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What the tables say about a metric."""
+    """The tables' declaration of a metric."""
 
     unit: str
     layer: str
@@ -38,11 +41,11 @@ class Declared:
     description: str
     margin: float | None = None
     events: bool = False
-    """Whether its values count events. A share that is 1 throughout is none, so that one value has to be another number."""
+    """True if its values count events. A share that is 1 throughout counts none: one value has to be another number."""
 
     @property
     def timed(self) -> bool:
-        """Whether its values are times, of a run or by the work."""
+        """Return whether its values are times, of a run or by the work."""
         return self.unit.partition("/")[0] == "s"
 
     @property
@@ -60,11 +63,11 @@ class CellRuns:
     failed: list[str] = field(default_factory=list)
     values: dict[Key, Sample] = field(default_factory=dict)
     runs: dict[Key, list[str]] = field(default_factory=dict)
-    """The runs that ``values`` are of: one list of all metrics that have the same."""
+    """The runs of ``values``; metrics with the same runs share one list."""
     steps: dict[Key, float] = field(default_factory=dict)
-    """The step that values come in, in the unit, of those that come in steps (statistics.resolution)."""
+    """The step that values come in, in their unit; only for values in steps (statistics.resolution)."""
     known: set[Key] = field(default_factory=set)
-    """What it has rows of, values or null."""
+    """The metrics it has rows of, values or null."""
 
 
 @dataclass(slots=True)
@@ -77,7 +80,7 @@ class Samples:
     testbeds: tuple[str, ...]
 
     def keys(self) -> Sequence[Key]:
-        """Every metric, host and direction that has a value somewhere, by layer, headlines first."""
+        """Return every metric, host and direction that has a value somewhere, by layer, headlines first."""
         keys = {key for groups in self.groups.values() for group in groups.values() for key in group.values}
         order = {name: position for position, name in enumerate(self.metrics)}
 
@@ -88,13 +91,15 @@ class Samples:
         return sorted(keys, key=rank)
 
     def is_headline(self, key: Key) -> bool:
-        """A headline metric has its value of the whole run as headline, or where there is none, those of each place."""
+        """Return whether a value is a headline: a headline metric's value of the whole run, or if there is none, of each
+        place."""
         metric, *where = key
         whole = (metric, "", "")
         return self.metrics[metric].headline and (not any(where) or not self._any(lambda group: whole in group.values))
 
     def measures(self, testbed: str, key: Key) -> bool:
-        """Whether a testbed has this metric at this place at all, if it has anything: a container has no kernel to ask."""
+        """Return whether a testbed has this metric at this place at all, if it has anything: a container has no kernel to
+        ask."""
         groups = [of_cell[testbed] for of_cell in self.groups.values() if testbed in of_cell]
         return any(key in group.known for group in groups) or not any(group.known for group in groups)
 
@@ -103,13 +108,13 @@ class Samples:
 
 
 def cell_of(levels: Mapping[str, Level], sessions: str | None = None) -> tuple[str, dict[str, Level]]:
-    """A cell's name and its levels, which are those of all factors but the testbed and the one that says the session."""
+    """Return a cell's name and levels: those of all factors but the testbed and the factor of sessions."""
     rest = {factor: level for factor, level in levels.items() if factor not in ("testbed", sessions)}
     return json.dumps(rest, sort_keys=True), rest
 
 
 def places_of(records: Records, sessions: str | None = None) -> Coded[tuple[str, str]]:
-    """The testbed and the cell of each run, in the order in which they first come."""
+    """Return the testbed and the cell of each run, in the order in which they first come."""
     cells = records.levels.coded().renamed(lambda levels: cell_of(levels, sessions)[0])
     return records.testbeds.with_other(cells)
 
@@ -117,8 +122,8 @@ def places_of(records: Records, sessions: str | None = None) -> Coded[tuple[str,
 def distinct_rows(
     table: pa.Table, columns: Sequence[str], records: Records, places: Coded[Place]
 ) -> Iterator[tuple[Place, tuple[str, ...]]]:
-    """What a table's rows of these runs say, each (place, values of the columns) once, in the order in which they first come.
-    ``places``: of each record."""
+    """Yield the distinct rows of a table for these runs: (place, values of the columns), in the order in which they first come.
+    ``places`` has one entry for each record."""
     if not table.num_rows or not len(records):
         return
     import pyarrow as pa
@@ -137,7 +142,7 @@ def distinct_rows(
 
 
 def gather(tables: Tables, sessions: str | None = None) -> Samples:
-    """Values of complete runs, planned and failed runs counted. ``sessions`` is a factor that makes no cells."""
+    """Gather the values of complete runs, and count planned and failed runs. ``sessions`` is a factor that makes no cells."""
     cells: dict[str, dict[str, Level]] = {}
     groups: dict[str, dict[str, CellRuns]] = {}
 
@@ -175,7 +180,7 @@ def gather(tables: Tables, sessions: str | None = None) -> Samples:
 
 
 def _measured(table: pa.Table, runs: NDArray[np.object_], of_run: Coded[CellRuns]) -> dict[str, Declared]:
-    """Lays the values of the table beside the runs, in their order; what it says of each metric. Columns are worked on as a
+    """Assign the values of the table to the runs, in their order; return each metric's declaration. Columns are processed as a
     whole, since there may be millions of rows."""
     metrics: dict[str, Declared] = {}
     if not table.num_rows:
@@ -220,7 +225,7 @@ def _measured(table: pa.Table, runs: NDArray[np.object_], of_run: Coded[CellRuns
 
 
 def _order(tables: Tables, levels: Coded[Mapping[str, Level]], replicates: NDArray[np.int64] | None = None) -> NDArray[np.intp]:
-    """Rows as the study lists their levels, those of the same by replicate, and else as they come."""
+    """Order rows as the study lists their levels, rows of the same levels by replicate, and otherwise as they come."""
     factors = tables.outline.data.get("factors") or {}
     given = factors if isinstance(factors, dict) else {}
     places = [tuple(_position(listed, of.get(name)) for name, listed in given.items()) for of in levels.values]
@@ -231,3 +236,94 @@ def _order(tables: Tables, levels: Coded[Mapping[str, Level]], replicates: NDArr
 
 def _position(given: object, level: Level) -> int:
     return given.index(level) if isinstance(given, list) and level in given else 0
+
+
+def excluded(tables: Tables, asked: Sequence[str] = ()) -> Excluded | None:
+    """Return the runs that the study leaves out, or those with the ``asked`` cautions instead; None if there are neither."""
+    data = tables.outline.data
+    of_study = tuple(data.get("exclude_cautions") or ())
+    kinds = tuple(asked) or of_study
+    asked_now = set(kinds) != set(of_study)
+    if not kinds:
+        return None
+    table = tables.table("cautions")
+    rows = zip(table["run"].to_pylist(), table["kind"].to_pylist(), strict=True) if table.num_rows else ()
+    marked = {run for run, kind in rows if kind in kinds}
+    complete = {each.id: str(each.settings["testbed"]["name"]) for each in tables.records if each.status is Status.COMPLETE}
+    ids = frozenset(marked & complete.keys())
+    of, out = Counter(complete.values()), Counter(complete[run] for run in ids)
+    runs = {name: (out[name], of[name]) for name in tables.outline.testbeds if of[name]}
+    return Excluded(kinds, ids, runs, int(data.get("exclude_decided_after") or 0), asked_now)
+
+
+PER = "_per_"
+"""Separates a metric from the work that it was divided by (metrics.derived)."""
+Groups = Mapping[str, Mapping[str, "CellRuns"]]
+
+
+def resolve(metrics: dict[str, Declared], groups: Groups) -> None:
+    """Find the step of each metric's values in each group: the coarsest of the metric's, its testbed's and the group's.
+
+    Testbeds may measure by programs of their own, which may print fewer digits of larger values.  Whole numbers are rounded
+    ones unless the metric is known to count.  Bytes are counted too, but some tools print them in whole MiB: a lattice shows
+    it.  A metric divided by the work has the step of the undivided metric, divided by the work.
+    """
+    of_metric: dict[str, dict[str, list[Sample]]] = {}
+    for testbed, group in _members(groups):
+        for (metric, _, _), values in group.values.items():
+            of_metric.setdefault(metric, {}).setdefault(testbed, []).append(values)
+    bases = {metric: _base(metric, metrics) for metric in of_metric}
+    steps: dict[tuple[str, str], float] = {}
+    for metric, of_testbed in of_metric.items():
+        if bases[metric]:
+            continue
+        different = {testbed: distinct([*chain.from_iterable(samples)]) for testbed, samples in of_testbed.items()}
+        if exact := _counts(metric, metrics[metric].unit, different):
+            # Zeros alone may be of anything, and a share is 1 throughout.
+            found = {*chain.from_iterable(different.values())}
+            events = metrics[metric].unit in EVENTS and found not in ({0.0}, {1.0})
+            metrics[metric] = replace(metrics[metric], events=events)
+        if not exact or metrics[metric].unit not in EVENTS:
+            of_metric_steps = _of_testbeds(of_testbed, different, exact=exact)
+            steps |= {(testbed, metric): step for testbed, step in of_metric_steps.items() if step or not exact}
+    for testbed, group in _members(groups):
+        for key, values in group.values.items():
+            if (testbed, key[0]) in steps:
+                group.steps[key] = coarser(values, step(values), steps[testbed, key[0]])
+        for key, values in group.values.items():
+            base = (bases[key[0]], *key[1:])
+            if group.steps.get(base) and group.values[base].average:
+                group.steps[key] = group.steps[base] * abs(values.average / group.values[base].average)
+
+
+def _counts(metric: str, unit: str, different: Mapping[str, Sequence[float]]) -> bool:
+    """Return whether a metric counts: it is declared to, and all of its values are whole numbers."""
+    if unit != COUNT and metric not in counted():
+        return False
+    return all(value == round(value) for values in different.values() for value in values)
+
+
+def _of_testbeds(
+    of_testbed: Mapping[str, Sequence[Sample]], different: Mapping[str, Sequence[float]], *, exact: bool
+) -> dict[str, float]:
+    """Return the step of each testbed's values. ``exact``: powers of ten say nothing of counts."""
+    everywhere = distinct([*chain.from_iterable(different.values())])
+    printed = 1.0 if exact else printed_step(everywhere)
+    common = lattice(everywhere, evidence([*chain.from_iterable(of_testbed.values())]), printed)
+    steps = {}
+    for testbed, samples in of_testbed.items():
+        own = different[testbed]
+        fine = 1.0 if exact else coarser(own, printed_step(own), printed)
+        shared = common if all(two - one > common / 2 for one, two in pairwise(own)) else 0.0
+        steps[testbed] = max(0.0 if exact else fine, shared, lattice(own, evidence(samples), fine))
+    return steps
+
+
+def _base(metric: str, metrics: Mapping[str, Declared]) -> str:
+    """Return the metric of which this one is the part per work; empty if there is none."""
+    base, _, work = metric.rpartition(PER)
+    return base if base in metrics and metrics[metric].unit == f"{metrics[base].unit}/{work}" else ""
+
+
+def _members(groups: Groups) -> Iterator[tuple[str, CellRuns]]:
+    return ((testbed, group) for of_cell in groups.values() for testbed, group in of_cell.items())

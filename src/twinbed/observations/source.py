@@ -1,4 +1,5 @@
-"""What `twinbed analyse` works on, read from a results folder or from a table in long form: CSV, TSV or Parquet.
+"""The input of `twinbed analyse`, read from a results folder or from a table in long form: CSV, TSV or Parquet. CSV, TSV or
+Parquet.
 
 A file has one row an observation, one column the response, others its levels.  Separators are commas, semicolons or tabs,
 whichever the header has most of; .gz is read too.  Empty fields and NA, NaN, null and the like are missing.
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 PARQUET = b"PAR1"
 MOST_STEPS = 1000
-"""Responses that are rounded to fewer steps than this between the least and the largest are equal by chance."""
+"""Responses rounded to fewer steps than this between the least and the largest are equal by chance."""
 Number = TypeVar("Number", "np.bool_", "np.float64")
 
 
@@ -38,23 +39,23 @@ def read_frame(
     host: str | None = None,
     direction: str | None = None,
 ) -> Frame:
-    """The response and what may explain it. ``columns`` are the ones that are used: rows that lack one of them are left out.
-
-    Of a results folder ``response`` is a metric (None: its first headline), at ``host`` and in ``direction`` where several
-    places have it; of a file it is a column, and ``columns`` None takes all others.  Raises TwinbedError.
-    """
+    """Read the response and what may explain it. Raises TwinbedError. From a results folder ``response`` is a metric (None: its
+    first headline), at ``host`` and in ``direction`` if several places have it. From a file it is a column, and ``columns``
+    None takes all others. Rows that lack one of the used ``columns`` are left out."""
     if inputs.is_results(source):
         frame = replace(of_tables(inputs.tables(source), response, host, direction), source=str(source))
         for name in columns or ():
             frame.column(name)
         return frame
     if host is not None or direction is not None:
-        raise TwinbedError("--host and --direction are of results folders", advice=f"{source} has columns")
+        raise TwinbedError(
+            "--host and --direction are for results folders", advice=f"leave them out: {source} is a file with columns"
+        )
     return frame_of_file(source, response, columns)
 
 
 def frame_of_file(source: Path, response: str | None, columns: Sequence[str] | None = None) -> Frame:
-    """The frame of a file, as ``read_frame``."""
+    """Return the frame of a file, as ``read_frame``."""
     return _of_file(source, _table(source), response, columns)
 
 
@@ -63,7 +64,7 @@ def _of_file(source: Path, table: pa.Table, response: str | None, columns: Seque
 
     there = ", ".join(table.column_names) or "none"
     if response is None:
-        raise TwinbedError("which column is the response?", advice=f"--response NAME; {source} has {there}")
+        raise TwinbedError("the column of the response is missing", advice=f"give --response NAME; {source} has {there}")
     names = [name for name in table.column_names if name != response] if columns is None else list(dict.fromkeys(columns))
     for name in (response, *names):
         if name not in table.column_names:
@@ -88,7 +89,7 @@ def _of_file(source: Path, table: pa.Table, response: str | None, columns: Seque
 
 
 def _alike(columns: Mapping[str, Column]) -> Iterator[Caution]:
-    """Levels that differ in case or blanks alone are two to a program, and hardly to whoever wrote them."""
+    """Yield levels that differ only in case or blanks: a program takes them as two, their author hardly does."""
     for name, column in columns.items():
         written: dict[str, list[str]] = {}
         for level in column.levels:
@@ -100,7 +101,7 @@ def _alike(columns: Mapping[str, Column]) -> Iterator[Caution]:
 
 
 def _repeated(frame: Frame) -> Iterator[Caution]:
-    """Rows of the same levels and the same response to the last digit, where responses have digits enough to differ."""
+    """Yield rows with the same levels and the same response to the last digit, if responses have digits enough to differ."""
     import numpy as np
 
     if not len(frame) or printed_step(frame.y.tolist()) * MOST_STEPS > float(np.ptp(frame.y)):
@@ -111,7 +112,7 @@ def _repeated(frame: Frame) -> Iterator[Caution]:
 
 
 def _array(values: pa.ChunkedArray, kind: type[Number]) -> NDArray[Number]:
-    """The values as an array, by way of a list: pyarrow's own to_numpy imports pandas where there is one: a second."""
+    """Return the values as an array, by way of a list: pyarrow's to_numpy takes a second, as it imports pandas if installed."""
     import numpy as np
 
     return np.array(values.to_pylist(), dtype=kind)
@@ -133,7 +134,7 @@ def _level(value: object) -> str | int | float | bool:
 
 
 def _numbers(source: Path, name: str, values: pa.ChunkedArray) -> NDArray[np.float64]:
-    """Missing is NaN here, and only until its rows are left out."""
+    """Return numbers; a missing one is NaN here, only until its rows are left out."""
     import numpy as np
     import pyarrow as pa
 
@@ -145,7 +146,7 @@ def _numbers(source: Path, name: str, values: pa.ChunkedArray) -> NDArray[np.flo
             if value is not None and (isinstance(value, bool) or not _is_number(value)):
                 comma = isinstance(value, str) and _is_number(value.replace(",", "."))
                 raise TwinbedError(
-                    f"{source}: {name} is {value!r} in row {row} (the header not counted), which is no number",
+                    f"{source}: {name} is {value!r} in row {row} (the header not counted), which is not a number",
                     advice="write decimals with a point: 1.5, not 1,5"
                     if comma
                     else "a response is a number in every row, or empty where it is missing",
@@ -191,5 +192,5 @@ def _table(source: Path) -> pa.Table:
     except (OSError, pa.ArrowException) as error:
         raise TwinbedError(
             f"{source} cannot be read as CSV or Parquet: {error}",
-            advice="one row an observation, with a header that names the columns",
+            advice="give a table with one row an observation, and a header that names the columns",
         ) from error

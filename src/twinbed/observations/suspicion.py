@@ -1,7 +1,7 @@
-"""How much a difference between two testbeds may have to do with a difference between their results.
+"""How likely a difference between two testbeds explains a difference between their results.
 
-Ranks are of kinds of facts, from what has been seen to change results by factors (an emulated CPU, the NIC's model, its
-offloads: the ICNC paper's Tables I to V) down to what only names a thing.  They order what to look at; they prove nothing.
+Ranks are of kinds of facts: from those known to change results by factors (an emulated CPU, the NIC's model, its offloads: the
+ICNC paper's Tables I to V) down to mere names.  They order what to look at; they prove nothing.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ class Suspicion:
     kind: str
     why: str
     circumstance: bool
-    """Whether it is of how a measurement was made rather than of the testbed: a difference between testbeds that were measured
-    apart is then no part of the question."""
+    """True if it belongs to how a measurement was made rather than to the testbed: between testbeds measured apart it is then
+    no part of the question."""
 
 
 def _kind(rank: int, kind: str, why: str, pattern: str, *, circumstance: bool = False) -> tuple[re.Pattern[str], Suspicion]:
@@ -29,7 +29,7 @@ _KINDS = (
     _kind(
         12,
         "name",
-        "it names a thing, and says nothing of how it works",
+        "it is only a name, without effect",
         r"\b(mac|serial|uuid|digest|boot_id|started|made by|command line|address|hostname|wake-ups?)\b| seconds$"
         r"|^image: digest$",
     ),
@@ -48,24 +48,29 @@ _KINDS = (
         r"\b(accelerator|kvm|virtual|hypervisor|cpu model|driver of the testbed)\b|^testbed\.kind$",
     ),
     _kind(
-        2, "link", "what packets meet", r"\b(rate|burst|shaper|delay|jitter|loss|queue|qdisc|speed|duplex|trunk|vlan|uplink)\b"
+        2,
+        "link",
+        "settings of the path of packets",
+        r"\b(rate|burst|shaper|delay|jitter|loss|queue|qdisc|speed|duplex|trunk|vlan|uplink)\b",
     ),
-    _kind(2, "link", "how large packets may be", r"\bmtu\b", circumstance=True),
+    _kind(2, "link", "the largest packet", r"\bmtu\b", circumstance=True),
     _kind(3, "NIC", "the driver decides how packets reach the kernel", r"\bnic\b(?!.*(bus|firmware))|^testbed\.nic"),
-    _kind(4, "offloads", "who cuts, joins and checks segments", r"\boffload\b|\b(sg|tso|gso|gro|checksum\w*|csum)\b"),
-    _kind(5, "switch", "what joins the links", r"\b(switch|bridge|datapath|vhost|queues|mergeable)\b"),
+    _kind(
+        4, "offloads", "they decide who cuts, joins and checks segments", r"\boffload\b|\b(sg|tso|gso|gro|checksum\w*|csum)\b"
+    ),
+    _kind(5, "switch", "it joins the links", r"\b(switch|bridge|datapath|vhost|queues|mergeable)\b"),
     _kind(6, "kernel", "its network stack changes between versions", r"\bkernel\b|\bsystem\b", circumstance=True),
     _kind(
         7,
         "TCP",
-        "how senders react and how much may be on its way",
+        "it decides how senders react and how much is in flight",
         r"\b(congestion(_control| control)?|[rw]mem|autocorking|tcp_\w+|net\.\S+|sysctl|receive_buffer|send_buffer|buffer)\b",
         circumstance=True,
     ),
     _kind(
         8,
         "programs",
-        "other versions do other things",
+        "other versions may behave differently",
         r"\b(version|nginx|iperf\d?|ab|wrk|irtt|openssl|tcpdump|stress-ng|apache2-utils|ethtool|tools|sshd|libc6)\b",
         circumstance=True,
     ),
@@ -73,16 +78,16 @@ _KINDS = (
     _kind(
         9,
         "CPU and memory",
-        "how fast hosts are",
+        "the speed of hosts",
         r"\b(cpus?|vcpus|cpuset|idle|memory( bytes)?|governor|smt|numa|clock source|cpus by core|machine|product|vendor)\b",
     ),
-    _kind(10, "firmware", "seldom, but it has happened", r"\b(firmware|bus|bios)\b"),
+    _kind(10, "firmware", "a rare cause, but it has happened", r"\b(firmware|bus|bios)\b"),
 )
 _OTHER = Suspicion(11, "other", "", False)
 
 
 def suspicion(place: str, name: str) -> Suspicion:
-    """How suspicious a fact or a setting (``topology.link.rate``) of a place (``client``, ``image``) is.
+    """Return how suspicious a fact or a setting (``topology.link.rate``) of a place (``client``, ``image``) is.
 
     Packages of an image are programs.
 

@@ -1,13 +1,13 @@
-"""What is compared with what: runs as they are, runs within blocks of the design, or sessions.
+"""The units of a comparison: single runs, runs within blocks of the design, or sessions.
 
-Runs of one session (a day, a boot of the machine, one source of results, a machine of a fleet) share what does not change
-while it lasts. They are not independent, so that the session is the unit: its value on a testbed is the mean of its runs
-there, of logarithms where all values are positive. Where every unit has both testbeds, the units are pairs; where each testbed
-has units of its own, their means are two independent samples. This is the mixed model with a random effect of the session,
-exact where sessions have as many runs each (Murray 1998, Design and Analysis of Group-Randomized Trials, ch. 6), and needs no
+Runs of one session (a day, a boot of the machine, one source of results, a machine of a fleet) share whatever does not change
+while it lasts. They are not independent, so the session is the unit: its value on a testbed is the mean of its runs there, of
+logarithms if all values are positive. If every unit has both testbeds, the units are pairs. If each testbed has units of its
+own, their means are two independent samples. This is the mixed model with a random effect of the session. It is exact if all
+sessions have the same number of runs (Murray 1998, Design and Analysis of Group-Randomized Trials, ch. 6), and needs no
 estimate of its variance.
 
-A block of the design has one run of each cell: a pair without any mean to take.  Where a value is missing on one side of any
+A block of the design has one run of each cell: a pair without any mean to take.  If a value is missing on one side of any
 block, both testbeds are taken as independent samples, which errs towards no verdict.
 """
 
@@ -34,13 +34,14 @@ from twinbed.statistics.sample import Sample
 MACHINE = "machine"
 """The name of the sessions that are the machines of a fleet."""
 FEWEST_MACHINES = 3
-"""Two leave one degree of freedom to say how machines differ: blocks are the pairs then, and verdicts hold for those two."""
+"""Two machines leave one degree of freedom for their differences: blocks are then the pairs, and verdicts hold for those
+two."""
 TIME = "time"
-"""The name of the sessions that starting times show."""
+"""The name of sessions found by starting times."""
 NONE = "none"
-"""What a user says who knows that sessions do not matter: runs are independent of when they were made."""
+"""The value of --sessions for runs that do not depend on when they were made."""
 PAUSE = 10.0
-"""Times the median time from start to start: a longer one begins a session."""
+"""A session begins after a pause of so many times the median time from start to start."""
 SHORTEST_PAUSE_S = 60.0
 
 Values = Sequence[float]
@@ -55,18 +56,18 @@ class Arranged:
     two: Values
     paired: bool = False
     sessions: tuple[int, int] | None = None
-    """How many sessions the samples are the means of; None where they are of runs."""
+    """How many sessions the samples are the means of; None for samples of runs."""
     units: tuple[int | str, ...] = ()
     """The blocks or sessions of pairs, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
 class _InOrder:
-    """Runs by the units that they are of, each of which has one."""
+    """Runs by their units, each of which has one run."""
 
     units: tuple[int | str, ...]
     rows: Sequence[int] | None
-    """Of the runs, in the order of units; None where that is theirs."""
+    """Indices of the runs, in the order of units; None if runs are in that order."""
     values: dict[int, tuple[Values, Sample]] = field(default_factory=dict)
     """Values in the order of runs, by their identity, and in that of units."""
 
@@ -85,7 +86,7 @@ class Units:
     of_run: Mapping[str, int | str] = field(default_factory=dict)
     sessions: bool = False
     _in_order: dict[int, tuple[Sequence[str], _InOrder | None]] = field(default_factory=dict, compare=False, repr=False)
-    """What is known already, by the identity of lists of runs: a reference is arranged beside each testbed."""
+    """Results by the identity of lists of runs: a reference is arranged with each testbed."""
 
     def arrange(self, key: Key, groups: tuple[CellRuns, CellRuns]) -> Arranged:
         if self.sessions:
@@ -106,7 +107,7 @@ class Units:
         return Arranged(one, two)
 
     def means(self, key: Key, group: CellRuns) -> Values:
-        """The values of one testbed that are independent of each other: of its sessions, or of its runs."""
+        """Return the values of one testbed that are independent of each other: of its sessions, or of its runs."""
         values = group.values.get(key, Sample())
         if not self.sessions:
             return values
@@ -120,7 +121,7 @@ class Units:
         return of_unit
 
     def _alone(self, runs: Sequence[str]) -> _InOrder | None:
-        """None where a unit has several runs."""
+        """Return runs in the order of units; None if a unit has several runs."""
         if id(runs) not in self._in_order:
             units, rows = [self.of_run[run] for run in runs], None
             # As a study lists replicates, they come in the order of its blocks.
@@ -144,7 +145,8 @@ def _mean(values: Values, positive: bool) -> float:
 
 
 def units(tables: Tables, sessions: str | None) -> Units:
-    """By the factor ``sessions`` if it is given, else by the machines of a fleet, else by blocks where the study says so."""
+    """Return the units: by the factor ``sessions`` if given, else by the machines of a fleet, else by blocks if the study says
+    so."""
     records = Records.of(tables.records)
     machines = records.machines.coded().renamed(str)
     of_machines = set(machines.distinct()) - {""}
@@ -157,8 +159,8 @@ def units(tables: Tables, sessions: str | None) -> Units:
         factors = {name: None for levels in records.levels.distinct() for name in levels if name != "testbed"}
         if sessions not in factors:
             raise TwinbedError(
-                f"no run has a factor {sessions!r} that says its session",
-                advice=f"{instead(sessions, factors)}; {TIME} takes pauses between runs",
+                f"no run has a factor {sessions!r} for its session",
+                advice=f"{instead(sessions, factors)}; {TIME} finds sessions by pauses between runs",
             )
         named = records.levels.coded().renamed(lambda levels: level_text(levels.get(sessions, "")))
         return Units(_by_run(records, named), sessions=True)
@@ -172,7 +174,7 @@ def _by_run(records: Records, column: Column[str]) -> dict[str, int | str]:
 
 
 def by_time(runs: Sequence[Record]) -> dict[str, int | str]:
-    """Run -> the session that it was made in, from 0: a pause that is PAUSE times the usual time between runs begins one."""
+    """Return run -> its session, from 0: a pause of PAUSE times the usual time between runs begins a session."""
     import numpy as np
 
     records = Records.of(runs)

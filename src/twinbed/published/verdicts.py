@@ -1,7 +1,7 @@
 """The seeds' methodology on their own numbers: every virtual testbed of every table compared with the physical one.
 
 Two answers a cell: the seeds' rule, means that differ by no more than the margin, and where n and a spread are printed the
-verdict, as ``compare`` gives it, from mean and standard error (``statistics.summary_ratio``).  Both count rounding: a rule that
+verdict, as ``compare`` gives it, from mean and standard error (``statistics.ratio``).  Both count rounding: a rule that
 depends on digits that were rounded off says so, and a verdict holds for all means and spreads that round to the printed ones.
 "different" is corrected by Holm over all comparisons of one source.
 
@@ -23,7 +23,7 @@ from twinbed.published.limits import NORMAL_95
 from twinbed.published.printed import Cell, Library, Table
 from twinbed.published.rounding import Range
 from twinbed.statistics.multiplicity import holm
-from twinbed.statistics.summary_ratio import Summary, SummaryTest, ratio_test
+from twinbed.statistics.ratio import Summary, SummaryTest, summary_ratio_test
 
 REFERENCE = "physical"
 NORMAL = "normal 0.95"
@@ -193,7 +193,7 @@ def _tested(
         return None
     ends = [{float(cell.number), float(cell.range.low), float(cell.range.high)} for cell in cells]
     tests = [
-        ratio_test(Summary(one, errors[0] or 0.0, table.n), Summary(two, errors[1] or 0.0, table.n), margin, alpha)
+        summary_ratio_test(Summary(one, errors[0] or 0.0, table.n), Summary(two, errors[1] or 0.0, table.n), margin, alpha)
         for one, two in itertools.product(*ends)
     ]
     lows, highs = [each.low for each in tests], [each.high for each in tests]

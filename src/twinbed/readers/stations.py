@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from twinbed import _core
+from twinbed.metrics.events import RECORDS
 from twinbed.metrics.metric import Value
-from twinbed.metrics.stations import RECORDS
 from twinbed.model.caution import Caution, Kind
 
 if TYPE_CHECKING:

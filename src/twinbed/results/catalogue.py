@@ -1,23 +1,24 @@
-"""Run records as a table, and back: what is asked of every run in columns of its own, what is asked of few as JSON that is read
-when it is.
+"""Run records as a table, and back: frequent questions have columns of their own, rare ones stay JSON until asked.
 
-JSON: levels, settings, cautions, drawn, and about, which holds what few ask for. raw: the object with the run's artifacts,
-where they were published.
+JSON columns: levels, settings, cautions, drawn, and about, which has the rest. Column raw: the object with the run's artifacts,
+if they were published.
+
+Lists and objects of a JSON text that are read when asked for: most belong to one run record among a million.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence, ValuesView
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, overload
 
 from twinbed.model.caution import Caution
 from twinbed.model.clients import ClientTimes
 from twinbed.model.columns import ArrowColumn, Coded, Column, MadeColumn, PlannedRuns, Records
 from twinbed.model.drawn import Drawn
-from twinbed.model.json import Document, Json, document, documents, each, named, number, parsed, value_of
-from twinbed.model.lazy import LazyMapping, LazySequence
+from twinbed.model.error import TwinbedError
+from twinbed.model.json import WRONG, Document, Json, document, documents, each, named, number, parsed, value_of, why
 from twinbed.model.record import Artifact, Record, Settings, artifact, settings
 from twinbed.model.run import Level, Status, level
 from twinbed.model.tables import Planned
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FEW = ("levels", "settings", "cautions", "drawn", "status", "failed_phase", "reason", "twinbed", "lab", "cell", "machine")
-"""Columns of few different texts: each is read once, from dictionaries."""
+"""Columns of few different texts: each text is read once, from dictionaries."""
 READ = (*FEW, "run", "digest", "replicate", "block", "position", "started_s", "start_skew_s", "about")
 """Columns that records are made of."""
 PLANNED_FEW = ("cell", "levels")
@@ -47,7 +48,7 @@ class Entry(NamedTuple):
 
 
 def table_of(entries: Sequence[Entry]) -> pa.Table:
-    """The catalogue of these runs."""
+    """Return the catalogue of these runs."""
     import pyarrow as pa
 
     rows = [entry.record.to_json() for entry in entries]
@@ -78,8 +79,8 @@ def table_of(entries: Sequence[Entry]) -> pa.Table:
 
 
 def records_of(table: pa.Table) -> Records:
-    """The records of a catalogue. Raises what ``Record.from_json`` does of one that is none: the first of each kind of text is
-    read as strictly as a run.json, and so is the first record."""
+    """Return the records of a catalogue. Raises the errors of ``Record.from_json``. The first text of each kind is read as
+    strictly as a run.json, and so is the first record."""
     about: Column[str] = _column(table, "about")
     columns: dict[str, Column[object]] = {
         "id": _column(table, "run"),
@@ -102,7 +103,7 @@ def records_of(table: pa.Table) -> Records:
 
 
 def planned_table(planned: Sequence[Planned]) -> pa.Table:
-    """The runs that a study asks for."""
+    """Return the planned runs of a study."""
     import pyarrow as pa
 
     return pa.table(
@@ -132,7 +133,7 @@ def _column(table: pa.Table, name: str) -> ArrowColumn[T]:
 
 
 def _each_once(table: pa.Table, name: str, read: Callable[[str], T]) -> Coded[T | None]:
-    """A column of few different texts: each is read once, and shared by the rows that have it."""
+    """Return a column of few different texts: each is read once, and shared by its rows."""
     coded = table[name].unify_dictionaries().combine_chunks()
     values: list[T | None] = [read(text) for text in coded.dictionary.to_pylist()]
     if coded.null_count:
@@ -174,3 +175,75 @@ def _clients(about: Document) -> Sequence[ClientTimes]:
 
 def _programs(about: Document) -> Sequence[ProgramUsage]:
     return [ProgramUsage.from_json(each) for each in documents(about.get("programs", []))]
+
+
+def _read(text: str, read: Callable[[Document], T]) -> T:
+    try:
+        return read(document(parsed(text)))
+    except WRONG as error:
+        raise TwinbedError(f"a run's record cannot be read: {why(error)}", advice="publish the results again") from error
+
+
+class LazySequence(Sequence[T], Generic[T]):
+    """A list that ``read`` makes of ``text``, again each time: a million of them would not fit if kept."""
+
+    __slots__ = ("_read", "_text")
+
+    def __init__(self, text: str, read: Callable[[Document], Sequence[T]]) -> None:
+        self._text = text
+        self._read = read
+
+    def _all(self) -> Sequence[T]:
+        return _read(self._text, self._read)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice[int | None, int | None, int | None]) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice[int | None, int | None, int | None]) -> T | Sequence[T]:
+        return self._all()[index]
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]  # as of a list
+
+    def __deepcopy__(self, memo: object) -> list[T]:
+        return list(self)
+
+
+class LazyMapping(Mapping[str, T], Generic[T]):
+    """The same for an object."""
+
+    __slots__ = ("_read", "_text")
+
+    def __init__(self, text: str, read: Callable[[Document], Mapping[str, T]]) -> None:
+        self._text = text
+        self._read = read
+
+    def _all(self) -> Mapping[str, T]:
+        return _read(self._text, self._read)
+
+    def __getitem__(self, name: str) -> T:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def values(self) -> ValuesView[T]:
+        return ValuesView(self._all())
+
+    def items(self) -> ItemsView[str, T]:
+        return ItemsView(self._all())
+
+    def __deepcopy__(self, memo: object) -> dict[str, T]:
+        return dict(self._all())

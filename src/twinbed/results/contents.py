@@ -1,7 +1,7 @@
-"""Files of runs that are the same are kept once: hard links to ``contents/<hash>`` of the results folder.
+"""Equal files of runs are stored once: hard links to ``contents/<hash>`` of the results folder.
 
-Whoever reads sees plain files. Nobody writes to an artifact once its run has its name, so that it makes no difference how many
-names it has. What the file system cannot link, or is not the same byte for byte, stays a copy.
+Readers see plain files. Nobody writes to an artifact once its run has its name, so the number of names makes no difference.
+Files that the file system cannot link, or that differ in any byte, stay copies.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from twinbed.tree import Tree
 
 FOLDER = "contents"
 MOST_BYTES = 2**20
-"""Larger ones are captures and samples, no two of which were ever the same: they are not read for it."""
+"""Larger files are captures and samples, no two of which were ever the same: they are not read for it."""
 _PARTIAL = ".linked.partial"
 
 
 def share(run: Path, results: Path) -> int:
-    """Link what a run has in common with those before it, of ``results``, which the caller has locked; return the bytes that it
-    no longer takes. Raises OSError where a file cannot be read, NotPlain where ``contents`` is no folder."""
+    """Link files of a run that equal earlier ones of ``results``, which the caller has locked; return the bytes saved. Raises
+    OSError if a file cannot be read, NotPlain if ``contents`` is no folder."""
     tree, saved = Tree(results), 0
     tree.make(FOLDER)
     for name, about in list(_files(tree, run.relative_to(results).as_posix())):
@@ -47,7 +47,7 @@ def share(run: Path, results: Path) -> int:
 
 
 def forget(results: Path) -> None:
-    """Remove contents that no run has any more."""
+    """Remove contents that no run uses any more."""
     tree = Tree(results)
     for name in tree.entries(FOLDER):
         about = tree.about(f"{FOLDER}/{name}")
@@ -62,7 +62,7 @@ def _files(tree: Tree, run: str) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _is(tree: Tree, content: str, bytes_of_file: bytes, about: os.stat_result) -> bool:
-    """Whether it is that file, to its last byte, and as open to others: what a machine lost that went down is another."""
+    """Return whether it is that file, to the last byte and with the same access: a crash may have lost bytes."""
     there = tree.about(content)
     if there is None:
         return False

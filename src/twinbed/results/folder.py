@@ -1,7 +1,7 @@
-"""Results on disk: run folders that appear whole or not at all, the log of events, and the lock that keeps writers apart.
+"""Results on disk: run folders that appear whole or not at all, the log of events, and the lock between writers.
 
-A run folder is written under a temporary name, synced, and renamed.  A temporary folder that a killed controller left is
-removed by the next one, which holds the lock and so knows that nobody is writing it.
+A run folder is written under a temporary name, synced, and renamed.  A killed controller's temporary folder is removed by the
+next one, whose lock shows that nobody is writing it.
 """
 
 from __future__ import annotations
@@ -45,48 +45,48 @@ HOLDS = (
     "pages/*.html",
     "calibrations/*.json",
 )
-"""All that twinbed writes in a results folder, by name. What is not whole yet is called ``.<name>.partial``, a run
+"""All names that twinbed writes in a results folder. Incomplete files are ``.<name>.partial``, incomplete runs
 ``runs/.unfinished-<id>``."""
 _LOCK = ".lock"
 _UNFINISHED = ".unfinished-"
 
 
 class ResultsBusy(TwinbedError):
-    """Another twinbed writes these results."""
+    """Another twinbed is writing these results."""
 
 
 class ResultsUnusable(TwinbedError):
-    """The folder cannot hold results, or what is in it is none of ours."""
+    """The folder cannot hold results, or its content is not ours."""
 
 
 class DiskFull(TwinbedError):
-    """No space is left for results: nothing that is complete is lost."""
+    """No space is left for results; complete runs are safe."""
 
     exit_code = 3
 
 
 class NotWritable(TwinbedError):
-    """The folder cannot be written to any more, as when its file system becomes read-only: nothing that is complete is lost."""
+    """The folder can no longer be written, as when its file system becomes read-only; complete runs are safe."""
 
     exit_code = 3
 
 
 @contextlib.contextmanager
 def failed_writes_are_clear(folder: Path) -> Iterator[None]:
-    """Turn ENOSPC and EDQUOT into DiskFull; what else keeps a file of the folder from being written, into NotWritable."""
+    """Turn ENOSPC and EDQUOT into DiskFull, and other errors of writing a file of the folder into NotWritable."""
     try:
         yield
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO) and _is_in(folder, error):
             raise NotWritable(
                 f"{error.filename}: {error.strerror}; complete runs are safe, the run in flight is not kept",
-                advice="make the folder writable, then run the same command again: it goes on where it stopped",
+                advice="make the folder writable, then run the same command again: it continues where it stopped",
             ) from None
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         raise DiskFull(
             f"{folder}: {error.strerror}; complete runs are safe, the run in flight is not kept",
-            advice="free some space, then run the same command again: it goes on where it stopped",
+            advice="free some space, then run the same command again: it continues where it stopped",
         ) from None
 
 
@@ -100,7 +100,8 @@ class Folder:
     def __init__(self, path: Path) -> None:
         if address := address_of(path):
             raise ResultsUnusable(
-                f"{address}: results are made in a folder", advice=f"then `twinbed publish FOLDER {address}` puts them there"
+                f"{address}: results can only be made in a folder",
+                advice=f"make them in a folder, then `twinbed publish FOLDER {address}`",
             )
         self.path = path.absolute()
         self.runs = self.path / "runs"
@@ -109,8 +110,8 @@ class Folder:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the lock. Raises ResultsBusy with the holder's process id when another process has it. What was made for it goes
-        again where nothing came to be in it, as when preflight refused the study."""
+        """Hold the lock. Raises ResultsBusy with the holder's process id if another process has it. Folders made for it are
+        removed again if nothing was written, as when preflight refused the study."""
         made = [folder for folder in (self.runs, *self.runs.parents) if not folder.exists()]
         try:
             with failed_writes_are_clear(self.path):
@@ -129,7 +130,7 @@ class Folder:
                     advice="wait for it, or give this one a folder of its own with --output",
                 ) from None
             if not os.fstat(lock).st_nlink:
-                raise ResultsBusy(f"{self.path}: another twinbed has just given these results up", advice="try again")
+                raise ResultsBusy(f"{self.path}: another twinbed has just released these results", advice="try again")
             with failed_writes_are_clear(self.path):
                 os.ftruncate(lock, 0)
                 os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
@@ -152,7 +153,7 @@ class Folder:
                 folder.rmdir()
 
     def status(self, run: str) -> str | None:
-        """``complete``, ``failed``, or None where there is no such run."""
+        """Return ``complete`` or ``failed``, or None without such a run."""
         record = self.runs / run / "run.json"
         try:
             return value_of(document(parsed(self._read(record))), "status", lambda value: Status(text(value)))
@@ -164,18 +165,18 @@ class Folder:
             ) from None
 
     def count(self) -> int:
-        """How many finished runs there are, of whatever settings."""
+        """Return the number of finished runs, of whatever settings."""
         there = self.tree.entries(self.runs.name).items()
         names = [name for name, kind in there if kind == "folder" and not name.startswith(".")]
         return sum(self.tree.kind(f"{self.runs.name}/{name}/run.json") is not None for name in names)
 
     def unfinished(self, run: str) -> Path:
-        """Return where a run is while it is not whole."""
+        """Return the folder of a run while it is incomplete."""
         return self.runs / f"{_UNFINISHED}{run}"
 
     def begin(self, run: str) -> Path:
-        """A fresh temporary folder for a run. Nobody else may enter it: what is in it is the programs' of the run until it is
-        finished, with whatever modes they give their files."""
+        """Make a fresh temporary folder for a run. Nobody else may enter it: until the run is finished its content belongs to
+        the run's programs, whatever modes they give their files."""
         folder = self.unfinished(run)
         with failed_writes_are_clear(self.path):
             self.tree.make(self._name(folder), 0o700)
@@ -183,15 +184,15 @@ class Folder:
         return folder
 
     def finish(self, folder: Path, record: Record, applied: object, passport: object) -> Path:
-        """Write what belongs beside the artifacts, sync everything, and give the folder its name."""
+        """Write the records next to the artifacts, sync everything, and give the folder its name."""
         with failed_writes_are_clear(self.path):
             for name, content in (("applied.json", applied), ("passport.json", passport), ("run.json", record.to_json())):
                 self.tree.write(self._name(folder / name), json.dumps(content, indent=1, sort_keys=True) + "\n")
         return self.adopt(folder, record.id)
 
     def adopt(self, folder: Path, run: str) -> Path:
-        """Sync a run that is whole, and give its folder its name and the mode of other folders. Files that an earlier run has
-        too are kept once."""
+        """Sync a complete run, and give its folder its name and the mode of other folders. Files that equal earlier runs' are
+        stored once."""
         with failed_writes_are_clear(self.path):
             share(folder, self.path)
             self.tree.open_as(self._name(folder), self._name(folder / "artifacts"))
@@ -201,13 +202,13 @@ class Folder:
         return self.runs / run
 
     def put(self, folder: Path, run: str) -> None:
-        """Give a run that is whole its name. What has the name without being a run is moved aside."""
+        """Give a complete run its name. Anything else of that name is moved aside."""
         if self.tree.kind(f"{self.runs.name}/{run}") is not None:
             self.set_aside(run)
         self.tree.rename(self._name(folder), f"{self.runs.name}/{run}")
 
     def record(self, run: str) -> Record | None:
-        """What is written of a run; None where there is no such run."""
+        """Return the record of a run; None without such a run."""
         file = self.runs / run / "run.json"
         try:
             return Record.from_json(document(parsed(self._read(file))))
@@ -219,7 +220,7 @@ class Folder:
             ) from None
 
     def set_aside(self, run: str) -> None:
-        """Keep a run out of the way of another try: it is evidence, so it is moved, not removed."""
+        """Move a run out of the way of another try: it is evidence, so it is not removed."""
         self._aside(self.runs / run, run)
 
     def _aside(self, what: Path, name: str) -> None:
@@ -232,7 +233,7 @@ class Folder:
             self.tree.remove(self._name(folder))
 
     def link_check(self, cell: str) -> LinkCheck | None:
-        """What was measured of a cell's links; None where it has not been."""
+        """Return the measurements of a cell's links; None if there are none."""
         file = self.links / f"{cell}.json"
         try:
             return LinkCheck.from_json(document(parsed(self._read(file))))
@@ -244,14 +245,14 @@ class Folder:
             ) from None
 
     def keep_link_check(self, check: LinkCheck, machine: str = "") -> None:
-        """``machine``: the member of a fleet that measured it: each has links of its own."""
+        """Keep a check. ``machine`` is the member of a fleet that measured it: each has links of its own."""
         with failed_writes_are_clear(self.path):
             self.tree.make(self.links.name)
         of = f"{check.cell}@{machine}" if machine else check.cell
         self.write(f"links/{of}.json", json.dumps(check.to_json(), indent=1) + "\n")
 
     def forget_link_check(self, cell: str) -> None:
-        """One that failed is moved aside, so that it is made again; another stays."""
+        """Move a failed check aside, so that it is made again; another one stays."""
         check = self.link_check(cell)
         if check is not None and check.reason is not None:
             self._aside(self.links / f"{cell}.json", f"link-check-{cell}")
@@ -270,11 +271,11 @@ class Folder:
         return self.tree.read(self._name(file))
 
     def _name(self, path: Path) -> str:
-        """In this folder."""
+        """Return the path below this folder."""
         return path.relative_to(self.path).as_posix()
 
     def _sync(self, folder: Path) -> None:
-        """Bring all that is below a folder to the disk."""
+        """Sync everything below a folder to the disk."""
         name = self._name(folder)
         for below, about in [*self.tree.all_below(name, folders=True)]:
             if stat.S_ISDIR(about.st_mode):

@@ -1,8 +1,8 @@
-"""What a part of the tables lists of itself, so that nothing of it is lost or changed unseen.
+"""The list of a part of the tables, so that no file of it is lost or changed unseen.
 
 A part is a file of the same name in several folders below ``tables``. The file in ``tables/runs`` is written last: the metadata
-of its schema list the others with their bytes and hashes. Parts of before have no list; of those, the tables that every part
-has must be there.
+of its schema list the others with their bytes and hashes. Older parts have no list; they must have the tables that every part
+has.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DIGEST_BYTES = 16
 
 
 class PartBroken(Exception):
-    """A file of a part is lost, was changed, or cannot be read. ``part`` is empty where no part of a folder is meant."""
+    """A file of a part is lost, was changed, or cannot be read. ``part`` is empty if no part of a folder is meant."""
 
     def __init__(self, file: str, fault: str, part: str = "") -> None:
         super().__init__(f"{file} {fault}")
@@ -52,7 +52,7 @@ def metadata(files: Mapping[str, bytes]) -> dict[bytes, bytes]:
 
 
 def read_list(schema: pa.Schema) -> Mapping[str, Listed] | None:
-    """Return the list in the schema of a part's runs; None where it has none. Raises ValueError."""
+    """Return the list in the schema of a part's runs; None if it has none. Raises ValueError."""
     given = (schema.metadata or {}).get(_KEY)
     return None if given is None else named(_listed)(parsed(given))
 
@@ -103,7 +103,7 @@ def files(tables: Tree, table: str) -> Iterator[tuple[str, BinaryIO]]:
 
 
 def file_of(tables: Tree, table: str, part: str) -> Iterator[BinaryIO]:
-    """Yield the file that a part has of a table, if it has one. Raises PartBroken where it is not as it was written."""
+    """Yield the file of a table in a part, if it has one. Raises PartBroken if it is not as it was written."""
     content = _content(tables, table, part, _list_of(tables, part))
     if content is not None:
         yield io.BytesIO(content)
@@ -123,7 +123,7 @@ def _list_of(tables: Tree, part: str) -> Mapping[str, Listed] | None:
 
 
 def _content(tables: Tree, table: str, part: str, listed: Mapping[str, Listed] | None) -> bytes | None:
-    """A file of a part; None where the part has none of this table."""
+    """Return a file of a part; None if the part does not have this table."""
     name = f"{table}/{part}"
     if listed is not None and table not in (*OURS, *listed):
         return None

@@ -1,8 +1,8 @@
-"""Opens Parquet files that may be a stranger's: a file of 1 KB may hold what is 10 GB in memory.
+"""Opens Parquet files that may be a stranger's: a file of 1 KB may hold 10 GB in memory.
 
-Parquet packs three times: pages are compressed, texts are numbers in a dictionary, and equal numbers are counted.  What the
-footer says of sizes is a claim.  So the header of every page is read, what all of them make in memory is computed, and it is
-compared with what is stored and what is free, before anything is decompressed.
+Parquet packs three times: pages are compressed, texts are numbers in a dictionary, and equal numbers are counted.  Sizes in the
+footer are only a claim.  So the header of every page is read, the memory of all pages is computed, and compared with the stored
+bytes and the free memory, before anything is decompressed.
 
 Source: parquet.thrift and Encodings.md of apache/parquet-format; the compact protocol of Apache Thrift.
 """
@@ -20,45 +20,45 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 FREE_BYTES = 128 * 2**20
-"""Up to so many bytes in memory, how little is stored of them does not matter."""
+"""Up to so many bytes in memory the stored bytes do not matter."""
 MOST_RATIO = 200
-"""Bytes in memory for each byte stored, beyond those. A table of metrics has 17 (texts are the same in most rows)."""
+"""The most bytes in memory for each stored byte, beyond those. A table of metrics has 17 (texts are the same in most rows)."""
 MOST_COLUMNS = 1000
 _SMALL_BYTES = 2**20
-"""Up to so much is supposed of a column of texts without looking."""
+"""Up to so much is assumed for a column of texts without looking."""
 _UNKNOWN_BYTES = 2**32
 _MOST_FOOTER_BYTES = 16 * 2**20
 _MOST_HEADER_BYTES = 2**20
 _TEXT = "BYTE_ARRAY"
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
-"""Bytes of a value in memory, at most; a FIXED_LEN_BYTE_ARRAY says its own."""
+"""The most bytes of a value in memory; a FIXED_LEN_BYTE_ARRAY has its own."""
 _DICTIONARY_ENTRY_BYTES = 16
 _ROW_BYTES = 9
-"""Beside a value: where a text begins, and whether it is null."""
+"""Bytes in addition to a value: the beginning of a text, and whether it is null."""
 _DICTIONARY = frozenset({2, 8})
 """Encodings of pages of numbers in a dictionary: PLAIN_DICTIONARY, RLE_DICTIONARY."""
 _ENCODINGS = _DICTIONARY | {0, 3, 5, 6, 9}
-"""PLAIN, RLE, DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, BYTE_STREAM_SPLIT. Not DELTA_BYTE_ARRAY: a text of it that repeats
+"""PLAIN, RLE, DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, BYTE_STREAM_SPLIT. DELTA_BYTE_ARRAY is missing: a text that repeats
 the one before takes no byte of its page."""
 
 File: TypeAlias = Union[Path, "pa.NativeFile", BinaryIO]
 
 
 class Unreadable(OSError):
-    """A Parquet file is damaged, or takes more memory than it may: an OSError, as pyarrow raises for what is damaged."""
+    """A Parquet file is damaged, or takes more memory than allowed: an OSError, as pyarrow raises for damage."""
 
 
 @dataclass(slots=True)
 class Room:
-    """The memory that tables which are read together may take."""
+    """The memory for tables that are read together."""
 
     _stored: int = 0
     _taken: int = 0
     _free: int = field(default_factory=lambda: free_bytes() // 2)
 
     def opened(self, file: File, columns: Collection[str] | None = None, few: Sequence[str] = ()) -> pq.ParquetFile:
-        """A file that is to be read: these columns of it, of which ``few`` stay dictionaries. Raises Unreadable where there is
-        no room for them, and OSError or pa.ArrowException where the file is damaged."""
+        """Open a file to read these columns of it, of which ``few`` stay dictionaries. Raises Unreadable without room for them,
+        and OSError or pa.ArrowException for a damaged file."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -85,7 +85,7 @@ class Room:
     def _take(self, chunk: _Chunk, more: int) -> None:
         if not self._fits(more):
             raise Unreadable(
-                f"the column {chunk.name} of {chunk.rows:,} rows makes {self._taken + more:,} bytes in memory out of "
+                f"the column {chunk.name} of {chunk.rows:,} rows needs {self._taken + more:,} bytes of memory for "
                 f"{self._stored:,} stored; {min(self._free, max(FREE_BYTES, MOST_RATIO * self._stored)):,} are allowed"
             )
         self._taken += more
@@ -97,11 +97,11 @@ class _Chunk(NamedTuple):
     name: str
     rows: int
     nested: bool
-    """Whether it is in a list or struct."""
+    """True if it is in a list or struct."""
     page_bytes: int
-    """Of all pages, decompressed, and of what their decoders hold."""
+    """Bytes of all pages, decompressed, and of their decoders."""
     repeated_most: int
-    """Bytes that texts of a dictionary make at most, if each row has the longest; 0 of other columns."""
+    """The most bytes of texts from a dictionary, if each row has the longest; 0 for other columns."""
 
 
 class _Page(NamedTuple):
@@ -148,12 +148,12 @@ def _pages(stream: pa.NativeFile | BinaryIO, name: str, begin: int, end: int) ->
         page = _page(stream, name, begin, end)
         begin += page.header_bytes + page.stored
         if begin > end or min(page.bytes, page.stored, page.values) < 0 or page.encoding not in _ENCODINGS:
-            raise Unreadable(f"the column {name} has a page of {page.bytes:,} bytes, encoding {page.encoding}, which is none")
+            raise Unreadable(f"the column {name} has an invalid page: {page.bytes:,} bytes, encoding {page.encoding}")
         yield page
 
 
 def _page(stream: pa.NativeFile | BinaryIO, name: str, begin: int, end: int) -> _Page:
-    """The page whose header begins there."""
+    """Return the page whose header begins there."""
     length = 256
     while True:
         stream.seek(begin)
@@ -181,7 +181,8 @@ _Fields: TypeAlias = "dict[int, int | _Fields | None]"
 
 
 def _struct(data: bytes, at: int) -> tuple[_Fields, int]:
-    """The fields of a struct: numbers and structs, None for others; and where it ends. Raises IndexError where it does not."""
+    """Return the fields of a struct (numbers and structs, None for others), and where it ends. Raises IndexError if it does not
+    end."""
     fields: _Fields = {}
     number = 0
     while kind := data[at]:
@@ -229,7 +230,7 @@ def _zigzag(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _text_bytes(stream: pa.NativeFile | BinaryIO, column: str, at: int) -> int:
-    """The bytes of all texts of a column, which is read as its dictionary and numbers."""
+    """Return the bytes of all texts of a column, which is read as its dictionary and numbers."""
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
@@ -240,7 +241,7 @@ def _text_bytes(stream: pa.NativeFile | BinaryIO, column: str, at: int) -> int:
 
 
 def _size(stream: pa.NativeFile | BinaryIO) -> int:
-    """The bytes of a file whose footer is not too long to be read."""
+    """Return the bytes of a file. Raises Unreadable for a footer that is too long."""
     size: int = stream.seek(0, 2)
     if size >= 12:
         stream.seek(size - 8)
@@ -252,8 +253,7 @@ def _size(stream: pa.NativeFile | BinaryIO) -> int:
 
 
 def free_bytes(system: Path = Path("/")) -> int:
-    """Return what this machine has left of memory, or the control group that is the whole of it to this process, as in a
-    container; _UNKNOWN_BYTES where neither says."""
+    """Return the free memory of this machine, or of the control group that limits this process; _UNKNOWN_BYTES if unknown."""
     machine = re.search(r"^MemAvailable: +(\d+) kB$", _text(system / "proc/meminfo"), re.MULTILINE)
     most, current = (_text(system / "sys/fs/cgroup" / name).strip() for name in ("memory.max", "memory.current"))
     left = [1024 * int(machine[1])] if machine else []

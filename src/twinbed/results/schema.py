@@ -1,9 +1,9 @@
-"""What columns of tables must be, checked where a table is opened: a table may come from a stranger, or from another version.
+"""The columns of tables, checked when a table is opened: it may come from a stranger, or from another version.
 
-Each table of twinbed's own lists the columns that are read here: ``name:kind``. The kind is text, whole (a number), real (any
-finite number) or flag; ``!``: never missing; ``?``: other versions have no such column, so that rows may lack a value. Columns
-that are not listed, and tables of others' plugins, may be anything of one value each. ``catalogue`` and ``planned`` are
-the runs of published results.
+Each of twinbed's own tables lists the columns that are read: ``name:kind``. The kind is text, whole (a number), real (any
+finite number) or flag. Mark ``!`` means never missing; mark ``?`` means that other versions lack the column, so that rows may
+lack a value. Unlisted columns, and tables of others' plugins, may have any type with one value a row. Tables ``catalogue`` and
+``planned`` are the runs of published results.
 """
 
 from __future__ import annotations
@@ -112,17 +112,17 @@ TABLES: Mapping[str, str] = {
     ),
 }
 ALWAYS = frozenset({"runs", "metrics", "cautions", "facts", "applied", "catalogue", "planned"})
-"""Tables that are twinbed's own, whatever runs were made of."""
+"""Tables of twinbed's own, for any kind of runs."""
 WORDS: Mapping[tuple[str, str], frozenset[str]] = {
     ("runs", "status"): frozenset(Status),
     ("metrics", "layer"): frozenset(Layer),
     ("metrics", "scale"): frozenset(Scale),
 }
-"""All that a column of a table may say."""
+"""All allowed values of a column."""
 
 
 class WrongTable(ValueError):
-    """A table is not what its readers take it for."""
+    """A table is not as its readers expect."""
 
 
 class _Column(NamedTuple):
@@ -142,9 +142,8 @@ def _columns(name: str) -> Sequence[_Column]:
 
 
 def check(name: str, table: pa.Table, asked: Sequence[str] | None = None, *, imported: bool = False) -> None:
-    """Check a table, or the columns of it that were asked for. Raises WrongTable, which names the column.
-
-    ``imported``: rows may be of files of other programs, which lack columns and values of tables beside ``ALWAYS``."""
+    """Check a table, or the requested columns of it. Raises WrongTable, which names the column. With ``imported`` rows may come
+    from other programs' files, which lack columns and values of tables other than ``ALWAYS``."""
     lax = imported and name not in ALWAYS
     names = table.column_names
     if twice := sorted({each for each in names if names.count(each) > 1}):
@@ -174,21 +173,21 @@ def _check_column(name: str, column: _Column, values: pa.ChunkedArray) -> None:
     if pa.types.is_null(values.type):
         kind = column.kind
     if kind != column.kind and not (column.kind == "real" and kind == "whole"):
-        raise WrongTable(f"has the column {column.name} with values of type {values.type}: {column.kind} is wanted")
+        raise WrongTable(f"has the column {column.name} with values of type {values.type}, expected {column.kind}")
     if column.never_missing and values.null_count:
         raise WrongTable(f"has the column {column.name} with {values.null_count:,} missing values")
     if pa.types.is_floating(values.type):
         if pc.all(pc.is_finite(values)).as_py() is False:
             raise WrongTable(f"has the column {column.name} with a value that is not finite")
         if pc.any(pc.greater(pc.abs(values), MOST)).as_py():
-            raise WrongTable(f"has the column {column.name} with a value above {MOST:g}, which nothing measured has")
+            raise WrongTable(f"has the column {column.name} with a value above {MOST:g}, which no measurement has")
     if (name, column.name) == ("runs", "levels"):
         _check_levels(values.unique().to_pylist())
     if known := WORDS.get((name, column.name)):
         strange = sorted({each for each in values.unique().to_pylist() if each is not None} - known)
         if strange:
             raise WrongTable(
-                f"has the column {column.name} with {strange[0]!r:.60}: one of {', '.join(sorted(known))} is wanted"
+                f"has the column {column.name} with {strange[0]!r:.60}, expected one of {', '.join(sorted(known))}"
             )
 
 
@@ -201,7 +200,7 @@ def _check_levels(texts: Sequence[str]) -> None:
 
 
 def _kind(type_: pa.DataType) -> str | None:
-    """The kind of a type; None for values that are made of others."""
+    """Return the kind of a type; None for values made of others."""
     import pyarrow as pa
 
     types = pa.types

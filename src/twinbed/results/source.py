@@ -1,4 +1,4 @@
-"""Where results are read from: a folder, or what was published. Analyses know neither, they are given a Store."""
+"""Sources of results: a folder, or a published snapshot. Analyses know neither; they get a Store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Catalogue(NamedTuple):
-    """The runs that there are. ``digests`` gives the hash of each one's ``run.json`` by its identity."""
+    """The existing runs. ``digests`` gives the hash of each ``run.json`` by the run's identity."""
 
     records: Records
     digests: Callable[[], Mapping[str, str]]
@@ -32,26 +32,26 @@ class Source(Protocol):
     """Names are those of a results folder: ``study.json``, ``links/<cell>.json``."""
 
     def read(self, name: str) -> bytes:
-        """A file of the study. Raises FileNotFoundError where there is none."""
+        """Return a file of the study. Raises FileNotFoundError if there is none."""
         ...
 
     def link_checks(self) -> Sequence[str]:
-        """Names of the files that say what was measured of links, sorted."""
+        """Return the names of the files with measurements of links, sorted."""
         ...
 
     def catalogue(self) -> Catalogue: ...
 
     def planned(self) -> PlannedRuns | None:
-        """The runs that the study asks for; None where study.json lists them."""
+        """Return the planned runs of the study; None if study.json lists them."""
         ...
 
     def tables(self) -> Sequence[str]:
-        """Names of the tables that there are, sorted."""
+        """Return the names of the existing tables, sorted."""
         ...
 
     def parts(self, table: str) -> Iterable[tuple[str, pa.NativeFile | BinaryIO]]:
-        """Parquet files that together are a table, each with the name of its part; none where there is no such table. Raises
-        PartBroken where one is lost or was changed."""
+        """Return the Parquet files of a table, each with the name of its part; none without such a table. Raises PartBroken if
+        one is lost or was changed."""
         ...
 
 
@@ -71,17 +71,17 @@ class FolderSource:
         return None
 
     def tables(self) -> Sequence[str]:
-        """A link is listed too, so that reading it says what it is."""
+        """Return the tables; a link is listed too, so that reading it reports the link."""
         return [name for name, kind in self.tree.entries("tables").items() if kind in ("folder", "symbolic link")]
 
     def parts(self, table: str) -> Iterator[tuple[str, BinaryIO]]:
-        """A part counts only when it is listed by the file of the same name under ``tables/runs``, which is written last."""
+        """Yield the parts that are listed by a file of the same name under ``tables/runs``, which is written last."""
         if self.tree.kind("tables") is not None:
             with self.tree.inside("tables") as tables:
                 yield from listed.files(tables, table)
 
     def catalogue(self) -> Catalogue:
-        """A run that cannot be read is left out, with a caution."""
+        """Return the runs; one that cannot be read is left out, with a caution."""
         records: list[Record] = []
         digests: dict[str, str] = {}
         cautions: list[Caution] = []
@@ -104,7 +104,7 @@ class FolderSource:
                     cautions.append(Caution(Kind.UNREADABLE, f"{problem}; this run is left out", name))
                     continue
                 if record.id != name:
-                    problem = f"runs/{name}/run.json says it is run {record.id}"
+                    problem = f"runs/{name}/run.json has the id {record.id}"
                     cautions.append(Caution(Kind.UNREADABLE, f"{problem}; this run is left out", name))
                     continue
                 records.append(record)
@@ -113,7 +113,7 @@ class FolderSource:
 
 
 def without(error: Exception, file: Path | str) -> str:
-    """What an error says, but for the file's name."""
+    """Return the text of an error without the file's name."""
     if isinstance(error, NotPlain):
         return error.strerror
     return str(error).removesuffix(f": {str(file)!r}")

@@ -1,6 +1,6 @@
-"""Opens results, a folder's or published ones: the study's outline, planned runs, run records, and the extracted tables.
+"""Opens results, from a folder or published: the study's outline, planned runs, run records, and the extracted tables.
 
-Knows no plugin, and writes nothing.  Of a folder it reads ``study.json``, ``looks.json``, ``study.yaml``,
+It knows no plugin, and writes nothing.  In a folder it reads ``study.json``, ``looks.json``, ``study.yaml``,
 ``links/<cell>.json``, ``runs/<id>/run.json`` and ``tables/<name>/part-<id>.parquet``.  A folder below ``runs`` without a
 ``run.json``, or with a name that starts with a dot, is a run that never finished.
 """
@@ -24,8 +24,7 @@ from twinbed.model.interim import InterimAnalyses
 from twinbed.model.json import WRONG, document, integer, named, parsed, text, value_of, why
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import IMPORTED, Record
-from twinbed.model.study_document import study_document
-from twinbed.model.tables import Outline, Planned, StudyDocument
+from twinbed.model.tables import Outline, Planned, StudyDocument, study_document
 from twinbed.results.bucket.address import Address, address_of
 from twinbed.results.listed import RUNS, PartBroken
 from twinbed.results.parquet import Room
@@ -38,12 +37,12 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _FEW_ROWS = 10_000
-"""Starting threads takes longer than to read so few."""
+"""Starting threads takes longer than reading so few rows."""
 
 FLEET = "fleet.json"
-"""A file of results that a fleet made: who made them, and who was left out."""
+"""A file of results that a fleet made: its members, and those left out."""
 FROZEN = "frozen.json"
-"""A file in results whose artifacts were left out of an archive: their tables are not to be made anew."""
+"""A file in results archived without artifacts: their tables cannot be made again."""
 
 
 class StoreError(TwinbedError):
@@ -55,9 +54,9 @@ class Store:
     """An opened results folder."""
 
     path: Path
-    """The folder, or the address of what was published."""
+    """The folder, or the address of published results."""
     shown: Path
-    """As the user knows it: where it was unpacked from an archive, the archive."""
+    """The path as the user knows it: the archive, if it was unpacked from one."""
     source: Source
     outline: Outline
     planned: Sequence[Planned]
@@ -67,17 +66,14 @@ class Store:
     cautions: tuple[Caution, ...]
     link_checks: tuple[LinkCheck, ...] = ()
     other_settings: int = 0
-    """Runs in the folder that ``records`` leaves out: the study as it stands does not ask for them."""
+    """Runs in the folder that are not in ``records``: the present study does not ask for them."""
     make_again: Callable[[str], None] | None = None
-    """Makes a part of the tables again from artifacts; None where they are to be taken as they are."""
+    """Makes a part of the tables again from artifacts; None if that is impossible."""
 
     @classmethod
     def open(cls, path: Path, shown: Path | None = None) -> Store:
-        """``path`` is a folder, or the address of what was published. ``shown`` is the archive that it was unpacked from, if it
-        was, for messages to name.
-
-        Raises StoreError where ``path`` is not a results folder or its study.json cannot be read.
-        """
+        """Open ``path``, a folder or the address of published results. ``shown`` is the archive that it was unpacked from, if
+        any, for messages. Raises StoreError if ``path`` is not a results folder or its study.json cannot be read."""
         if address := address_of(path):
             path = shown = address
             source = _published(address)
@@ -102,42 +98,41 @@ class Store:
 
     @cached_property
     def digests(self) -> Mapping[str, str]:
-        """Run -> the hash of its ``run.json``."""
+        """Return run -> the hash of its ``run.json``."""
         return self.digests_of()
 
     @cached_property
     def _imported(self) -> bool:
-        """Whether any run was measured elsewhere, by a program that may know less than twinbed's own."""
+        """Return whether any run was measured elsewhere, by a program that may know less than twinbed's own."""
         return any(settings["testbed"].get("kind") == IMPORTED for settings in Records.of(self.records).settings.distinct())
 
     @property
     def published(self) -> bool:
-        """Whether there is no folder: what was published has tables, but no artifacts to read."""
+        """Return whether results are published: they have tables, but no artifacts to read."""
         return isinstance(self.path, Address)
 
     @property
     def frozen(self) -> bool:
-        """Whether the tables are to be taken as they are, since what they were made from is not there."""
+        """Return whether the tables cannot be made again, since their artifacts are missing."""
         return self.published or self.tree.kind(FROZEN) is not None
 
     @property
     def tree(self) -> Tree:
-        """The folder, for whoever reads or writes a file in it."""
+        """Return the folder, to read or write a file in it."""
         return Tree(self.path)
 
     def names(self) -> tuple[str, ...]:
-        """Names of the tables that there are."""
+        """Return the names of the existing tables."""
         return tuple(self.source.tables())
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return all committed parts of a table, one below the other; an empty table without columns where there are none.
-
-        A part that is lost, was changed or is not what its readers take it for is made again from the artifacts. Raises
-        StoreError, which names the part and the column, where there are none, or that does not help."""
+        """Return all committed parts of a table, one below the other; an empty table without columns if there are none. A part
+        that is lost, changed or not as its readers expect is made again from the artifacts. Raises StoreError, which names the
+        part and the column, if there are no artifacts, or that does not help."""
         import pyarrow as pa
 
         try:
-            parts = self._mended(name, columns)
+            parts = self._repaired(name, columns)
             whole = pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({})
             if name == RUNS:
                 check_distinct(whole)
@@ -148,13 +143,13 @@ class Store:
 
     def parts(self, name: str) -> Iterator[pa.Table]:
         """Yield the parts of a table, one in memory at a time. Raises as ``table``."""
-        self._mended(name, ["run"])
+        self._repaired(name, ["run"])
         try:
             yield from self._parts(name, None)
         except PartBroken as error:
             raise self.broken(error) from error
 
-    def _mended(self, name: str, columns: Sequence[str] | None) -> list[pa.Table]:
+    def _repaired(self, name: str, columns: Sequence[str] | None) -> list[pa.Table]:
         try:
             return list(self._parts(name, columns))
         except PartBroken as error:
@@ -189,23 +184,25 @@ class Store:
             yield table.replace_schema_metadata(None) if name == RUNS else table
 
     def broken(self, error: PartBroken) -> StoreError:
-        """Return the error that says that a part of the tables is not to be had."""
+        """Return the error for a part of the tables that is lost."""
         return StoreError(
             f"{self.shown}: {'' if self.published else 'tables/'}{error}",
-            advice=_mend(self.path, self.shown, "the tables were made elsewhere: get these results again from where they come"),
+            advice=_advice(
+                self.path, self.shown, "the tables were made elsewhere: get these results again from where they come"
+            ),
         )
 
     def named(self, error: Exception) -> str:
-        """What an error says, files named from the folder on."""
+        """Return the text of an error, with files named from the folder on."""
         return str(error).replace(f"{self.path}/", "")
 
     def as_it_stands(self) -> Store:
-        """The results without the runs that the study no longer asks for, since settings or replicates were changed after they
-        were made. Results that name no planned runs are left as they are."""
+        """Return the results without runs that the study no longer asks for, since its settings or replicates were changed.
+        Results without planned runs are left as they are."""
         return self.of_runs(set(PlannedRuns.of(self.planned).ids)) if self.planned else self
 
     def of_runs(self, ids: Container[str]) -> Store:
-        """The results with these runs only; testbeds that no run or plan names any more go too."""
+        """Return the results with these runs only, without testbeds that no run or plan names any more."""
         records, planned = Records.of(self.records), PlannedRuns.of(self.planned)
         kept = records.where(ids.__contains__)
         left_out = len(records) - len(kept)
@@ -224,7 +221,7 @@ class Store:
         )
 
     def missing(self) -> tuple[Planned, ...]:
-        """Planned runs that have no record."""
+        """Return planned runs that have no record."""
         made = set(Records.of(self.records).ids)
         return tuple(run for run in self.planned if run.id not in made)
 
@@ -249,16 +246,16 @@ def _published(address: Address) -> Source:
     return BucketSource(address)
 
 
-def _mend(path: Path, shown: Path, text: str) -> str:
-    """The advice for a folder; what was unpacked from an archive, or published, is not the reader's to mend."""
+def _advice(path: Path, shown: Path, text: str) -> str:
+    """Return the advice for a folder; the reader cannot fix an archive or published results."""
     if isinstance(path, Address):
         return "publish it again to another prefix"
-    return text if path == shown else "get the archive again, or have the results archived anew"
+    return text if path == shown else "get the archive again, or have the results archived again"
 
 
 def _study(source: Source, path: Path, shown: Path) -> StudyDocument:
     file = shown / "study.json"
-    advice = _mend(path, shown, "`twinbed run` writes it anew from the study file")
+    advice = _advice(path, shown, "`twinbed run` writes it again from the study file")
     try:
         return study_document(parsed(source.read("study.json")))
     except FileNotFoundError:
@@ -289,7 +286,7 @@ def _outline(source: Source, path: Path, shown: Path, study: StudyDocument, reco
 
 
 def _interim(source: Source, path: Path, shown: Path, study: StudyDocument) -> InterimAnalyses | None:
-    """The interim analyses of a study that goes on until it is decided."""
+    """Return the interim analyses of a study that runs until it is decided."""
     until = study.get("replicates")
     if not isinstance(until, dict):
         return None
@@ -302,12 +299,12 @@ def _interim(source: Source, path: Path, shown: Path, study: StudyDocument) -> I
     except (OSError, *WRONG) as error:
         raise StoreError(
             f"{shown / INTERIM_FILE} cannot be read: {why(error)}",
-            advice=_mend(path, shown, "delete it; `twinbed run` takes the looks again"),
+            advice=_advice(path, shown, "delete it; `twinbed run` makes the interim analyses again"),
         ) from error
 
 
 def _left_out(source: Source, records: Records) -> Iterator[Caution]:
-    """Machines of a fleet that the controller left out after they had made runs. The file may be a stranger's."""
+    """Yield machines of a fleet that the controller left out after they had made runs. The file may be a stranger's."""
     try:
         machines = value_of(document(parsed(source.read(FLEET))), "machines", named(document))
         left_out = {name: value_of(about, "left out", text) for name, about in machines.items() if "left out" in about}
@@ -326,12 +323,12 @@ def _left_out(source: Source, records: Records) -> Iterator[Caution]:
 
 
 def testbed_of(record: Record) -> str:
-    """The name of a run's testbed, whether or not it is a factor of the study."""
+    """Return the name of a run's testbed, whether or not it is a factor of the study."""
     return testbed_named(record.settings)
 
 
 def _planned(study: StudyDocument) -> PlannedRuns:
-    """The runs of study.json, which was checked when it was read."""
+    """Return the runs of study.json, which was checked when it was read."""
     return PlannedRuns.of(
         [
             Planned(run["id"], run["cell"], run["levels"], run["replicate"], run["block"], run["position"])
@@ -341,8 +338,8 @@ def _planned(study: StudyDocument) -> PlannedRuns:
 
 
 def _link_checks(source: Source, path: Path, cautions: list[Caution]) -> tuple[LinkCheck, ...]:
-    """One that cannot be read is left out, with a caution, which names it from the results on: wherever they lie, their page is
-    the same."""
+    """Return the link checks; one that cannot be read is left out, with a caution. Cautions name files from the results folder
+    on, so that the page is the same wherever the folder is."""
     checks = []
     for name in source.link_checks():
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,19 +21,90 @@ LAYERS = {
     "host": "Hosts and machine: what it cost",
 }
 
-
 SYMBOLS: Mapping[str, str] = {Verdict.EQUIVALENT: "=", Verdict.DIFFERENT: "≠", Verdict.INCONCLUSIVE: "?"}
 """Verdict -> its sign."""
+_LABELS = {
+    "idle_state_entries": "stops of idle CPUs",
+    "idle_state_seconds": "time of idle CPUs stopped",
+    "idle_wake_up_latency": "wake-up latency of idle CPUs",
+    "idle_wake_up_seconds": "wake-up time of idle CPUs",
+    "idle_wake_ups": "wake-ups of idle CPUs",
+    "ipdv": "delay variation between probes",
+    "kfree_skb_events": "packets dropped by the kernel",
+    "kvm_exit_events": "guest exits",
+    "kvm_exit_seconds": "time of guest exits",
+    "kvm_mmio_events": "guest accesses to device memory",
+    "kvm_mmio_seconds": "time of guest accesses to device memory",
+    "kvm_port_events": "guest accesses to device ports",
+    "kvm_port_seconds": "time of guest accesses to device ports",
+    "max_in_flight": "most bytes in flight",
+    "mean_in_flight": "mean bytes in flight",
+    "napi_poll_events": "polls of network devices",
+    "net_dev_queue_events": "packets queued at devices",
+    "net_dev_xmit_events": "packets handed to drivers",
+    "net_rx_softirqs": "receive softirqs",
+    "net_tx_softirqs": "send softirqs",
+    "netif_receive_skb_events": "packets received by network stacks",
+    "netif_rx_events": "packets received through backlogs",
+    "nic_rx_bytes": "bytes received by NICs",
+    "nic_rx_dropped": "received packets dropped by NICs",
+    "nic_rx_errors": "receive errors of NICs",
+    "nic_rx_packets": "packets received by NICs",
+    "nic_tx_bytes": "bytes sent by NICs",
+    "nic_tx_dropped": "sent packets dropped by NICs",
+    "nic_tx_errors": "send errors of NICs",
+    "nic_tx_packets": "packets sent by NICs",
+    "non_2xx": "answers other than 2xx",
+    "pressure_cpu_seconds": "time of tasks waiting for CPUs",
+    "pressure_io_seconds": "time of tasks waiting for disks",
+    "pressure_memory_seconds": "time of tasks waiting for memory",
+    "run_queue_delay_seconds": "run queue delay",
+    "rwnd_limited_share": "share of time limited by receive window",
+    "sndbuf_limited_share": "share of time limited by send buffer",
+    "super_packets": "packets above the MTU",
+    "time_taken": "measured time",
+    "udp_reordered": "reordered UDP datagrams",
+    "wire_packets": "packets on the wire",
+}
+"""Metrics whose names read badly word by word."""
+_WORDS = {
+    **{word: word.upper() for word in ("arp", "cpu", "http", "icmp", "kvm", "nic", "tcp", "udp")},
+    "acks": "ACKs",
+    "cwnd": "congestion window",
+    "rtt": "round-trip time",
+    "rwnd": "receive window",
+    "rx": "received",
+    "seconds": "time",
+    "sndbuf": "send buffer",
+    "srtt": "smoothed round-trip time",
+    "tx": "sent",
+}
+_STATISTICS = {"max": "largest", "mean": "mean", "median": "median", "min": "least", "sd": "standard deviation of"}
+_PERCENTILE = re.compile(r"(.+)_p(\d+(?:_\d+)?)")
 
 
 def metric_name(metric: str) -> str:
-    """``requests_per_second`` -> ``requests per second``."""
-    return " ".join("CPU" if word == "cpu" else word for word in metric.split("_"))
+    """Return a metric's plain label: ``requests per second``, ``CPU time per request``, ``95th percentile of total time``."""
+    base, per, work = metric.partition("_per_")
+    if label := _LABELS.get(base):
+        return f"{label}{f' per {_spaced(work)}' if per else ''}"
+    if match := _PERCENTILE.fullmatch(metric):
+        return f"{match[2].replace('_', '.')}th percentile of {_spaced(match[1])}"
+    rest, _, last = metric.rpartition("_")
+    return f"{_STATISTICS[last]} {_spaced(rest)}" if rest and last in _STATISTICS else _spaced(metric)
+
+
+def _spaced(metric: str) -> str:
+    return (
+        " ".join(_WORDS.get(word, word) for word in metric.split("_"))
+        .replace("one way", "one-way")
+        .replace("wake up", "wake-up")
+    )
 
 
 def place(host: str, direction: str) -> str:
-    """``on server``, ``client to server``, or empty."""
-    parts = [f"on {host}"] if host else []
+    """Return ``on server``, ``on the machine``, ``client to server``, or nothing."""
+    parts = ["on the machine" if host == "machine" else f"on {host}"] if host else []
     return ", ".join([*parts, direction.replace("_", " ")] if direction else parts)
 
 

@@ -10,16 +10,22 @@ work. A count of which a part goes with the work, a part with the time and a par
 
     y = a + b / R + c N / R,   a, b, c >= 0.
 
-This is fitted by least squares of relative residuals under these bounds (Lawson and Hanson 1974, chapter 23; of three
-columns, over all subsets of them). What is left, y divided by the fit, is compared with the rate by rank correlations: a
-count that any such mix explains is left without one, whatever its parts. Benjamini and Hochberg's correction (1995) limits
-the expected share of false ones among those named. A metric whose logarithm is that of the rate, of the work or of the
-inverse of either, but for a constant and a tenth of its spread, is the response in another form and not tested; nor is what
-the workload itself reports and orders the runs as the rate does, nor a count that differs from one of the work or of the time
-alone by less.
+This is fitted by least squares of relative residuals under these bounds (Lawson and Hanson 1974, chapter 23; of three columns,
+over all subsets of them). The leftover, y divided by the fit, is compared with the rate by rank correlations: a count that any
+such mix explains has none, whatever its parts. Benjamini and Hochberg's correction (1995) limits the expected share of false
+ones among those named. Three kinds of metrics are not tested. A metric is the response in another form if its logarithm is, but
+for a constant and a tenth of its spread, that of the rate, of the work or of the inverse of either. The same holds for what the
+workload itself reports and orders the runs as the rate does. A count that goes with the work or the time alone, but for less
+than a hundredth of the spread, says nothing new.
 
-A correlation is not a cause. What changes with N for a reason of its own moves with a rate that changes with N: the
-correlation at equal N, of ranks less their mean at each N, tells the two apart where runs at equal N differ enough.
+A correlation is not a cause. A metric that changes with N for a reason of its own moves with a rate that changes with N. The
+correlation at equal N, of ranks less their mean at each N, separates the two if runs at equal N differ enough.
+
+Rank correlations, with ties: Spearman's rho and Kendall's tau-b, and tests of no correlation.
+
+P-values are two-sided.  Spearman's is over all orders for at most EXACT pairs, tied or not, else by Student's t (Kendall and
+Stuart, 31.19), as scipy's is for few pairs too.  Kendall's is scipy's: exact without ties for at most EXACT_KENDALL pairs, else
+normal with the variance corrected for ties (Kendall 1970, Rank Correlation Methods, chapter 4).
 """
 
 from __future__ import annotations
@@ -28,7 +34,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import combinations
+from functools import cache
+from itertools import combinations, permutations
 from statistics import fmean
 from typing import NamedTuple
 
@@ -37,28 +44,28 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from twinbed.statistics.bounds import Bounds
-from twinbed.statistics.moments import logarithms, variance, welch_df
+from twinbed.statistics.moments import logarithms, midranks, variance, welch_df
 from twinbed.statistics.multiplicity import benjamini_hochberg, holm
-from twinbed.statistics.rank_correlation import Correlation, kendall, midranks, spearman
 
 Floats = NDArray[np.float64]
 LEAST = 2
 """Runs at each N."""
 ANOTHER_FORM = 0.1
-"""The response in another form: its logarithm is the rate's but for this share of the latter's standard deviation."""
+"""A metric is the response in another form if its logarithm is the rate's but for this share of the rate's standard
+deviation."""
 SAME_ORDER = 0.95
-"""What the workload reports beside its rate (percentiles of the time of the same requests) is the rate in another form where
-its rank correlation with it is as large."""
+"""Other values that the workload reports for the same requests, such as percentiles of their time, are the rate in another form
+if their rank correlation with the rate is at least this."""
 FEWEST = 5
-"""Runs with both values, so that a fit of three parts leaves something."""
+"""The fewest runs with both values, so that a fit of three parts leaves something."""
 DIGITS = 12
-"""Of what a fit leaves, which is about 1: equal counts at equal N are equal, whatever they were rounded to on the way."""
+"""Digits kept of a fit's leftover, which is about 1: equal counts at equal N stay equal, however they were rounded before."""
 EVEN = 0.01
-"""What varies by less, as a share of how the rate varies (standard deviations of logarithms), does not vary."""
+"""A metric that varies by less than this share of the rate's variation (standard deviations of logarithms) does not vary."""
 
 
 class Measure(StrEnum):
-    """What a value is, which decides what explains it."""
+    """The kind of a value, which decides what can explain it."""
 
     PER_WORK = "per work"
     """A count or a time divided by the work done, or the time of a unit of work."""
@@ -67,13 +74,13 @@ class Measure(StrEnum):
 
 
 class Given(NamedTuple):
-    """A metric, run by run."""
+    """One metric's values, run by run."""
 
     measure: Measure
     values: Sequence[float | None]
     """None is a value that a run does not have."""
     reported: bool = False
-    """Whether it is the workload's own report, as the rate is."""
+    """True if the workload itself reports it, as it reports the rate."""
 
 
 class Form(StrEnum):
@@ -108,7 +115,7 @@ class Shares:
     work: float
     time: float
     pairs: float
-    """Of what goes with the time of each pair."""
+    """The part that goes with the time of each pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,17 +126,17 @@ class Moving:
     runs: int
     """The number of runs that have both values."""
     per_work: Correlation | None
-    """Spearman's, of the values as they are and the rate."""
+    """Spearman's correlation of the raw values with the rate."""
     shares: Shares | None
-    """Of what is divided by work."""
+    """Only for values divided by work."""
     spearman: Correlation | None
-    """Of what work and time leave unexplained. None where nothing varies, fewer than FEWEST runs have both, or it is the
-    response in another form."""
+    """Spearman's correlation of what work and time do not explain. None if nothing varies, fewer than FEWEST runs have both
+    values, or the metric is the response in another form."""
     kendall: Correlation | None
     at_equal_n: Correlation | None
-    """As ``spearman``, of ranks less their mean at each N."""
+    """Like ``spearman``, but of ranks less their mean at each N."""
     elasticity: float | None
-    """By how many per cent it changes beyond work and time where the rate changes by one: the slope of logarithms."""
+    """The slope of logarithms: per cent of change beyond work and time for one per cent of the rate."""
     adjusted: float | None
     """Spearman's p-value after Benjamini and Hochberg, over all metrics that are tested."""
     adjusted_holm: float | None
@@ -143,19 +150,17 @@ class Runs:
     """The runs of one combination of levels, entry by entry."""
 
     rates: Sequence[float]
-    """Of a pair."""
+    """The rate of a pair."""
     n: Sequence[int]
     work: Sequence[float]
-    """Of all pairs in a second, above 0, in any unit."""
+    """The work of all pairs in a second, above 0, in any unit."""
 
 
 def faster(rates: Mapping[int, Sequence[float]], alpha: float = 0.05) -> list[Faster]:
-    """Compares each N with N = 1, from the rates of a pair in each run.
-
-    Raises ValueError without at least two runs at N = 1 and at each other N, and for rates that are not above 0.
-    """
+    """Compare each N with N = 1, from the rates of a pair in each run. Raises ValueError without at least two runs at N = 1 and
+    at each other N, and for rates that are not above 0."""
     if 1 not in rates:
-        raise ValueError("no runs at N = 1, against which others are held")
+        raise ValueError("no runs at N = 1, which other N are compared with")
     for n, values in rates.items():
         if len(values) < LEAST:
             raise ValueError(f"{len(values)} run at N = {n}, expected at least {LEAST}")
@@ -180,11 +185,8 @@ def _ratio(values: Sequence[float], single: Sequence[float], alpha: float) -> tu
 
 
 def moving(runs: Runs, metrics: Mapping[str, Given], alpha: float = 0.05) -> list[Moving]:
-    """Compares metrics with the rate of a pair, run by run. Those that are named come
-    first, then the largest |rho|.
-
-    Raises ValueError for rates or work that are not above 0.
-    """
+    """Compare metrics with the rate of a pair, run by run. The named metrics come first, then the largest |rho|. Raises
+    ValueError for rates or work that are not above 0."""
     if min(*runs.rates, *runs.work) <= 0:
         raise ValueError("a rate of 0, expected above 0")
     rows = [_compared(name, runs, *given) for name, given in metrics.items()]
@@ -258,7 +260,7 @@ def _deviation(x: Floats) -> float:
 
 
 def _explained(y: Floats, parts: Floats) -> tuple[Floats, Shares]:
-    """The fit, above 0, and the parts' shares of it."""
+    """Return the fit, above 0, and the parts' shares of it."""
     fit = np.full(len(y), y.mean())
     coefficients = np.zeros(parts.shape[1])
     for _ in range(2):  # the first is not weighted; the second has the weights that relative residuals need
@@ -270,8 +272,8 @@ def _explained(y: Floats, parts: Floats) -> tuple[Floats, Shares]:
 
 
 def _bounded(columns: Floats, y: Floats) -> Floats:
-    """Least squares with coefficients of at least 0, of a few columns of numbers above 0: the best subset whose own least
-    squares are all above 0."""
+    """Solve least squares with coefficients of at least 0, for a few columns of numbers above 0: the best subset whose own
+    least squares are all above 0."""
     best, least = np.zeros(columns.shape[1]), math.inf
     scale = np.linalg.norm(columns, axis=0)
     scaled = columns / scale
@@ -293,7 +295,7 @@ def _bounded(columns: Floats, y: Floats) -> Floats:
 
 
 def _at_equal_n(rate: Floats, y: Floats, n: NDArray[np.int_]) -> Correlation | None:
-    """Spearman's rho within strata: ranks less their mean at each N, by Student's t with a degree less for each N."""
+    """Return Spearman's rho within strata: ranks less their mean at each N, by Student's t with a degree less for each N."""
     one, two = np.zeros(len(y)), np.zeros(len(y))
     levels = np.unique(n)
     for level in levels:
@@ -307,3 +309,47 @@ def _at_equal_n(rate: Floats, y: Floats, n: NDArray[np.int_]) -> Correlation | N
     least = 2 * math.exp(-sum(math.lgamma(float(np.sum(n == level)) + 1) for level in levels))
     p_value = 2 * float(stdtr(df, -abs(rho) * math.sqrt(df / (1 - rho * rho)))) if abs(rho) < 1 else 0.0
     return Correlation(rho, max(least, p_value))
+
+
+EXACT, EXACT_KENDALL = 8, 49
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    value: float
+    """From -1 to 1."""
+    p_value: float
+
+
+def spearman(x: Sequence[float], y: Sequence[float]) -> Correlation | None:
+    """Return rho; None for fewer than three pairs, and where either does not vary."""
+    one, two = midranks(x) - (len(x) + 1) / 2, midranks(y) - (len(y) + 1) / 2
+    scale = math.sqrt(float(one @ one) * float(two @ two))
+    if len(x) < 3 or scale == 0:
+        return None
+    rho = max(-1.0, min(1.0, float(one @ two) / scale))
+    if len(x) <= EXACT:
+        all_of = one[_orders(len(x))] @ two / scale
+        return Correlation(rho, float(np.mean(np.abs(all_of) >= abs(rho) - ROUNDING)))
+    if abs(rho) == 1:
+        return Correlation(rho, 0.0)
+    t = abs(rho) * math.sqrt((len(x) - 2) / (1 - rho * rho))
+    return Correlation(rho, min(1.0, 2 * float(stdtr(len(x) - 2, -t))))
+
+
+@cache
+def _orders(n: int) -> NDArray[np.intp]:
+    return np.array(list(permutations(range(n))), dtype=np.intp)
+
+
+def kendall(x: Sequence[float], y: Sequence[float]) -> Correlation | None:
+    """Return tau-b; None for fewer than three pairs, and where either does not vary."""
+    n = len(x)
+    if n < 3 or min(np.ptp(x), np.ptp(y)) == 0:
+        return None
+    from scipy.stats import kendalltau
+
+    exact = n <= EXACT_KENDALL and len(set(x)) == len(set(y)) == n
+    found = kendalltau(x, y, method="exact" if exact else "asymptotic")
+    return Correlation(float(found.statistic), float(found.pvalue))

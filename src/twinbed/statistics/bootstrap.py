@@ -1,10 +1,11 @@
 """BCa bootstrap interval of a ratio of means, for samples whose logarithms are too far from normal for Student's t.
 
 The interval has bias-corrected and accelerated percentiles (Efron 1987, J. Am. Stat. Assoc. 82:171) of RESAMPLES resamples of
-each sample, by scipy. Of samples of MANY values each it is what those percentiles tend to, without any (``abc_interval``).
-The ratio is of geometric means where all values are positive, else of arithmetic means.  The result is deterministic: the seed
-is fixed and samples are sorted first, so neither the order of replicates nor which sample is the reference changes anything.
-Limit: samples of fewer than LEAST values get no interval, since resampling cannot show tails that were not drawn.
+each sample, by scipy. For samples of MANY values each it is the limit of those percentiles, without resampling
+(``abc_interval``). The ratio is of geometric means where all values are positive, else of arithmetic means.  The result is
+deterministic: the seed is fixed and samples are sorted first, so neither the order of replicates nor which sample is the
+reference changes anything. Limit: samples of fewer than LEAST values get no interval, since resampling cannot show tails that
+were not drawn.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ LEAST = 10
 RESAMPLES = 9999
 LEAST_RESAMPLES = 999
 DRAWN = 2**24
-"""Values that are drawn of a sample, at most, but for LEAST_RESAMPLES: of more than 1,677 values beside few others there are
-fewer resamples."""
+"""The most values drawn of a sample: more than 1,677 values get fewer resamples, but at least LEAST_RESAMPLES."""
 MANY = 500
-"""Values of each sample from which on none are drawn: the two intervals differ by less than resampling's own error."""
+"""Samples of at least so many values are not resampled: the two intervals differ by less than resampling's own error."""
 SKEWED = 0.001
 """Significance of Shapiro and Wilk's test, small because every cell is tested."""
 
 
 def far_from_normal(values: Sequence[float]) -> bool:
-    """Shapiro and Wilk's test (beyond 5,000 values Anderson and Darling's) at SKEWED, for at least LEAST values that vary."""
+    """Test normality by Shapiro and Wilk (beyond 5,000 values Anderson and Darling) at SKEWED, for at least LEAST values that
+    vary."""
     if len(values) < LEAST or not varies(values):
         return False
     test = normality(np.asarray(values, dtype=np.float64))
@@ -43,12 +44,13 @@ def far_from_normal(values: Sequence[float]) -> bool:
 
 
 def resamples(values: Sequence[float], reference: Sequence[float]) -> int:
-    """How many are drawn of each sample."""
+    """Return the number of resamples of each sample."""
     return min(RESAMPLES, max(LEAST_RESAMPLES, DRAWN // max(len(values), len(reference))))
 
 
 def drawn(values: Sequence[float], reference: Sequence[float]) -> int:
-    """How many values are drawn of both samples together; 0 where they are too few for an interval, or need no resamples."""
+    """Return the number of values drawn of both samples together; 0 if they are too few for an interval, or need no
+    resamples."""
     if not LEAST <= min(len(values), len(reference)) < MANY:
         return 0
     return resamples(values, reference) * (len(values) + len(reference))
@@ -57,8 +59,8 @@ def drawn(values: Sequence[float], reference: Sequence[float]) -> int:
 def ratio_interval(
     values: Sequence[float], reference: Sequence[float], level: float, seed: int = 0, *, paired: bool = False
 ) -> Bounds | None:
-    """The interval of mean(values) / mean(reference); None for fewer than LEAST values, negative ones, or infinite bounds.
-    ``paired``: values belong together one by one, and pairs are resampled."""
+    """Return the interval of mean(values) / mean(reference); None for fewer than LEAST values, negative ones, or infinite
+    bounds. ``paired``: values belong together one by one, and pairs are resampled."""
     if min(len(values), len(reference)) < LEAST or min(min(values), min(reference)) < 0:
         return None
     if not varies(values) and not varies(reference):
@@ -82,7 +84,7 @@ def ratio_interval(
 
 
 def _shape(ordered: Sequence[float]) -> float:
-    """A number that distinguishes samples and that no change of unit changes."""
+    """Return a number that distinguishes samples and that no change of unit changes."""
     return (ordered[-1] - ordered[0]) / max(ordered[-1], math.ulp(0.0))
 
 
@@ -126,7 +128,7 @@ def _leaves_ratios(x: Floats, y: Floats, paired: bool) -> bool:
 
 
 def _on_scale(one: Sequence[float], two: Sequence[float]) -> tuple[Floats, Floats, bool]:
-    """The values, as logarithms if all are positive, and whether they are."""
+    """Return the values, as logarithms if all are positive, and whether they are."""
     positive = min(one) > 0 and min(two) > 0
     x, y = (np.asarray(sample, dtype=np.float64) for sample in (one, two))
     return (np.log(x), np.log(y), True) if positive else (x, y, False)
@@ -139,8 +141,9 @@ def _bounds(low: float, high: float, level: float, positive: bool) -> Bounds | N
 
 
 def abc_interval(one: Sequence[float], two: Sequence[float], level: float, *, paired: bool = False) -> Bounds | None:
-    """The nonparametric ABC interval of the same ratio: what BCa's percentiles tend to as resamples and values grow, by the
-    statistic's derivatives. None for infinite bounds, or for a ratio that does not vary.
+    """Return the nonparametric ABC interval of the same ratio; None for infinite bounds, or for a ratio that does not vary.
+
+    It is the limit of BCa's percentiles as resamples and values grow, by the statistic's derivatives.
 
     Source: DiCiccio and Efron (1992), Biometrika 79:231, in the form of Efron and Tibshirani (1993), An Introduction to the
     Bootstrap, section 22.6; as R's ``boot::abc.ci``, whose derivatives are numerical.

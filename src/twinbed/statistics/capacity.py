@@ -2,23 +2,26 @@
 
 For each N a one-sided t test compares the mean of its runs with the bound. If the bound is a share of the mean at N = 1, the
 test is Welch's (1947, Biometrika 34:28) of mean(N) - share mean(1). The confidence is 1 less the p-value. A single pair may be
-slower than each of several, as where a CPU sleeps between its packets. Where another N is shown to have a better mean than
-N = 1 (Welch's test, corrected by Bonferroni for the number of N), the share is of the best mean, and the sentence says so. An
+slower than each of several, as where a CPU sleeps between its packets. If another N has a significantly better mean than N = 1
+(Welch's test, corrected by Bonferroni for the number of N), the share is of the best mean, and the sentence reports it. An
 objective is a promise kept at every N up to the one named. Tests therefore go up from the smallest N and end at the first N
-that does not show it, each at the full alpha: in such a fixed sequence the chance of naming an N beyond the capacity is at most
-alpha (Maurer, Hothorn and Lehmacher 1995). The same sequence down from the largest N shows which N fail. The interval of the
-capacity is between the two, at alpha / 2 each. The knee is where a monotone regression of the means over N, straight between
-tested N, meets the bound.
+that does not show it, each at the full alpha. In such a fixed sequence, the chance of naming an N beyond the capacity is at
+most alpha (Maurer, Hothorn and Lehmacher 1995). The same sequence down from the largest N shows which N fail. The interval of
+the capacity is between the two, at alpha / 2 each. The knee is where a monotone regression of the means over N, straight
+between tested N, meets the bound.
 
-What must not exceed a bound and is never negative, such as a loss, is far from normal: 0 in most runs, much in a rare one. No
-mean of a few such runs is shown to be small, whatever they were: of a share in n runs without any, up to 1 - 0.05^(1/n) may be
-lost in the mean at 95 %, which is 45 % for five (Clopper and Pearson 1934, Biometrika 26:404). What few runs can show is how
-*most* runs are.  Of such a metric an N therefore keeps the objective, or fails it, only where the sign test (Arbuthnot 1710)
-shows as well that more than half of all runs do: n of n are 1 - 2^-n sure of that, 96.9 % for five.  ``kept`` counts them, and
-``share`` is the least share of all runs that keep it.  A rare run that does not is in neither: the sentence says how many there
-may be.
+A metric that must not exceed a bound and is never negative, such as a loss, is far from normal: 0 in most runs, large in a rare
+one. A few such runs never prove that the mean is small. After n runs without loss, a mean share of up to 1 - 0.05^(1/n) is
+possible at 95 %: 45 % for five runs (Clopper and Pearson 1934, Biometrika 26:404). Few runs can show how *most* runs are.  An N
+therefore keeps or fails the objective for such a metric only if the sign test (Arbuthnot 1710) also shows that more than half
+of all runs do. All n of n runs make that 1 - 2^-n sure, 96.9 % for five.  Field ``kept`` counts the runs that keep it,
+``share`` is their least share of all runs.  A rare run that does not is in neither: the sentence gives how many there may be.
 
 Limits: means are assumed to be normal, but for that. Nothing is stated about N between tested ones or above the largest.
+
+Monotone regression: the monotone sequence nearest to the values by weighted least squares, by scipy.
+
+Values are in the order of the variable they depend on, and ties in it are already averaged.
 """
 
 from __future__ import annotations
@@ -34,7 +37,6 @@ import numpy as np
 from scipy.special import bdtr, betaincinv, stdtr
 
 from twinbed.statistics.bounds import Bounds
-from twinbed.statistics.isotonic import isotonic
 from twinbed.statistics.moments import mean_interval, variance, varies, welch_df
 
 LEAST = 2
@@ -42,15 +44,15 @@ LEAST = 2
 MOST = 1000
 """More runs are not proposed."""
 MOST_OPEN = 3
-"""Undecided N that are said one by one."""
+"""Inconclusive N that are reported one by one."""
 ROUNDING = 1e-12
 """Share of the bound that a mean of equal values may miss it by."""
 
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """What must hold: a mean of at most or at least ``bound``; with ``relative`` of ``bound`` times the mean at N = 1, or at
-    the best N where another is shown to be better."""
+    """A condition on the mean: at most or at least ``bound``. With ``relative`` the bound is ``bound`` times the mean at N = 1,
+    or at the best N if another is significantly better."""
 
     bound: float
     at_most: bool
@@ -68,7 +70,7 @@ class Step:
     fitted: float
     """By the monotone regression."""
     confidence: float
-    """That the objective holds at this N: 1 less the one-sided p-value."""
+    """Confidence that the objective holds at this N: 1 less the one-sided p-value."""
     keeps: float
     """The least confidence of this and all smaller N."""
     fails: float
@@ -78,7 +80,7 @@ class Step:
     share: float | None
     """The least share of all runs that do, at the level (Clopper and Pearson); None where means alone are compared."""
     more: int | None
-    """About how many more runs would settle it, were they as these; None where it is settled, or MOST would not do."""
+    """About how many more runs like these would settle it; None if it is decided, or MOST would not do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,22 +99,19 @@ class Capacity:
     low: int
     """The interval's lower end; 0 where not even the least N is shown to keep it."""
     high: int | None
-    """Its upper end; None where no N is shown to fail: then it is "at least", and no more is said."""
+    """The upper end; None if no N is shown to fail: then the capacity is only known to be "at least"."""
     knee: float | None
     """Where the regression meets the bound; None where it does not between the least and the largest N."""
 
 
 def fewest_of_a_loss(level: float) -> int:
-    """Runs at an N with fewer of which no loss is shown to be kept, whatever they lose: all n of n are 1 - 2^-n sure."""
+    """Return the fewest runs at an N that can show a loss is kept, whatever they lose: all n of n are 1 - 2^-n sure."""
     return math.ceil(round(-math.log2(1 - level), 9))
 
 
 def capacity(samples: Mapping[int, Sequence[float]], objective: Objective, level: float = 0.95) -> Capacity:
-    """Of the values of runs by N.
-
-    Raises ValueError for an N below 1 or with fewer than LEAST runs, and for a relative objective without runs at N = 1, or
-    with a mean there that is not above 0.
-    """
+    """Find the capacity from the values of runs by N. Raises ValueError for an N below 1 or with fewer than LEAST runs, and for
+    a relative objective without runs at N = 1, or with a mean there that is not above 0."""
     _check(samples, objective)
     tested = sorted(samples)
     reference = _reference(samples, objective, level) if objective.relative else None
@@ -164,11 +163,11 @@ def _check(samples: Mapping[int, Sequence[float]], objective: Objective) -> None
         if n < 1:
             raise ValueError(f"N = {n}, expected at least 1")
         if len(values) < LEAST:
-            raise ValueError(f"{len(values)} run at N = {n}: one run says nothing of how the next will be; at least {LEAST}")
+            raise ValueError(f"{len(values)} run at N = {n}: one run does not show how runs vary; make at least {LEAST}")
     if objective.relative and 1 not in samples:
         raise ValueError("no runs at N = 1, to which the objective refers")
     if objective.relative and (single := fmean(samples[1])) <= 0:
-        raise ValueError(f"the mean at N = 1 is {single:g}: a share of it demands nothing, give a bound in its unit")
+        raise ValueError(f"the mean at N = 1 is {single:g}: give a bound in the metric's unit, not a share")
 
 
 def _reference(samples: Mapping[int, Sequence[float]], objective: Objective, level: float) -> int:
@@ -219,7 +218,7 @@ def _keeps(value: float, bound: float) -> bool:
 
 
 def _signs(values: Sequence[float], objective: Objective) -> tuple[float, float]:
-    """How sure it is that more than half of all runs keep the objective, and that more than half do not."""
+    """Return how sure it is that more than half of all runs keep the objective, and that more than half do not."""
     n, kept = len(values), sum(_keeps(value, objective.bound) for value in values)
     return float(bdtr(kept - 1, n, 0.5)) if kept else 0.0, float(bdtr(n - kept - 1, n, 0.5)) if kept < n else 0.0
 
@@ -229,13 +228,14 @@ def _least_share(kept: int, runs: int, level: float) -> float:
 
 
 def _squared_error(values: Sequence[float]) -> float:
-    """Of their mean; 0 where they differ by their rounding only, which says nothing of how runs differ."""
+    """Return the squared error of the mean; 0 if values differ by their rounding only, which says nothing of how runs
+    differ."""
     return variance(values) / len(values) if varies(values) else 0.0
 
 
 def _interval(values: Sequence[float], level: float) -> Bounds:
-    """Student's interval of the mean, without what is below 0 where no value is: such a quantity has no negative mean. Of equal
-    values it is one-point, and says no more than that."""
+    """Return Student's interval of the mean, cut at 0 if no value is negative. For equal values it is one point, and says no
+    more."""
     low, high, _ = mean_interval(values, level)
     return Bounds(max(0.0, low) if min(values) >= 0 else low, high, level)
 
@@ -243,8 +243,8 @@ def _interval(values: Sequence[float], level: float) -> Bounds:
 def _more(
     samples: Mapping[int, Sequence[float]], n: int, objective: Objective, level: float, by_runs: bool, reference: int | None
 ) -> int | None:
-    """How many more runs at this N would bring the confidence to the level either way, at the means and spreads seen, and at
-    the share of runs that keep the objective."""
+    """Return how many more runs at this N would bring the confidence to the level either way. It assumes the means and spreads
+    seen, and the share of runs that keep the objective."""
     there = len(samples[n])
     if n == reference:
         return None
@@ -265,7 +265,7 @@ def _more(
 def _more_for_means(
     samples: Mapping[int, Sequence[float]], n: int, objective: Objective, level: float, reference: int | None
 ) -> int | None:
-    """0 where no more are needed, None where MOST would not do."""
+    """Return more runs as ``_more``, by means alone: 0 if none are needed, None if MOST would not do."""
     there, now = len(samples[n]), _confidence(samples, n, objective, reference)
     if max(now, 1 - now) >= level:
         return 0
@@ -282,7 +282,6 @@ def _more_for_means(
 
 
 def _least(values: Sequence[float]) -> list[float]:
-    """So far."""
     least: list[float] = []
     for value in values:
         least.append(min(value, least[-1]) if least else value)
@@ -298,7 +297,7 @@ def _first_failing(steps: Sequence[Step], level: float) -> int | None:
 
 
 def _knee(tested: Sequence[int], beyond: Sequence[float]) -> float | None:
-    """Where what is beyond the bound goes through 0."""
+    """Return where the excess over the bound passes 0."""
     for (n, here), (more, there) in pairwise(zip(tested, beyond, strict=True)):
         if here <= 0 < there:
             return n + (more - n) * -here / (there - here)
@@ -306,7 +305,7 @@ def _knee(tested: Sequence[int], beyond: Sequence[float]) -> float | None:
 
 
 def sentence(capacity: Capacity, one: str, many: str, unit: str = "") -> str:
-    """In words, such as "5 guests: more than 99.9 % sure; 6: no, ..."; ``one`` and ``many`` name what N counts."""
+    """Describe a capacity, such as "5 guests: more than 99.9 % sure; 6: no, ..."; ``one`` and ``many`` name what N counts."""
     unit = f" {unit}" if unit not in ("", "1") else ""
     by_n = {step.n: step for step in capacity.steps}
     parts = []
@@ -326,7 +325,7 @@ def sentence(capacity: Capacity, one: str, many: str, unit: str = "") -> str:
             sure += f" of most runs ({kept.kept} of {kept.runs} kept it; up to {100 * (1 - kept.share):.0f} % of all may not)"
         parts.append(sure)
         if least:
-            parts.append("of more nothing is known")
+            parts.append("larger N were not tested")
     above = [step for step in capacity.steps if step.n > (capacity.keeps or 0)]
     open_ones = [step for step in above if capacity.fails is None or step.n < capacity.fails]
     if capacity.keeps is not None:
@@ -341,7 +340,7 @@ def sentence(capacity: Capacity, one: str, many: str, unit: str = "") -> str:
         of_runs = " of most runs" if failing.share is not None else ""
         parts.append(f"{capacity.fails}: no, {_share(failing.fails, capacity.level)} sure{of_runs} ({inside})")
         if not open_ones and capacity.keeps is not None and capacity.fails > capacity.keeps + 1:
-            parts.append("between them nothing is known")
+            parts.append("N between them were not tested")
     if capacity.reference not in (None, 1):
         best, alone = by_n[capacity.reference], by_n[1]
         times = f", {_digits(best.mean / alone.mean)} times that at 1" if alone.mean > 0 else ""
@@ -350,7 +349,7 @@ def sentence(capacity: Capacity, one: str, many: str, unit: str = "") -> str:
 
 
 def _digits(value: float) -> str:
-    """Three of them."""
+    """Format with three digits."""
     return f"{float(f'{value:.3g}'):,g}"
 
 
@@ -364,10 +363,18 @@ def _undecided(step: Step, level: float) -> str:
 
 
 def _share(value: float, level: float) -> str:
-    """Rounded down to a tenth of a per cent, or to as many digits as tell it from the level."""
+    """Round down to a tenth of a per cent, or to as many digits as distinguish it from the level."""
     # log10 of 1 - 0.999 is a rounding off -3.
     digits = max(1, math.ceil(round(-math.log10(1 - level), 6)) - 2)
     steps = 10 ** (digits + 2)
     if value > (steps - 1) / steps:
         return f"more than {100 - 100 / steps:.{digits}f} %"
     return f"less than {100 / steps:.{digits}f} %" if value < 1 / steps else f"{math.floor(value * steps) * 100 / steps:g} %"
+
+
+def isotonic(values: Sequence[float], weights: Sequence[float] | None = None, *, increasing: bool = True) -> list[float]:
+    """Return as many fitted values. Weights, by default 1, must be above 0."""
+    from scipy.optimize import isotonic_regression
+
+    fitted: list[float] = isotonic_regression(values, weights=weights, increasing=increasing).x.tolist()
+    return fitted

@@ -1,8 +1,8 @@
 """How a ratio of geometric means changes: the ratio of two such ratios, of four independent samples of positive values.
 
 With r = log(mean one / mean other) under one circumstance and s the same under another, the change s - r has Welch's t with
-Satterthwaite's degrees of freedom (1946, Biometrics Bull. 2:110) of the four means. What moves both sides of a ratio alike
-drops out. The share of the difference that is gone, 1 - s/r, has Fieller's interval.  Units: natural logarithms.
+Satterthwaite's degrees of freedom (1946, Biometrics Bull. 2:110) of the four means. Effects on both sides of a ratio cancel.
+The share of the difference that is gone, 1 - s/r, has Fieller's interval.  Units: natural logarithms.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class LogRatio:
 
     value: float
     parts: tuple[tuple[float, int], ...]
-    """Of each mean its squared standard error and the number of values."""
+    """Each mean's squared standard error and number of values."""
 
     @classmethod
     def of(cls, pair: Pair) -> LogRatio:
@@ -53,15 +53,15 @@ class LogRatio:
 
     @property
     def p_zero(self) -> float:
-        """The two-sided p-value of the ratio being 1."""
+        """Return the two-sided p-value of the ratio being 1."""
         return min(1.0, 2 * self._above(abs(self.value)))
 
     def p_equivalent(self, margin: float) -> float:
-        """The larger p-value of the two one-sided tests that the ratio lies in 1/(1 + margin) to 1 + margin."""
+        """Return the larger p-value of the two one-sided tests that the ratio lies in 1/(1 + margin) to 1 + margin."""
         return self._above(math.log1p(margin) - abs(self.value))
 
     def p_different(self, margin: float) -> float:
-        """The p-value of the test that the ratio lies outside."""
+        """Return the p-value of the test that the ratio lies outside."""
         return min(1.0, 2 * self._above(abs(self.value) - math.log1p(margin)))
 
     def _above(self, room: float) -> float:

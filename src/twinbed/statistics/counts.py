@@ -1,12 +1,14 @@
-"""Counts of rare events, such as failed requests a run: the ratio of two rates, exactly.
+"""Ratio of two rates of rare events, such as failed requests a run: exact.
 
-Where events come singly and at a constant rate, a run or a request, the total is Poisson's, and given the total of both
-testbeds the one of the first is binomial: Przyborowski and Wilenski (1940, Biometrika 31:313); the interval is Clopper and
-Pearson's (1934, Biometrika 26:404).  Events that come in bursts vary more than that, so that it is the least uncertainty that
-counts have.
+If events come singly and at a constant rate a run or a request, the total is Poisson's. Given the total of both testbeds, the
+total of the first is binomial: Przyborowski and Wilenski (1940, Biometrika 31:313); the interval is Clopper and Pearson's
+(1934, Biometrika 26:404).  Events that come in bursts vary more, so this is the least uncertainty that counts have.
 
 A sample without any event bounds its rate only from above: 0 of n runs is at most -ln(alpha)/n a run (Hanley and Lippman-Hand
 1983, JAMA 249:1743, the rule of three).
+
+The rate of events that come singly and at a constant rate, from their number: the exact interval of Garwood (1936, Biometrika
+28:437), by quantiles of the gamma distribution.  Events that come in bursts vary more than that.
 """
 
 from __future__ import annotations
@@ -15,13 +17,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy.special import bdtr, bdtrc, betaincinv, gammaln
+from scipy.special import bdtr, bdtrc, betaincinv, gammaincinv, gammaln
 
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.sample import Sample
 
 RARE = 20.0
-"""Counts a run from which the spread of runs says more than Poisson's law does."""
+"""From so many counts a run, the spread of runs says more than Poisson's law does."""
 TOO_EVEN = 0.05
 """Counts that are the same in every run are not taken as Poisson's where that would be no likelier than this."""
 
@@ -51,8 +53,8 @@ class CountTest:
 
 
 def are_rare(values: Sequence[float], reference: Sequence[float]) -> bool:
-    """Whether samples are counts of few events a run: whole numbers, on one side below RARE, and not the same in every run
-    where chance would make them differ. A number that the set-up fixes, such as one connection a client, is no rare event."""
+    """Return whether samples are counts of few events a run: whole numbers, below RARE on one side, and no more even than
+    chance. A number that the set-up fixes, such as one connection a client, is no rare event."""
     if min(Sample.of(each).average for each in (values, reference)) >= RARE:
         return False
     if any(value < 0 or value != int(value) for each in (values, reference) for value in each):
@@ -61,8 +63,8 @@ def are_rare(values: Sequence[float], reference: Sequence[float]) -> bool:
 
 
 def _like_chance(values: Sequence[float]) -> bool:
-    """Whether chance makes counts this even: of k in each of n runs, given their total, it does so with probability
-    (nk)! / (k!^n n^(nk))."""
+    """Return whether chance makes counts this even: k in each of n runs, given their total, has probability (nk)! / (k!^n
+    n^(nk))."""
     n, k = len(values), values[0]
     if any(value != k for value in values):
         return True
@@ -70,12 +72,12 @@ def _like_chance(values: Sequence[float]) -> bool:
 
 
 def count_test(tally: Tally, reference: Tally, margin: float, alpha: float) -> CountTest:
-    """The test of two tallies that have at least one event between them, and exposure on both sides."""
+    """Test two tallies that have at least one event between them, and exposure on both sides."""
     x, y, n, m = tally.total, reference.total, tally.exposure, reference.exposure
     total = x + y
 
     def share(ratio: float) -> float:
-        """The share of all events that are the first sample's, if this is the ratio of rates."""
+        """Return the first sample's share of all events for this ratio of rates."""
         return ratio * n / (ratio * n + m)
 
     def at_least(ratio: float) -> float:
@@ -99,7 +101,7 @@ def count_test(tally: Tally, reference: Tally, margin: float, alpha: float) -> C
 
 
 def most_unseen(runs: int, level: float = 0.95) -> float:
-    """The largest rate a run that ``runs`` runs without an event leave possible.
+    """Return the largest rate a run that ``runs`` runs without an event leave possible.
 
     >>> round(most_unseen(3), 3)
     0.999
@@ -108,9 +110,23 @@ def most_unseen(runs: int, level: float = 0.95) -> float:
 
 
 def unseen_share(runs: int, level: float = 0.95) -> float:
-    """The largest share of runs that may be of a kind that none of these runs was of.
+    """Return the largest share of runs that may be of a kind that none of these runs was of.
 
     >>> round(unseen_share(59), 3)
     0.05
     """
     return float(1 - (1 - level) ** (1 / runs))
+
+
+def rate_bounds(events: int, exposure: float, level: float = 0.95) -> Bounds:
+    """Return the interval of a rate per unit of exposure. Without an event the lower bound is 0, and the upper one two-sided
+    still.
+
+    >>> rate_bounds(10, 1.0)
+    Bounds(low=4.795388696132, high=18.39035585607, level=0.95)
+    """
+    if events < 0 or exposure <= 0:
+        raise ValueError(f"{events} events in {exposure:g}: events must be 0 or more, the exposure above 0")
+    tail = (1 - level) / 2
+    low = float(gammaincinv(events, tail)) / exposure if events else 0.0
+    return Bounds(low, float(gammaincinv(events + 1, 1 - tail)) / exposure, level)

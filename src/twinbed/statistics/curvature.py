@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 ROUNDING = 1e-12
-"""A share of the largest value: smoothing and subtraction may make so much of a straight line."""
+"""Smoothing and subtraction may make this share of the largest value from a straight line."""
 NOISE = 0.05
 """Share of the greatest curvature below which its sign means nothing."""
 
@@ -22,12 +22,12 @@ class Inflection:
     at: float
     """The place on a straight line between the points of either sign."""
     rising: bool
-    """Whether the slope falls before the point and rises after it: the report's points "from decreasing to increasing
+    """True if the slope falls before the point and rises after it: the report's points "from decreasing to increasing
     slope"."""
 
 
 def second_difference(x: Sequence[float], y: Sequence[float]) -> list[float]:
-    """The curvature at each x but the first and the last; 0 where it is no more than the rounding of the values. x must
+    """Return the curvature at each x but the first and the last; 0 if it is no more than the rounding of the values. x must
     rise."""
     steps = [right - left for left, right in pairwise(x)]
     slopes = [(above - below) / step for (below, above), step in zip(pairwise(y), steps, strict=True)]
@@ -39,13 +39,13 @@ def second_difference(x: Sequence[float], y: Sequence[float]) -> list[float]:
 
 
 def scaled(values: Sequence[float]) -> list[float]:
-    """The values scaled to at most 1 in size; 0 stays 0."""
+    """Scale values to at most 1 in size; 0 stays 0."""
     largest = max(map(abs, values), default=0.0)
     return [value / largest for value in values] if largest > 0 else list(values)
 
 
 def inflections(x: Sequence[float], curvature: Sequence[float], noise: float = NOISE) -> list[Inflection]:
-    """Changes of sign between curvatures of more than ``noise`` of the greatest."""
+    """Return changes of sign between curvatures of more than ``noise`` of the greatest."""
     floor = noise * max(map(abs, curvature), default=0.0)
     large = [(at, value) for at, value in zip(x, curvature, strict=True) if abs(value) > floor]
     points = []
@@ -56,7 +56,7 @@ def inflections(x: Sequence[float], curvature: Sequence[float], noise: float = N
 
 
 def _zero(x: Sequence[float], curvature: Sequence[float], left: float, right: float) -> float:
-    """The first change of sign between two points of different sign."""
+    """Return the first change of sign between two points of different sign."""
     between = [(at, value) for at, value in zip(x, curvature, strict=True) if left <= at <= right]
     for (one, before), (two, after) in pairwise(between):
         if after == 0:
@@ -67,7 +67,7 @@ def _zero(x: Sequence[float], curvature: Sequence[float], left: float, right: fl
 
 
 def order(points: Mapping[str, Sequence[Inflection]], *, rising: bool = True) -> list[tuple[str, float]]:
-    """The first inflection of each metric that has one, in the order of N; equal ones by name."""
+    """Return the first inflection of each metric that has one, in the order of N; equal ones by name."""
     first = [
         (min(point.at for point in turns if point.rising == rising), name)
         for name, turns in points.items()

@@ -14,7 +14,7 @@ from scipy.special import stdtrit
 
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.moments import standard_error, varies
-from twinbed.statistics.region import p_values
+from twinbed.statistics.ratio import p_values
 from twinbed.statistics.resolution import bias
 from twinbed.statistics.sample import Sample
 
@@ -41,9 +41,9 @@ def difference_test(
     steps: tuple[float, float] = (0.0, 0.0),
     paired: bool = False,
 ) -> DifferenceTest:
-    """Compare two samples of at least two values each. ``steps`` are what values of each are rounded to, in their unit: what
-    that can hide is part of the interval, and of each test (``statistics.resolution``). ``paired`` is whether the values of
-    both belong together one by one."""
+    """Compare two samples of at least two values each. ``steps`` are the rounding steps of both samples, in their unit. The
+    interval and each test allow for what rounding can hide (``statistics.resolution``). With ``paired`` the values of both
+    belong together one by one."""
     difference = Sample.of(values).average - Sample.of(reference).average
     hidden = bias(values, steps[0]) + bias(reference, steps[1])
     error, df = standard_error(values, reference, paired)

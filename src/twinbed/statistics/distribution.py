@@ -10,20 +10,20 @@ def t_quantile(probability: float, freedom: float) -> float:
 
 
 def t_two_sided(statistic: float, freedom: float) -> float:
-    """P(|T| > |statistic|)."""
+    """Return P(|T| > |statistic|)."""
     return 2 * float(special.stdtr(freedom, -abs(statistic)))
 
 
 def f_quantile(probability: float, numerator: float, denominator: float) -> float:
-    """``f_quantile(0.99, 9, 40)`` is the table's F of 2.89."""
+    """Return a quantile of F: ``f_quantile(0.99, 9, 40)`` is the table's 2.89."""
     return float(special.fdtri(numerator, denominator, probability))
 
 
 def f_tail(statistic: float, numerator: float, denominator: float) -> float:
-    """P(F > statistic)."""
+    """Return P(F > statistic)."""
     return float(special.fdtrc(numerator, denominator, statistic))
 
 
 def normal_quantile(confidence: float) -> float:
-    """Two-sided: 1.96 for 0.95."""
+    """Return the two-sided quantile: 1.96 for 0.95."""
     return float(special.ndtri((1 + confidence) / 2))

@@ -24,8 +24,8 @@ LEAST = 5
 
 
 def jain(shares: Sequence[float]) -> float | None:
-    """Jain's index; None where there is no flow or all shares are 0: then there is nothing to share. Raises ValueError for a
-    negative one."""
+    """Return Jain's index; None if there is no flow or all shares are 0: then there is nothing to share. Raises ValueError for
+    a negative one."""
     if any(share < 0 for share in shares):
         raise ValueError("a flow's share is negative")
     if not shares or max(shares) == 0:
@@ -36,7 +36,8 @@ def jain(shares: Sequence[float]) -> float | None:
 
 
 def jain_interval(shares: Sequence[float], level: float) -> Bounds | None:
-    """The interval; None for fewer than LEAST flows, or where all are equal: nothing then says how unequal others would be."""
+    """Return the interval; None for fewer than LEAST flows, or if all are equal: nothing then says how unequal others would
+    be."""
     n = len(shares)
     if n < LEAST or any(share < 0 for share in shares) or not varies(shares):
         return None

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 class Total:
     """An estimated total in the unit of the values, with a two-sided interval.
 
-    No interval where one value was drawn of several, or where all that were drawn are equal, or have as much for
-    their work: they say nothing of how far the
-    others differ, and an interval without width would be surer than its data (no retransmission on eight links of eighty).
+    There is no interval if one value was drawn of several, or if all drawn values are equal or proportional to their work. They
+    then say nothing of how far the others differ, and an interval without width would be surer than its data (no retransmission
+    on eight links of eighty).
     """
 
     estimate: float
@@ -23,23 +23,23 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is known of all units and goes along with the values: that of each unit drawn, above 0, and the sum over all."""
+    """A quantity known of all units that goes along with the values: that of each unit drawn, above 0, and the sum over all."""
 
     drawn: Sequence[float]
     of_all: float
 
 
 def total(values: Sequence[float], of: int, work: Work | None = None, level: float = 0.95) -> Total:
-    """The total over ``of`` units, of which the units with ``values`` were drawn, each set of so many equally likely.
+    """Estimate the total over ``of`` units, from units with ``values`` drawn at random, each set equally likely.
 
     Without ``work`` Horvitz and Thompson's estimator (1952), each value divided by the probability n/N that it was drawn: N
-    times the mean.  Its variance is N² (1 - n/N) s²/n, estimated without bias, and the interval Student's with n - 1 degrees
-    of freedom (Cochran, Sampling Techniques, 3rd edition, 1977, sections 2.6 and 2.8).  With ``work`` the ratio estimator: all
+    times the mean.  Its variance is N² (1 - n/N) s²/n, estimated without bias, and the interval Student's with n - 1 degrees of
+    freedom (Cochran, Sampling Techniques, 3rd edition, 1977, sections 2.6 and 2.8).  With ``work`` the ratio estimator: all
     work times R, what the units drawn have for a piece of theirs (section 6.3).  Then s² is of the values less R times their
-    work, and the variance is that of the total of units that were not drawn about what R predicts (Royall, Biometrika 57,
-    1970): u² s² n N/(N - n) with u, their work over that of the units drawn.  With equal work both are the same.
-    Where all were drawn, the sum itself.  Values are not negative, so that the total is never below what was seen.
-    Raises ValueError where there are none, or more than ``of``.
+    work. The variance is that of the total of undrawn units about R's prediction (Royall, Biometrika 57, 1970): u² s² n N/(N -
+    n), with u their work over that of the drawn units.  With equal work both are the same. Where all were drawn, the sum
+    itself.  Values are not negative, so that the total is never below what was seen. Raises ValueError where there are none, or
+    more than ``of``.
     """
     n = len(values)
     if not 0 < n <= of:

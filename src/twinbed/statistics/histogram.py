@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
 
-from twinbed.statistics.harrell_davis import parameters
+from twinbed.statistics.quantile import beta_parameters
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -26,7 +26,7 @@ NANOSECONDS = 1e9
 
 
 def bucket(nanoseconds: Integers) -> Integers:
-    """The place of each time, of at least 0, among all buckets."""
+    """Return the place of each time, of at least 0, among all buckets."""
     # The exponent of a double is that of the integer: times below 2^53 ns, 104 days, are exact.
     octave = np.maximum(np.frexp(nanoseconds.astype(np.float64))[1] - BITS - 1, 0).astype(np.int64)
     places: Integers = (octave << BITS) + (nanoseconds >> octave)
@@ -34,7 +34,7 @@ def bucket(nanoseconds: Integers) -> Integers:
 
 
 def lowest(buckets: Integers) -> Integers:
-    """The least nanoseconds of each bucket; that of the next one is where it ends."""
+    """Return the least nanoseconds of each bucket; the next bucket's are where it ends."""
     octave = np.maximum((buckets >> BITS) - 1, 0)
     least: Integers = (buckets - (octave << BITS)) << octave
     return least
@@ -42,20 +42,20 @@ def lowest(buckets: Integers) -> Integers:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Times by bucket: of those with any, in increasing order."""
+    """Counts of times by bucket: only filled buckets, in increasing order."""
 
     buckets: Integers
     counts: Integers
 
     @classmethod
     def of(cls, seconds: Floats) -> Histogram:
-        """Of times of at least 0."""
+        """Count times of at least 0."""
         # There are few buckets, so that counting is several times as fast as sorting.
         return cls._of(np.bincount(bucket(np.rint(seconds * NANOSECONDS).astype(np.int64))))
 
     @classmethod
     def _of(cls, counts: Integers) -> Histogram:
-        """Of a count for every bucket from the first on."""
+        """Keep the filled buckets of a count for every bucket from the first on."""
         filled = np.flatnonzero(counts)
         return cls(filled, counts[filled])
 
@@ -67,19 +67,19 @@ class Histogram:
         return cls._of(counts)
 
     def __len__(self) -> int:
-        """The number of values."""
+        """Return the number of values."""
         return int(self.counts.sum())
 
     @property
     def seconds(self) -> Floats:
-        """The middle of each bucket."""
+        """Return the middle of each bucket."""
         return (lowest(self.buckets) + lowest(self.buckets + 1) - 1) / 2 / NANOSECONDS
 
     def quantiles(self, shares: Sequence[float]) -> list[float]:
-        """As Harrell and Davis have them of the values, taken to be at the middles of their buckets: the weight of a bucket is
-        that of its ranks together."""
+        """Return Harrell and Davis's quantiles of values at the middles of their buckets: a bucket has the weight of all its
+        ranks."""
         if not shares:
             return []
         n, middles = len(self), self.seconds
         until = np.concatenate([[0], np.cumsum(self.counts)]) / n
-        return [float(np.diff(betainc(*parameters(n, share), until)) @ middles) for share in shares]
+        return [float(np.diff(betainc(*beta_parameters(n, share), until)) @ middles) for share in shares]

@@ -1,4 +1,4 @@
-"""Many tests at once."""
+"""Corrections of p-values for many tests at once."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ def holm(p_values: Sequence[float]) -> list[float]: ...
 @overload
 def holm(p_values: Sequence[float | None]) -> list[float | None]: ...
 def holm(p_values: Sequence[float | None]) -> Sequence[float | None]:
-    """Return p-values with Holm's step-down adjustment (1979, Scand. J. Stat. 6:65): rejecting where the result is at most
-    alpha keeps the chance of any false rejection in the family at alpha, whatever the dependence. None is no
-    test, and stays."""
+    """Return p-values with Holm's step-down adjustment (1979, Scand. J. Stat. 6:65). Rejecting a result of at most alpha keeps
+    the chance of any false rejection in the family at alpha, whatever the dependence. None is no test, and stays None."""
     tested = sorted((p_value, index) for index, p_value in enumerate(p_values) if p_value is not None)
     adjusted: list[float | None] = [None] * len(p_values)
     highest = 0.0
@@ -24,8 +23,8 @@ def holm(p_values: Sequence[float | None]) -> Sequence[float | None]:
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """Benjamini and Hochberg's step-up adjustment (1995, J. R. Stat. Soc. B 57:289): rejecting where the result is at most
-    alpha keeps the expected share of false rejections at alpha, for independent or positively dependent tests."""
+    """Return p-values with Benjamini and Hochberg's step-up adjustment (1995, J. R. Stat. Soc. B 57:289). Rejecting a result of
+    at most alpha keeps the expected share of false rejections at alpha, for independent or positively dependent tests."""
     order = sorted(range(len(p_values)), key=lambda index: p_values[index], reverse=True)
     adjusted = [1.0] * len(p_values)
     lowest = 1.0

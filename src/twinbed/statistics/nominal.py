@@ -1,12 +1,12 @@
-"""Two samples on a nominal scale: values are names, and the comparison is about how often each occurs.
+"""Comparison of two samples on a nominal scale: values are names, and only how often each occurs counts.
 
 Distance: total variation, half the sum of |p_i - q_i|, which is also the largest |p(A) - q(A)| of any set A of names. Test of
-no difference: Pearson's chi-square where every expected count is at least 5 (Cochran 1954, Biometrics 10:417), else a
-permutation test of the same statistic, by all tables with the same margins where there are at most TABLES of them (Freeman and
-Halton 1951, Biometrika 38:141), else by PERMUTATIONS shuffles with a fixed seed, the sample itself counted as one. Test at a
-margin: Farrington and Manning's score test of two proportions (1990, Stat. Med. 9:1447) compares every set A with it.
-Equivalent needs each set's two one-sided tests (intersection-union), so no correction; different needs one set's, corrected by
-the number of sets (Bonferroni).  Limit: MOST_NAMES names, since there are 2^(names-1) - 1 sets.
+no difference: Pearson's chi-square if every expected count is at least 5 (Cochran 1954, Biometrics 10:417), else a permutation
+test of the same statistic. It takes all tables with the same margins if there are at most TABLES of them (Freeman and Halton
+1951, Biometrika 38:141), else PERMUTATIONS shuffles with a fixed seed, the sample itself counted as one. Test at a margin:
+Farrington and Manning's score test of two proportions (1990, Stat. Med. 9:1447) compares every set A with it. Equivalent needs
+each set's two one-sided tests (intersection-union), so no correction; different needs one set's, corrected by the number of
+sets (Bonferroni).  Limit: MOST_NAMES names, since there are 2^(names-1) - 1 sets.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class NominalTest:
 
 
 def total_variation(values: Sequence[float], reference: Sequence[float]) -> float:
-    """From 0, the same shares, to 1, no name in common."""
+    """Return the distance from 0, the same shares, to 1, no name in common."""
     one, two = Counter(values), Counter(reference)
     return sum(abs(one[name] / len(values) - two[name] / len(reference)) for name in one | two) / 2
 
 
 def nominal_test(values: Sequence[float], reference: Sequence[float], margin: float) -> NominalTest:
-    """Compares two samples of at least two values each; equivalent is a total variation of at most the margin."""
+    """Compare two samples of at least two values each; equivalent is a total variation of at most the margin."""
     names = sorted({*values, *reference})
     one, two = Counter(values), Counter(reference)
     table = np.array([[one[name] for name in names], [two[name] for name in names]])
@@ -70,7 +70,7 @@ def nominal_test(values: Sequence[float], reference: Sequence[float], margin: fl
 
 
 def _sets(names: int) -> Iterator[tuple[int, ...]]:
-    """Every division of the names in two, by the part without the last name."""
+    """Yield every division of the names in two, by the part without the last name."""
     for size in range(1, names):
         yield from combinations(range(names - 1), size)
 
@@ -88,7 +88,7 @@ def _p_same(table: NDArray[np.float64], expected: NDArray[np.float64]) -> tuple[
 
 
 def _exact(columns: list[int], first: int, expected: NDArray[np.float64], statistic: float) -> float:
-    """Share of the probability, given the margins, of tables at least as far from what is expected."""
+    """Return the share of the probability, given the margins, of tables at least as far from the expected one."""
     grid = np.indices([count + 1 for count in columns]).reshape(len(columns), -1).T
     rows = grid[grid.sum(1) == first]
     counts = np.array(columns)
@@ -107,14 +107,14 @@ def _permuted(table: NDArray[np.float64], expected: NDArray[np.float64], statist
 
 
 def _score_p(x: int, n: int, y: int, m: int, margin: float) -> tuple[float, float]:
-    """P-values of the two shares differing by at most, and by more than, the margin."""
+    """Return p-values of the two shares differing by at most, and by more than, the margin."""
     at_low, at_high = score_statistic(x, n, y, m, -margin), score_statistic(x, n, y, m, margin)
     inside = max(float(ndtr(-at_low)), float(ndtr(at_high)))
     return inside, min(1.0, 2 * min(float(ndtr(-at_high)), float(ndtr(at_low))))
 
 
 def score_statistic(x: int, n: int, y: int, m: int, difference: float) -> float:
-    """Farrington and Manning's z of x/n - y/m against a difference in (-1, 1) that is not 0."""
+    """Return Farrington and Manning's z of x/n - y/m compared with a difference in (-1, 1) that is not 0."""
     p, q, theta = x / n, y / m, m / n
     # The most likely shares that differ by just this: a cubic's root.
     a = 1 + theta

@@ -43,17 +43,17 @@ class Curve:
 
     @property
     def standard_deviation(self) -> float:
-        """The standard deviation of the residuals."""
+        """Return the standard deviation of the residuals."""
         return float(np.sqrt(self.residual_sum / self.degrees_of_freedom))
 
 
 def fit(model: Model, x: Doubles, y: Doubles, start: Doubles) -> Curve:
-    """Fits from ``start``. Raises NoFitError where there are too few points, or the method does not settle."""
+    """Fit from ``start``. Raises NoFitError for too few points, or if the method does not settle."""
     from scipy.optimize import least_squares
 
     n, p = len(y), len(start)
     if n <= p:
-        raise NoFitError(f"{n} points cannot tell {p} parameters and their errors: give at least {p + 1}")
+        raise NoFitError(f"{n} points do not determine {p} parameters and their errors: give at least {p + 1}")
 
     def residuals(parameters: Doubles) -> Doubles:
         return np.asarray(y - model(parameters, x), dtype=np.float64)
@@ -77,24 +77,24 @@ def fit(model: Model, x: Doubles, y: Doubles, start: Doubles) -> Curve:
                 max_nfev=20_000,
             )
         except ValueError as error:
-            raise NoFitError(f"the curve is not finite on the way from this start ({error}): start nearer") from error
+            raise NoFitError(f"the curve is not finite near this start ({error}): start closer to the solution") from error
         parameters = _polished(residuals, slopes, solution.x)
         jacobian = slopes(parameters)
     lengths = np.sqrt(np.einsum("ij,ij->j", jacobian, jacobian))
     # A parameter also tells nothing if twice its value does not move a point by its last digit.
     idle = (parameters != 0) & (lengths * np.abs(parameters) <= tightest * np.linalg.norm(y))
     if not np.all(np.isfinite(jacobian)) or np.any(lengths == 0) or np.any(idle):
-        raise NoFitError("a parameter changes nothing at what was found: start elsewhere, or leave it out")
+        raise NoFitError("a parameter has no effect at the solution: start elsewhere, or leave it out")
     r = np.linalg.qr(jacobian / lengths, mode="r")
     if np.linalg.cond(r) > 1e12:
-        raise NoFitError("the points do not tell the parameters apart: give points where the curve bends")
+        raise NoFitError("the points do not separate the parameters: add points where the curve bends")
     left = float(np.sum(residuals(parameters) ** 2))
     root = np.linalg.inv(r) / lengths[:, None]
     return Curve(parameters, root @ root.T * left / (n - p), left, n - p)
 
 
 def _polished(residuals: Callable[[Doubles], Doubles], slopes: Callable[[Doubles], Doubles], parameters: Doubles) -> Doubles:
-    """Takes Gauss-Newton steps as long as they become shorter; the parameters before the shortest step are the nearest."""
+    """Take Gauss-Newton steps as long as they become shorter; return the parameters before the shortest step."""
     best, shortest = parameters, np.inf
     for _ in range(_POLISHING):
         jacobian = slopes(parameters)

@@ -1,15 +1,22 @@
-"""Do runs depend on their block, and on the run before them?
+"""Tests whether runs depend on their block, and on the run before them.
 
-Blocks: a row is one cell on one testbed, with its value in each block; each row is brought to mean 0 and variance 1, since
+Blocks: a row is one cell on one testbed, with its value in each block.  Each row is brought to mean 0 and variance 1, since
 testbeds differ in both.  The sum of squares between blocks is compared with those of other orders of each row (Pitman 1938,
-Biometrika 29:322). This is Friedman's test with the values themselves for scores, which detects one bad block where ranks do
-not. Up to PERMUTED values the p-value is that of PERMUTATIONS orders drawn with a fixed seed, the observed one counted too;
-beyond, that of the F of the two-way analysis. A row with a missing value, or that does not vary, is left out. Neighbours: the
-rank version of von Neumann's ratio (Bartels 1982, J. Am. Stat. Assoc. 77:40) of values in run order, normal approximation, for
-at least LEAST values; a value below 2 means that neighbours are alike. The test assumes that the expectation of each value has
-been subtracted, and that values are in random order otherwise.  Residuals of cells that were measured one after the other are
-not: their cells differ in spread and shape.  ``dependence`` therefore holds the correlation of neighbours' ranks against those
-of orders within the cells, the places of each cell kept.
+Biometrika 29:322).  This is Friedman's test with the values themselves for scores, which detects one bad block where ranks do
+not.  Up to PERMUTED values the p-value counts PERMUTATIONS orders drawn with a fixed seed, and the observed one; for more
+values it is that of the F of the two-way analysis.  A row with a missing value, or that does not vary, is left out.
+
+Neighbours: the rank version of von Neumann's ratio (Bartels 1982, J. Am. Stat. Assoc. 77:40) of values in run order, normal
+approximation, for at least LEAST values.  A value below 2 means that neighbours are alike.  The test assumes that the
+expectation of each value has been subtracted, and that values are in random order otherwise.  Residuals of cells measured one
+after the other are not in random order: their cells differ in spread and shape.  Function ``dependence`` therefore compares the
+correlation of neighbours' ranks with those of orders within the cells, the places of each cell kept.
+
+Are the values of one cluster, such as all runs of a day, more alike than those of different ones?
+
+The intraclass correlation comes from one-way analysis of variance (Donner and Koval 1980, Biometrics 36:19): the share of the
+variance that lies between clusters, after the mean of each cell is taken off.  Its p-value counts PERMUTATIONS random orders of
+the values within each cell, and the observed order: in a random order no value depends on its cluster.
 """
 
 from __future__ import annotations
@@ -24,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc, ndtr
 
-from twinbed.statistics.moments import variance, varies
+from twinbed.statistics.moments import midranks, variance, varies
 
 LEAST = 10
 PERMUTED = 500
@@ -57,20 +64,20 @@ class Neighbours:
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """``correlation`` is that of the rank of each value with the next's; ``p_value`` two-sided, of orders within groups."""
+    """``correlation`` is between the rank of each value and the next's; ``p_value`` is two-sided, from orders within groups."""
 
     correlation: float
     p_value: float
 
 
 def dependence(values: Sequence[float] | Floats, groups: Sequence[int] | NDArray[np.intp]) -> Dependence | None:
-    """The dependence of values on the order of runs; those of one group could as well have come in any order. None for fewer
-    than LEAST, or where nothing varies. Up to PERMUTED values the p-value counts PERMUTATIONS drawn orders, the observed one
-    too; beyond, it is normal with the mean and the variance of ORDERS of them."""
+    """Return the dependence of values on the order of runs; None for fewer than LEAST, or if nothing varies. Values of one
+    group could as well have come in any order. Up to PERMUTED values the p-value counts PERMUTATIONS drawn orders and the
+    observed one. For more values it is normal with the mean and the variance of ORDERS drawn ones."""
     n = len(values)
     if n < LEAST or np.ptp(np.asarray(values)) == 0:
         return None
-    ranks = mid_ranks(values) - (n + 1) / 2
+    ranks = midranks(values) - (n + 1) / 2
     of = np.asarray(groups)
     product, noise = float(ranks[:-1] @ ranks[1:]), np.random.default_rng(0)
     # Sorting random keys within each group permutes it; its places are where the stable sort finds it.
@@ -90,7 +97,7 @@ def dependence(values: Sequence[float] | Floats, groups: Sequence[int] | NDArray
 
 
 def block_effect(rows: Sequence[Sequence[float | None]]) -> Blocks | None:
-    """One value a block in each row; None for fewer than two rows of use, or two blocks."""
+    """Test for an effect of blocks, from one value a block in each row; None for fewer than two usable rows, or two blocks."""
     complete = [[value for value in row if value is not None] for row in rows if None not in row]
     scaled = [_standardised(row) for row in complete if len(row) > 1 and varies(row)]
     if len(scaled) < 2:
@@ -110,25 +117,18 @@ def _standardised(row: Sequence[float]) -> list[float]:
 
 
 def _permuted(scaled: Sequence[Sequence[float]], statistic: float) -> float:
-    """Share of orders within rows whose blocks lie as far apart."""
+    """Return the share of orders within rows whose blocks lie as far apart."""
     rows = np.broadcast_to(np.array(scaled), (PERMUTATIONS, len(scaled), len(scaled[0])))
     drawn = np.square(np.random.default_rng(0).permuted(rows, axis=2).sum(1)).sum(1) / len(scaled)
     return float((1 + (drawn >= statistic * (1 - 1e-9)).sum()) / (1 + PERMUTATIONS))
 
 
-def mid_ranks(values: Sequence[float] | Floats) -> Floats:
-    """Ranks from 1; equal values share the mean of theirs."""
-    _, of, counts = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True, return_counts=True)
-    ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[of]
-    return ranks
-
-
 def neighbours(values: Sequence[float]) -> Neighbours | None:
-    """Of values in the order of runs; None for fewer than LEAST, or where nothing varies."""
+    """Correlate neighbours among values in the order of runs; None for fewer than LEAST, or if nothing varies."""
     n = len(values)
     if n < LEAST or max(values) == min(values):
         return None
-    ranks, centre = mid_ranks(values).tolist(), (n + 1) / 2
+    ranks, centre = midranks(values).tolist(), (n + 1) / 2
     squares = sum((rank - centre) ** 2 for rank in ranks)
     ratio = sum((after - before) ** 2 for before, after in pairwise(ranks)) / squares
     spread = 4 * (n - 2) * (5 * n**2 - 2 * n - 9) / (5 * n * (n + 1) * (n - 1) ** 2)
@@ -136,3 +136,53 @@ def neighbours(values: Sequence[float]) -> Neighbours | None:
     total = math.fsum((value - mean) ** 2 for value in values)
     lagged = math.fsum((one - mean) * (two - mean) for one, two in pairwise(values))
     return Neighbours(lagged / total, ratio, min(1.0, 2 * float(ndtr(-abs(ratio - 2) / math.sqrt(spread)))))
+
+
+Integers = NDArray[np.int64]
+
+CLUSTER_PERMUTATIONS = 999
+
+
+@dataclass(frozen=True, slots=True)
+class Clustering:
+    clusters: int
+    correlation: float
+    """Intraclass; below 0 where values of one cluster are less alike than those of different ones."""
+    p_value: float
+    """One-sided: that values of one cluster are no more alike."""
+
+
+def clustering(
+    values: Sequence[float] | Floats, cells: Sequence[int] | Integers, clusters: Sequence[int] | Integers
+) -> Clustering | None:
+    """Test values less the means of their cells, with the cell and the cluster of each. None if no cell has values of two
+    clusters, no cluster has two values, or nothing varies."""
+    residuals, cell, cluster = np.asarray(values, dtype=float), np.asarray(cells), np.unique(clusters, return_inverse=True)[1]
+    counts = np.bincount(cluster)
+    n, k = len(residuals), len(counts)
+    pairs = np.unique(np.stack([cell, cluster]), axis=1)[0]
+    crossed = len(pairs) > len(np.unique(pairs))
+    if k < 2 or n <= k or not crossed or np.ptp(residuals) <= 1e-12 * np.abs(residuals).max():
+        return None
+    noise = np.random.default_rng(0)
+    # Sorting random keys within each cell permutes it.
+    of, places = np.unique(cell, return_inverse=True)[1], np.argsort(cell, kind="stable")
+    one_hot = (cluster[:, None] == np.arange(k)).astype(float)
+
+    def between(rows: Floats) -> Floats:
+        return np.asarray((np.square(rows @ one_hot) / counts).sum(-1) - np.square(rows.sum(-1)) / n)
+
+    def drawn(orders: int) -> Floats:
+        rows = np.empty((orders, n))
+        rows[:, places] = residuals[np.argsort(of + noise.random(rows.shape), axis=1)]
+        return rows
+
+    own = float(between(residuals))
+    total = float(np.square(residuals - residuals.mean()).sum())
+    mean_between, mean_within = own / (k - 1), (total - own) / (n - k)
+    size = (n - np.square(counts).sum() / n) / (k - 1)
+    correlation = (mean_between - mean_within) / (mean_between + (size - 1) * mean_within)
+    step = max(1, AT_ONCE // n)
+    orders = [min(step, CLUSTER_PERMUTATIONS - begin) for begin in range(0, CLUSTER_PERMUTATIONS, step)]
+    farther = sum(int((between(drawn(each)) >= own * (1 - 1e-9)).sum()) for each in orders)
+    return Clustering(k, float(correlation), (1 + farther) / (1 + CLUSTER_PERMUTATIONS))

@@ -43,13 +43,13 @@ class OrdinalTest:
 
 
 def cliffs_delta(values: Sequence[float], reference: Sequence[float]) -> float:
-    """Share of pairs in which the value is above the reference's, less the share in which it is below."""
+    """Return the share of pairs with the value above the reference's, less the share with it below."""
     pairs = sum((value > other) - (value < other) for value in values for other in reference)
     return pairs / (len(values) * len(reference))
 
 
 def ordinal_test(values: Sequence[float], reference: Sequence[float], margin: float, alpha: float) -> OrdinalTest:
-    """Compares two samples of at least two values each; equivalent is |delta| <= margin."""
+    """Compare two samples of at least two values each; equivalent is |delta| <= margin."""
     n, m, delta = len(values), len(reference), cliffs_delta(values, reference)
     theta, room = (delta + 1) / 2, margin / 2
 
@@ -74,7 +74,7 @@ def _variance(theta: float, n: int, m: int) -> float:
 
 
 def _interval(theta: float, n: int, m: int, tail: float) -> Bounds:
-    """The interval of delta, by inversion, with ``tail`` on each side."""
+    """Return the interval of delta, by inversion, with ``tail`` on each side."""
     from scipy.optimize import brentq
 
     z = float(ndtri(1 - tail))
@@ -89,7 +89,7 @@ def _interval(theta: float, n: int, m: int, tail: float) -> Bounds:
 
 
 def mann_whitney(values: Sequence[float], reference: Sequence[float]) -> float:
-    """Two-sided p-value of the test that neither sample tends to be above the other."""
+    """Return the two-sided p-value of the test that neither sample tends to be above the other."""
     n, m = len(values), len(reference)
     above = sum((value > other) + 0.5 * (value == other) for value in values for other in reference)
     counts = Counter([*values, *reference])
@@ -108,7 +108,7 @@ def mann_whitney(values: Sequence[float], reference: Sequence[float]) -> float:
 
 @lru_cache(maxsize=64)
 def _ways(n: int, m: int) -> tuple[int, ...]:
-    """Number of orders of n and m different values in which exactly u pairs are above, for each u: Gauss's binomial."""
+    """Return the number of orders of n and m different values with exactly u pairs above, for each u: Gauss's binomial."""
     ways = [1] + [0] * (n * m)
     for factor in range(1, n + 1):
         for u in range(n * m, m + factor - 1, -1):

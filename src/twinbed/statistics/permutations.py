@@ -1,7 +1,7 @@
 """Permutation tests of two groups of replicates: dealings of their labels, and how small a p-value they can give.
 
-All ways are counted where they are few; else SAMPLED_WAYS are drawn, and (1 + hits) / (1 + sample) keeps the level (Phipson and
-Smyth 2010, Stat. Appl. Genet. Mol. Biol. 9:39).
+All ways are counted if they are few; otherwise SAMPLED_WAYS are drawn, and (1 + hits) / (1 + sample) keeps the level (Phipson
+and Smyth 2010, Stat. Appl. Genet. Mol. Biol. 9:39).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ SAMPLED_WAYS = 9_999
 
 
 def are_counted(n: int, m: int) -> bool:
-    """Whether all ways to deal the labels of n replicates and m are counted."""
+    """Return whether all ways to deal the labels of n replicates and m are counted."""
     return math.comb(n + m, n) <= MOST_WAYS
 
 
 def least_p(n: int, m: int) -> float:
-    """The smallest p-value that n replicates against m can give."""
+    """Return the smallest p-value that n replicates compared with m can give."""
     if not are_counted(n, m):
         return 1 / (1 + SAMPLED_WAYS)
     # Groups of one size can be exchanged, which changes no distance.
@@ -34,19 +34,19 @@ def least_p(n: int, m: int) -> float:
 
 
 def ways_within(labels: Labels, blocks: Sequence[Hashable]) -> int:
-    """In how many ways labels can be dealt within blocks."""
+    """Return the number of ways to deal labels within blocks."""
     return math.prod(math.comb(size, ones) for size, ones in _sizes(labels, blocks).values())
 
 
 def least_p_within(labels: Labels, blocks: Sequence[Hashable]) -> float:
-    """The smallest p-value of a test that deals labels within blocks, where the two kinds may change places."""
+    """Return the smallest p-value of a test that deals labels within blocks, if the two kinds may change places."""
     mirrored = all(2 * ones == size for size, ones in _sizes(labels, blocks).values())
     return (2 if mirrored else 1) / ways_within(labels, blocks)
 
 
 def dealings(labels: Labels, blocks: Sequence[Hashable], most: int, seed: int = 0) -> tuple[Labels, bool]:
-    """The labels as they are, then other dealings of them within blocks, and whether those are all that there are: up to
-    ``most`` ways each comes once, of more so many less one are drawn."""
+    """Return the labels as they are, then other dealings of them within blocks, and whether these are all dealings. Up to
+    ``most`` ways each comes once; of more ways ``most`` less one are drawn."""
     if ways_within(labels, blocks) <= most:
         own = labels.tobytes()
         others = [each for each in _all_dealings(labels, blocks) if each.tobytes() != own]
@@ -62,7 +62,7 @@ def dealings(labels: Labels, blocks: Sequence[Hashable], most: int, seed: int = 
 
 
 def _sizes(labels: Labels, blocks: Sequence[Hashable]) -> dict[Hashable, tuple[int, int]]:
-    """Block -> labels in it, and how many of them are of the first kind."""
+    """Return block -> labels in it, and how many of them are of the first kind."""
     size, ones = Counter(blocks), Counter(block for block, label in zip(blocks, labels, strict=True) if label)
     return {block: (size[block], ones[block]) for block in size}
 

@@ -31,7 +31,7 @@ TIMESTAMPS = 12
 
 
 class Accounting(StrEnum):
-    """What a rate counts."""
+    """The bytes that a rate counts."""
 
     WIRE = "wire"
     SHAPER = "shaper"
@@ -49,7 +49,7 @@ class Path:
 
     @property
     def segment(self) -> int:
-        """TCP payload of a full packet: 1448 for 1500."""
+        """Return the TCP payload of a full packet: 1448 for 1500."""
         return self.mtu - self.tcp_headers
 
     @property
@@ -57,7 +57,7 @@ class Path:
         return IP_HEADER[self.ip_version] + TCP_HEADER + (TIMESTAMPS if self.timestamps else 0)
 
     def frame(self, packet: int) -> int:
-        """The bytes that an IP packet of so many bytes takes of the rate.
+        """Return the bytes of the rate that an IP packet of so many bytes takes.
 
         >>> Path().frame(1500), Path(vlan_tags=1).frame(1500), Path(accounting=Accounting.SHAPER).frame(1500)
         (1538, 1542, 1514)
@@ -68,19 +68,19 @@ class Path:
         return max(framed, SMALLEST_FRAME) + PREAMBLE + GAP
 
     def tcp_frames(self, payload: int) -> int:
-        """The bytes that a message in segments of its own takes of the rate."""
+        """Return the bytes of the rate that a message in segments of its own takes."""
         full, rest = divmod(payload, self.segment)
         return full * self.frame(self.mtu) + (self.frame(rest + self.tcp_headers) if rest else 0)
 
     @property
     def acknowledgement(self) -> int:
-        """The bytes that a segment without payload takes of the rate."""
+        """Return the bytes of the rate that a segment without payload takes."""
         return self.frame(self.tcp_headers)
 
 
 def tcp_goodput(rate: float, path: Path | None = None, *, segments_per_acknowledgement: int | None = None) -> float:
-    """Largest TCP payload, bit/s.  Where both directions share the rate (half duplex, one shaper for both), say for how many
-    segments an acknowledgement is sent: 2 for a receiver that delays them (RFC 9293, 3.8.6.3).  On full duplex they cost
+    """Return the largest TCP payload, bit/s.  If both directions share the rate (half duplex, one shaper for both), give the
+    number of segments an acknowledgement: 2 for a receiver that delays them (RFC 9293, 3.8.6.3).  On full duplex they cost
     nothing.
 
     >>> [round(tcp_goodput(1e9, Path(accounting=each)) / 1e6, 1) for each in Accounting]
@@ -105,10 +105,10 @@ def transactions(
     new_connection: bool = False,
     segments_per_acknowledgement: int | None = None,
 ) -> float:
-    """Largest number of request-response exchanges a second: ``request`` bytes one way, ``response_headers + payload`` the
-    other, each in segments of its own.  ``new_connection`` adds the fewest segments of an opening and a close: SYN and FIN one
-    way, SYN-ACK and the last acknowledgement the other, all without options.  The fuller direction limits; both together where
-    they share the rate, which ``segments_per_acknowledgement`` says as for ``tcp_goodput``.
+    """Return the largest number of request-response exchanges a second: ``request`` bytes one way, ``response_headers +
+    payload`` the other, each in segments of its own.  ``new_connection`` adds the fewest segments of an opening and a close:
+    SYN and FIN one way, SYN-ACK and the last acknowledgement the other, all without options.  The fuller direction limits; both
+    together if they share the rate (``segments_per_acknowledgement``, as for ``tcp_goodput``).
 
     >>> round(transactions(1e9, 2**20), 2), round(transactions(1e9, 2**20, response_headers=200), 2)
     (112.23, 112.21)

@@ -1,15 +1,15 @@
-"""How likely a study of given size is to reach a verdict on a ratio: the power of the tests on logarithms.
+"""Power of the tests on logarithms: how likely a study of given size is to reach a verdict on a ratio.
 
 The tests are Welch's t on the difference of two means of logarithms, compared with a region of [-edge, edge]: two one-sided
 tests at alpha for "equivalent" (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15:657), one two-sided test of being outside at
 alpha for "different".  Given the two sample variances, the difference of means is normal and independent of them, so power is
-the mean, over both chi-square distributions, of a normal probability; the two integrals are done by Gauss-Legendre quadrature
-on the distributions' quantiles.  Where one variance is 0 this is Owen's Q (1965, Biometrika 52:437) with n - 1 degrees of
-freedom; no approximation is made but Welch's own, which the program makes as well.
+the mean, over both chi-square distributions, of a normal probability. The two integrals are by Gauss-Legendre quadrature on the
+distributions' quantiles.  If one variance is 0 this is Owen's Q (1965, Biometrika 52:437) with n - 1 degrees of freedom.
+Welch's own approximation is the only one, and the program makes it too.
 
-A pilot knows the standard deviation badly.  ``upper_deviation`` is the upper one-sided confidence limit of it, at 80 % as
-Browne (1995, Stat. Med. 14:1933) proposes for planning: a study planned by it has the power that was asked for in four
-cases of five, one planned by the standard deviation itself in about one of two.
+A pilot knows the standard deviation badly.  ``upper_deviation`` is its upper one-sided confidence limit, at 80 % as Browne
+(1995, Stat. Med. 14:1933) proposes for planning. A study planned with it has the requested power in four cases of five, one
+planned with the standard deviation itself in about one of two.
 
 Units: differences, deviations and edges are of natural logarithms.  Limits: values are lognormal and independent; accurate to
 10^-4 of power.
@@ -33,8 +33,9 @@ Floats = NDArray[np.float64]
 POWER = 0.80
 """The chance that the replicates that ``replicates_needed`` gives show equivalence."""
 KNOWN = 0.60
-"""Confidence of the upper limit of the standard deviation there. Of 3 to 10 values the chance is then above 80 % but for ratios
-near the edge of the region with large spreads, of which few name a number at all (docs/coverage.md)."""
+"""Confidence of the upper limit of the standard deviation in ``replicates_needed``. With 3 to 10 values the chance is then
+above 80 %, except for ratios near the edge of the region with large spreads, few of which get a number at all
+(docs/coverage.md)."""
 MOST_REPLICATES = 1000
 """More than this is not worth proposing: the ratio lies too near the edge of the region."""
 FEWEST = 3
@@ -45,7 +46,8 @@ _NODES = 48
 def power_equivalent(
     difference: float, deviations: tuple[float, float], counts: tuple[int, int], edge: float, alpha: float
 ) -> float:
-    """Probability that both one-sided tests reject, where the true difference of means of logarithms is ``difference``."""
+    """Return the probability that both one-sided tests reject, if the true difference of means of logarithms is
+    ``difference``."""
     scatter, errors, df, weights = _studies(deviations, counts)
     room = edge - _critical(alpha, df) * errors
     if scatter == 0:
@@ -57,7 +59,7 @@ def power_equivalent(
 def power_different(
     difference: float, deviations: tuple[float, float], counts: tuple[int, int], edge: float, alpha: float
 ) -> float:
-    """Probability that the two-sided test of being outside the region rejects."""
+    """Return the probability that the two-sided test of being outside the region rejects."""
     scatter, errors, df, weights = _studies(deviations, counts)
     if scatter == 0:
         return float(abs(difference) > edge)
@@ -66,10 +68,8 @@ def power_different(
 
 
 def replicates(power: Callable[[int], float], target: float, most: int) -> int | None:
-    """The smallest number of replicates from FEWEST on whose power is at least ``target``; None where ``most`` are too few.
-
-    ``power`` must grow with the number.
-    """
+    """Return the smallest number of replicates from FEWEST on whose power is at least ``target``; None if ``most`` are too few.
+    ``power`` must grow with the number."""
     low, high = FEWEST, FEWEST
     while power(high) < target:
         if high >= most:
@@ -89,9 +89,9 @@ def replicates_needed(
 ) -> int | None:
     """Return the replicates a testbed, or pairs, of which so many new ones show equivalence with a chance of POWER.
 
-    The chance is that of a new study, given the values: its ratio has their error beside its own, and its standard deviations
-    are their upper limits at KNOWN. None where values are not all positive, or MOST_REPLICATES do not give that chance: the
-    ratio is outside the region, near its edge, or too badly known.
+    It is the chance of a new study, given the values: its ratio has their error in addition to its own, and its standard
+    deviations are their upper limits at KNOWN. None if values are not all positive, or MOST_REPLICATES do not give that chance:
+    the ratio is outside the region, near its edge, or too badly known.
     """
     samples = Sample.of(values), Sample.of(reference)
     if min(each.least for each in samples) <= 0:
@@ -114,7 +114,7 @@ def replicates_needed(
 
 
 def upper_deviation(deviation: float, n: int, confidence: float = 0.80) -> float:
-    """Upper one-sided confidence limit of the standard deviation of normal values, from that of ``n`` of them."""
+    """Return the upper one-sided confidence limit of the standard deviation of normal values, from that of ``n`` of them."""
     return deviation * math.sqrt((n - 1) / _chi_square(n - 1, 1 - confidence))
 
 
@@ -123,8 +123,8 @@ def _chi_square(df: float, probability: float) -> float:
 
 
 def _studies(deviations: tuple[float, float], counts: tuple[int, int]) -> tuple[float, Floats, Floats, Floats]:
-    """The standard deviation of the observed difference; and for a grid of pairs of possible sample variances the standard
-    error, Welch's degrees of freedom, and the weight."""
+    """Return the standard deviation of the observed difference, then for a grid of pairs of possible sample variances the
+    standard error, Welch's degrees of freedom, and the weight."""
     true = [deviation**2 / n for deviation, n in zip(deviations, counts, strict=True)]
     (one, w1), (two, w2) = (_variances(n - 1) for n in counts)
     a, b = np.meshgrid(true[0] * one, true[1] * two, indexing="ij")
@@ -136,13 +136,13 @@ def _studies(deviations: tuple[float, float], counts: tuple[int, int]) -> tuple[
 
 @lru_cache(maxsize=1024)
 def _variances(df: int) -> tuple[Floats, Floats]:
-    """Sample variances of unit normal values at the nodes of a quadrature over their distribution, and the weights."""
+    """Return sample variances of unit normal values at the nodes of a quadrature over their distribution, and the weights."""
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     return 2 * gammaincinv(df / 2, (nodes + 1) / 2) / df, weights / 2
 
 
 def _critical(tail: float, df: Floats) -> Floats:
-    """Student's t with ``tail`` above it, read from a table: quantiles of thousands of pairs would be too slow."""
+    """Return Student's t with ``tail`` above it, from a table: quantiles of thousands of pairs would be too slow."""
     inverse, table = _critical_table(tail)
     return np.asarray(np.interp(1 / df, inverse, table))
 

@@ -1,19 +1,27 @@
-"""What rounding hides: the step that values come in, and how far it can move their mean.
+"""The step that rounded values come in, and how far rounding can move their mean.
 
 A mean of values that are rounded to whole steps h is off by at most h/2.  Where the values themselves vary, rounding averages
-out: for normal noise with standard deviation sigma, the mean is off by at most (h/pi) sum exp(-2 pi^2 k^2 sigma^2/h^2)/k over
-k = 1, 2, ... (Widrow and Kollar 2008, Quantization Noise, ch. 4 and app. B), which is below (h/pi) ln(1/(1 - q)) with q the
-exponential at k = 1.  A tool that cuts digits off moves every mean by half a step more: twice the same where both samples come
-of one tool, which moves their ratio away from 1, and so makes no false equivalence.
+out: for normal noise with standard deviation sigma, the mean is off by at most (h/pi) sum exp(-2 pi^2 k^2 sigma^2/h^2)/k over k
+= 1, 2, ... (Widrow and Kollar 2008, Quantization Noise, ch. 4 and app. B), which is below (h/pi) ln(1/(1 - q)) with q the
+exponential at k = 1.  A tool that cuts digits off moves every mean by half a step more. If both samples come from one tool,
+both means move alike: their ratio moves away from 1, which makes no false equivalence.
 
 A step is the largest power of ten that all values are whole multiples of, or a lattice: the greatest common step of their
-differences, such as a clock's tick of 4 ms.  Whether they fall on a lattice by chance is told by how many do.
+differences, such as a clock's tick of 4 ms.  The more values fall on a lattice, the less likely it is chance.
+
+Do values end at a limit, such as a time-out?
+
+If several values of a sample are the largest of two samples, and the others differ far more than they are rounded, the largest
+is a limit: larger values were recorded as the limit.  Means then say nothing about larger values.  By chance the t largest of N
+values share one of the R steps between the smallest and the largest with a probability of about C(N-1, t-1) / R^(t-1), if all
+steps are as likely. Times are, if anything, sparser at their upper end.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -23,25 +31,25 @@ from scipy.special import chdtri
 from twinbed.statistics.moments import variance
 
 DIGITS = 9
-"""A step finer than this many digits of the largest value moves nothing, and is not looked for."""
+"""A step finer than this many digits of the largest value moves nothing, and is not searched."""
 NOISE = 1e-11
-"""Share of a value that the arithmetic that it went through may have moved it by."""
+"""Share of a value by which arithmetic may have moved it."""
 SMALLEST = 1e-200
 """Nothing is printed in steps of less."""
 ROUND_FROM = 4
-"""As many different values are needed to tell that tens or thousands are a step, rather than chance."""
+"""The fewest different values that show that tens or thousands are a step, rather than chance."""
 BY_CHANCE = 0.01
 """A lattice is believed if finer values fall on it by chance at most this often."""
 BLURRED = 4
-"""As many places of finer values, around each of a lattice's, are taken for it where its own values were rounded once more."""
+"""So many places of finer values around each of a lattice's count as on it, if its own values were rounded once more."""
 SURE = 0.95
-"""That the values vary at least as much as they are taken to."""
+"""Confidence that the values vary at least as much as assumed."""
 
 Values = Sequence[float] | NDArray[np.float64]
 
 
 def step(values: Values) -> float:
-    """Return the step that the values of one group come in: of a clock's ticks, of quarters, of means of three whole numbers.
+    """Return the step that the values of one group come in, such as a clock's ticks, quarters, or means of three whole numbers.
 
     A power of ten above 1 is believed only of ROUND_FROM different values.  0 where there is no step, or all values are 0.
 
@@ -55,19 +63,19 @@ def step(values: Values) -> float:
 
 
 def coarser(values: Values, own: float, fine: float) -> float:
-    """Return ``own``, the step of some values that come in steps of ``fine`` elsewhere (0: in none), if it is larger and finer
-    values would not fall on it by chance; else ``fine``."""
+    """Return ``own``, the step of some values that come in steps of ``fine`` elsewhere (0: in none), or else ``fine``. ``own``
+    must be larger, and finer values must not fall on it by chance."""
     finest = fine or _finest(values)
     return own if own > finest and (finest / own) ** len(set(values)) <= BY_CHANCE else fine
 
 
 def evidence(groups: Sequence[Values]) -> int:
-    """Return how many differences inside groups say something of a lattice: all but one, and none where nothing varies."""
+    """Return how many differences inside groups are evidence of a lattice: all but one, and none if nothing varies."""
     return max(0, sum(len(group) - 1 for group in groups if min(group) != max(group)) - 1)
 
 
 def distinct(values: Values) -> list[float]:
-    """Return the different values in ascending order. Those that arithmetic alone may have set apart are one."""
+    """Return the different values in ascending order. Values that arithmetic alone may have separated are one."""
     ordered: list[float] = np.unique(values).tolist() if len(values) > 100 else sorted(set(values))
     if not ordered:
         return ordered
@@ -76,10 +84,11 @@ def distinct(values: Values) -> list[float]:
 
 
 def lattice(different: Sequence[float], evidence: int, fine: float) -> float:
-    """Return the greatest common step of the differences of ascending values; 0 where it is not more than ``fine``, which the
-    values are whole multiples of (0: of nothing), or where chance would do.
+    """Return the greatest common step of the differences of ascending values, which are whole multiples of ``fine`` (0: of
+    nothing).
 
-    Where values were rounded once more after they had come in steps (15.625 ms as 16, 31, 47), each may be off by a unit.
+    0 if it is not more than ``fine``, or if chance would do.  If values were rounded once more after they had come in steps
+    (15.625 ms as 16, 31, 47), each may be off by a unit.
 
     >>> round(lattice([3.0, 3.33, 3.67, 4.0], 6, 0.01), 6)
     0.333333
@@ -95,7 +104,7 @@ def lattice(different: Sequence[float], evidence: int, fine: float) -> float:
 
 
 def _common(units: Sequence[float], tolerance: float, least: float, off: float) -> float:
-    """Return what all ascending units, the first of which is 0, are multiples of, but for ``off``; 0 where it is below
+    """Return the unit that all ascending units, the first of which is 0, are multiples of, but for ``off``; 0 if below
     ``least``."""
     common = 0.0
     for one, two in pairwise(units):
@@ -138,10 +147,51 @@ def _multiples(values: Sequence[float], exponent: int) -> bool:
 
 
 def bias(values: Sequence[float], step: float) -> float:
-    """How far rounding to whole steps can have moved the mean of at least two values, in their unit."""
+    """Return how far rounding to whole steps can have moved the mean of at least two values, in their unit."""
     if not step:
         return 0.0
     n = len(values)
     least = max(0.0, variance(values) - step**2 / 12) * (n - 1) / float(chdtri(n - 1, 1 - SURE))
     q = math.exp(-2 * math.pi**2 * least / step**2)
     return step / 2 if q > 0.99 else min(step / 2, -step / math.pi * math.log1p(-q))
+
+
+LIMIT_BY_CHANCE = 0.001
+"""The largest values are a limit only if chance makes them the same less often than this."""
+
+OFF_STEP = 0.01
+"""Values in steps may be off them by this share of a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A value at which others end, and how many end there, here and on the reference."""
+
+    value: float
+    here: int
+    reference: int
+
+
+def limit(values: Sequence[float], reference: Sequence[float], steps: tuple[float, float]) -> Limit | None:
+    """Return the limit at which values of two samples end; None where none shows. ``steps``: what they are rounded to, or 0.
+
+    >>> limit([10.0, 7.2134, 10.0], [10.0, 10.0, 5.1352], (0.0001, 0.0001))
+    Limit(value=10.0, here=2, reference=2)
+    >>> limit([10.0, 9.0, 10.0], [10.0, 10.0, 8.0], (1.0, 1.0))
+    """
+    samples = values, reference
+    most = max(map(max, samples))
+    if not any(_ends(sample, most, step) for sample, step in zip(samples, steps, strict=True)):
+        return None
+    return Limit(most, *(sum(value == most for value in sample) for sample in samples))
+
+
+def _ends(sample: Sequence[float], most: float, step: float) -> bool:
+    """Return whether several values are the largest of all, and not by chance."""
+    ends = sum(value == most for value in sample)
+    if ends < 2 or ends == len(sample):
+        return False
+    if step and any(abs(value / step - round(value / step)) > OFF_STEP for value in sample):
+        step = printed_step(sample)  # one value beside a limit makes a step of its own
+    places = (most - min(sample)) / max(step, abs(most) * 10.0**-DIGITS)
+    return places >= 1 and math.comb(len(sample) - 1, ends - 1) * places ** (1 - ends) <= LIMIT_BY_CHANCE

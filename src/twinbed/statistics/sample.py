@@ -1,7 +1,6 @@
-"""One sample, with what test after test asks of it computed once.
+"""A sample whose variance, logarithms and sorted values are computed once.
 
-A comparison of two samples asks for the same variances, logarithms and sorted values dozens of times, which is most of its time
-where samples are large.
+A comparison of two samples asks for them dozens of times, which is most of its time for large samples.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ if TYPE_CHECKING:
 
 
 class Sample(tuple[float, ...]):
-    """The values, in their order. Properties are of at least one value, where they say nothing else."""
+    """Values in their order. Properties need at least one value, if not stated otherwise."""
 
     @classmethod
     def of(cls, values: Iterable[float]) -> Self:
-        """The sample itself, if it is one."""
+        """Return values as a sample, unchanged if they are one."""
         return values if isinstance(values, cls) else cls(values)
 
     def __getstate__(self) -> None:
-        """Nothing beside the values: where a sample goes, the rest is computed as it is asked for."""
+        """Return nothing in addition to the values: a copy computes the rest again when asked."""
 
     @cached_property
     def array(self) -> NDArray[np.float64]:
@@ -55,42 +54,42 @@ class Sample(tuple[float, ...]):
 
     @cached_property
     def average(self) -> float:
-        """Their mean. numpy would take an attribute of that name for its own."""
+        """Return the mean. numpy would take an attribute of that name for its own."""
         return fmean(self)
 
     @cached_property
     def variance(self) -> float:
-        """ddof 1, in two passes; of at least two values."""
+        """Return the variance (ddof 1), in two passes, of at least two values."""
         mean = self.average
         return math.fsum([(value - mean) ** 2 for value in self]) / (len(self) - 1)
 
     @property
     def varies(self) -> bool:
-        """Whether values differ by more than the rounding of what they were computed from."""
+        """Return whether values differ by more than the rounding of what they were computed from."""
         return self.most - self.least > 1e-12 * max(abs(self.least), abs(self.most))
 
     @cached_property
     def logarithms(self) -> Sample:
-        """Of positive values."""
+        """Return the logarithms of positive values."""
         return Sample(map(math.log, self))
 
     @cached_property
     def about_median(self) -> Sample:
-        """Distances from the median."""
+        """Return distances from the median."""
         middle = self.median
         return Sample([abs(value - middle) for value in self])
 
     @cached_property
     def standardised_fourth(self) -> float:
-        """The fourth moment of the sample scaled to a standard deviation of 1, so that no power is too large or too small for a
-        float; of values that vary."""
+        """Return the fourth moment of values that vary, scaled to a standard deviation of 1, so that no power overflows a
+        float."""
         mean, deviation = self.average, math.sqrt(self.variance)
         return fourth_moment([(value - mean) / deviation for value in self.ordered])
 
 
 def fourth_moment(values: Sequence[float]) -> float:
-    """Sum of fourth powers around the mean without the share 1/(2 sqrt(n - 4)) at each end, of at least 5 values, for
-    Bonett's kurtosis (2006, Comput. Stat. Data Anal. 50:775)."""
+    """Return the sum of fourth powers around a trimmed mean, of at least 5 values, for Bonett's kurtosis. The mean is without
+    the share 1/(2 sqrt(n - 4)) at each end (2006, Comput. Stat. Data Anal. 50:775)."""
     ordered, n = sorted(values), len(values)
     cut = min(int(n / (2 * math.sqrt(n - 4))), (n - 1) // 2)
     centre = fmean(ordered[cut : n - cut])

@@ -1,11 +1,11 @@
 """Interim analyses of a growing study: levels at which all analyses together err as often as one test.
 
-The level is spent by Lan and DeMets's function of Pocock's type (1983, Biometrika 70:659): by information ``t``, the share
-of the largest sample that has been seen, alpha ln(1 + (e - 1) t) is spent.  What each analysis may spend becomes the level of
-its own test by the recursion of Armitage, McPherson and Rowe (1969, J. R. Stat. Soc. A 132:235) for a Brownian motion with
-independent increments.  Levels are for one-sided p-values, whichever test made them: the significance-level approach to
-t statistics of Jennison and Turnbull (2000, Group Sequential Methods, 11.4).  The interval that each analysis' level
-gives is Jennison and Turnbull's repeated confidence interval (1989, J. R. Stat. Soc. B 51:305): all of them hold together.
+The level is spent by Lan and DeMets's function of Pocock's type (1983, Biometrika 70:659): by information ``t``, the share of
+the largest sample that has been seen, alpha ln(1 + (e - 1) t) is spent.  The part that an analysis may spend becomes the level
+of its own test by the recursion of Armitage, McPherson and Rowe (1969, J. R. Stat. Soc. A 132:235) for a Brownian motion with
+independent increments.  Levels are for one-sided p-values, whichever test made them: the significance-level approach to t
+statistics of Jennison and Turnbull (2000, Group Sequential Methods, 11.4).  The interval that each analysis' level gives is
+Jennison and Turnbull's repeated confidence interval (1989, J. R. Stat. Soc. B 51:305): all of them hold together.
 
 The function is of Pocock's type, not of O'Brien and Fleming's.  The latter leaves the first analyses levels of 10^-6: a t test
 of few values cannot reach them, and Welch's approximation cannot be trusted there.  Pocock's leaves every analysis about 1 %.
@@ -16,7 +16,7 @@ stands in for a p-value everywhere, in Holm's correction too (Maurer and Bretz 2
 
 Limits: the recursion is for normal values of known variance.  With few values a t statistic varies more than a normal one, by
 (n - 3)/(n - 1) for the n - 1 degrees of freedom that Welch's t has at least.  Successive analyses are then less alike than
-their numbers of values suggest.  ``information`` therefore counts n (n - 3)/(n - 1) for n values, which keeps the size of the
+their numbers of values suggest.  ``information`` therefore counts n (n - 3)/(n - 1) for n values.  This keeps the size of the
 whole procedure at its level from four values on.  Simulation shows that (docs/coverage.md); it is not proved.
 """
 
@@ -45,17 +45,17 @@ FEWEST = 4
 
 
 def information(values: int, most: int) -> float:
-    """The share of the information of ``most`` values that ``values`` of each testbed hold, for a t statistic."""
+    """Return the share of the information of ``most`` values that ``values`` of each testbed hold, for a t statistic."""
     return values * (values - 3) * (most - 1) / ((values - 1) * most * (most - 3))
 
 
 def spent(alpha: float, information: float) -> float:
-    """How much of ``alpha`` may be spent by an information of 0 to 1."""
+    """Return how much of ``alpha`` may be spent by an information of 0 to 1."""
     return alpha * math.log1p((math.e - 1) * min(information, 1.0))
 
 
 def interim_levels(alpha: float, information: Sequence[float]) -> tuple[float, ...]:
-    """The level of each analysis' own one-sided test, for analyses at increasing shares of the information."""
+    """Return the level of each analysis' own one-sided test, for analyses at increasing shares of the information."""
     times = tuple(information)
     if not times or any(later <= earlier for earlier, later in zip((0.0, *times), times, strict=False)):
         raise ValueError(f"information must increase from above 0, not {times}")
@@ -88,7 +88,7 @@ def _levels(alpha: float, times: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _crossed_by(allowed: float, points: Floats, mass: Floats, deviation: float) -> float:
-    """The bound that the next increment takes the given mass across with probability ``allowed``; by bisection."""
+    """Return the bound that the next increment takes the given mass across with probability ``allowed``; by bisection."""
     low, high = float(points[0]), float(points[-1]) + 40 * deviation
     for _ in range(80):
         middle = (low + high) / 2
@@ -100,7 +100,8 @@ def _crossed_by(allowed: float, points: Floats, mass: Floats, deviation: float) 
 
 
 def _grid(low: float, high: float, time: float, step: float) -> tuple[Floats, Floats]:
-    """Gauss-Legendre points and weights, dense enough for kernels as narrow as the shorter of the two neighbouring steps."""
+    """Return Gauss-Legendre points and weights, dense enough for kernels as narrow as the shorter of the two neighbouring
+    steps."""
     count = min(1000, 40 + math.ceil(25 * math.sqrt(time / step)))
     nodes, weights = _legendre(count)
     half = (high - low) / 2
@@ -114,7 +115,8 @@ def _legendre(count: int) -> tuple[Floats, Floats]:
 
 
 def overall_level(p_value: float, information: Sequence[float]) -> float:
-    """The smallest level of the whole procedure at which the last of these analyses rejects on this one-sided p-value."""
+    """Return the smallest level of the whole procedure at which the last of these analyses rejects on this one-sided
+    p-value."""
     times = tuple(information)
     deviates, overall = _inverse(times)
     if p_value <= 0:
@@ -129,6 +131,6 @@ def overall_level(p_value: float, information: Sequence[float]) -> float:
 
 @lru_cache(maxsize=256)
 def _inverse(times: tuple[float, ...]) -> tuple[Floats, Floats]:
-    """Normal deviates of the last analysis' level, and of the overall levels that give them."""
+    """Return normal deviates of the last analysis' level, and of the overall levels that give them."""
     overall = np.linspace(float(ndtri(_TIGHTEST)), float(ndtri(_LOOSEST)), 150)
     return np.array([ndtri(interim_levels(float(ndtr(each)), times)[-1]) for each in overall]), overall

@@ -1,13 +1,13 @@
-"""The spreads of two samples: whether they are equal, and their ratio.
+"""Tests whether the spreads of two samples are equal, and the ratio of the spreads.
 
-Relative spread is the standard deviation of the logarithms: that of ratios, which changes with no unit, and which is within 1 %
-of the coefficient of variation where that is at most 15 % and values are about log-normal. Ratio of standard deviations, its
-interval and the test that it is 1: Bonett (2006, Appl. Psychol. Meas. 30:432), which assumes nothing about the kurtosis. His
-error of the logarithm assumes equal spreads of both samples. For an interval it is taken at each limit, where the second sample
-is stretched to the first's spread by exactly that ratio, so that it is valid for unequal spreads as well (as statpsych does for
-R).  Needs at least LEAST values each. Test of equal spreads: Brown and Forsythe (1974, J. Am. Stat. Assoc. 69:364), Levene's
-with medians.  For five values each it rejects equal spreads in 1 % of tries where 5 % are allowed, and detects a fivefold
-spread in 18 % of tries where Bonett's test does in 53 %.
+Relative spread is the standard deviation of the logarithms, which no unit changes. It is within 1 % of a coefficient of
+variation of at most 15 % if values are about log-normal. Ratio of standard deviations, its interval and the test that it is 1:
+Bonett (2006, Appl. Psychol. Meas. 30:432), which assumes nothing about the kurtosis. His error of the logarithm assumes equal
+spreads of both samples. For an interval the error is taken at each limit, where the second sample is stretched to the first's
+spread by exactly that ratio. It is then valid for unequal spreads too (as statpsych does for R).  Needs at least LEAST values
+each. Test of equal spreads: Brown and Forsythe (1974, J. Am. Stat. Assoc. 69:364), Levene's with medians.  For five values each
+it rejects equal spreads in 1 % of tries where 5 % are allowed, and detects a fivefold spread in 18 % of tries where Bonett's
+test does in 53 %.
 """
 
 from __future__ import annotations
@@ -31,18 +31,17 @@ STEPS = 50
 
 
 def brown_forsythe(values: Sequence[float], reference: Sequence[float]) -> float | None:
-    """Two-sided p-value that both samples spread alike; None for fewer than LEAST_TEST values, or where neither varies."""
+    """Return the two-sided p-value that both samples spread alike; None for fewer than LEAST_TEST values, or if neither
+    varies."""
     if min(len(values), len(reference)) < LEAST_TEST or not (varies(values) or varies(reference)):
         return None
     return _levene([Sample.of(group).about_median for group in (values, reference)])
 
 
 def brown_forsythe_at_values(values: Sequence[float], reference: Sequence[float]) -> float | None:
-    """Return the larger of the p-values of Brown and Forsythe's test about either middle value; None as for that test.
-
-    Where half of an even number of runs is slow, the median lies between both halves, and all are as far from it: a large
-    spread without any doubt. About a value that there is, half of the deviations are small, as of any other share of slow runs.
-    """
+    """Return the larger of the p-values of Brown and Forsythe's test about either middle value; None as for that test. If half
+    of an even number of runs is slow, the median lies between both halves, and all values are as far from it: a large spread
+    without any doubt. About an observed value half of the deviations are small, as for any other share of slow runs."""
     if min(len(values), len(reference)) < LEAST_TEST or not (varies(values) or varies(reference)):
         return None
     ways = [
@@ -53,7 +52,7 @@ def brown_forsythe_at_values(values: Sequence[float], reference: Sequence[float]
 
 
 def _levene(groups: Sequence[Sample]) -> float:
-    """The p-value of equal means of deviations, by the analysis of variance."""
+    """Return the p-value of equal means of deviations, by the analysis of variance."""
     total = sum(map(len, groups))
     grand = math.fsum(chain.from_iterable(groups)) / total
     between = sum(len(group) * (group.average - grand) ** 2 for group in groups)
@@ -64,9 +63,8 @@ def _levene(groups: Sequence[Sample]) -> float:
 
 
 def equal_deviations(values: Sequence[float], reference: Sequence[float]) -> float | None:
-    """Two-sided p-value that standard deviations are the same, by Bonett; None as for the interval.
-
-    It is at most 5 % exactly where the 95 % interval excludes 1."""
+    """Return the two-sided p-value that standard deviations are the same, by Bonett; None as for the interval. It is at most 5
+    % exactly where the 95 % interval excludes 1."""
     n, m = len(values), len(reference)
     if min(n, m) < LEAST or not varies(values) or not varies(reference):
         return None
@@ -77,7 +75,8 @@ def equal_deviations(values: Sequence[float], reference: Sequence[float]) -> flo
 
 
 def deviation_ratio_interval(values: Sequence[float], reference: Sequence[float], level: float) -> Bounds | None:
-    """The interval of the ratio of standard deviations; None for fewer than LEAST values, or where a sample does not vary."""
+    """Return the interval of the ratio of standard deviations; None for fewer than LEAST values, or if a sample does not
+    vary."""
     n, m = len(values), len(reference)
     if min(n, m) < LEAST or not varies(values) or not varies(reference):
         return None
@@ -91,7 +90,7 @@ def deviation_ratio_interval(values: Sequence[float], reference: Sequence[float]
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """All that Bonett's error asks of a standardised sample."""
+    """The facts that Bonett's error needs of a standardised sample."""
 
     n: int
     fourth: float
@@ -102,7 +101,7 @@ class _Shape:
 
 
 def _limit(one: _Shape, two: _Shape, centre: float, z: float) -> float:
-    """The ratio whose error, taken at itself, puts it z errors from the centre."""
+    """Return the ratio whose error, taken at itself, puts it z errors from the centre."""
     ratio = 1.0
     for _ in range(STEPS):
         before, ratio = ratio, math.exp((centre + z * _error(one, two, ratio)) / 2)
@@ -112,7 +111,7 @@ def _limit(one: _Shape, two: _Shape, centre: float, z: float) -> float:
 
 
 def _error(one: _Shape, two: _Shape, ratio: float) -> float:
-    """Standard error of the logarithm of the ratio of variances, were that the square of this."""
+    """Return the standard error of the logarithm of the ratio of variances, if that is the square of ``ratio``."""
     n, m = one.n, two.n
     kurtosis = (n + m) * (one.fourth + ratio**4 * two.fourth) / ((n - 1) + ratio**2 * (m - 1)) ** 2
     return math.sqrt(max(0.0, (kurtosis - (n - 3) / n) / (n - 1) + (kurtosis - (m - 3) / m) / (m - 1)))

@@ -1,11 +1,11 @@
 """Stalls: pauses in a run without any progress, far beyond its own pace.
 
 Progress is an event: a request that is sent, an answer that is complete.  A pause between two of them is a stall if it is
-longer than SHORTEST_S, the least time after which Linux retransmits (TCP_RTO_MIN), and than FACTOR times the upper quartile of
-the run's pauses, which stalls of fewer than a quarter of them do not move.  Random pauses (exponential) have that quartile at
-1.39 of their means, so that one is taken for a stall with a probability of e^-60; of log-normal pauses with a sigma of 1 five
-of a million are. Pauses without any scale of their own, whose tail is heavier than that, have stalls by this rule, if they
-reach SHORTEST_S.  Fewer than LEAST events show no pace.
+longer than two limits: SHORTEST_S, the least time after which Linux retransmits (TCP_RTO_MIN), and FACTOR times the upper
+quartile of the run's pauses.  Stalls of fewer than a quarter of the pauses do not move that quartile.  Random pauses
+(exponential) have it at 1.39 of their means, so one is taken for a stall with a probability of e^-60. Five of a million
+log-normal pauses with a sigma of 1 are. Pauses with a heavier tail, without any scale of their own, have stalls by this rule if
+they reach SHORTEST_S.  Fewer than LEAST events show no pace.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Stall:
 
 
 def of_events(times_s: Floats) -> list[Stall] | None:
-    """The stalls of a run by the times of its events, in any order; None where too few events show no pace."""
+    """Find the stalls of a run by the times of its events, in any order; None if too few events show no pace."""
     ordered = np.sort(times_s)
     if len(ordered) < LEAST:
         return None
@@ -48,11 +48,11 @@ def of_events(times_s: Floats) -> list[Stall] | None:
 
 
 def of_requests(start_s: Floats, total_s: Floats, resolution_s: float) -> list[Stall] | None:
-    """The stalls of a run by its requests, whose starts are cut to ``resolution_s``, as ``ab -g`` writes whole seconds.
+    """Find the stalls of a run by its requests, whose starts are cut to ``resolution_s``, as ``ab -g`` writes whole seconds.
 
     Starts of one second are spread evenly over it, the longest request last. A pause is then known to within the resolution at
-    either end, so that none is told that is not longer than SHORTEST_S beyond both. It lasted no longer than the shortest of
-    the requests that were under way all the time. None where too few requests show no pace.
+    either end, so a stall must be longer than SHORTEST_S beyond both. It lasted no longer than the shortest request that was
+    under way all the time. None if too few requests show no pace.
     """
     order = np.lexsort((total_s, start_s))
     starts, lasts = start_s[order], total_s[order]
@@ -73,7 +73,7 @@ def of_requests(start_s: Floats, total_s: Floats, resolution_s: float) -> list[S
 
 
 def together(stalls: Sequence[Stall]) -> list[Stall]:
-    """Stalls that overlap, as one."""
+    """Join stalls that overlap."""
     joined: list[Stall] = []
     for stall in sorted(stalls, key=lambda each: each.start_s):
         if joined and stall.start_s <= joined[-1].end_s:
@@ -84,7 +84,7 @@ def together(stalls: Sequence[Stall]) -> list[Stall]:
 
 
 def of_intervals(seconds: Sequence[float], work: Sequence[float]) -> list[Stall] | None:
-    """The stalls of a run by what was done in each interval of a report; neighbouring intervals are one stall. None where too
+    """Find the stalls of a run by the work done in each interval of a report; neighbouring intervals are one stall. None if too
     few intervals show no pace."""
     lengths, done = np.asarray(seconds, dtype=float), np.asarray(work, dtype=float)
     if len(done) < LEAST // 4 or not np.all(lengths > 0):

@@ -1,24 +1,24 @@
-"""Are runs in a steady state, and from when: warm-up, drift inside runs, and what the mean of one run is worth.
+"""Steady state of runs: warm-up, drift inside runs, and how exact the mean of one run is.
 
 Series of several runs, of equally many values each, in the order of time.
 
 Warm-up: Welch's procedure (1983, in Lavenberg, Computer Performance Modeling Handbook, 6.4.1) averages the runs value by value,
-so that noise goes down and the warm-up stays, and MSER-5 (White, Cobb and Spratt 2000, Proc. Winter Simulation Conf., 755)
-finds its end: values in batches of BATCH, of which those at the start are cut off whose removal makes the standard error of the
-rest least.  On a steady series it cuts off something by chance, where it changes most; what the cut does to a run is therefore
-that of the cut which the other runs suggest.
+so that noise goes down and the warm-up stays. MSER-5 (White, Cobb and Spratt 2000, Proc. Winter Simulation Conf., 755) finds
+its end: in batches of BATCH values, it cuts off those at the start whose removal makes the standard error of the rest least. On
+a steady series it cuts off something by chance, at the largest changes. The effect of a cut on a run is therefore measured with
+the cut that the other runs suggest.
 
 Drift: Theil and Sen's slope (Sen 1968, J. Am. Stat. Assoc. 63:1379) of the second half of each run, as TriScale's test of
 convergence has it (Jacob et al. 2021, J. Syst. Res. 1).  Values inside a run depend on each other, which makes its own interval
-too short; slopes of different runs do not, so that Student's t of theirs says whether runs settle.
+too short. Slopes of different runs do not, so that Student's t of these slopes shows whether runs settle.
 
 One run that drifts among others that do not: Grubbs's test (1969, Technometrics 11:1) of the farthest, whose p-value is
 Bonferroni's of Student's t of its deviation from the others.
 
 The mean of one run: its error by the spectrum at frequency 0 of an autoregression (Heidelberger and Welch 1981, Commun. ACM
 24:233; coda's ``spectrum0.ar``), fitted by Yule and Walker, its order by Akaike's criterion.  Neighbours that resemble each
-other count for what they are worth: of 100 values whose correlation is 0.7 the variance found is 0.94 of the true one, at 0.9
-0.79 (docs/coverage.md).
+other count less: for 100 values with a correlation of 0.7 the estimated variance is 0.94 of the true one, with 0.9 it is 0.79
+(docs/coverage.md).
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ Floats = NDArray[np.float64]
 
 BATCH = 5
 LEAST = 40
-"""Values that a series needs: eight batches of five."""
+"""The fewest values of a series: eight batches of five."""
 BINS = 100
 PER_BIN = 4
-"""Answers that a part of a run must have in the mean: fewer make its rate a matter of chance, and fewer parts are taken."""
+"""The fewest answers a part of a run in the mean: fewer make its rate a matter of chance, so fewer parts are taken."""
 LEAST_ALONE = 4
-"""Runs among which one can be told apart: of three, any two that are close make the third far."""
+"""The fewest runs among which one can be distinguished: of three, any two that are close make the third far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Series:
 
 
 def rates_of_answers(begun_ns: NDArray[np.int64], lasted_s: Floats) -> Series | None:
-    """Answers complete in equal parts of the time from the first request to the last answer; None for too few."""
+    """Count answers complete in equal parts of the time from the first request to the last answer; None for too few."""
     bins = min(BINS, len(begun_ns) // PER_BIN)
     if bins < LEAST:
         return None
@@ -73,8 +73,8 @@ def _number(value: object) -> TypeGuard[float]:
 
 
 def rates_of_intervals(rows: Iterable[Mapping[str, object]]) -> Series | None:
-    """Bits a second of all clients together, as their servers counted them; None for too few intervals, or clients that have
-    not the same. Rows of other tools than iperf3 have other columns."""
+    """Return bits a second of all clients together, as their servers counted them. None for too few intervals, or clients that
+    do not have the same ones. Rows of other tools than iperf3 have other columns."""
     times: dict[float, list[tuple[float, float]]] = defaultdict(list)
     for row in rows:
         start, done, seconds = row.get("start_s"), row.get("bytes"), row.get("seconds")
@@ -87,7 +87,7 @@ def rates_of_intervals(rows: Iterable[Mapping[str, object]]) -> Series | None:
 
 
 def mser5(values: Sequence[float]) -> int:
-    """How many values to cut off at the start, at most half of them.
+    """Return how many values to cut off at the start, at most half of them.
 
     >>> mser5([9.0] * 10 + [1.0, 2.0] * 45)
     10
@@ -103,8 +103,9 @@ def mser5(values: Sequence[float]) -> int:
 
 
 def warm_ups(runs: Sequence[Sequence[float]]) -> list[float]:
-    """By what share the mean of each run is more without its warm-up, whose end is found in the average of the other runs, so
-    that it has no say in it. Series of shares of each run's own mean; a run without others has its own cut."""
+    """Return by what share the mean of each run grows without its warm-up. The end of a run's warm-up is found in the average
+    of the other runs, so that the run itself has no say in it. Series are shares of each run's own mean; a run without others
+    has its own cut."""
     sums = np.sum(runs, axis=0)
     shares = []
     for run in runs:
@@ -115,8 +116,8 @@ def warm_ups(runs: Sequence[Sequence[float]]) -> list[float]:
 
 
 def changes(runs: Floats) -> Floats:
-    """Over all the time of each run (a row of values), by Theil and Sen's slope of means of BATCH, as a share of their median;
-    NaN where that is 0. Counts of a few answers are too coarse to have slopes of their own."""
+    """Return each run's (row's) change over all its time, as a share of its median; NaN if that is 0. It is by Theil and Sen's
+    slope of means of BATCH: counts of a few answers are too coarse to have slopes of their own."""
     means = runs[:, : runs.shape[1] // BATCH * BATCH].reshape(len(runs), -1, BATCH).mean(2)
     middles = np.median(means, axis=1)
     one, two = np.triu_indices(means.shape[1], 1)
@@ -126,18 +127,18 @@ def changes(runs: Floats) -> Floats:
 
 
 def change(values: Sequence[float]) -> float | None:
-    """Of one run: ``changes``; None where its median is 0."""
+    """Return the change (``changes``) of one run; None if its median is 0."""
     (found,) = changes(np.asarray([values], dtype=np.float64)).tolist()
     return None if math.isnan(found) else found
 
 
 def drift(rates: Sequence[float]) -> float | None:
-    """The change over the second half of a run."""
+    """Return the change over the second half of a run."""
     return change(rates[len(rates) // 2 :])
 
 
 def mean_error(values: Sequence[float]) -> float:
-    """The standard error of the mean of one run by its own series, of at least LEAST values."""
+    """Return the standard error of the mean of one run by its own series, of at least LEAST values."""
     series = np.asarray(values, dtype=np.float64)
     n = len(series)
     series = series - series.mean()
@@ -163,12 +164,12 @@ class Alone:
     at: int
     value: float
     others: float
-    """Their mean."""
+    """The mean of the others."""
     p_value: float
 
 
 def alone(values: Sequence[float]) -> Alone | None:
-    """Grubbs's test, two-sided; None for fewer than LEAST_ALONE values, or values that do not vary."""
+    """Apply Grubbs's test, two-sided; None for fewer than LEAST_ALONE values, or values that do not vary."""
     n = len(values)
     if n < LEAST_ALONE or not varies(values):
         return None
@@ -191,7 +192,7 @@ class Over:
 
 
 def over_runs(values: Sequence[float], level: float) -> Over:
-    """Of at least one run."""
+    """Summarise the values of at least one run."""
     mean, n = float(np.mean(values)), len(values)
     if n < 2:
         return Over(mean, None, None)
@@ -203,18 +204,18 @@ def over_runs(values: Sequence[float], level: float) -> Over:
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """Whether runs settle. ``settles`` is false where a drift of more than the margin is shown, true where one is ruled out,
-    and None where neither is."""
+    """The verdict on whether runs settle. ``settles`` is False if a drift of more than the margin is shown, True if one is
+    ruled out, and None if neither is."""
 
     over: Over
     settles: bool | None
     astray: Alone | None
-    """The run that drifts by more than the margin, and by more than that unlike the others, where one is shown to."""
+    """The one run shown to drift by more than the margin, and to differ from the others by more than that."""
 
 
 def settling(drifts: Sequence[float], margin: float, level: float) -> Settling:
-    """By the drifts of at least one run. Of steady cells at most 1 - ``level`` are called drifting, and as many are said to
-    have a run that does."""
+    """Judge the drifts of at least one run. At most 1 - ``level`` of steady cells are called drifting, and as many are reported
+    to have one run that drifts."""
     # A median slope is 0 where answers are few and their counts tie: 0 in all runs says nothing of how runs differ.
     over = over_runs(drifts, level) if any(drifts) else Over(0.0, None, None)
     shown = over.p_value is not None and over.p_value <= 1 - level and abs(over.mean) > margin
@@ -234,27 +235,28 @@ class Split:
     deviation: float
     """As observed, between runs."""
     within: float
-    """What the series inside runs explains of it, at their length: repeatability."""
+    """The part that the series inside runs explain, at their length: repeatability."""
     between: float
-    """What comes between runs beyond that; 0 where no more is observed than what is within."""
+    """The part between runs beyond that; 0 if no more is observed than within."""
 
 
 def split(means: Sequence[float], errors: Sequence[float]) -> Split:
-    """Of at least two runs' means and standard errors: s_L^2 = s_d^2 - s_r^2/n of ISO 5725-2:2019, 7.4.5, where s_r^2/n is the
-    mean square of the runs' own errors."""
+    """Split the spread of at least two runs' means, given their standard errors. s_L^2 = s_d^2 - s_r^2/n of ISO 5725-2:2019,
+    7.4.5, where s_r^2/n is the mean square of the runs' own errors."""
     observed, within = variance(means), float(np.mean(np.square(errors)))
     return Split(math.sqrt(observed), math.sqrt(within), math.sqrt(max(0.0, observed - within)))
 
 
 def best_seconds(split: Split, seconds: float, overhead_s: float) -> float | None:
-    """How long runs should last for the least error of their mean in a given time, if each takes ``overhead_s`` besides:
-    sampling in two stages (Cochran 1977, Sampling Techniques, 10.6), sqrt(overhead seconds) within/between. None where nothing
-    comes between runs, so that longer is better."""
+    """Return how long runs should last for the least error of their mean in a given time, if each takes ``overhead_s`` in
+    addition. Sampling in two stages (Cochran 1977, Sampling Techniques, 10.6): sqrt(overhead seconds) within/between. None if
+    nothing comes between runs, so that longer is better."""
     return math.sqrt(overhead_s * seconds) * split.within / split.between if split.between else None
 
 
 def in_budget(split: Split, seconds: float, overhead_s: float, length: float, budget_s: float) -> tuple[int, float]:
-    """How many runs of ``length`` fit into a budget, at least one, and the standard error of their mean; ``seconds`` is the
-    length that ``split`` was measured at. What is inside runs averages out with their length, what is between them does not."""
+    """Return how many runs of ``length`` fit into a budget, at least one, and the standard error of their mean. ``seconds`` is
+    the length that ``split`` was measured at. Variation inside runs averages out with their length, variation between them does
+    not."""
     runs = max(1, math.floor(budget_s / (length + overhead_s)))
     return runs, math.sqrt((split.between**2 + split.within**2 * seconds / length) / runs)

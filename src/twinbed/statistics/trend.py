@@ -1,13 +1,10 @@
-"""Does a metric drift in the order of runs, apart from the effects of its cells?
-
-The test is the seasonal Kendall test (Hirsch, Slack and Smith 1982, Water Resour. Res. 18:107) with cells for seasons.  Only
-runs of one cell are compared with each other, so that effects of levels cancel; S is the number of rising pairs less that of
-falling pairs.  It is exact where no values are tied and there are at most EXACT pairs, else normal with the variance corrected
-for ties, and for continuity.  The size is Sen's slope (1968, J. Am. Stat. Assoc. 63:1379), the median of all pairs' slopes, of
-the values as given: for logarithms it is a relative drift for each run. The test assumes that runs are independent except for
-the drift.  Beyond MOST_PAIRS pairs the median is that of DRAWN_PAIRS of them, drawn with a fixed seed: its rank among all is
-off by 0.0002 of their number (standard error), which for so many is less than what the runs leave open.
-"""
+"""Test of whether a metric drifts in the order of runs, apart from the effects of its cells. Res. 18:107) with cells for
+seasons.  Only runs of one cell are compared with each other, so that effects of levels cancel; S is the number of rising pairs
+less that of falling pairs.  It is exact if no values are tied and there are at most EXACT pairs, else normal with the variance
+corrected for ties, and for continuity.  The size is Sen's slope (1968, J. Am. Stat. Assoc. 63:1379), the median of all pairs'
+slopes of the given values: for logarithms it is a relative drift for each run. The test assumes that runs are independent
+except for the drift.  Beyond MOST_PAIRS pairs the median is that of DRAWN_PAIRS of them, drawn with a fixed seed. Its rank
+among all is off by 0.0002 of their number (standard error), less than the runs' own uncertainty."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from scipy.special import ndtr
 
 EXACT = 2000
 MOST_PAIRS = 2**25
-"""Of which all slopes are looked at: 256 MiB of them."""
+"""The most pairs whose slopes are all computed: 256 MiB of them."""
 DRAWN_PAIRS = 2**22
 Slopes = NDArray[np.float64]
 Series = Sequence[tuple[float, float]] | NDArray[np.float64]
@@ -42,7 +39,7 @@ class Trend:
 
 
 def trend(cells: Sequence[Series]) -> Trend | None:
-    """The drift over all cells; None where no cell has two runs."""
+    """Test the drift over all cells; None if no cell has two runs."""
     in_order = [_sorted(cell) for cell in cells if len(cell) > 1]
     if not in_order:
         return None
@@ -60,10 +57,9 @@ def _sorted(cell: Series) -> Sorted:
 
 
 def _rising(values: NDArray[np.float64]) -> int:
-    """Pairs of values, in their order, of which the second is larger, less those of which it is smaller.
-
-    Two ranks part at the highest bit in which they differ. So for each bit, of ranks that agree in all higher ones: the pairs
-    of a 0 with a later 1 rise, those of a 1 with a later 0 fall."""
+    """Return the pairs of values, in their order, of which the second is larger, less those of which it is smaller. Two ranks
+    part at the highest bit in which they differ. So for each bit, of ranks that agree in all higher ones: the pairs of a 0 with
+    a later 1 rise, those of a 1 with a later 0 fall."""
     ranks = np.unique(values, return_inverse=True)[1]
     rising = 0
     for bit in reversed(range(int(ranks.max()).bit_length())):
@@ -116,14 +112,14 @@ def _p_value(cells: Sequence[NDArray[np.float64]], pairs: int, rising: int) -> f
 
 
 def _variance(counts: NDArray[np.int64]) -> float:
-    """``counts``: how often each value is there."""
+    """Return the variance of S; ``counts`` is how often each value occurs."""
     n = int(counts.sum())
     ties = sum(count * (count - 1) * (2 * count + 5) for count in map(int, counts[counts > 1]))
     return (n * (n - 1) * (2 * n + 5) - ties) / 18
 
 
 def _exact(sizes: Sequence[int], pairs: int, rising: int) -> float:
-    """The probability of an S as far from 0 if all orders of each cell are equally likely. Discordant pairs add up over
+    """Return the probability of an S as far from 0 if all orders of each cell are equally likely. Discordant pairs add up over
     cells."""
     chances = [1.0]
     for size in sizes:

@@ -1,7 +1,7 @@
-"""Two clocks seen through delays: their offset, the drift of one against the other, and where one was stepped.
+"""Two clocks seen through delays: their offset, the drift of one from the other, and where one was stepped.
 
-A packet that goes there and back is stamped when sent and when received, by the clock of each end.  With d >= 0 the delay and
-o(t) the second clock less the first, the stamps' differences are ``there = d_there + o`` and ``back = d_back - o``; every
+A packet that goes there and back is stamped when sent and when received, by the clock of each end.  Let d >= 0 be the delay and
+o(t) the second clock less the first.  The stamps' differences are ``there = d_there + o`` and ``back = d_back - o``.  Every
 packet therefore bounds o from above by ``there`` and from below by ``-back``, whatever the delays were.
 
 Clocks with constant rates have o(t) = a + b t.  Moon, Skelly and Towsley (1999, Proc. IEEE INFOCOM, 227-234) find b as the
@@ -23,7 +23,7 @@ Numbers = NDArray[np.float64]
 
 _LEVEL_S = 1e-12
 SETTLED = 5
-"""Readings on either side of a step that must agree with each other."""
+"""Values on either side of a step that must agree with each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +43,13 @@ class Straight:
 
     @property
     def drifts(self) -> bool:
-        """Whether the delays prove that there is a drift."""
+        """Return whether the delays prove a drift."""
         return self.drift_low > 0 or self.drift_high < 0
 
 
 def straight(there_at_s: Numbers, there_s: Numbers, back_at_s: Numbers, back_s: Numbers) -> Straight | None:
-    """The line between two clocks with constant rates, from stamps' differences and their times by the first clock.
-
-    None for fewer than two packets either way, or if no straight line keeps every delay at 0 or above.
-    """
+    """Fit the line between two clocks with constant rates, from stamps' differences and their times by the first clock. None
+    for fewer than two packets either way, or if no straight line keeps every delay at 0 or above."""
     if min(len(there_s), len(back_s)) < 2:
         return None
     upper = lower_hull(there_at_s, there_s)
@@ -84,7 +82,8 @@ def straight(there_at_s: Numbers, there_s: Numbers, back_at_s: Numbers, back_s: 
 
 
 def _crossing(slopes: Numbers, gaps: Numbers, gap: Callable[[float], float], way: float, span_s: float) -> float:
-    """The slope where the gap falls to 0, outwards in one direction. Beyond the outermost slope it falls in a straight line."""
+    """Return the slope where the gap falls to 0, outwards in one direction. Beyond the outermost slope it falls in a straight
+    line."""
     order = np.argsort(way * slopes)
     slopes, gaps = slopes[order], gaps[order]
     last = int(np.flatnonzero(gaps >= 0)[-1])
@@ -103,7 +102,7 @@ def _slopes(hull: tuple[Numbers, Numbers]) -> Numbers:
 
 
 def lower_hull(x: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
-    """The corners of the lower convex hull, from left to right (Andrew 1979, Inf. Process. Lett. 9:216)."""
+    """Return the corners of the lower convex hull, from left to right (Andrew 1979, Inf. Process. Lett. 9:216)."""
     order = np.lexsort((y, x))
     corners: list[tuple[float, float]] = []
     for point in zip(x[order].tolist(), y[order].tolist(), strict=True):
@@ -117,17 +116,14 @@ def lower_hull(x: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
-    """Above 0 for a turn to the left."""
+    """Return a number above 0 for a turn to the left."""
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 
 def level_shifts(levels: Numbers, least: float) -> list[tuple[int, float]]:
-    """Where a level that is otherwise constant changes for good: (index of the first reading after it, by how much).
-
-    The level is a clock's wall time less its monotonic time, which only a step of the clock changes.  A single reading that is
-    off (a program that was interrupted between reading the one and the other) is no shift; ``least`` is the smallest that
-    counts.
-    """
+    """Find where a level that is otherwise constant changes for good: (index of the first value after it, by how much). The
+    level is a clock's wall time less its monotonic time, which only a step of the clock changes. A single value that is off (a
+    program interrupted between reading both clocks) is no shift; ``least`` is the smallest that counts."""
     if len(levels) < 2 * SETTLED:
         return []
     windows = np.lib.stride_tricks.sliding_window_view(levels, SETTLED)
@@ -154,7 +150,7 @@ def level_shifts(levels: Numbers, least: float) -> list[tuple[int, float]]:
 
 
 def _first_for_good(beyond: NDArray[np.bool_]) -> int:
-    """The index that splits best: few values before it are beyond, and few after it are not."""
+    """Return the index that splits best: few values before it are beyond, and few after it are not."""
     wrong = np.concatenate([[0], np.cumsum(beyond)]) + np.concatenate([np.cumsum(~beyond[::-1])[::-1], [0]])
     return int(np.argmin(wrong))
 
@@ -162,11 +158,9 @@ def _first_for_good(beyond: NDArray[np.bool_]) -> int:
 def contradictions(
     there_at_s: Numbers, there_s: Numbers, back_at_s: Numbers, back_s: Numbers, window_s: float, most_drift: float
 ) -> list[tuple[float, float]]:
-    """Where no clock that drifts at most ``most_drift`` can have gone from one window's bounds to the next one's:
-    (time of the window, least step in seconds).
-
-    This is for stamps of wall clocks alone.  A step smaller than the round trip is within the bounds and cannot be seen.
-    """
+    """Find where no clock that drifts at most ``most_drift`` can have gone from one window's bounds to the next one's: (time of
+    the window, least step in seconds). This is for stamps of wall clocks alone. A step smaller than the round trip is within
+    the bounds and cannot be seen."""
     begin_s = min(there_at_s.min(), back_at_s.min())
     windows = np.floor((there_at_s - begin_s) / window_s), np.floor((back_at_s - begin_s) / window_s)
     contradicting = []

@@ -28,8 +28,7 @@ from tests.unit.analyses.test_stalls import row as stall
 
 import twinbed as tb
 from twinbed import registry
-from twinbed.api.figures import VEGA_LITE
-from twinbed.api.result import Result
+from twinbed.api.result import VEGA_LITE, Result
 from twinbed.model.tables import Tables
 from twinbed.render import sections as render_sections
 from twinbed.render.pages import page

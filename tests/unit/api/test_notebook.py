@@ -16,7 +16,7 @@ import pytest
 from nbclient import NotebookClient
 
 import twinbed as tb
-from twinbed.api.figures import VEGA_LITE
+from twinbed.api.result import VEGA_LITE
 
 pytestmark = pytest.mark.timeout(1500)
 """The kernel and the study are started once; a busy machine takes its time."""

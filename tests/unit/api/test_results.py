@@ -19,9 +19,7 @@ import pytest
 import twinbed as tb
 from synthetic_results import planted_response, write_run, write_study
 from twinbed.api import Results
-from twinbed.api.figures import Plot
-from twinbed.api.result import Result
-from twinbed.api.rows import arrow, data_frame
+from twinbed.api.result import Plot, Result, arrow, data_frame
 from twinbed.cli.main import run
 
 MANUAL = (Path(__file__).parents[3] / "docs" / "python.md").read_text()

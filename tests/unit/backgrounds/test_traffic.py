@@ -16,7 +16,7 @@ from twinbed.backgrounds.traffic import TrafficParams, traffic
 from twinbed.backgrounds.traffic.plan import HTTP_PORT, HTTP_REPORT, TCP_PORT, TCP_REPORT, UDP_PORT, UDP_REPORT
 from twinbed.contracts.command import Command
 from twinbed.contracts.place import MACHINE, PROBE_PORT, Places
-from twinbed.metrics.traffic import METRICS
+from twinbed.metrics.background import METRICS
 from twinbed.registry import PLUGINS, catalogue
 from twinbed.results.extract.rows import UNREADABLE
 from twinbed.study.loading import load

@@ -182,5 +182,5 @@ def test_a_study_takes_the_sum_of_its_runs() -> None:
 
 def test_runs_with_one_id_are_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Run, "id", "same")
-    with pytest.raises(ValueError, match="2 of 3 runs have the id of another"):
+    with pytest.raises(ValueError, match="2 of 3 runs share their id with another"):
         design.runs(study(replicates=1))

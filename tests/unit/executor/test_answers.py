@@ -9,9 +9,8 @@ from enum import StrEnum
 
 import pytest
 
-from twinbed.executor.answers import FAILURE, JSON_BYTES, VALUE, carried_out, value_of
+from twinbed.executor.answers import FAILURE, JSON_BYTES, VALUE, carried_out, program, value_of
 from twinbed.executor.packed import packed, unpacked
-from twinbed.executor.program import program
 from twinbed.executor.protocol import BadAnswer, NoExecutor
 from twinbed.model.error import TwinbedError
 

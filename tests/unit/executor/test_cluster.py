@@ -18,8 +18,8 @@ from distributed.comm.core import CommClosedError
 from twinbed import _core
 from twinbed.analyses.compare import judging
 from twinbed.executor import Executor, Here, NoExecutor, WorkerLost, opened
+from twinbed.executor.answers import program
 from twinbed.executor.cluster import Cluster
-from twinbed.executor.program import program
 from twinbed.fleet.controller import _Loop
 from twinbed.model.error import TwinbedError
 from twinbed.readers.flow_shares import counted
@@ -204,7 +204,7 @@ def test_without_dask_the_option_says_what_to_install(monkeypatch: pytest.Monkey
     [
         ("cluster: {kind: slurm, cores: 1}", "needs dask-jobqueue"),
         ("cluster: {kind: kubernetes}", "needs dask-kubernetes"),
-        ("cluster: {kind: mesos}", "no kind of cluster is called 'mesos'"),
+        ("cluster: {kind: mesos}", "unknown kind of cluster 'mesos'"),
         ("cluster: {kind: ssh, hots: [a]}", "SSHCluster"),
         ("workers: 3", "describes no cluster"),
         ("[", "describes no cluster"),

@@ -10,7 +10,7 @@ import pytest
 
 from twinbed.cli.main import cli, run
 from twinbed.executor import NoExecutor, cluster, opened
-from twinbed.executor.open_address import refuse_open
+from twinbed.executor.cluster import refuse_open
 
 CAPTURE = str(Path(__file__).parents[2] / "golden" / "captures" / "http-short.pcap")
 

@@ -15,7 +15,7 @@ from twinbed.contracts.place import MACHINE, Places, Target
 from twinbed.model.record import Record
 from twinbed.registry import PLUGINS
 from twinbed.results.extract.rows import Readers
-from twinbed.results.keep.owners import owner
+from twinbed.results.keep.thin import owner
 
 PAIRS = [("client", "server", "10.0.0.2")]
 TARGETS = [

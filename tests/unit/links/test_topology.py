@@ -88,13 +88,13 @@ def message(topology: str) -> str:
 @pytest.mark.parametrize(
     ("topology", "says"),
     [
-        ("{link: {jitter: 1ms}}", "jitter is how far the delay varies both ways, so it needs a delay that is at least as long"),
-        ("{link: {delay: 1ms, jitter: 2ms}}", "jitter is how far the delay varies both ways"),
+        ("{link: {jitter: 1ms}}", "jitter varies the delay both ways: set a delay at least as long"),
+        ("{link: {delay: 1ms, jitter: 2ms}}", "jitter varies the delay both ways"),
         (
             "{link: {rate: 500bit, burst: 66560}}",
-            "a burst of 66560 bytes at 500 bit/s takes longer than the 274 s that tc can count: a rate of",
+            "a burst of 66560 bytes at 500 bit/s takes longer than the 274 s that tc can count: set a rate of",
         ),
-        ("{link: {rate: 1943bit, burst: 66560}}", "a rate of at least 1944bit, or a smaller burst"),
+        ("{link: {rate: 1943bit, burst: 66560}}", "set a rate of at least 1944bit, or a smaller burst"),
         ("{link: {rate: 1mbit, burst: 40MiB}}", "a burst of 41943040 bytes at 1000000 bit/s takes longer than the 274 s"),
         (
             "{link: {rate: 1mbit, shaper: tbf, burst: 1513}}",
@@ -102,10 +102,10 @@ def message(topology: str) -> str:
         ),
         ("{link: {delay: 1ms, emulated_at: routers}}", "emulated_at: routers needs at least one router"),
         ("{trunk: vxlan, routers: 1}", "a trunk joins two switches of one network"),
-        ("{pairs: 2, client_machines: 2}", "a trunk joins each to the servers' machine: say which, such as trunk: plain"),
+        ("{pairs: 2, client_machines: 2}", "a trunk joins each to the servers' machine: set one, such as trunk: plain"),
         ("{kind: star, pairs: 2, client_machines: 2}", "a trunk joins each to the servers' machine"),
-        ("{pairs: 2, trunk: plain, client_machines: 3}", "3 machines for 2 clients: each needs one at least"),
-        ("{trunk: plain, client_machines: 2}", "2 machines for 1 client: each needs one at least"),
+        ("{pairs: 2, trunk: plain, client_machines: 3}", "3 machines for 2 clients: each needs at least one"),
+        ("{trunk: plain, client_machines: 2}", "2 machines for 1 client: each needs at least one"),
         ("{trunk: plain, client_machines: 0}", "client_machines"),
         ("{link: {loss: 120%}}", "loss"),
         ("{link: {rate: fast}}", "rate"),

@@ -43,7 +43,7 @@ def test_levels_are_in_the_order_of_their_size(file):
     assert columns["payload"].codes.tolist() == [2, 0, 1]
     assert columns["replicate"].levels == (1, 3) and columns["replicate"].numbers().tolist() == [1, 1, 3]
     assert columns["testbed"].levels == ("e1000", "virtio") and not columns["testbed"].ordered
-    with pytest.raises(TwinbedError, match="testbed has the level 'e1000', which is no number"):
+    with pytest.raises(TwinbedError, match="testbed has the level 'e1000', which is not a number"):
         columns["testbed"].numbers()
 
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from twinbed.observations.samples import CellRuns, Declared, Key
-from twinbed.observations.steps import resolve
+from twinbed.observations.samples import CellRuns, Declared, Key, resolve
 from twinbed.statistics.sample import Sample
 
 Cells = Mapping[str, Mapping[str, Sequence[float]]]

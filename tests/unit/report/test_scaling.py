@@ -74,7 +74,7 @@ def test_the_planted_knee_is_what_is_recommended(tmp_path: Path) -> None:
     # Half the interval is 2.776, Student's t of 4 degrees of freedom by any table, times the deviation 7.906 by the root of 5.
     assert told.text == (
         "4 pairs: more than 99.9 % sure; 8: no, more than 99.9 % sure (the mean there is 700, 690 to 710 /s);"
-        " between them nothing is known"
+        " N between them were not tested"
     )
     assert list(recommendations(found)) == [f"Run at most 4 pairs at once, at least 95 % sure: {told.objective}."]
 

@@ -44,12 +44,12 @@ def test_goodput_above_it_is_a_caution(topology: dict, value: Value, cautions: i
 
 def test_the_caution_tells_a_wires_limit_from_the_shapers() -> None:
     [caution] = above_link_rate(record(), [Value("goodput", 951.6e6, "bit/s")])
-    assert caution.detail == "951.6 Mbit/s over links that carry 941.5 (956.4 as the shaper counts)"
+    assert caution.detail == "951.6 Mbit/s over links that carry at most 941.5 (956.4 as the shaper counts)"
 
 
 def test_nothing_is_said_of_a_shaper_where_there_is_none() -> None:
     [caution] = above_link_rate(record("imported"), [Value("goodput", 951.6e6, "bit/s")])
-    assert caution.detail == "951.6 Mbit/s over links that carry 941.5"
+    assert caution.detail == "951.6 Mbit/s over links that carry at most 941.5"
     assert "shaper" not in caution.kind.meaning + caution.kind.advice
 
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from twinbed.model.caution import Kind
-from twinbed.results.extract.completeness import completeness
+from twinbed.results.extract.cautions import completeness
 
 
 def exchanges(**complete: tuple[int, int]) -> list[tuple[str, pa.Table]]:

@@ -238,7 +238,7 @@ def test_what_no_measurement_is_makes_null_and_a_caution_and_no_verdict(
     assert found[run, "bytes", ""] == 0 and found[run, "packets", ""] == 10
     (caution,) = [each for each in store.table("cautions").to_pylist() if each["run"] == run]
     assert caution["kind"] == "unreadable"
-    assert caution["detail"] == f"requests_per_second is {unit:.3g}: nothing measured is above 1e+60 or below 1e-60"
+    assert caution["detail"] == f"requests_per_second is {unit:.3g}: no measurement is above 1e+60 or below 1e-60"
     assert main(["compare", str(results), "--format", "json"]) in (0, 4, 5)
     comparisons = json.loads(capsys.readouterr().out)["comparisons"]
     assert {"packets_per_request"} <= {row["metric"] for row in comparisons if row["verdict"]}

@@ -14,9 +14,8 @@ import pytest
 import twinbed
 from sources import parsed
 from twinbed.registry import PLUGINS
-from twinbed.results.extract import closure as closure_of
-from twinbed.results.extract.closure import closure, imported, source_files
-from twinbed.results.extract.key import code, code_key
+from twinbed.results.extract import key as closure_of
+from twinbed.results.extract.key import closure, code, code_key, imported, source_files
 
 PACKAGE = Path(twinbed.__file__).parent
 EXTRACTING = [*PLUGINS.read.values(), *PLUGINS.accompanying.values()]

@@ -119,7 +119,7 @@ def test_one_testbed_of_two_results(there: Path, capsys: pytest.CaptureFixture[s
     assert set(Store.open(Path("apart")).outline.testbeds) == {"physical", "e1000@a", "e1000@b"}
     assert verdicts("apart") == {("e1000@a",): "equivalent", ("e1000@b",): "different"}
     assert run(["merge", "a", "b", "-o", "pooled", "--rename", "b:e1000=e1000", "--rename", "a:e1000=e1000"]) == 0
-    assert "the testbed e1000 is of a and b: replicates are numbered on" in capsys.readouterr().out
+    assert "the testbed e1000 is in a and b: its replicates are numbered on" in capsys.readouterr().out
     records = [record for record in Store.open(Path("pooled")).records if record.settings["testbed"]["name"] == "e1000"]
     assert sorted(record.replicate for record in records) == [0, 1, 2, 3, 4, 5, 6]
 
@@ -140,7 +140,7 @@ def test_a_factor_that_one_lacks(there: Path, capsys: pytest.CaptureFixture[str]
     assert run(["merge", "varied", "fixed", "-o", "both", "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert "fixed: seconds is 0, from its runs' settings" in said
-    assert "fixed does not say payload: say it with --level" in said
+    assert "fixed does not have payload: give it with --level" in said
     assert not Path("both").exists()
     assert run(["merge", "varied", "fixed", "-o", "both", "--level", "fixed:payload=500B"]) == 0
     assert verdicts("both") == {("virtio", "500B", "0"): "equivalent"}
@@ -188,7 +188,7 @@ def test_link_checks_come_along(there: Path) -> None:
         (["a", "-o", "c"], "two or more RESULTS"),
         (["a", "b", "-o", "a"], "a is one of the results"),
         (["a", "b", "-o", "other"], "no merge made it"),
-        (["a", "b", "-o", "c", "--reference", "x"], "there is no testbed 'x'"),
+        (["a", "b", "-o", "c", "--reference", "x"], "the reference 'x' is no testbed"),
         (["a", "b", "-o", "c", "--rename", "a:x=y"], "a has no testbed 'x'"),
         (["a", "b", "-o", "c", "--rename", "z:x=y"], "RESULTS:NAME=TEXT is wanted"),
         (["a", "b", "-o", "c", "--level", "a:x"], "RESULTS:NAME=TEXT is wanted"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from twinbed.model.usage import ProgramUsage, Role, Usage
-from twinbed.results.extract.usage import usage
+from twinbed.results.extract.derived import usage
 
 PROGRAMS = [
     ProgramUsage("client", "ab", Role.WORKLOAD, Usage(1.5, 40, 2)),

@@ -21,9 +21,9 @@ from twinbed.statistics.calibration.candidates import share_of_cheap
 from twinbed.statistics.calibration.cells import cells
 from twinbed.statistics.calibration.equating import equating, logistic_curve
 from twinbed.statistics.calibration.intervals import conformal_factor, in_hull, least_groups, quantiles
-from twinbed.statistics.calibration.joint_law import JointLaw, joint_law
 from twinbed.statistics.calibration.planning import course
 from twinbed.statistics.calibration.process import SMOOTHNESS, Points, Shapes, matern, observed
+from twinbed.statistics.calibration.trend import JointLaw, joint_law
 from twinbed.statistics.nonlinear import NoFitError
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden/calibration/process.json").read_text())

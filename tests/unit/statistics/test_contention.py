@@ -10,11 +10,9 @@ import pytest
 from scipy.stats import binomtest
 
 from twinbed.statistics.anomaly import faster
-from twinbed.statistics.contention import Runs, detect, kinds
+from twinbed.statistics.contention import AtN, Runs, Share, detect, kinds, lead
 from twinbed.statistics.curvature import Inflection, inflections, order, scaled, second_difference
-from twinbed.statistics.detector import Detector
-from twinbed.statistics.lead import AtN, Share, lead
-from twinbed.statistics.logistic import Logistic
+from twinbed.statistics.detector import Detector, Logistic
 
 TESTED = (1, 2, 4, 8, 14, 16, 24, 32, 40)
 

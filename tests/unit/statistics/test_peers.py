@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 import numpy as np
 import pytest
 
-from twinbed.statistics.peers import apart, half_width
+from twinbed.statistics.moments import apart, half_width
 
 PRINTED = {3: 4.968, 4: 3.558, 5: 3.041, 6: 2.777, 8: 2.508, 10: 2.373, 20: 2.145}
 """Values -> half the width at 95 %, in standard deviations: Student's t as printed (4.303, 3.182, 2.776, 2.571, 2.365, 2.262,

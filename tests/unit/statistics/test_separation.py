@@ -9,9 +9,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from twinbed.statistics.pairs_out import PairsOut
 from twinbed.statistics.permutations import dealings, least_p_within, ways_within
-from twinbed.statistics.separation import alone, any_as_large, apart, least_p, runs_needed, separation
+from twinbed.statistics.separation import PairsOut, alone, any_as_large, apart, least_p, runs_needed, separation
 
 
 def slow(rows: np.ndarray, runs: np.ndarray, labels: np.ndarray) -> tuple[float, np.ndarray]:

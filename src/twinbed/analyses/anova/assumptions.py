@@ -13,9 +13,8 @@ import numpy as np
 
 from twinbed.analyses.anova.model import Data
 from twinbed.analyses.anova.result import Alternative, AssumptionCheck, Term
-from twinbed.statistics import alternatives, anova, assumptions
-from twinbed.statistics.alternatives import ROUNDS, Group
-from twinbed.statistics.anova import Fit, Floats
+from twinbed.statistics import anova, assumptions
+from twinbed.statistics.anova import ROUNDS, Fit, Floats, Group
 from twinbed.statistics.assumptions import Tested
 from twinbed.statistics.distribution import f_tail
 
@@ -83,17 +82,17 @@ def answers(of: Data, fit: Fit, terms: Sequence[Term], kind: str, unequal: bool,
     positions = [of.positions(term) for term in terms]
     if len(of.factors) == 1:
         if unequal:
-            welch = alternatives.welch_anova(groups(of))
+            welch = anova.welch_anova(groups(of))
             yield _alternative(terms[0], VARIANCES, welch) or "Welch's ANOVA cannot be made: some level has no variance."
         if other:
-            kruskal = alternatives.kruskal_wallis(by_cell(of))
+            kruskal = anova.kruskal_wallis(by_cell(of))
             yield _alternative(terms[0], NORMAL, kruskal) or "Kruskal-Wallis's test cannot be made: all values are the same."
         return
     if unequal:
         yield from _robust(of, fit, terms, kind)
     if other:
         for at, term in enumerate(terms):
-            permuted = alternatives.permutation(of.of, positions, at, kind, SEED)
+            permuted = anova.permutation(of.of, positions, at, kind, SEED)
             if permuted is None:
                 yield f"Residuals were not permuted: that takes too long with {of.of.n} rows, where F bears errors of any kind."
                 return

@@ -27,11 +27,10 @@ from twinbed.model.json import Json
 from twinbed.model.tables import Tables
 from twinbed.model.units import Share
 from twinbed.observations.frame import Frame, headlines, of_tables
-from twinbed.observations.residual import Residual
 from twinbed.show.section import Section
-from twinbed.statistics import anova, factorial
+from twinbed.statistics import anova
 from twinbed.statistics.anova import Floats
-from twinbed.statistics.assumptions import normal_quantiles
+from twinbed.statistics.assumptions import Residual, normal_quantiles
 
 
 class AnovaParams(Placed):
@@ -139,7 +138,7 @@ class AnovaAnalysis(RowsAnalysis[AnovaParams, Anova]):
         logarithm = True if formula and formula.logarithm else params.logarithm
         factors = formula.factors if formula else params.factors or frame.factors
         of, notes = model.data(frame, factors, logarithm)
-        if params.model == "2kr" and not factorial.is_factorial(of.of):
+        if params.model == "2kr" and not anova.is_factorial(of.of):
             raise TwinbedError(
                 f"this is no 2^k r design: {_no_factorial(of)}", advice="leave --model out for the general analysis"
             )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from twinbed.model.caution import Caution
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
-from twinbed.observations.residual import Residual
+from twinbed.statistics.assumptions import Residual
 
 Term = tuple[str, ...]
 """The factors of a term, in the model's order: one is a main effect, several an interaction."""

@@ -17,7 +17,7 @@ from twinbed.analyses.anova.model import Data
 from twinbed.analyses.anova.result import Effect, Line, Mean, SignEffect, Term, Truncation
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
-from twinbed.statistics import anova, factorial
+from twinbed.statistics import anova
 from twinbed.statistics.anova import Fit, Integers
 from twinbed.statistics.distribution import f_quantile, f_tail
 
@@ -95,9 +95,9 @@ def cell_means(estimates: Estimates) -> Iterator[Mean]:
 
 def signs(of: Data, confidence: float) -> Iterator[SignEffect]:
     """Yield the sign table of a 2^k r design; nothing for any other."""
-    if not factorial.is_factorial(of.of):
+    if not anova.is_factorial(of.of):
         return
-    for each in factorial.sign_effects(of.of, confidence):
+    for each in anova.sign_effects(of.of, confidence):
         half = each.half_width
         bounds = Interval(each.effect - half, each.effect + half, confidence) if half else None
         share = each.sum_of_squares / of.of.total

@@ -15,8 +15,7 @@ from twinbed.model.near import instead
 from twinbed.model.run import Level, level_text
 from twinbed.statistics.calibration.calibration import Calibration, Predicted, UncalibratedError, calibrate
 from twinbed.statistics.calibration.cells import Cells, cells
-from twinbed.statistics.calibration.joint_law import joint_law
-from twinbed.statistics.calibration.trend import OfLaw, Place, Trend
+from twinbed.statistics.calibration.trend import OfLaw, Place, Trend, joint_law
 
 Doubles = NDArray[np.float64]
 LAW = "requests_per_second"

@@ -20,9 +20,8 @@ from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Interval
 from twinbed.model.tables import Tables
-from twinbed.observations.fitting import Fitting, fitting
 from twinbed.observations.frame import Frame
-from twinbed.observations.numbered import ALONE, PAIRS, Numbered, OverN, each_by_itself, one_of, over_n
+from twinbed.observations.numbered import ALONE, PAIRS, Fitting, Numbered, OverN, each_by_itself, fitting, one_of, over_n
 from twinbed.show.section import Section
 from twinbed.statistics.capacity import LEAST, Objective
 

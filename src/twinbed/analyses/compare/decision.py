@@ -18,7 +18,6 @@ from twinbed.model.result import Interval, Verdict
 from twinbed.observations.units import Arranged
 from twinbed.statistics.bootstrap import far_from_normal, ratio_interval
 from twinbed.statistics.bounds import Bounds
-from twinbed.statistics.censored import limit
 from twinbed.statistics.counts import Tally
 from twinbed.statistics.difference import difference_test
 from twinbed.statistics.moments import holds_outlier, variance
@@ -27,7 +26,7 @@ from twinbed.statistics.ordinal import ordinal_test
 from twinbed.statistics.power import replicates_needed
 from twinbed.statistics.quantile import median_ratio_interval
 from twinbed.statistics.ratio import RatioTest, ratio_test
-from twinbed.statistics.resolution import bias
+from twinbed.statistics.resolution import bias, limit
 from twinbed.statistics.sample import Sample
 
 Values = Sequence[float]

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from twinbed.analyses.compare.decision import Rules
-from twinbed.model.as_of import AsOf
 from twinbed.model.caution import OF_RUNS
 from twinbed.model.columns import Records
 from twinbed.model.record import IMPORTED
 from twinbed.model.tables import Tables
-from twinbed.model.without import Without
+from twinbed.model.view import AsOf, Without
 from twinbed.observations.samples import CellRuns, Key, Samples, gather
 from twinbed.observations.units import NONE, TIME, Units, units
 

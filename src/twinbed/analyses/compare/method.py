@@ -20,9 +20,9 @@ from twinbed.contracts.analysis import Analysis
 from twinbed.executor import Executor, Here
 from twinbed.model.comparison import OTHER_SETTINGS, AllRuns, Comparison, Comparisons
 from twinbed.model.tables import TESTBED, Tables
-from twinbed.observations.excluded import excluded
 from twinbed.observations.levels import compared_by, held_against
 from twinbed.observations.predictable import predictable
+from twinbed.observations.samples import excluded
 from twinbed.show.section import Section
 from twinbed.show.table import Row
 

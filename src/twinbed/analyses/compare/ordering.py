@@ -24,9 +24,8 @@ from twinbed.model.record import Record
 from twinbed.observations.samples import Key, Samples
 from twinbed.observations.units import by_time
 from twinbed.show.quantities import two_digits
-from twinbed.statistics.clusters import clustering
 from twinbed.statistics.moments import logarithms, variance
-from twinbed.statistics.order import block_effect, dependence
+from twinbed.statistics.order import block_effect, clustering, dependence
 from twinbed.statistics.sample import Sample
 from twinbed.statistics.trend import trend
 

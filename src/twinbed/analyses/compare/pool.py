@@ -10,7 +10,7 @@ from twinbed.model.result import Interval
 from twinbed.observations.samples import CellRuns, Key
 from twinbed.observations.units import Arranged, Units
 from twinbed.statistics.moments import logarithms
-from twinbed.statistics.pooled import Cell, pooled_ratio
+from twinbed.statistics.ratio import Cell, pooled_ratio
 from twinbed.statistics.sample import Sample
 
 LEAST_CELLS = 2

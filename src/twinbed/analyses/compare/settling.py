@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from twinbed.metrics.pace import DRIFT
+from twinbed.metrics.runs import DRIFT
 from twinbed.model.caution import Caution, Kind
+from twinbed.observations.inside import unsettled
 from twinbed.observations.samples import Samples
-from twinbed.observations.unsettled import unsettled
 from twinbed.statistics.steady import settling
 
 KEY = (DRIFT.name, "", "")

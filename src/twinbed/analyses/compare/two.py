@@ -18,8 +18,7 @@ from twinbed.executor import Executor
 from twinbed.model.comparison import Comparisons
 from twinbed.model.json import Json
 from twinbed.observations.levels import held_against
-from twinbed.observations.passports import Differences, Side, between
-from twinbed.observations.passports_text import lines
+from twinbed.observations.passports import Differences, Side, between, lines
 
 MOST = 12
 """Differences of passports that are shown beside a verdict."""

@@ -45,9 +45,8 @@ from twinbed.model.tables import Tables
 from twinbed.observations.numbered import Numbered, OverN, each_by_itself, measured, over_n
 from twinbed.show.section import Section
 from twinbed.statistics.bounds import Bounds
-from twinbed.statistics.contention import Detection, Runs, detect
+from twinbed.statistics.contention import Detection, Runs, Share, detect
 from twinbed.statistics.curvature import ROUNDING, inflections, scaled, second_difference
-from twinbed.statistics.lead import Share
 
 MACHINE = "machine"
 MIRRORED = "idle"

@@ -37,9 +37,8 @@ from twinbed.observations.inside import by_cell, complete
 from twinbed.show.section import Section
 from twinbed.show.words import cell_title
 from twinbed.statistics.multiplicity import holm
-from twinbed.statistics.pairs_out import PairsOut
 from twinbed.statistics.permutations import dealings
-from twinbed.statistics.separation import MOST_DEALINGS, alone, any_as_large, apart, least_p, runs_needed, separation
+from twinbed.statistics.separation import MOST_DEALINGS, PairsOut, alone, any_as_large, apart, least_p, runs_needed, separation
 
 INSTRUMENT = "fingerprint"
 """Reports show the analysis of studies that asked for it."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinbed.analyses.detectability.result import Length, Needed
-from twinbed.statistics.isotonic import isotonic
+from twinbed.statistics.capacity import isotonic
 
 TARGET = 0.95
 """Balanced accuracy."""

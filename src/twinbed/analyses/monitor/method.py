@@ -21,8 +21,7 @@ from twinbed.observations.inside import CLIENT, Cell, by_cell, complete
 from twinbed.observations.samples import cell_of
 from twinbed.show.section import Section
 from twinbed.show.table import Row
-from twinbed.statistics.counts import Tally, count_test
-from twinbed.statistics.events import rate_bounds
+from twinbed.statistics.counts import Tally, count_test, rate_bounds
 
 ALPHA = 0.05
 

@@ -42,7 +42,7 @@ def command(inputs: Inputs, sides: tuple[str, ...], everything: bool, style: str
     Exit code 0, whatever differs.
     """
     from twinbed.analyses.passport.method import PassportParams, analysis
-    from twinbed.observations.passports_text import lines
+    from twinbed.observations.passports import lines
     from twinbed.render.rows import as_csv, print_json
 
     if len(sides) > 2:

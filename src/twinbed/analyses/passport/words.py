@@ -8,8 +8,7 @@ from functools import partial
 from operator import attrgetter
 
 from twinbed.analyses.passport.result import Passports
-from twinbed.observations.passports import Difference, Differences
-from twinbed.observations.passports_text import sentence
+from twinbed.observations.passports import Difference, Differences, sentence
 from twinbed.show.section import Item, Section
 from twinbed.show.table import Column, Table, plain
 

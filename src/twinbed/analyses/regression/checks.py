@@ -12,10 +12,9 @@ from twinbed.analyses.regression.fits import LEVEL, Fitted, unequal_variances
 from twinbed.analyses.regression.result import AssumptionCheck, Column, Inflation
 from twinbed.statistics.regression.collinearity import USUAL_LIMIT
 from twinbed.statistics.regression.error import RegressionError
-from twinbed.statistics.regression.heteroscedasticity import LEAST_A_CELL, ChiSquare
-from twinbed.statistics.regression.influence import Influence
+from twinbed.statistics.regression.inference import Influence
 from twinbed.statistics.regression.mixed import mixed
-from twinbed.statistics.regression.normality import normality
+from twinbed.statistics.regression.residuals import LEAST_A_CELL, ChiSquare, normality
 from twinbed.statistics.regression.robust import robust
 
 VARIANCES = "equal variances"

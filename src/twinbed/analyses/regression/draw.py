@@ -8,8 +8,8 @@ from functools import partial
 from twinbed.analyses.regression.result import Model
 from twinbed.observations import diagnostics
 from twinbed.observations.diagnostics import Bar
-from twinbed.observations.residual import Residual
 from twinbed.show.figure import Figure
+from twinbed.statistics.assumptions import Residual
 
 
 def effects(model: Model) -> Iterator[Figure]:

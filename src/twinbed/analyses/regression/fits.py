@@ -19,11 +19,10 @@ from twinbed.statistics.regression.design import Design
 from twinbed.statistics.regression.error import RegressionError
 from twinbed.statistics.regression.expression import BOX_COX, Expression, second
 from twinbed.statistics.regression.formula import Formula
-from twinbed.statistics.regression.heteroscedasticity import ChiSquare, breusch_pagan, few_a_cell, white
-from twinbed.statistics.regression.inference import classical, clustered, coefficient, hc3
+from twinbed.statistics.regression.inference import Value, classical, clustered, coefficient, difference, hc3
 from twinbed.statistics.regression.least_squares import Doubles, Fit, fit, fit_formula
 from twinbed.statistics.regression.mixed import mixed
-from twinbed.statistics.regression.percent_effect import Value, difference
+from twinbed.statistics.regression.residuals import ChiSquare, breusch_pagan, few_a_cell, white
 from twinbed.statistics.regression.robust import Weighting, robust
 
 LEVEL = 0.05

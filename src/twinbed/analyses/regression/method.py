@@ -35,8 +35,7 @@ from twinbed.statistics.regression.collinearity import first_order, inflation
 from twinbed.statistics.regression.design import bind
 from twinbed.statistics.regression.error import RegressionError
 from twinbed.statistics.regression.formula import Formula, read
-from twinbed.statistics.regression.influence import influence
-from twinbed.statistics.regression.percent_effect import Value
+from twinbed.statistics.regression.inference import Value, influence
 from twinbed.statistics.regression.robust import Weighting
 
 BLOCK = "block"

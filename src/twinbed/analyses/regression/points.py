@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from twinbed.analyses.regression.fits import Fitted
 from twinbed.analyses.regression.result import Point
-from twinbed.statistics.regression.influence import Influence
+from twinbed.statistics.regression.inference import Influence
 
 MOST = 2000
 """A figure cannot show more points apart."""

@@ -24,9 +24,19 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.record import Record
 from twinbed.model.run import Status, level_text
 from twinbed.model.tables import Tables
-from twinbed.observations.fitting import LEAST_FAIRNESS, LEAST_RATE, MOST_LOSS, fitting
 from twinbed.observations.frame import Frame, of_tables
-from twinbed.observations.numbered import Numbered, OverN, measured, numbered, one_of, over_n
+from twinbed.observations.numbered import (
+    LEAST_FAIRNESS,
+    LEAST_RATE,
+    MOST_LOSS,
+    Numbered,
+    OverN,
+    fitting,
+    measured,
+    numbered,
+    one_of,
+    over_n,
+)
 from twinbed.show.quantities import unit_scale
 from twinbed.show.section import Section
 from twinbed.show.words import metric_name

@@ -28,8 +28,7 @@ from twinbed.model.record import Record
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables
-from twinbed.observations.inside import by_cell, by_run, complete, numbers, of_clients
-from twinbed.observations.unsettled import unsettled
+from twinbed.observations.inside import by_cell, by_run, complete, numbers, of_clients, unsettled
 from twinbed.show.section import Section
 from twinbed.show.words import at_cell
 from twinbed.statistics.bounds import Bounds

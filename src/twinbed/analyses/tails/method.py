@@ -38,8 +38,8 @@ from twinbed.observations.apart import in_succession
 from twinbed.observations.inside import by_cell, by_run, complete, numbers, of_clients
 from twinbed.show.section import Section
 from twinbed.show.words import at_cell
-from twinbed.statistics.harrell_davis import harrell_davis
 from twinbed.statistics.multiplicity import holm
+from twinbed.statistics.quantile import harrell_davis
 from twinbed.statistics.ratio import RatioTest, ratio_test
 
 VERDICTS = (0.5, 0.9, 0.99)

@@ -25,7 +25,7 @@ from twinbed.backgrounds.traffic.plan import traffic_plan
 from twinbed.contracts.background import Background, BackgroundPlan
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.place import Places
-from twinbed.metrics.traffic import METRICS
+from twinbed.metrics.background import METRICS
 
 
 class Traffic(Background[TrafficParams]):

@@ -12,8 +12,8 @@ from twinbed import _core
 from twinbed.backgrounds.traffic.params import TrafficParams
 from twinbed.backgrounds.traffic.plan import HTTP_REPORT, TCP_REPORT, UDP_REPORT
 from twinbed.contracts.extracted import Extracted
+from twinbed.metrics.background import HTTP, LOSS, TCP, UDP
 from twinbed.metrics.metric import Metric, Value
-from twinbed.metrics.traffic import HTTP, LOSS, TCP, UDP
 from twinbed.readers.clients import total
 
 _INTERVAL = re.compile(

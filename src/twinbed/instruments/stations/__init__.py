@@ -34,7 +34,7 @@ from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import NOT_THE_WORKLOADS, Target
-from twinbed.metrics.stations import METRICS
+from twinbed.metrics.events import STATION_METRICS
 from twinbed.model.units import Size
 from twinbed.readers.stations import read_place
 
@@ -75,7 +75,7 @@ class Stations(Instrument[StationsParams]):
     summary = "when each packet passed the stations of both kernels, and when programs read and wrote it (eBPF)"
     files = ("kernel.stations",)
     raw = "packets' stations that no sampled request has"
-    metrics = METRICS
+    metrics = STATION_METRICS
 
     def plan(self, params: StationsParams, target: Target) -> Sequence[Command]:
         peers = sorted({*target.servers.values(), *target.clients.values()})

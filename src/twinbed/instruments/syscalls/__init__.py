@@ -19,7 +19,7 @@ in the metrics' sums; rare calls that are long (a shell's wait for its child) wa
 
 Limits: ``count`` costs 2 to 4 % of the requests of a workload that does little else, ``trace`` more (SYSCALLS.md); every
 container has a probe, and each sees the others' calls before it puts them aside.  Context switches are not here: every run has
-those of its programs, voluntary and not (metrics/usage).
+those of its programs, voluntary and not (metrics/runs).
 """
 
 from __future__ import annotations

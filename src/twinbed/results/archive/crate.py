@@ -26,16 +26,16 @@ _KINDS = {
     ".cff": "text/plain",
 }
 _ABOUT = {
-    REPORT: "The report: verdicts, every comparison, and why to trust it",
+    REPORT: "The report: verdicts, every comparison, and the evidence",
     "study.yaml": "The study file as it was given",
     "study.json": "The study, resolved",
     CHECKSUMS: "SHA-256 of every file",
     CITATION: "How to cite these results",
-    FROZEN: "Says that the tables are to be taken as they are, since the artifacts were left out",
+    FROZEN: "A mark that the artifacts were left out, so the tables cannot be made again",
 }
 Facts = Mapping[tuple[str, str], Sequence[str]]
 _PACKAGES = "image"
-"""The place of passports that has the versions of the image's packages."""
+"""The place in passports with the versions of the image's packages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What only people know of results."""
+    """Facts about results that only people know."""
 
     authors: Sequence[str] = ()
     licence: str | None = None
@@ -56,7 +56,7 @@ class About:
 
 
 def crate(store: Store, facts: Facts, members: Sequence[Member], about: About, version: str) -> str:
-    """``ro-crate-metadata.json``. ``facts`` maps (place, fact) to its values over all runs."""
+    """Return ``ro-crate-metadata.json``. ``facts`` maps (place, fact) to its values over all runs."""
     programs = _programs(facts, version)
     times = [record.started_s for record in store.records]
     root: dict[str, Json] = {
@@ -101,11 +101,11 @@ def crate(store: Store, facts: Facts, members: Sequence[Member], about: About, v
 def _description(store: Store) -> str:
     outline = store.outline
     testbeds = ", ".join(outline.testbeds)
-    return f"{len(store.records)} runs of the testbeds {testbeds}, held against {outline.reference}; made by twinbed."
+    return f"{len(store.records)} runs of the testbeds {testbeds}, compared with {outline.reference}; made by twinbed."
 
 
 def _programs(facts: Facts, version: str) -> list[dict[str, Json]]:
-    """twinbed, kernels, QEMU, and the packages that were measured with."""
+    """Return twinbed, kernels, QEMU, and the packages that were measured with."""
     versions_of = {"twinbed": {version}}
     for (place, fact), values in sorted(facts.items()):
         known = [value for value in values if value not in ("", "null")]
@@ -135,7 +135,7 @@ def _file(each: Member) -> dict[str, Json]:
 
 
 def citation(store: Store, about: About, version: str) -> str:
-    """``CITATION.cff``: of the results, with twinbed as what they were made with."""
+    """Return ``CITATION.cff`` for the results, with twinbed as the program that made them."""
     authors = about.authors or ("The authors of the study",)
     times = [record.started_s for record in store.records]
     lines = [

@@ -1,4 +1,4 @@
-"""What is in an archive, by its name there."""
+"""Names and limits of the files in an archive."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ REPORT = "report.html"
 ABOUT_RUNS = ("run.json", "passport.json", "applied.json")
 MOST_BYTES = 2**40
 MOST_RATIO = 200
-"""Bytes of all files for each byte of the archive: captures and logs pack to a fifth, at most to a hundredth."""
+"""The most bytes of all files for each byte of the archive: captures and logs pack to a fifth, at most to a hundredth."""
 _FREE_BYTES = 64 * 2**20
-"""Up to so many bytes together a ratio is no matter."""
+"""Up to so many bytes together the ratio does not matter."""
 STUDY = ("study.yaml", "study.json", "looks.json", "events.jsonl")
 
 
@@ -25,9 +25,8 @@ def most_bytes(packed: int) -> int:
 
 
 def members(results: Tree, *, raw: bool) -> Iterator[str]:
-    """Yield the names of all that is packed of a results folder, in order. ``raw``: artifacts too.
-
-    Raises NotPlain for a link or the like in a run."""
+    """Yield the names of all packed files of a results folder, in order. With ``raw`` artifacts are included. Raises NotPlain
+    for a link or the like in a run."""
     yield from sorted(_members(results, raw))
 
 

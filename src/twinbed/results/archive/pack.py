@@ -1,4 +1,4 @@
-"""Results into one file. The same results make the same file, byte for byte."""
+"""Packs results into one file: the same results make the same file, byte for byte."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def pack(
     version: str,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> int:
-    """Write the archive under a temporary name, and rename it; the number of its files. ``store``'s tables are up to date;
-    ``report`` is the page of its results."""
+    """Write the archive under a temporary name, and rename it; return the number of its files. ``store`` has tables that are up
+    to date; ``report`` is the page of its results."""
     texts = {REPORT: report, CITATION: citation(store, about, version)}
     if store.frozen:
         texts[FROZEN] = store.tree.read(FROZEN).decode(errors="replace")
@@ -58,7 +58,7 @@ def pack(
         size, most = sum(each.bytes for each in packed), most_bytes((file.parent / partial).stat().st_size)
         if size > most:
             raise TwinbedError(
-                f"{file} would hold {size:,} bytes and be opened with {most:,} at most: the results pack too well",
+                f"{file} would hold {size:,} bytes, but at most {most:,} are unpacked: the results compress too well",
                 advice="look for large files of zeros among the artifacts, or archive with --no-raw",
             )
         beside.rename(partial, file.name)

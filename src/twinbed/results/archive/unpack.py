@@ -1,5 +1,6 @@
-"""An archive into a results folder, believing nothing that it says: names stay inside the folder, files are plain, sizes are
-counted while they are read, and every checksum is held to.
+"""Opens an archive as a results folder, and trusts nothing in it.
+
+Names stay inside the folder, files are plain, sizes are counted while they are read, and every checksum is verified.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ from twinbed.results.bucket.address import address_of
 
 MOST_FILES = 1_000_000
 _LEFT_BYTES = 2**28
-"""What an archive leaves free on the disk."""
+"""Bytes that unpacking leaves free on the disk."""
 _BLOCK_BYTES = 4096
-"""Of the disk, that a file takes at least."""
+"""The least space of a file on the disk."""
 _LOCAL_HEADER_BYTES = 30
 _SUM = "0" * 64 + "  \n"
 _PART_BYTES = 2**20
 
 
 class ArchiveRefused(TwinbedError):
-    """It is no archive of results, it is damaged, or it would do harm."""
+    """The file is no archive of results, is damaged, or would do harm."""
 
 
 _NO_ZIP = (
@@ -48,7 +49,7 @@ _NO_ZIP = (
     RuntimeError,
     ValueError,
 )
-"""What zipfile raises where a file is none; UnicodeDecodeError, a ValueError, where a name is no text."""
+"""Errors of zipfile for a file that is no zip file; UnicodeDecodeError, a ValueError, for a name that is no text."""
 
 
 def is_archive(path: Path) -> bool:
@@ -56,7 +57,7 @@ def is_archive(path: Path) -> bool:
 
 
 def unpack(file: Path, folder: Path) -> None:
-    """Into a folder that is not there yet. Raises ArchiveRefused; then nothing is left."""
+    """Unpack into a folder that does not exist yet. Raises ArchiveRefused; then nothing remains."""
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     try:
@@ -70,23 +71,25 @@ def unpack(file: Path, folder: Path) -> None:
                     _one(file, archive, entry, partial / name, sums[name])
         partial.rename(folder)
     except _NO_ZIP as error:
-        raise ArchiveRefused(f"{file} is damaged, or no zip file: {error}", advice="get it again, and check its sum") from error
+        raise ArchiveRefused(
+            f"{file} is damaged, or no zip file: {error}", advice="get it again, and check its checksum"
+        ) from error
     except OSError as error:
         raise ArchiveRefused(
             f"{file} cannot be unpacked: {error.strerror or error}",
-            advice=f"make room in {tempfile.gettempdir()}, or look at it",
+            advice=f"make room in {tempfile.gettempdir()}, or check its access",
         ) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
 def is_results(path: Path) -> bool:
-    """A folder, an archive of one, or an address; whether there are results there is seen when it is opened."""
+    """Return whether it is a folder, an archive, or an address; opening it shows whether there are results."""
     return path.is_dir() or is_archive(path) or address_of(path) is not None
 
 
 def folder_of(path: Path) -> Path:
-    """The path itself; of an archive a results folder with what is in it, for as long as this process lasts."""
+    """Return the path itself; for an archive a results folder with its content, which lasts as long as this process."""
     return _opened(path.resolve()) if is_archive(path) else path
 
 
@@ -101,7 +104,7 @@ def _opened(file: Path) -> Path:
 
 
 class _Kept:
-    """What lasts as long as the process does."""
+    """An object that lasts as long as the process."""
 
 
 _KEPT = _Kept()
@@ -116,34 +119,30 @@ def _entries(file: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]
         name, path = entry.filename, PurePosixPath(entry.filename)
         kind = stat.S_IFMT(entry.external_attr >> 16)
         if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name or str(path) != name:
-            raise ArchiveRefused(f"{file}: the name {name!r} leads out of it", advice="do not trust where it comes from")
+            raise ArchiveRefused(f"{file}: the name {name!r} leads out of the archive", advice="do not trust its source")
         if kind not in (0, stat.S_IFREG):
-            raise ArchiveRefused(f"{file}: {name!r} is no plain file", advice="do not trust where it comes from")
+            raise ArchiveRefused(f"{file}: {name!r} is no plain file", advice="do not trust its source")
         if name in entries:
-            raise ArchiveRefused(f"{file}: {name!r} is in it twice", advice="do not trust where it comes from")
+            raise ArchiveRefused(f"{file}: {name!r} occurs twice", advice="do not trust its source")
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise ArchiveRefused(
-                f"{file}: {name!r} is packed by another way than deflate", advice="`twinbed archive` uses that"
-            )
+            raise ArchiveRefused(f"{file}: {name!r} is not compressed by deflate", advice="`twinbed archive` uses deflate")
         entries[name] = entry
     _refuse_overlap(file, listed)
     together, packed = sum(entry.file_size for entry in listed), file.stat().st_size
     if together > most_bytes(packed):
         raise ArchiveRefused(
             f"{file}: its {len(listed):,} files would be {together:,} bytes from {packed:,}",
-            advice="no results pack so well: do not trust where it comes from",
+            advice="no results compress so well: do not trust its source",
         )
     return entries
 
 
 def _refuse_overlap(file: Path, listed: Sequence[zipfile.ZipInfo]) -> None:
-    """The same packed bytes may be listed by many names."""
+    """Refuse files that overlap: many names may list the same packed bytes."""
     end = 0
     for entry in sorted(listed, key=lambda entry: entry.header_offset):
         if entry.header_offset < end:
-            raise ArchiveRefused(
-                f"{file}: {entry.filename!r} lies over another file", advice="do not trust where it comes from"
-            )
+            raise ArchiveRefused(f"{file}: {entry.filename!r} overlaps another file", advice="do not trust its source")
         end = entry.header_offset + _LOCAL_HEADER_BYTES + entry.compress_size
 
 
@@ -152,20 +151,20 @@ def _refuse_full(file: Path, entries: Collection[zipfile.ZipInfo], folder: Path)
     free = shutil.disk_usage(folder).free
     if needed + _LEFT_BYTES > free:
         raise ArchiveRefused(
-            f"{file} takes {needed:,} bytes, and {folder.parent} has {free:,} free, of which {_LEFT_BYTES:,} stay so",
+            f"{file} needs {needed:,} bytes and {_LEFT_BYTES:,} to spare, but {folder.parent} has {free:,} free",
             advice=f"make room, or give TMPDIR another folder than {tempfile.gettempdir()}",
         )
 
 
 def _sums(file: Path, archive: zipfile.ZipFile, entries: dict[str, zipfile.ZipInfo]) -> dict[str, str]:
-    """Name -> SHA-256, of exactly the files that there are."""
+    """Return name -> SHA-256, of exactly the existing files."""
     if CHECKSUMS not in entries or METADATA not in entries:
         raise ArchiveRefused(
             f"{file} is no archive of results: it has no {CHECKSUMS} or no {METADATA}", advice="`twinbed archive` makes them"
         )
     most = sum(len(_SUM) + len(name.encode()) for name in entries)
     if entries[CHECKSUMS].file_size > most:
-        raise ArchiveRefused(f"{file}: {CHECKSUMS} is longer than {most:,} bytes, which its {len(entries):,} files take")
+        raise ArchiveRefused(f"{file}: {CHECKSUMS} is longer than {most:,} bytes, enough for its {len(entries):,} files")
     text = archive.read(CHECKSUMS).decode(errors="replace")
     sums = {name: sum_ for sum_, _, name in (line.partition("  ") for line in text.splitlines())}
     unknown = sorted(entries.keys() - sums.keys() - {CHECKSUMS})
@@ -183,8 +182,8 @@ def _one(file: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: P
         while part := stream.read(_PART_BYTES):
             size += len(part)
             if size > entry.file_size:
-                raise ArchiveRefused(f"{file}: {entry.filename!r} is longer than it says")
+                raise ArchiveRefused(f"{file}: {entry.filename!r} is longer than its stated size")
             digest.update(part)
             out.write(part)
     if digest.hexdigest() != wanted:
-        raise ArchiveRefused(f"{file}: {entry.filename!r} is not what {CHECKSUMS} says", advice="it was changed or damaged")
+        raise ArchiveRefused(f"{file}: {entry.filename!r} does not match {CHECKSUMS}", advice="it was changed or damaged")

@@ -1,7 +1,7 @@
-"""Results that are not a folder: published to a bucket of objects, and opened there without a walk over runs.
+"""Results in a bucket of objects: published there, and opened without a walk over runs.
 
-``objects/<hash>`` hold what there is (records, tables, the study, raw artifacts), each named by the hash of its own bytes, and
-are never changed.  ``snapshots/<number>.json`` lists the objects that results are made of; the one with the highest number
-counts.  It is put last, on the condition that there is none of that number yet: that put is the commit, and the only place
+Objects ``objects/<hash>`` hold the content (records, tables, the study, raw artifacts), each named by the hash of its own
+bytes, and never change.  Objects ``snapshots/<number>.json`` list the objects that results are made of; the highest number
+counts.  A snapshot is put last, on the condition that its number does not exist yet: that put is the commit, and the only place
 where writers meet.
 """

@@ -8,8 +8,10 @@ _SCHEMES = {"s3": "//", "gs": "//", "az": "//", "file": "///"}
 
 
 class Address(PosixPath):
-    """An address that is handed on and joined like a path, and is shown as it was given. A path joins slashes, and so the two
-    of an address too: they are put back when it is shown."""
+    """An address that is passed on and joined like a path, and shown as it was given.
+
+    A path joins slashes, including the two of an address: they are restored when it is shown.
+    """
 
     def __str__(self) -> str:
         joined = super().__str__()
@@ -24,6 +26,6 @@ class Address(PosixPath):
 
 
 def address_of(path: Path | str) -> Address | None:
-    """The address that a path is, as given on a command line or in Python; None where it is one of this machine's files."""
+    """Return the address that a path is, as given on a command line or in Python; None for a file of this machine."""
     scheme, colon, rest = str(path).partition(":/")
     return Address(f"{scheme}:/{rest.lstrip('/')}") if colon and scheme in _SCHEMES and rest.strip("/") else None

@@ -1,4 +1,4 @@
-"""Objects of a bucket: each is named by the hash of its bytes, and held to it, and to its size, when it is read."""
+"""Objects of a bucket: each is named by the hash of its bytes; hash and size are verified when it is read."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from twinbed.model.error import TwinbedError
-from twinbed.model.json import Document, integer, text
+from twinbed.model.json import Document, dataclass_of
 from twinbed.results.bucket.address import Address
-from twinbed.results.bucket.folder import Folder
-from twinbed.results.bucket.keeper import MOST_NAMES, Keeper, TooLarge, TooMany
+from twinbed.results.bucket.keeper import MOST_NAMES, Folder, Keeper, TooLarge, TooMany
 from twinbed.tree import NotPlain
 
 MOST_BYTES = 2**31
-"""Of an object that is read: a publisher begins another at 32 MiB, and a catalogue of 500,000 runs has some hundred."""
+"""The most bytes of an object that is read: a publisher begins another at 32 MiB, and a catalogue of 500,000 runs has some
+hundred."""
 _OBJECTS = "objects"
 _DIGEST_BYTES = 20
 _NAME = re.compile(rf"{_OBJECTS}/[0-9a-f]{{{2 * _DIGEST_BYTES}}}")
@@ -28,16 +28,16 @@ T = TypeVar("T")
 
 
 class BucketError(TwinbedError):
-    """A bucket cannot be read or written, or what is in it is not what was put there."""
+    """A bucket cannot be read or written, or holds something else than was put there."""
 
 
 class TooLargeObject(BucketError):
-    """An object has more bytes than it may have."""
+    """An object has more bytes than allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An object: its name, and how many bytes it has."""
+    """An object: its name and size."""
 
     name: str
     bytes: int
@@ -47,17 +47,17 @@ class Stored:
 
     @classmethod
     def from_json(cls, data: Document) -> Stored:
-        """Raises ValueError, LookupError or TypeError where no object is like this."""
-        stored = cls(text(data["name"]), integer(data["bytes"]))
+        """Read a listed object. Raises ValueError, LookupError or TypeError for one that no publisher lists."""
+        stored = dataclass_of(cls, data)
         if _NAME.fullmatch(stored.name) is None:
             raise ValueError(f"{stored.name!r:.80} is no name of an object")
         if not 0 <= stored.bytes <= MOST_BYTES:
-            raise ValueError(f"{stored.name} is said to have {stored.bytes:,} bytes; at most {MOST_BYTES:,} are read")
+            raise ValueError(f"{stored.name} has a stated size of {stored.bytes:,} bytes; at most {MOST_BYTES:,} are read")
         return stored
 
 
 class Objects:
-    """The objects of one address. Every method raises BucketError, FileNotFoundError only where it says so."""
+    """The objects of one address. Every method raises BucketError; FileNotFoundError only if stated."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -78,31 +78,31 @@ class Objects:
         self._keeper = self._asked(lambda: Remote(url))
 
     def names(self, folder: str) -> list[str]:
-        """Names of all objects below a folder, from the prefix on, sorted."""
+        """Return the names of all objects below a folder, from the prefix on, sorted."""
         return self._asked(lambda: self._keeper.names(folder), folder)
 
     def read(self, name: str, most: int) -> memoryview:
-        """A whole object of at most so many bytes. Raises FileNotFoundError where there is none."""
+        """Return a whole object of at most so many bytes. Raises FileNotFoundError if there is none."""
         return self._asked(lambda: self._keeper.read(name, most), name, most)
 
     def checked(self, stored: Stored) -> memoryview:
-        """A whole object that was put by its hash. Raises BucketError where its bytes are others, or it is not there."""
+        """Return a whole object that was put by its hash. Raises BucketError if its bytes differ, or it is missing."""
         try:
             content = self.read(stored.name, stored.bytes)
         except FileNotFoundError:
             raise self._damaged(f"{stored.name} is missing") from None
         if len(content) != stored.bytes or _named(hashlib.blake2b(content, digest_size=_DIGEST_BYTES)) != stored.name:
-            raise self._damaged(f"{stored.name} is not what was put there ({len(content):,} of {stored.bytes:,} bytes)")
+            raise self._damaged(f"{stored.name} differs from what was put there ({len(content):,} of {stored.bytes:,} bytes)")
         return content
 
     def put(self, content: bytes | memoryview) -> Stored:
-        """Put an object under the hash of its bytes; doing it again changes nothing."""
+        """Put an object under the hash of its bytes; repeating this changes nothing."""
         stored = Stored(_named(hashlib.blake2b(content, digest_size=_DIGEST_BYTES)), len(content))
         self._asked(lambda: self._keeper.put(stored.name, content), stored.name)
         return stored
 
     def put_file(self, file: Path) -> Stored:
-        """The same of a file, which is sent in parts where it is large."""
+        """Put a file in the same way; a large one is sent in parts."""
         digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
         with file.open("rb") as stream:
             while part := stream.read(_PART_BYTES):
@@ -112,8 +112,8 @@ class Objects:
         return stored
 
     def create(self, name: str, content: bytes) -> bool:
-        """Put an object on the condition that there is none of that name; whether this one is there now. An answer that was
-        lost on the way is no doubt: what is there is looked at."""
+        """Put an object if there is none of that name; return whether this one is there now. A lost answer leaves no doubt: the
+        existing object is compared."""
         if self._asked(lambda: self._keeper.create(name, content), name):
             return True
         try:
@@ -128,7 +128,7 @@ class Objects:
             raise
         except TooLarge as error:
             raise TooLargeObject(
-                f"{self.address}: {name} has {error.bytes:,} bytes, more than the {most:,} that it may have",
+                f"{self.address}: {name} has {error.bytes:,} bytes, more than the allowed {most:,}",
                 advice=_PUBLISH_AGAIN,
             ) from error
         except TooMany as error:
@@ -138,11 +138,11 @@ class Objects:
         except NotPlain as error:
             raise BucketError(
                 f"{self.address}: {name} {error.strerror}",
-                advice="look who may write there, and publish again to another prefix",
+                advice="check who may write there, and publish again to another prefix",
             ) from error
         except TimeoutError as error:
             raise BucketError(
-                f"{self.address}: {name} had not come when its time was over",
+                f"{self.address}: {name} did not arrive in time",
                 advice="try again later, or over a faster connection",
             ) from error
         except self._failures as error:
@@ -165,5 +165,5 @@ def _named(digest: hashlib.blake2b) -> str:
 
 
 def stored_all(data: Mapping[str, Sequence[Document]]) -> dict[str, tuple[Stored, ...]]:
-    """Each object counts once, however often it is listed: those without rows are alike."""
+    """Read lists of objects. Each counts once, however often it is listed: objects without rows are alike."""
     return {name: tuple(dict.fromkeys(Stored.from_json(each) for each in of_name)) for name, of_name in data.items()}

@@ -1,11 +1,11 @@
-"""Puts the runs of a folder that are not there yet into a bucket, and makes them count by one put on condition.
+"""Publishes the new runs of a folder to a bucket; one conditional put makes them count.
 
-What is put before that put counts for nothing: a publisher that is killed leaves objects that no snapshot names.  Of two that
-publish at once, one finds its number taken, looks again, and adds what is still new.  Nothing is ever changed or removed, so
-that whoever reads meanwhile has a whole snapshot.
+Objects put before it count for nothing: a publisher that is killed leaves objects that no snapshot names.  If two publish at
+once, one finds its number taken, looks again, and adds the runs that are still new.  Nothing is ever changed or removed, so
+that readers meanwhile have a whole snapshot.
 
-Batches are put together as counters carry: when a batch is not smaller than the one before it, both become one, so that n runs
-are in at most log2(n) + 1 batches, and each is rewritten as often at most.
+Batches are combined as counters carry: when a batch is not smaller than the one before it, both become one.  So n runs are in
+at most log2(n) + 1 batches, and each is rewritten as often at most.
 """
 
 from __future__ import annotations
@@ -36,31 +36,31 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 OBJECT_BYTES = 32 * 2**20
-"""An object of a table that is as large is not put together with others, and a larger one is begun anew."""
+"""An object of a table of this size is not combined with others, and a larger table begins another object."""
 MOST_RUNS = 2**18
-"""A batch with as many is not put together with others: what is read and written at once stays small."""
+"""A batch with as many runs is not combined with others: the amount read and written at once stays small."""
 _ROWS = 2**17
 """Rows of a table that are written at once."""
 _RECORDS = 10_000
 """Records that are written as columns at once."""
 _TRIES = 30
 _ONE_STUDY = ("study.json", "study.yaml", "looks.json")
-"""Files that say what all runs are of."""
+"""Files about all runs."""
 
 
 class PublishRefused(BucketError):
-    """What is there and what would be put there do not go together."""
+    """The results there and those to be published do not go together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What publishing came to: the snapshot that counts now, and its runs, of which ``added`` were not there before."""
+    """The result of publishing: the snapshot that counts now, and its runs, of which ``added`` are new."""
 
     snapshot: int
     runs: int
     added: int
     bytes: int
-    """Put there, of all kinds."""
+    """Bytes put there, of all kinds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class _Known:
 
 
 class Publisher:
-    """Publishes a folder, whose tables are up to date, to an address. ``raw``: with the artifacts of its runs."""
+    """A publisher of a folder, whose tables are up to date, to an address. With ``raw`` artifacts are included."""
 
     def __init__(
         self,
@@ -89,10 +89,10 @@ class Publisher:
         self._on_progress = on_progress
         self._bytes = 0
         self._raw_of: dict[str, str] = {}
-        """Run -> the object with its artifacts, of those that were put."""
+        """Run -> the object with its artifacts, for those that were put."""
 
     def publish(self) -> Published:
-        """Raises BucketError, PublishRefused where other results are there."""
+        """Publish the folder. Raises BucketError, and PublishRefused if other results are there."""
         keys = self._keys()
         files = {name: self._put(content) for name, content in self._files()}
         planned = self._put(_parquet(planned_table(self._store.planned))) if self._store.planned else None
@@ -107,15 +107,15 @@ class Publisher:
             after = Snapshot(before.number + 1, self._version, {**before.files, **files}, planned, batches)
             if after.put(self._objects):
                 return Published(after.number, after.runs, after.runs - before.runs, self._bytes)
-        raise BucketError(f"{self._objects.address}: others published there at every try", advice="try again later")
+        raise BucketError(f"{self._objects.address}: other publishers came first at every try", advice="try again later")
 
     def _keys(self) -> Mapping[str, str]:
-        """Run -> the key of its rows in tables."""
+        """Return run -> the key of its rows in tables."""
         table = self._store.table("runs", ["run", "key"])
         return dict(zip(table["run"].to_pylist(), table["key"].to_pylist(), strict=True)) if table.num_rows else {}
 
     def _there(self, snapshot: Snapshot) -> list[dict[str, _Known]]:
-        """The runs of each batch."""
+        """Return the runs of each batch."""
         columns = ["run", "digest", "key", "status"]
         found = []
         for table in catalogues(self._objects, snapshot, columns, []):
@@ -134,24 +134,24 @@ class Publisher:
         changed = [name for name, (one, other) in one_study.items() if one != other]
         if changed and missing:
             raise PublishRefused(
-                f"{self._objects.address} has {len(missing)} runs that {self._store.shown} has not, and {changed[0]} differ",
+                f"{self._objects.address} has {len(missing)} runs that {self._store.shown} lacks, and {changed[0]} differ",
                 advice="publish to another prefix, or merge both results and publish those",
             )
         for run in sorted(known.keys() & own.keys()):
             if known[run].digest != own[run] and known[run].status == Status.COMPLETE:
                 raise PublishRefused(
-                    f"{self._objects.address} has a complete run {run} that is another than the one in {self._store.shown}",
+                    f"{self._objects.address} has a complete run {run} that differs from the one in {self._store.shown}",
                     advice="publish to another prefix",
                 )
 
     def _new(self, there: Sequence[Mapping[str, _Known]], keys: Mapping[str, str]) -> set[str]:
-        """Runs that are not there, or were made or read again since."""
+        """Return runs that are not there, or were made or read again since."""
         known = {run: (each.digest, each.key) for batch in there for run, each in batch.items()}
         digests = self._store.digests
         return {run for run in Records.of(self._store.records).ids if known.get(run) != (digests[run], keys.get(run, ""))}
 
     def _files(self) -> Iterator[tuple[str, bytes]]:
-        """The planned runs of study.json are a table of their own: there may be a million."""
+        """Yield the study's files. Its planned runs are a table of their own: there may be a million."""
         source = self._store.source
         for name in (*_ONE_STUDY, FLEET, *source.link_checks()):
             try:
@@ -166,7 +166,7 @@ class Publisher:
     def _with(
         self, before: Sequence[Batch], there: Sequence[Mapping[str, _Known]], new: set[str], keys: Mapping[str, str]
     ) -> list[Batch]:
-        """The batches with one more, put together as it carries; runs that were made again are taken out of older ones."""
+        """Return the batches with one more, combined by carrying; runs that were made again are removed from older ones."""
         batches = []
         for batch, runs in zip(before, there, strict=True):
             if again := new & runs.keys():
@@ -209,7 +209,7 @@ class Publisher:
         return self._raw_of[run]
 
     def _put_together(self, batches: Sequence[Batch], keep: Iterable[str] | None = None) -> Batch:
-        """One batch of several, or what is kept of one. Large objects stay as they are, where nothing is taken out."""
+        """Combine several batches, or keep a part of one. Large objects stay as they are if nothing is removed."""
         import pyarrow as pa
 
         wanted = None if keep is None else pa.array(sorted(keep), pa.string())
@@ -228,8 +228,8 @@ class Publisher:
         return Batch(catalogue.num_rows, self._put(_parquet(catalogue)), tables)
 
     def _rows(self, parts: Iterable[pa.Table], wanted: pa.Array | None) -> list[Stored]:
-        """The rows of these runs, as objects of about OBJECT_BYTES; a part of other columns begins another one. Where there is
-        none, an object without rows says which columns there are."""
+        """Put the rows of these runs as objects of about OBJECT_BYTES; a part with other columns begins another object. Without
+        rows, an empty object shows the columns."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -275,7 +275,7 @@ def _parquet(table: pa.Table) -> pa.Buffer:
 
 
 def _pack(tree: Tree, run: str, file: str) -> None:
-    """Write a run's folder as a compressed tar file, the same bytes for the same files. Raises NotPlain where it has a link."""
+    """Write a run's folder as a compressed tar file, the same bytes for the same files. Raises NotPlain for a link."""
     import pyarrow as pa
 
     with (

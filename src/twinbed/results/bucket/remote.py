@@ -1,7 +1,7 @@
-"""A bucket of S3, Google's or Azure's: one library for all of them (``obstore``), as it has puts on condition.
+"""A bucket of S3, Google or Azure, all by one library (``obstore``), which has conditional puts.
 
-A server may send a byte now and then, and answer a list with another part of it without end: whatever is asked has ended after
-DEADLINE_S, and more than was asked for is not taken.
+A server may send a byte now and then, or list parts without end. Every request therefore ends after DEADLINE_S, and takes no
+more than was asked for.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from obstore.store import ClientConfig, RetryConfig
 
 DEADLINE_S = 600.0
-"""Of an object, or a list: one that comes at 4 MB/s may have 2 GiB."""
+"""The longest time of an object or a list: at 4 MB/s an object may have 2 GiB."""
 _PART_BYTES = 2**20
 _CLIENT: ClientConfig = {
     "connect_timeout": timedelta(seconds=10),

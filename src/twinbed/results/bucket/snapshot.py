@@ -1,6 +1,6 @@
-"""What results in a bucket are made of: files of the study, the planned runs, and batches of runs with their tables.
+"""The parts of results in a bucket: files of the study, the planned runs, and batches of runs with their tables.
 
-Each batch has runs of its own. Small ones are put together as results grow (``publish``), so that there are few.
+Each batch has runs of its own. Small ones are combined as results grow (``publish``), so that there are few.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from twinbed.results.bucket.objects import BucketError, Objects, Stored, stored_
 
 FORMAT = 1
 MOST_BYTES = 16 * 2**20
-"""Of a snapshot, and of a file of the study: as JSON in memory either is twenty times as long at most."""
+"""The most bytes of a snapshot, and of a file of the study: as JSON in memory either takes at most twenty times as much."""
 MOST_FILES = 100_000
 MOST_BATCHES = 1000
-"""n runs are in log2(n) + 1 batches, or in n / 262,144 where there are millions."""
+"""n runs are in log2(n) + 1 batches; millions of runs in n / 262,144."""
 MOST_OBJECTS = 100_000
-"""Of all tables together."""
+"""The most objects of all tables together."""
 MOST_RUNS = 2**27
 _FOLDER = "snapshots"
 _FILE = re.compile(r"(study\.json|study\.yaml|looks\.json|fleet\.json|links/[^/]+)")
@@ -28,7 +28,7 @@ _FILE = re.compile(r"(study\.json|study\.yaml|looks\.json|fleet\.json|links/[^/]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some runs: their records, and the rows of every table that are theirs."""
+    """Some runs: their records, and their rows of every table."""
 
     runs: int
     catalogue: Stored
@@ -54,8 +54,8 @@ class Snapshot:
         return sum(batch.runs for batch in self.batches)
 
     def put(self, objects: Objects) -> bool:
-        """Make these the results there, all at once; False where another has put a snapshot of this number before. Raises
-        BucketError where there are more of them than would be read."""
+        """Make these the results there, all at once; False if another has put a snapshot of this number. Raises BucketError if
+        they exceed what would be read."""
         content = {
             "format": FORMAT,
             "twinbed": self.twinbed,
@@ -75,7 +75,7 @@ class Snapshot:
 
 
 def latest(objects: Objects) -> Snapshot | None:
-    """The results as they are; None where nothing was published. Raises BucketError where they cannot be read."""
+    """Return the present results; None if nothing was published. Raises BucketError if they cannot be read."""
     names = [name for name in objects.names(_FOLDER) if re.fullmatch(rf"{_FOLDER}/\d{{10}}\.json", name)]
     if not names:
         return None
@@ -103,12 +103,12 @@ def latest(objects: Objects) -> Snapshot | None:
     except (ValueError, LookupError, TypeError, RecursionError, FileNotFoundError) as error:
         raise BucketError(
             f"{objects.address}: {name} cannot be read: {error}",
-            advice="it is not all there, or of another version: remove it to have the snapshot before it",
+            advice="it is incomplete, or of another version: remove it to use the snapshot before it",
         ) from error
 
 
 def _refuse_strange(snapshot: Snapshot) -> None:
-    """Raises ValueError for what no publisher writes: what is listed twice would count twice."""
+    """Raise ValueError for what no publisher writes: an object listed twice would count twice."""
     batches = snapshot.batches
     objects = sum(len(of_name) for batch in batches for of_name in batch.tables.values())
     for what, number, most in (

@@ -1,4 +1,4 @@
-"""Published results as a source: one snapshot of them, for as long as it is read."""
+"""Published results as a source: one snapshot, for as long as it is read."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from twinbed.results.schema import check
 from twinbed.results.source import Catalogue
 
 _AT_ONCE = 8
-"""Objects asked for at the same time: most of the time goes by waiting for answers."""
+"""Objects requested at the same time: most of the time passes while waiting for answers."""
 _TEXT_BYTES = 16 * 2**20
 _TEXT_RATIO = 20
-"""Bytes of texts for each stored one, beyond those."""
+"""The most bytes of texts for each stored byte, beyond those."""
 T = TypeVar("T")
 
 
 class BucketSource:
-    """What was published at an address. Every method raises BucketError where something cannot be read."""
+    """Results published at an address. Every method raises BucketError if something cannot be read."""
 
     def __init__(self, address: Address) -> None:
-        """Raises BucketError where nothing was published."""
+        """Open the latest snapshot. Raises BucketError if nothing was published."""
         self._objects = Objects(address)
         snapshot = latest(self._objects)
         if snapshot is None:
@@ -60,7 +60,7 @@ class BucketSource:
 
     @cached_property
     def _catalogues(self) -> Sequence[pa.Table]:
-        """That of each batch."""
+        """Return the catalogue of each batch."""
         return catalogues(self._objects, self.snapshot, READ, FEW)
 
     def planned(self) -> PlannedRuns | None:
@@ -78,7 +78,7 @@ class BucketSource:
         return sorted({name for batch in self.snapshot.batches for name in batch.tables})
 
     def parts(self, table: str) -> Sequence[tuple[str, pa.NativeFile]]:
-        """The objects of a table, each of which has rows of its batch's runs alone."""
+        """Return the objects of a table, each of which has rows of its batch's runs only."""
         with_runs = zip(self.snapshot.batches, self._catalogues, strict=True)
         stored = [(each, runs["run"]) for batch, runs in with_runs for each in batch.tables.get(table, ())]
         contents = _contents(self._objects, [each for each, _ in stored])
@@ -96,9 +96,8 @@ class BucketSource:
 
 
 def catalogues(objects: Objects, snapshot: Snapshot, columns: Sequence[str], few: Sequence[str]) -> Sequence[pa.Table]:
-    """Return the runs of each batch, ``few`` as dictionaries.
-
-    Raises BucketError where one is no catalogue, or a run is there twice."""
+    """Return the runs of each batch, ``few`` as dictionaries. Raises BucketError if one is no catalogue, or a run is there
+    twice."""
     for number, batch in enumerate(snapshot.batches, start=1):
         for name in OURS:
             if batch.runs and not batch.tables.get(name):
@@ -123,7 +122,7 @@ def catalogues(objects: Objects, snapshot: Snapshot, columns: Sequence[str], few
 def opened(
     objects: Objects, stored: Sequence[Stored], room: Room, columns: Sequence[str] | None = None, few: Sequence[str] = ()
 ) -> Iterator[pq.ParquetFile]:
-    """Objects that are Parquet, to be read in memory that has bounds. Raises BucketError."""
+    """Open objects that are Parquet, to be read within bounds of memory. Raises BucketError."""
     for each, content in zip(stored, _contents(objects, stored), strict=True):
         with strange(objects, each.name):
             file = room.opened(pa.BufferReader(content), columns, few)
@@ -134,7 +133,7 @@ def _contents(objects: Objects, stored: Sequence[Stored]) -> Sequence[memoryview
     most, together = free_bytes() // 2, sum(each.bytes for each in stored)
     if together > most:
         raise BucketError(
-            f"{objects.address}: objects of {together:,} bytes are to be read at once, and {most:,} is half of the free memory",
+            f"{objects.address}: objects of {together:,} bytes must be read at once, but half of the free memory is {most:,}",
             advice="read them on a machine with more memory",
         )
     if len(stored) < 2:
@@ -145,7 +144,7 @@ def _contents(objects: Objects, stored: Sequence[Stored]) -> Sequence[memoryview
 
 @contextmanager
 def strange(objects: Objects, what: str) -> Iterator[None]:
-    """Say where it lies what cannot be read."""
+    """Raise BucketError with the place of an object that cannot be read."""
     try:
         yield
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, pa.ArrowException) as error:
@@ -166,7 +165,7 @@ def _refuse_twice(tables: Sequence[pa.Table]) -> None:
 
 
 def _refuse_long(table: pa.Table, few: Sequence[str], stored: int) -> None:
-    """JSON in memory is twenty times as long as its text: texts that are read at once have a limit of their own."""
+    """Limit texts that are read at once: JSON in memory is twenty times as long as its text."""
     most = max(_TEXT_BYTES, _TEXT_RATIO * stored)
     texts = sum(chunk.dictionary.nbytes for name in few for chunk in table[name].chunks)
     plain = (column for column in table.columns if column.type == pa.string())

@@ -1,9 +1,9 @@
-"""Artifacts to tables: reads every run that is new or changed, and writes Parquet below ``tables``.
+"""Extracts tables from artifacts: reads every run that is new or changed, and writes Parquet below ``tables``.
 
-Doing it again does nothing.  Interrupting it loses the batches in hand.  Failed runs get a row among the runs, and no values.
-A batch of runs is a task for an executor, and makes a part of the tables. Batches follow from the runs alone, so that the
-parts are the same whatever reads them.  Large artifacts are read by several threads, since the compiled readers work outside
-Python's lock.
+Repeating it does nothing.  An interruption loses the batches in hand.  Failed runs get a row among the runs, and no values. A
+batch of runs is a task for an executor, and makes a part of the tables. Batches follow from the runs alone, so that the parts
+are the same whatever reads them.  Large artifacts are read by several threads, since the compiled readers work outside Python's
+lock.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 BATCH_RUNS = range(100, 2001)
-"""Fewer than the first are not worth a worker of their own; more than the last are much to lose, and to hold."""
+"""Smaller batches are not worth a worker of their own; larger ones are much to lose, and to hold."""
 BATCHES = 32
-"""So many, where that gives batches of such numbers of runs: there is work for several workers, and parts stay few."""
+"""The number of batches, if their sizes allow it: there is work for several workers, and parts stay few."""
 BATCH_BYTES = 2**28
-"""Of artifacts: many of runs that are large."""
+"""The most bytes of artifacts in a batch: large runs make many batches."""
 THREADS_FROM_BYTES = 32 * 2**20
 """A batch with fewer bytes of artifacts is read faster by one thread."""
 
@@ -65,7 +65,7 @@ class _Job:
     sizes: Mapping[str, int | None]
 
     kept: bool = False
-    """Whether its rows were made before and are all that there is."""
+    """True if its rows were made before and its artifacts are gone."""
 
     @property
     def bytes(self) -> int:
@@ -93,12 +93,12 @@ def extract(
     shown: Path | None = None,
     executor: Executor | None = None,
 ) -> Store:
-    """Brings the tables of a results folder up to date and returns the folder, opened.
+    """Bring the tables of a results folder up to date and return the folder, opened. Raises StoreError for other folders.
 
-    ``workloads`` and ``accompanying`` (instruments, background loads) are plugins by name. ``on_progress`` is called with runs
-    read and runs to read.  Results whose artifacts were left out of an archive are taken as they are.  ``shown`` is the archive
-    that ``results`` was unpacked from, if it was.  ``executor`` reads the artifacts (None: this process): its workers must see
-    ``results`` at the same path.  Raises StoreError where ``results`` is not a results folder.
+    Plugins are given by name: ``workloads`` and ``accompanying`` (instruments, background loads). Function ``on_progress`` is
+    called with runs read and runs to read.  Path ``shown`` is the archive that ``results`` was unpacked from, if any; an
+    archive without artifacts keeps its tables.  An ``executor`` reads the artifacts (None: this process): its workers must see
+    ``results`` at the same path.
     """
     store = Store.open(results, shown)
     _LOG.info("opened %s: %s runs", store.shown, f"{len(store.records):,}")
@@ -129,7 +129,7 @@ def extract(
 
 
 def _all_there(store: Store) -> None:
-    """Check that tables which cannot be made again hold every run. Raises StoreError."""
+    """Check that tables that cannot be made again hold every run. Raises StoreError."""
     from twinbed.results.extract.parts import keys_of
 
     there: set[str] = set()
@@ -145,7 +145,7 @@ def _all_there(store: Store) -> None:
 
 
 def _understood(store: Store, plugins: Readers) -> Store:
-    """Leave out runs with settings that a plugin does not take, such as those of another version, each with a caution."""
+    """Leave out runs whose settings a plugin refuses, such as those of another version, each with a caution."""
     faults: dict[str, str | None] = {}
     strange: dict[str, str] = {}
     for record in store.records:
@@ -187,16 +187,15 @@ def _update(
 
 
 def refuse_strange(run: Path) -> None:
-    """Refuse a run that holds a link, which may lead to any file of this machine, or a named pipe, which has no end.
-
-    ``run`` is a folder below ``runs`` of results that may be a stranger's. Readers of artifacts, compiled ones too, are given
-    paths: this is called before any of them. Raises NotPlain."""
+    """Refuse a run with a link, which may lead to any file of this machine, or a named pipe, which has no end. The ``run`` is a
+    folder below ``runs`` of results that may be a stranger's. Readers of artifacts, compiled ones too, are given paths: this is
+    called before any of them. Raises NotPlain."""
     for _ in Tree(run.parents[1]).files(f"{run.parent.name}/{run.name}"):
         pass
 
 
 def rows_of(folder: Path, record: Record, plugins: Readers) -> RunRows:
-    """What a run's artifacts say, read here and now. Raises NotPlain where there are links or the like among them."""
+    """Return the rows of a run's artifacts, read here and now. Raises NotPlain for links or the like among them."""
     refuse_strange(folder)
     of_run = extractions(record, plugins)
     sizes_bytes = sizes(str(folder), [artifact["path"] for artifact in record.artifacts])
@@ -205,7 +204,7 @@ def rows_of(folder: Path, record: Record, plugins: Readers) -> RunRows:
 
 @contextlib.contextmanager
 def _locked(tree: Tree) -> Iterator[Tree]:
-    """One writer at a time: another would take the parts that this one has not committed yet for leftovers."""
+    """Lock the tables for one writer: another would take uncommitted parts for leftovers."""
     tree.make("tables")
     with tree.inside("tables") as tables:
         lock = tables.lock(".lock")
@@ -217,7 +216,7 @@ def _locked(tree: Tree) -> Iterator[Tree]:
 
 
 def _current(tree: Tree, jobs: Mapping[str, _Job]) -> bool:
-    """Whether the tables hold exactly the runs that there are, so that nothing need be written, nor may be."""
+    """Return whether the tables hold exactly the existing runs, so that nothing need be written, nor may be."""
     if tree.kind("tables") is None or not tree.entries("tables/runs"):
         return not jobs
     from twinbed.results.extract.parts import read_keys
@@ -240,7 +239,7 @@ def _jobs(store: Store, code: str) -> Iterator[_Job]:
 
 
 def _todo(tables: Tree, jobs: Mapping[str, _Job]) -> list[_Job]:
-    """Runs without true rows; removes the rows that are no longer true."""
+    """Return runs without true rows; remove rows that are no longer true."""
     from twinbed.results.extract.parts import prune, read_keys, remove_orphans
 
     remove_orphans(tables)
@@ -276,8 +275,8 @@ def _read(batch: _Batch) -> bytes:
 
 
 def _rows(jobs: Sequence[_Job], plugins: Readers) -> Iterator[RunRows | KeptRows]:
-    """Where there is much to read, each plugin's files of each run are read by themselves, so that one large run keeps several
-    cores busy too."""
+    """Read the rows of each run. If there is much to read, each plugin's files are read separately, so that one large run keeps
+    several cores busy."""
     planned = [(job, job.folder / "artifacts", () if job.kept else extractions(job.record, plugins)) for job in jobs]
     if sum(job.bytes for job in jobs) < THREADS_FROM_BYTES:
         for job, artifacts, of_run in planned:

@@ -1,4 +1,10 @@
-"""Cautions that need both what was set and what was measured."""
+"""Cautions that need both settings and measurements.
+
+Checks that captures hold all of the workload: requests in captures over requests that clients counted.
+
+A capture that was cut off, began late or lost packets in the kernel has fewer.  A request under way when the client stopped
+counting is only in the capture, so slightly more than all is no fault.  Encrypted requests cannot be checked.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from twinbed.metrics.metric import Value
+from twinbed.metrics.metric import Metric, Value
+from twinbed.metrics.runs import COMPLETENESS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.json import Document, Json
 from twinbed.model.record import IMPORTED, Record
@@ -20,15 +27,14 @@ if TYPE_CHECKING:
 FINGERPRINT = "fingerprint"
 """The instrument whose user wants hosts' hellos."""
 LEAST_DIGITS = 3
-"""What tools print of a rate."""
+"""The fewest digits that tools print of a rate."""
 OF_HELLOS = ("ja3", "ja3s", "ja4")
 """Features of the table ``fingerprints``."""
 
 
 def above_link_rate(record: Record, values: Iterable[Value]) -> Iterator[Caution]:
-    """Doubt goodput that no wire of the link's rate would carry, by more than its last digit.
-
-    What limits it is not what limits a real one."""
+    """Doubt goodput above what a wire of the link's rate carries, by more than its last digit. Its limit is then not that of a
+    real link."""
     topology = Topology.model_validate(record.settings["topology"])
     if topology.link.rate is None:
         return
@@ -39,7 +45,7 @@ def above_link_rate(record: Record, values: Iterable[Value]) -> Iterator[Caution
     for value in values:
         links = 1 if value.host else topology.pairs
         if value.metric == "goodput" and value.value is not None and _is_above(value.value, most * links):
-            detail = f"{value.value / 1e6:.1f} Mbit/s over links that carry {most * links / 1e6:.1f}"
+            detail = f"{value.value / 1e6:.1f} Mbit/s over links that carry at most {most * links / 1e6:.1f}"
             if record.settings["testbed"]["kind"] == IMPORTED:
                 yield Caution(Kind.ABOVE_GIVEN_RATE, detail, record.id)  # no shaper of ours is there, and none is known of
             else:
@@ -47,7 +53,7 @@ def above_link_rate(record: Record, values: Iterable[Value]) -> Iterator[Caution
 
 
 def _is_above(value: float, limit: float) -> bool:
-    """Tell whether a value is above a limit by more than rounding to its last digit, the third at least, explains."""
+    """Return whether a value is above a limit by more than rounding to its last digit, the third at least, explains."""
     if not limit < value < math.inf:
         return value > limit
     _, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
@@ -55,7 +61,7 @@ def _is_above(value: float, limit: float) -> bool:
 
 
 def hellos_cut(record: Record, tables: Iterable[tuple[str, pa.Table]]) -> Iterator[Caution]:
-    """Where hosts' fingerprints are asked for and a host spoke TLS, but none of its hellos was captured whole."""
+    """Caution if hosts' fingerprints are asked for and a host spoke TLS, but none of its hellos was captured whole."""
     instruments = record.settings["instruments"]
     if not isinstance(instruments, Mapping) or FINGERPRINT not in (each.get("kind") for each in _settings(instruments)):
         return
@@ -72,3 +78,38 @@ def hellos_cut(record: Record, tables: Iterable[tuple[str, pa.Table]]) -> Iterat
 
 def _settings(instruments: Mapping[str, Json]) -> Sequence[Document]:
     return [each for each in instruments.values() if isinstance(each, Mapping)]
+
+
+CLIENTS, SERVERS = "client", "server"
+
+
+def completeness(
+    run: str, tables: Iterable[tuple[str, pa.Table]], requests: float | None, of_each: Mapping[str, float], pairs: int
+) -> tuple[list[tuple[Value, Metric]], list[Caution]]:
+    """Return shares of captured requests, and cautions for missing ones. ``requests`` are those of the whole run, ``of_each``
+    those of each client if there are several. Nothing is returned without captured requests, or if their number is unknown."""
+    for name, table in tables:
+        if name == "exchanges" and table.num_rows:
+            shares = list(_shares(table, requests, of_each, pairs))
+            values = [Value(COMPLETENESS.name, seen / counted, COMPLETENESS.unit, link) for link, seen, counted in shares]
+            return [(each, COMPLETENESS) for each in values], [_caution(run, *each) for each in shares if each[1] < each[2]]
+    return [], []
+
+
+def _shares(
+    table: pa.Table, requests: float | None, of_each: Mapping[str, float], pairs: int
+) -> Iterator[tuple[str, int, float]]:
+    """Yield (link, complete requests on it, requests that its client counted)."""
+    import pyarrow.compute as pc
+
+    complete = table.filter(table["complete"])
+    for link in sorted(set(table["link"].to_pylist())):
+        client = link.replace(SERVERS, CLIENTS, 1)
+        counted = requests if pairs == 1 else of_each.get(client)
+        if counted and link.startswith((CLIENTS, SERVERS)):
+            yield link, int(pc.sum(pc.equal(complete["link"], link), min_count=0).as_py()), counted
+
+
+def _caution(run: str, link: str, seen: int, counted: float) -> Caution:
+    lacking = f"{100 * (1 - seen / counted):.2g} % lack"
+    return Caution(Kind.INCOMPLETE_CAPTURE, f"{link}: {seen} of {counted:.0f} requests, {lacking}", run)

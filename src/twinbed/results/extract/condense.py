@@ -1,7 +1,7 @@
-"""Runs of very many requests: tables with a row each become histograms and a series, which are small whatever the number.
+"""Tables of very many requests become histograms and a series, which are small whatever the number.
 
-What is kept answers what ``analyse tails`` and ``analyse steady`` ask; what single requests were (their packets, statuses,
-addresses) is in the artifacts alone.
+They answer the questions of ``analyse tails`` and ``analyse steady``. Single requests (their packets, statuses, addresses) are
+only in the artifacts.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ ANSWERS = "answers"
 
 
 def condensed(tables: Sequence[tuple[str, pa.Table]], most: int = latencies.MOST_ROWS) -> list[tuple[str, pa.Table]]:
-    """The tables, in which ``exchanges`` of more than ``most`` rows are ``latencies`` and ``answers``, and ``requests`` are
-    ``latencies``, as of files made elsewhere."""
+    """Condense tables of more than ``most`` rows. Table ``exchanges`` becomes ``latencies`` and ``answers``; ``requests``
+    becomes ``latencies``, as in files made elsewhere."""
     kept: list[tuple[str, pa.Table]] = []
     for name, table in tables:
         if name == "exchanges" and table.num_rows > most:
@@ -61,7 +61,7 @@ def _histograms(table: pa.Table) -> Iterator[pa.Table]:
 
 
 def _series(table: pa.Table) -> Iterator[pa.Table]:
-    """Answers in equal parts of the run: start_s from the first request, seconds, answers."""
+    """Yield answers in equal parts of the run: start_s from the first request, seconds, answers."""
     import pyarrow as pa
 
     from twinbed.statistics.steady import rates_of_answers

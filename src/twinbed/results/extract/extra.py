@@ -1,9 +1,9 @@
-"""Which connections that the instrument ``monitor`` saw are not of the workload: each gets a class, by rules that are data.
+"""Connections seen by the instrument ``monitor`` that are not the workload's: each gets a class, by rules that are data.
 
-Made at extraction, since an instrument does not know what the workload's are.  Tables: ``extra_connections``, a row for each
-connection that is not the workload's (the columns of ``monitored_connections`` and ``class``), and ``extra_classes``, for
-each link, observer, checksums and class: connections, frames (of ARP, whose frames are in no connection), packets, seconds,
-and a second: rate, low, high (95 %, Poisson's).  ``monitored_connections`` itself is left out: it is as long as the
+They are found at extraction, since an instrument does not know the workload's connections.  Table ``extra_connections`` has a
+row for each such connection: the columns of ``monitored_connections`` and ``class``.  Table ``extra_classes`` has a row for
+each link, observer, checksums and class: connections, frames (of ARP, whose frames are in no connection), packets, seconds, and
+rate, low and high a second (95 %, Poisson's).  Table ``monitored_connections`` itself is dropped: it is as long as the
 workload's own log.
 """
 
@@ -27,9 +27,8 @@ Table = tuple[str, "pa.Table"]
 
 
 def extra(tables: Sequence[Table], services: Sequence[Service]) -> tuple[list[tuple[Value, Metric]], list[Table]]:
-    """The values, and the tables as they are kept. Nothing of a run without the instrument; of a workload that says nothing
-    of its
-    connections the values are missing."""
+    """Return the values, and the tables to keep. A run without the instrument has no values. They are missing if the workload
+    does not declare its connections."""
     named = dict(tables)
     if CONNECTIONS not in named:
         return [], list(tables)
@@ -43,7 +42,7 @@ def extra(tables: Sequence[Table], services: Sequence[Service]) -> tuple[list[tu
 
 
 def _classed(connections: pa.Table, services: Sequence[Service]) -> pa.Table:
-    """The rows that are not the workload's, with their class."""
+    """Return the rows that are not the workload's, with their class."""
     import pyarrow as pa
 
     rest = connections.filter(_may_be_extra(connections, services))
@@ -56,7 +55,7 @@ _DECIDE = ("protocol", "ip_protocol", "originator_port", "responder_port", "stat
 
 
 def _may_be_extra(connections: pa.Table, services: Sequence[Service]) -> pa.BooleanArray:
-    """Fast, as most connections are the workload's: all that are established to a service are."""
+    """Exclude connections established to a service: a fast filter, as most connections are the workload's."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -73,7 +72,7 @@ def _may_be_extra(connections: pa.Table, services: Sequence[Service]) -> pa.Bool
 def _by_class(connections: pa.Table, found: pa.Table, links: Mapping[str, Mapping[str, object]]) -> pa.Table:
     import pyarrow as pa
 
-    from twinbed.statistics.events import rate_bounds
+    from twinbed.statistics.counts import rate_bounds
 
     counts: dict[tuple[str, str, str, str], list[int]] = {}
     keys = connections.select(["link", "observer", "checksums"]).group_by(["link", "observer", "checksums"]).aggregate([])
@@ -116,7 +115,7 @@ def _by_class(connections: pa.Table, found: pa.Table, links: Mapping[str, Mappin
 
 
 def _values(found: pa.Table, links: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[Value, Metric]]:
-    """Of twinbed's own reader with checksums ignored: each link's, and the clients' together."""
+    """Yield values by twinbed's own reader with checksums ignored: for each link, and for the clients together."""
     import pyarrow.compute as pc
 
     own = found.filter(pc.and_(pc.equal(found["observer"], TWINBED), pc.equal(found["checksums"], IGNORED)))

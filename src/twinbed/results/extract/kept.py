@@ -1,4 +1,4 @@
-"""The rows of a run of which less was kept than was collected: they were made before, and are never made anew."""
+"""Rows of a run that keeps less than was collected: they were made before, and are never made again."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _SCHEMAS: Mapping[str, pa.Schema] = {"metrics": METRICS, "cautions": CAUTIONS, "
 
 
 def kept_rows(folder: Path, record: Record, key: str) -> KeptRows | RunRows:
-    """Those in a run's folder; where they cannot be read the run has no values, and a caution that says why."""
+    """Return the rows in a run's folder; if they cannot be read the run has no values, and a caution with the reason."""
     try:
         kept, given = kept_and_rows(Tree(folder))
         tables = {name: _of_run(name, table, kept.run, record.id) for name, table in given.items()}
     except Damaged as error:
         without = read_run(folder, record, key, {}, (), ())
-        detail = f"{error}: what was kept of this run cannot be read, and it has no values"
+        detail = f"{error}: the kept rows of this run cannot be read, so it has no values"
         without.cautions.append(Caution(Kind.UNREADABLE, detail, record.id))
         return without
     return KeptRows(record, key, tables)
 
 
 def _of_run(name: str, table: pa.Table, before: str, now: str) -> pa.Table:
-    """With the column ``run``. Cautions of a run that a merge gave another id are about that one."""
+    """Return the table with the column ``run``, and with cautions about the run's new id after a merge."""
     if "run" in table.column_names:
-        raise Damaged(f"{name} says of which run it is")
+        raise Damaged(f"{name} has a column run, which kept rows must not have")
     table = table.add_column(0, "run", pa.repeat(pa.scalar(now), table.num_rows))
     if name not in _SCHEMAS:
         return _checked(name, table)
@@ -60,7 +60,7 @@ def _checked(name: str, table: pa.Table) -> pa.Table:
 
 
 def _as(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """In this twinbed's columns: one that was not known when the rows were made is null."""
+    """Return this twinbed's columns: one that was unknown when the rows were made is null."""
     columns = [
         table[field.name].cast(field.type) if field.name in table.column_names else pa.nulls(table.num_rows, field.type)
         for field in schema

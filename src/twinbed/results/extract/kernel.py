@@ -1,9 +1,9 @@
-"""What hosts' kernels said while a run lasted, with the machine's time of each message.
+"""Messages of hosts' kernels while a run lasted, with the machine's time of each.
 
-From the artifacts ``kernel.log`` (dmesg from the run's mark on) and ``kernel.clock.json``, which says how far the machine's
-clock of the day is ahead of the kernel's (``lab/watch``).  The kernel stamps messages by its own clock, which runs on from boot
-as the monotonic one does, to within milliseconds; ``uncertain_s`` is how exactly the two clocks were compared.  Without that
-file there are no rows.
+They come from the artifacts ``kernel.log`` (dmesg from the run's mark on) and ``kernel.clock.json``, which has how far the
+machine's time of day is ahead of the kernel's (``lab/watch``).  The kernel stamps messages by its own clock, which runs from
+boot as the monotonic one does, to within milliseconds; ``uncertain_s`` is how exactly the two clocks were compared.  Without
+that file there are no rows.
 
 Columns: host, time_ns, uncertain_s, text.
 """
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 NAME = "kernel_messages"
 MOST = 10_000
-"""Messages kept of a host: the last ones."""
+"""The most messages kept of a host: the last ones."""
 _LINE = re.compile(r"^\[\s*(\d+\.\d+)\]\s*(.*)$")
 
 
 def kernel_messages(artifacts: Path, files: Iterable[str]) -> pa.Table | None:
-    """The messages of all hosts; None where no host's are there. Raises ValueError for a clock that cannot be read."""
+    """Return the messages of all hosts; None without any host's. Raises ValueError for a clock that cannot be read."""
     import pyarrow as pa
 
     rows: list[dict[str, object]] = []

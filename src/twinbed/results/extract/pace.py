@@ -1,9 +1,10 @@
-"""What a run does inside: stalls of its clients, and the drift of its rate.
+"""Stalls of a run's clients, and the drift of its rate.
 
 Stalls are those of TCP connections on the clients' links (the table ``stalls`` of captures), and pauses far beyond the client's
-own pace: of requests in captures, or where there are none of iperf3's intervals, or of the requests that ``ab -g`` wrote.
-Those that overlap are one.  Where captures lost packets, what shows nothing but silence may be the capture's own.  iperf3's
-clock is not that of the captures: of both, what stalled longer.  A run without any of these has none of the metrics.
+own pace.  The pace is that of requests in captures; without any that of iperf3's intervals, or of the requests that ``ab -g``
+wrote. Overlapping stalls are one.  If captures lost packets, mere silence may be the capture's own.  The clocks of iperf3 and
+captures differ: the longer stall of both counts.  A run without any of these has none of the metrics.
+
 Methods: ``crates/core/src/readers/stalls``, ``statistics.stalls``, ``statistics.steady``.
 """
 
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from twinbed.metrics.metric import Metric, Value
-from twinbed.metrics.pace import DRIFT, STALLED, STALLS
+from twinbed.metrics.runs import DRIFT, STALLED, STALLS
 from twinbed.model.caution import Caution, Kind
 
 if TYPE_CHECKING:
@@ -24,30 +25,31 @@ if TYPE_CHECKING:
     from twinbed.statistics.stalls import Stall
 
 OF_IPERF3 = {"host", "end", "start_s", "seconds", "bytes"}
-"""The columns that iperf3's intervals have, unlike those of other tools."""
+"""The columns of iperf3's intervals, unlike those of other tools."""
 AB_RESOLUTION_S = 1.0
-"""To what ``ab -g`` cuts the times at which requests begin."""
+"""The precision to which ``ab -g`` cuts the starts of requests."""
 CLIENT = "client"
-"""How the names of clients' links begin."""
+"""The beginning of the names of clients' links."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Client:
-    """One client's pauses. ``stalls`` is None where too little happened to show a pace."""
+    """One client's pauses. ``stalls`` is None if too little happened to show a pace."""
 
     where: str
     stalls: Sequence[Stall] | None
     lasted: float
     begun_ns: int = 0
-    """The moment from which stalls' starts count, where it is known."""
+    """The time from which stalls' starts count, if known."""
     unclear: bool = False
-    """There were silences besides of which nobody knows whether they were stalls."""
+    """True if there were further silences that may or may not be stalls."""
 
 
 def pace(
     run: str, tables: Iterable[tuple[str, pa.Table]], *, lossy: bool = False
 ) -> tuple[list[tuple[Value, Metric]], list[Caution]]:
-    """The metrics of a run's inside, and a caution for each client that stalled. ``lossy``: captures lost packets."""
+    """Return the metrics of a run's inside, and a caution for each client that stalled. With ``lossy`` captures lost
+    packets."""
     named = {name: table for name, table in tables if name != "intervals" or set(table.column_names) >= OF_IPERF3}
     exchanges, intervals, requests = (named.get(name) for name in ("exchanges", "intervals", "requests"))
     of_connections = _of_connections(named.get("stalls"), named.get("connections"), lossy)
@@ -68,7 +70,7 @@ def pace(
 
 
 def _longer(client: _Client, other: _Client | None) -> _Client:
-    """What stalled longer, of what is known."""
+    """Return the client record with the longer stalls, among the known ones."""
     known = [each for each in (client, other) if each is not None and each.stalls is not None]
     return max(known, key=_stalled_s, default=client)
 
@@ -78,7 +80,7 @@ def _stalled_s(client: _Client) -> float:
 
 
 def _of_connections(stalls: pa.Table | None, connections: pa.Table | None, lossy: bool) -> dict[str, _Client]:
-    """By link: what stood still of the clients' TCP connections, from the first packet to the last."""
+    """Return by link the stalls of the clients' TCP connections, from the first packet to the last."""
     import pyarrow.compute as pc
 
     from twinbed.statistics.stalls import Stall, together
@@ -111,7 +113,7 @@ def _of_connections(stalls: pa.Table | None, connections: pa.Table | None, lossy
 
 
 def _with_connections(clients: Sequence[_Client], of_connections: Mapping[str, _Client]) -> list[_Client]:
-    """Pauses and what stood still of connections, by one clock."""
+    """Join pauses with stalls of connections, by one clock."""
     from twinbed.statistics.stalls import Stall, together
 
     joined = []
@@ -131,7 +133,7 @@ def _with_connections(clients: Sequence[_Client], of_connections: Mapping[str, _
 
 
 def _of_requests(table: pa.Table) -> Iterator[_Client]:
-    """As ab wrote them: the seconds in which they began, and how long they took."""
+    """Find pauses among requests as ab wrote them: the seconds in which they began, and their durations."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -183,7 +185,7 @@ def _of_exchanges(table: pa.Table, lossy: bool) -> Iterator[_Client]:
 
 
 def answered(table: pa.Table) -> pa.Table:
-    """The requests on clients' links whose time is known."""
+    """Return the requests on clients' links whose time is known."""
     import pyarrow.compute as pc
 
     known = pc.and_(pc.is_valid(table["start_ns"]), pc.is_valid(table["duration_s"]))
@@ -199,7 +201,7 @@ def _drift_of_exchanges(table: pa.Table) -> float | None:
 
 
 def _of_intervals(table: pa.Table) -> Iterator[_Client]:
-    """What one end counts may be hidden from the other by a buffer: of both ends, the one that stalled longer."""
+    """Yield the end of each client that stalled longer: a buffer may hide from one end what the other counts."""
     import pyarrow.compute as pc
 
     from twinbed.statistics import stalls

@@ -1,12 +1,10 @@
 """Writes rows as parts of Parquet tables, and prunes rows that are no longer true.
 
 A part is one file of the same name in several folders below ``tables``; the one in ``tables/runs`` is written last and makes
-the part count.  Files appear by rename, so that whoever reads while this writes sees whole parts only.
+the part count.  Files appear by rename, so that readers meanwhile see only whole parts.
 
-runs: run, cell, testbed, levels (JSON), replicate, block, position, status, failed_phase, reason, started_s, key
-metrics: run, host, direction, metric, unit, layer, scale, headline, description, margin, value, low, high
-cautions: run, kind, detail, subject.  facts: run, place, fact, value.  applied: run, subject, setting, asked, found, source
-Every other folder is a table of a plugin, with the column ``run`` put before its own.
+Columns of our tables are ``RUN_COLUMNS``, ``METRICS``, ``CAUTIONS``, ``FACTS`` and ``APPLIED``; levels are JSON.  Every other
+folder is a table of a plugin, with the column ``run`` before its own.
 """
 
 from __future__ import annotations
@@ -63,22 +61,22 @@ APPLIED = pa.schema([(name, _TEXT) for name in ("run", "subject", "setting", "as
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part that is not written yet: its file's name, and its files' contents by table."""
+    """A part that is not written yet: its file name, and its files' contents by table."""
 
     name: str
     files: Mapping[str, bytes]
 
 
 def part_of(batch: Sequence[RunRows | KeptRows]) -> Part:
-    """A batch of runs as one part."""
+    """Return a batch of runs as one part."""
     return _part(tables_of(batch), _table(RUN_COLUMNS, (_run(rows) for rows in batch)))
 
 
 def tables_of(batch: Sequence[RunRows | KeptRows]) -> dict[str, pa.Table]:
-    """Table -> the rows of these runs, in their order; not that of the runs."""
+    """Return table -> the rows of these runs, in their order, without the table of runs."""
     ours = {"metrics": METRICS, "cautions": CAUTIONS, "facts": FACTS, "applied": APPLIED}
     pieces: dict[str, list[tuple[str | None, pa.Table]]]
-    """Table -> its parts, with the run whose kept rows each is."""
+    """Table -> its parts, each with the run whose kept rows it is."""
     if not any(isinstance(rows, KeptRows) for rows in batch):
         return _made([rows for rows in batch if isinstance(rows, RunRows)])
     pieces = {name: [(None, schema.empty_table())] for name, schema in ours.items()}
@@ -92,13 +90,13 @@ def tables_of(batch: Sequence[RunRows | KeptRows]) -> dict[str, pa.Table]:
     joined: dict[str, pa.Table] = {}
     for name, parts in pieces.items():
         joined[name], strange = _joined(parts)
-        details = ((run, f"the kept rows of the table {name} do not go with those of other runs") for run in strange)
+        details = ((run, f"the kept rows of the table {name} do not fit those of other runs") for run in strange)
         cautions.append((None, _table(CAUTIONS, ((run, Kind.UNREADABLE.name.lower(), detail, run) for run, detail in details))))
     return {**joined, "cautions": _joined(cautions)[0]}
 
 
 def _joined(parts: Sequence[tuple[str | None, pa.Table]]) -> tuple[pa.Table, list[str]]:
-    """One below the other; the runs whose kept rows have columns of other types are left out, and named."""
+    """Join tables; leave out and name the runs whose kept rows have columns of other types."""
     with contextlib.suppress(pa.ArrowException):
         return pa.concat_tables([table for _, table in parts], promote_options="permissive").combine_chunks(), []
     fresh = [table for run, table in parts if run is None]
@@ -133,13 +131,13 @@ def _made(batch: Sequence[RunRows]) -> dict[str, pa.Table]:
 
 
 def packed_part(part: Part) -> bytes:
-    """The part, on its way from the one who read it."""
+    """Pack a part for its way from the reader."""
     return packed(part.files)
 
 
 def part_from(content: bytes, keys: Mapping[str, str]) -> Part:
-    """The part that was made of these runs, by their keys. Who read them may be another machine: its tables have rows of them
-    alone, and ours have our columns: their types are checked where they are read. Raises BadAnswer."""
+    """Return the part that was made of these runs, by their keys. Raises BadAnswer. Its reader may be another machine: its
+    tables must have rows of these runs only, and ours our columns. Types are checked when they are read."""
     files = unpacked(content)
     schemas = {RUNS: RUN_COLUMNS, "metrics": METRICS, "cautions": CAUTIONS, "facts": FACTS, "applied": APPLIED}
     ours = {name: schema.names for name, schema in schemas.items()}
@@ -162,15 +160,14 @@ def part_from(content: bytes, keys: Mapping[str, str]) -> Part:
 
 
 def write_part(tables: Tree, part: Part) -> None:
-    """Writes its files, that of the runs last."""
+    """Write the part's files, that of the runs last."""
     for name in sorted(part.files, key=lambda name: name == "runs"):
         tables.make(name)
         tables.write(f"{name}/{part.name}", part.files[name])
 
 
 def read_keys(tables: Tree) -> dict[str, dict[str, str]]:
-    """Return part -> run -> key, of all committed parts. A part that is not all there, or cannot be read, holds none. Raises
-    NotPlain."""
+    """Return part -> run -> key, of all committed parts. An incomplete or unreadable part has no runs. Raises NotPlain."""
     keys = {}
     for part in listed.committed(tables):
         try:
@@ -181,7 +178,7 @@ def read_keys(tables: Tree) -> dict[str, dict[str, str]]:
 
 
 def keys_of(tables: Tree, part: str) -> dict[str, str]:
-    """Return run -> key, of a part. Raises PartBroken where it is not all there, or cannot be read."""
+    """Return run -> key of a part. Raises PartBroken if it is incomplete or cannot be read."""
     table = listed.columns_of_runs(tables, part, ("run", "key"))
     try:
         check(RUNS, table, ("run", "key"))
@@ -191,7 +188,7 @@ def keys_of(tables: Tree, part: str) -> dict[str, str]:
 
 
 def prune(tables: Tree, part: str, keep: Iterable[str]) -> None:
-    """Rewrite a part without the rows of runs that are not kept; one that is not as it was written goes as a whole."""
+    """Rewrite a part with the rows of the kept runs only; a changed part is removed as a whole."""
     wanted = pa.array(sorted(keep), _TEXT)
     names = [name for name in _tables(tables) if tables.kind(f"{name}/{part}") is not None]
     if len(wanted):
@@ -214,7 +211,7 @@ def _kept(table: pa.Table, wanted: pa.Array) -> pa.Table:
 
 
 def remove_orphans(tables: Tree) -> None:
-    """Removes files of parts that never became committed, and what a killed writer left under a temporary name."""
+    """Remove files of parts that were never committed, and temporary files of a killed writer."""
     committed = set(listed.committed(tables))
     for table in _tables(tables):
         for name, kind in tables.entries(table).items():

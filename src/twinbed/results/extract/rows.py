@@ -1,6 +1,6 @@
-"""One run's artifacts to rows: values with their declarations, the plugins' own tables, cautions.
+"""Converts one run's artifacts to rows: values with their declarations, the plugins' own tables, cautions.
 
-A plugin that cannot read its artifacts costs its own values only: they become null, with a caution that says why.
+If a plugin cannot read its artifacts, only its own values become null, with a caution that gives the reason.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from twinbed.contracts.plugins import AnyBackground, AnyInstrument, AnyWorkload
 from twinbed.contracts.workload import Described
 from twinbed.metrics.derived import FAIRNESS, declared
 from twinbed.metrics.metric import MOST, Metric, Value, computable
-from twinbed.metrics.overlap import OVERLAP
-from twinbed.metrics.usage import METRICS
+from twinbed.metrics.runs import OVERLAP, USAGE_METRICS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.clients import START_SKEW_LIMIT_S, ClientTimes, overlap_share, skew_s
 from twinbed.model.drawn import Drawn
@@ -32,15 +31,13 @@ from twinbed.model.json import WRONG, Document, Json, integer, parsed, text
 from twinbed.model.record import Record, Settings, refused
 from twinbed.model.run import Status
 from twinbed.model.services import Service
-from twinbed.results.extract.cautions import above_link_rate, hellos_cut
-from twinbed.results.extract.completeness import completeness
+from twinbed.results.extract.cautions import above_link_rate, completeness, hellos_cut
 from twinbed.results.extract.condense import condensed
-from twinbed.results.extract.derived import derive, fairness, work_done
+from twinbed.results.extract.derived import derive, fairness, usage, work_done
 from twinbed.results.extract.extra import extra
 from twinbed.results.extract.kernel import NAME as KERNEL_MESSAGES
 from twinbed.results.extract.kernel import kernel_messages
 from twinbed.results.extract.pace import pace
-from twinbed.results.extract.usage import usage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,7 +45,7 @@ if TYPE_CHECKING:
 REQUESTS = "requests"
 """The work of workloads whose requests captures show."""
 UNREADABLE = (OSError, ValueError, LookupError, TwinbedError)
-"""What reading a broken artifact raises. Anything else is a bug and shown as one."""
+"""Errors of reading a broken artifact. Any other error is a bug and shown as one."""
 
 
 Content = TypeVar("Content", dict[str, dict[str, Json]], list[dict[str, Json]])
@@ -81,7 +78,7 @@ class RunRows:
 
 @dataclass(frozen=True, slots=True)
 class KeptRows:
-    """The rows of a run of which no more was kept; ``tables`` have the column ``run``."""
+    """The rows of a run without artifacts; ``tables`` have the column ``run``."""
 
     record: Record
     key: str
@@ -90,28 +87,28 @@ class KeptRows:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What one plugin reads of a run."""
+    """The part of a run that one plugin reads."""
 
     what: str
     """workload, instrument, background load"""
     name: str
     about: Described | None = None
-    """None where this twinbed has none of that name."""
+    """None if this twinbed has no plugin of that name."""
     services: Sequence[Service] = ()
-    """What a workload's clients ask of servers."""
+    """The services that a workload's clients use."""
     read: Callable[[Path], Extracted] = lambda artifacts: Extracted(())
-    """Reads the run's artifacts. Raises what ``UNREADABLE`` lists where they cannot be read."""
+    """Reads the run's artifacts. Raises ``UNREADABLE`` if they cannot be read."""
     of_all: Callable[[Extracted, Mapping[str, float]], Extracted] = lambda extracted, work: extracted
-    """What was read of the hosts that were drawn, said of all, by the work of each client."""
+    """Extrapolates from the sampled hosts to all, by the work of each client."""
 
 
 Outcome = Callable[[], Extracted]
-"""Gives what an extraction has read, or raises as ``Extraction.read`` does."""
+"""Gives the content that an extraction has read, or raises as ``Extraction.read`` does."""
 
 
 def extractions(record: Record, plugins: Readers) -> Sequence[Extraction]:
-    """The workload's first; it alone where this twinbed has no such workload. None of a failed run: what it measured is not a
-    measurement."""
+    """Return the extractions of a run, the workload's first. It is the only one if this twinbed has no such workload. A failed
+    run has none: its values are no measurement."""
     if record.status is not Status.COMPLETE:
         return ()
     settings = record.settings["workload"]
@@ -166,7 +163,7 @@ def read_run(
     extractions: Sequence[Extraction],
     outcomes: Sequence[Outcome],
 ) -> RunRows:
-    """Everything that is known about a run; ``outcomes`` are those of ``extractions``. A failed run has no values."""
+    """Return everything known about a run; ``outcomes`` belong to ``extractions``. A failed run has no values."""
     rows = RunRows(record, key, cautions=list(record.cautions))
     _facts(folder, rows)
     if not extractions:
@@ -199,7 +196,7 @@ def read_run(
     if len(record.clients) > 1:
         rows.values.append((Value(OVERLAP.name, overlap_share(record.clients), OVERLAP.unit), OVERLAP))
     used = list(usage(record.programs))
-    known = declared(METRICS, work_metric)
+    known = declared(USAGE_METRICS, work_metric)
     rows.values.extend((value, known[value.metric]) for value in (*used, *derive(used, known, work_metric, work)))
     try:
         said = kernel_messages(folder / "artifacts", (f"{artifact['path']}" for artifact in record.artifacts))
@@ -227,7 +224,7 @@ def _said_of_all(extraction: Extraction, outcome: Outcome, work: Mapping[str, fl
 
 
 def _work_of_each(rows: RunRows, work: str) -> Mapping[str, float]:
-    """Host -> the work that was done from it, of those of which it is known."""
+    """Return host -> the work done from it, if known."""
     there = [value for value, _ in rows.values if value.metric == work and value.host and not value.direction]
     return {value.host: value.value for value in there if value.value is not None}
 
@@ -237,7 +234,7 @@ def _params(plugin: AnyWorkload | Measuring, settings: Document) -> PluginParams
 
 
 def of_plugins(settings: Settings) -> Mapping[str, Document]:
-    """Return the settings that plugins read, by where they are in the settings of a run."""
+    """Return the settings that plugins read, by their place in the settings of a run."""
     given = {"workload": settings["workload"]}
     for section, of_section in (("instruments", settings["instruments"]), ("background", settings.get("background", {}))):
         given |= {f"{section}.{name}": each for name, each in of_section.items()}
@@ -245,7 +242,7 @@ def of_plugins(settings: Settings) -> Mapping[str, Document]:
 
 
 def refused_settings(given: Mapping[str, Document], plugins: Readers) -> str | None:
-    """Say which of these settings a plugin of this twinbed does not take; None where all are taken."""
+    """Describe which of these settings a plugin of this twinbed refuses; None if all are taken."""
     for where, each in given.items():
         known = plugins.workloads if where == "workload" else plugins.accompanying
         plugin = known.get(text(each["kind"]))
@@ -258,7 +255,7 @@ def refused_settings(given: Mapping[str, Document], plugins: Readers) -> str | N
 
 
 def described(workload: AnyWorkload, settings: Document) -> Described:
-    """Settings that cannot be read describe nothing: reading the artifacts then says so."""
+    """Describe a workload; unreadable settings describe nothing, and reading the artifacts reports them."""
     with contextlib.suppress(*UNREADABLE):
         return workload.described(_params(workload, settings))
     return Described(workload.metrics, workload.work, workload.rate)
@@ -271,7 +268,7 @@ def _services(workload: AnyWorkload, settings: Document) -> Sequence[Service]:
 
 
 def _add(rows: RunRows, name: str, about: Described, outcome: Outcome, folder: Path, done: float | None) -> float | None:
-    """Adds what one plugin has read; returns the work done, which the workload itself tells."""
+    """Add what one plugin has read; return the work done, which the workload itself reports."""
     metrics, work = {metric.name: metric for metric in about.metrics}, about.work
     try:
         extracted = outcome()
@@ -282,7 +279,7 @@ def _add(rows: RunRows, name: str, about: Described, outcome: Outcome, folder: P
         extracted = Extracted([Value(metric.name, None, metric.unit) for metric in about.metrics])
     undeclared = sorted({value.metric for value in extracted.values} - metrics.keys())
     if undeclared:
-        raise TypeError(f"{name} gives {', '.join(undeclared)}, which its metrics do not declare")
+        raise TypeError(f"{name} gives {', '.join(undeclared)}, which it does not declare")
     if done is None:
         done = work_done(extracted.values, work)
     known = declared(about.metrics, work)
@@ -299,16 +296,16 @@ def _add(rows: RunRows, name: str, about: Described, outcome: Outcome, folder: P
 
 
 def _without_nonsense(rows: RunRows) -> None:
-    """Values of a size that no measurement has are missing."""
+    """Remove values of a size that no measurement has."""
     for at, (value, metric) in enumerate(rows.values):
         if value.value is not None and math.isfinite(value.value) and not computable(value.value):
-            detail = f"{value.metric} is {value.value:.3g}: nothing measured is above {MOST:g} or below {1 / MOST:g}"
+            detail = f"{value.metric} is {value.value:.3g}: no measurement is above {MOST:g} or below {1 / MOST:g}"
             rows.cautions.append(Caution(Kind.UNREADABLE, detail, rows.record.id))
             rows.values[at] = replace(value, value=None), metric
 
 
 def finite(value: float | None) -> float | None:
-    """The value; None for one that is no number."""
+    """Return the value; None if it is not finite."""
     return float(value) if value is not None and math.isfinite(value) else None
 
 
@@ -341,7 +338,7 @@ def _json(file: Path, kind: type[Content]) -> Content:
 
 
 def _flat(facts: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Nested facts (offloads of an interface) as ``name.inner``."""
+    """Yield nested facts (offloads of an interface) as ``name.inner``."""
     for name, value in facts.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{name}.")

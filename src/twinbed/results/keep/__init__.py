@@ -1,1 +1,1 @@
-"""Keeping less of a run than was collected: its rows, and of captures the packets' headers."""
+"""Keeping less of a run than was collected: its rows, and the packets' headers of captures."""

@@ -1,8 +1,7 @@
 """Captures cut to their packets' headers, and compressed.
 
-Of each packet the first ``BYTES`` stay. Plain pcap alone is taken, of whichever byte order and precision; pcapng, compressed
-captures and damaged ones stay as they are.  A capture that holds headers alone loses nothing, and is a quarter as large then
-(docs/scale.md).
+The first ``BYTES`` of each packet stay. Only plain pcap is cut, of any byte order and precision; pcapng, compressed and damaged
+captures stay as they are.  A capture that holds only headers loses nothing, and becomes a quarter as large (docs/scale.md).
 """
 
 from __future__ import annotations
@@ -15,28 +14,28 @@ from typing import BinaryIO, NamedTuple
 import pyarrow as pa
 
 BYTES = 144
-"""Ethernet with a VLAN tag 18, IPv6 40, TCP with all options 60, and the 24 bytes of payload by which packets of two captures
-are matched (docs/packets.md); rounded up."""
+"""Ethernet with a VLAN tag 18, IPv6 40, TCP with all options 60, and the 24 bytes of payload that match packets of two captures
+(docs/packets.md); rounded up."""
 SUFFIX = ".zst"
 _ORDERS = {struct.pack(f"{order}I", magic): order for magic in (0xA1B2C3D4, 0xA1B23C4D) for order in "<>"}
-"""Magic -> byte order, of files with microseconds and with nanoseconds."""
+"""Magic -> byte order, for files with microseconds and with nanoseconds."""
 _HEAD, _RECORD = 24, 16
 _MOST_PACKET_BYTES = 2**26
 _FRAME_BYTES = 4 * 2**20
-"""Compressed at once; a file is as many Zstandard frames, one after the other."""
+"""Bytes compressed at once; a file has as many Zstandard frames, one after the other."""
 _LEVEL = 6
-"""2 % more than level 9 leaves in two thirds of its time, 6 % less than level 3 does (docs/scale.md)."""
+"""The result is 2 % larger than with level 9 in two thirds of the time, 6 % smaller than with level 3 (docs/scale.md)."""
 
 
 class _Packet(NamedTuple):
     moment: bytes
-    """Seconds and the part of a second, as the file has them."""
+    """Seconds and the part of a second, as in the file."""
     kept: bytes
     bytes_on_link: int
 
 
 def can_be_cut(capture: BinaryIO) -> bool:
-    """Whether it is a plain pcap file, whole to its last packet. Raises OSError."""
+    """Return whether it is a plain pcap file, whole to its last packet. Raises OSError."""
     try:
         deque(_packets(capture, _order(capture.read(_HEAD))), maxlen=0)
     except ValueError:
@@ -45,7 +44,7 @@ def can_be_cut(capture: BinaryIO) -> bool:
 
 
 def cut(capture: BinaryIO, sink: BinaryIO) -> None:
-    """Write the headers of a capture's packets, compressed. Raises OSError, and ValueError where it cannot be cut."""
+    """Write the headers of a capture's packets, compressed. Raises OSError, and ValueError if it cannot be cut."""
     codec = pa.Codec("zstd", compression_level=_LEVEL)
     head = capture.read(_HEAD)
     order = _order(head)

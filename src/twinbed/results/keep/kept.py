@@ -1,9 +1,9 @@
-"""What lies in the folder of a run of which less was kept: ``kept.json``, which lists what is not there as it was, and
-``rows.zip``, the run's rows of all tables.
+"""Files in the folder of a run that keeps less: ``kept.json``, which lists the missing artifacts, and ``rows.zip``, the run's
+rows of all tables.
 
-``rows.zip`` holds ``<table>.parquet`` of each table that the run has rows in, without the column ``run``, and packs no more, as
-Parquet does that by itself.  Both may come from a stranger: no link is followed, names are plain, sizes are held to limits, and
-whatever is wrong raises ``Damaged``.
+The zip file holds ``<table>.parquet`` of each table that the run has rows in, without the column ``run``, uncompressed since
+Parquet compresses by itself.  Both may come from a stranger: no link is followed, names are plain, sizes are limited, and any
+error raises ``Damaged``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from twinbed.model.json import Document, document, documents, integer, named, optional, parsed, text, value_of
+from twinbed.model.json import Document, dataclass_of, document, documents, integer, named, optional, parsed, text, value_of
 from twinbed.results.keep.names import KEPT, ROWS
 from twinbed.results.parquet import Room
 from twinbed.tree import NotPlain, Tree
@@ -29,7 +29,7 @@ from twinbed.tree import NotPlain, Tree
 FORMAT = 1
 MOST_JSON_BYTES = 64 * 2**20
 MOST_BYTES = 2**28
-"""Of ``rows.zip``, which is read into memory; what its rows take in memory is held to ``Room``."""
+"""The most bytes of ``rows.zip``, which is read into memory; its rows in memory are limited by ``Room``."""
 MOST_TABLES = 1000
 _TABLE = re.compile(r"([a-z][a-z0-9_]{0,63})\.parquet")
 _ARTIFACT = re.compile(r"artifacts(/[^/\0]+)+")
@@ -50,25 +50,25 @@ _WRONG = (
     struct.error,
     pa.ArrowException,
 )
-"""What reading a file that others wrote raises: zipfile, json and pyarrow, each in its own way."""
+"""Errors of reading a file that others wrote: zipfile, json and pyarrow, each in its own way."""
 
 
 class Damaged(Exception):
-    """What was kept cannot be read."""
+    """The kept files cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """An artifact that is not there as it was collected."""
+    """An artifact that is no longer as it was collected."""
 
     path: str
-    """As ``run.json`` has it."""
+    """As in ``run.json``."""
     bytes: int
-    """When it was collected."""
+    """The size when it was collected."""
     sha256: str | None
-    """Where it was known."""
+    """None if it was not known."""
     kept_as: str | None = None
-    """The path of what was kept of it; None where nothing was."""
+    """The path of the part that was kept; None if nothing was."""
     kept_bytes: int = 0
 
 
@@ -79,19 +79,19 @@ class Kept:
     run: str
     """The run's id when it was written: a merge gives it another."""
     keep: str
-    """What was asked for, such as ``tables``."""
+    """The requested amount, such as ``tables``."""
     twinbed: str
     """The version that made the rows."""
     files: Sequence[File]
     rows: Mapping[str, int] | None = None
-    """Table -> how many rows the run has in it; None in files of before."""
+    """Table -> the number of the run's rows in it; None in older files."""
 
     def to_json(self) -> Document:
         return {"format": FORMAT, **cast(Document, asdict(self))}
 
     @classmethod
     def read(cls, run: Tree) -> Kept:
-        """That of a run's folder. Raises Damaged."""
+        """Read the one in a run's folder. Raises Damaged."""
         try:
             data = document(parsed(run.read(KEPT, most=MOST_JSON_BYTES)))
             if data["format"] != FORMAT:
@@ -104,14 +104,7 @@ class Kept:
 
 
 def _file(data: Document) -> File:
-    kept_as, sha256 = data["kept_as"], data["sha256"]
-    return File(
-        _path(text(data["path"])),
-        integer(data["bytes"]),
-        None if sha256 is None else text(sha256),
-        None if kept_as is None else _path(text(kept_as)),
-        integer(data["kept_bytes"]),
-    )
+    return dataclass_of(File, data, path=lambda value: _path(text(value)), kept_as=optional(lambda value: _path(text(value))))
 
 
 def _path(path: str) -> str:
@@ -121,7 +114,7 @@ def _path(path: str) -> str:
 
 
 def packed(tables: Mapping[str, pa.Table]) -> bytes:
-    """``rows.zip`` of these tables; the same for the same rows."""
+    """Return ``rows.zip`` of these tables; the same for the same rows."""
     sink = io.BytesIO()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:
         for name, table in sorted(tables.items()):
@@ -132,17 +125,17 @@ def packed(tables: Mapping[str, pa.Table]) -> bytes:
 
 
 def kept_and_rows(run: Tree) -> tuple[Kept, dict[str, pa.Table]]:
-    """Return what is kept of a run, and its rows of each table. Raises Damaged, also where a table or some rows are lost."""
+    """Return what is kept of a run, and its rows of each table. Raises Damaged, also if a table or some rows are lost."""
     kept, tables = Kept.read(run), rows(run)
     for name, count in (kept.rows or {}).items():
         there = tables[name].num_rows if name in tables else 0
         if there != count:
-            raise Damaged(f"{ROWS}: {there:,} of {count:,} rows of the table {name}")
+            raise Damaged(f"{ROWS}: only {there:,} of {count:,} rows of the table {name}")
     return kept, tables
 
 
 def rows(run: Tree) -> dict[str, pa.Table]:
-    """Table -> the run's rows, from its folder. Raises Damaged."""
+    """Return table -> the run's rows, from its folder. Raises Damaged."""
     try:
         with run.open(ROWS) as file, zipfile.ZipFile(file) as archive:
             if os.fstat(file.fileno()).st_size > MOST_BYTES:
@@ -174,5 +167,5 @@ def _table(entry: zipfile.ZipInfo, found: Mapping[str, pa.Table]) -> str:
 
 
 def _said(error: BaseException) -> str:
-    """What an error says, without a file's name: where results lie makes no difference."""
+    """Return an error's text without a file's name: the place of results makes no difference."""
     return error.strerror if isinstance(error, OSError | NotPlain) and error.strerror else str(error) or type(error).__name__

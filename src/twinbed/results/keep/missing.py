@@ -1,4 +1,4 @@
-"""Why a file of results is not there: what a command says that is given an artifact which was not kept."""
+"""Explains why a file of results is missing, for a command given an artifact that was not kept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from twinbed.tree import Tree
 
 
 def refuse_what_was_not_kept(file: Path) -> None:
-    """Raises TwinbedError for an artifact that was there once; nothing where it is there, or was never one."""
+    """Raise TwinbedError for an artifact that once existed; do nothing if the file exists, or was never an artifact."""
     if file.exists():
         return
     for artifacts in file.parents:
@@ -24,7 +24,7 @@ def refuse_what_was_not_kept(file: Path) -> None:
     elif pruned := sum(1 for _ in run.parent.glob(f"*/{KEPT}")):  # a pattern that no file matched
         raise TwinbedError(
             f"{file}: no such file: the artifacts of {pruned} runs in {run.parent.parent} were not kept",
-            advice="each run's kept.json says which; the commands on results go on with their rows",
+            advice="each run's kept.json lists them; commands on results continue with the rows",
         )
 
 
@@ -39,11 +39,11 @@ def _of_run(file: Path, run: Path) -> None:
     for each in kept.files:
         if each.path == path and each.kept_as is not None:
             raise TwinbedError(
-                f"{file}: of this capture the packets' headers were kept (keep: {kept.keep})",
+                f"{file}: only the packets' headers of this capture were kept (keep: {kept.keep})",
                 advice=f"read {run / each.kept_as}",
             )
         if each.path == path:
             raise TwinbedError(
                 f"{file}: the artifacts of run {run.name} were not kept (keep: {kept.keep})",
-                advice="the commands on results go on with its rows; what those do not say can no longer be asked",
+                advice="commands on results continue with its rows; anything else of the artifacts is lost",
             )

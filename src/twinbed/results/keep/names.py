@@ -1,3 +1,3 @@
-"""Files in the folder of a run of which less was kept. Nothing is imported here: whoever opens results asks for these names."""
+"""Files in the folder of a run that keeps less. Nothing is imported here: every opening of results needs these names."""
 
 KEPT, ROWS = "kept.json", "rows.zip"

@@ -1,8 +1,8 @@
-"""Takes from a run what is not to be kept, once its rows are safe in its own folder.
+"""Removes the artifacts of a run that are not kept, once its rows are safe in its own folder.
 
-The order makes that nothing is lost whenever it is ended: the run's rows are written, synced and read back, then what was cut
-of captures, then ``kept.json`` gets its name, and only then artifacts go.  From ``kept.json`` on the rows count and artifacts
-are not read again, so that it makes no difference how many of them are gone; what was begun is finished the next time.
+The order loses nothing whenever it is ended: the run's rows are written, synced and read back, then the cut captures, then
+``kept.json`` gets its name, and only then artifacts are removed.  From ``kept.json`` on the rows count and artifacts are not
+read again, so their number makes no difference. An interrupted removal is finished the next time.
 """
 
 from __future__ import annotations
@@ -14,69 +14,71 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from twinbed.contracts.plugins import AnyWorkload
 from twinbed.model.caution import Kind
-from twinbed.model.keep import Keep, Word
+from twinbed.model.json import text
+from twinbed.model.keep import REST, Keep, Word
 from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.results.extract import rows_of
 from twinbed.results.extract.parts import tables_of
-from twinbed.results.extract.rows import Readers
+from twinbed.results.extract.rows import Measuring, Readers
 from twinbed.results.folder import failed_writes_are_clear
 from twinbed.results.keep import headers
 from twinbed.results.keep.kept import Damaged, File, Kept, kept_and_rows, packed, rows
 from twinbed.results.keep.names import KEPT, ROWS
-from twinbed.results.keep.owners import owner
 from twinbed.tree import Tree
 
 _PARTIAL = ".partial"
-"""What the names of files end in that are not written yet; they begin with a dot."""
+"""The end of the names of unfinished files; they begin with a dot."""
 _PARTIAL_NAME = re.compile(rf"\..*{re.escape(_PARTIAL)}", re.DOTALL)
 
 
 class NotThinned(Exception):
-    """A run whose artifacts cannot be read as they should be: they stay."""
+    """A run whose artifacts cannot be read properly: they stay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Going:
-    """A file that goes, or is cut."""
+    """A file to remove or cut."""
 
     path: str
-    """As it is called now."""
+    """Its present name."""
     of: str
-    """As ``run.json`` has it."""
+    """Its name in ``run.json``."""
     owner: str
     word: Word
     bytes: int
-    """Of the file as it is."""
+    """The present size of the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thinned:
-    """What came of it."""
+    """The result of thinning."""
 
     bytes: int = 0
-    """That were taken."""
+    """Bytes removed."""
     kept_bytes: int = 0
-    """That were written for them: rows, and captures that were cut."""
+    """Bytes written for them: rows, and cut captures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thinner:
-    """Thins runs of a results folder that the caller has locked."""
+    """A thinner of runs of a results folder that the caller has locked."""
 
     results: Path
     keep: Keep
     readers: Readers
     version: str
-    """This twinbed's."""
+    """The version of this twinbed."""
 
     def going(self, record: Record) -> Sequence[Going]:
-        """What would go of a run: of one that is complete, and of files that are there."""
+        """Return the files of a complete run that would be removed or cut."""
         return tuple(self._going(record)) if record.status is Status.COMPLETE else ()
 
     def _going(self, record: Record) -> Iterator[Going]:
@@ -99,13 +101,13 @@ class Thinner:
                 yield Going(path, of, name, word, _size(run, path))
 
     def begun(self, record: Record) -> bool:
-        """Whether a run was begun to be thinned, and not ended."""
+        """Return whether thinning of a run was begun, and not ended."""
         with self._run(record) as run:
             return any(run.kind(name) is not None for name in _leftovers(run, record))
 
     def thin(self, record: Record) -> Thinned:
-        """Takes what is not to be kept, and finishes what was begun. Raises NotThinned where the rows cannot be made or are
-        damaged, NotPlain where there are links among the artifacts, DiskFull and NotWritable."""
+        """Remove what is not kept, and finish what was begun. Raises NotThinned if the rows cannot be made or are damaged,
+        NotPlain for links among the artifacts, DiskFull and NotWritable."""
         with failed_writes_are_clear(self.results), self._run(record) as run:
             partials = [name for name, _ in run.files() if _PARTIAL_NAME.fullmatch(name.rpartition("/")[2])]
             begun = sum(_remove(run, name) for name in [*_leftovers(run, record), *partials])
@@ -135,7 +137,7 @@ class Thinner:
         return Thinned(taken, _size(run, ROWS) - rows_before + cut)
 
     def _safe_rows(self, run: Tree, record: Record) -> Kept:
-        """``kept.json`` as it is, of a run whose rows are safe; else they are made and written, and it is a new one."""
+        """Return the ``kept.json`` of a run whose rows are safe; otherwise make and write them, and return a new one."""
         try:
             if run.kind(KEPT) is not None:
                 kept, _ = kept_and_rows(run)
@@ -148,14 +150,14 @@ class Thinner:
             content = packed(tables)
             _write(run, ROWS, lambda sink: sink.write(content))
             if packed(rows(run)) != content:
-                raise NotThinned("its rows are not read back as they were made")
+                raise NotThinned("its rows differ when read back")
         except Damaged as error:
             raise NotThinned(str(error)) from error
         return Kept(record.id, str(self.keep), self.version, (), {name: table.num_rows for name, table in tables.items()})
 
 
 def _kept(run: Tree) -> Sequence[File]:
-    """What is not there as it was; nothing where that cannot be read."""
+    """Return the files that are no longer as collected; nothing if these cannot be read."""
     try:
         return Kept.read(run).files
     except Damaged:
@@ -163,7 +165,7 @@ def _kept(run: Tree) -> Sequence[File]:
 
 
 def _write(run: Tree, name: str, write: Callable[[BinaryIO], object]) -> None:
-    """A file at once or not at all, and on the disk when this returns."""
+    """Write a file at once or not at all, synced to the disk."""
     above, _, leaf = name.rpartition("/")
     partial = f"{above}/.{leaf}{_PARTIAL}" if above else f".{leaf}{_PARTIAL}"
     with run.create(partial) as sink:
@@ -175,8 +177,8 @@ def _write(run: Tree, name: str, write: Callable[[BinaryIO], object]) -> None:
 
 
 def _leftovers(run: Tree, record: Record) -> Iterator[str]:
-    """What is not to be there, if it is: of a run with ``kept.json`` what that does not list as kept, of another what was
-    written for one. A capture of the run's own that is called as one that was cut is none."""
+    """Yield files that should not be there. For a run with ``kept.json`` these are files that it does not list as kept; for
+    another run, files that were written for one. A capture of the run's own with the name of a cut one does not count."""
     own = {artifact["path"] for artifact in record.artifacts}
     files = {each.path: each.kept_as for each in _kept(run)}
     if run.kind(KEPT) is None:
@@ -195,7 +197,7 @@ def _can_be_cut(run: Tree, name: str) -> bool:
 
 
 def _remove(run: Tree, name: str) -> int:
-    """The bytes that it had; 0 where it is not there."""
+    """Remove a file and return its bytes; 0 if it is missing."""
     size = _size(run, name)
     run.remove(name)
     return size
@@ -204,3 +206,26 @@ def _remove(run: Tree, name: str) -> int:
 def _size(run: Tree, name: str) -> int:
     about = run.about(name)
     return about.st_size if about is not None and stat.S_ISREG(about.st_mode) else 0
+
+
+_OF_THE_LINK_CHECK = "link-check.*"
+"""Names of artifacts of the lab's own check of links (linkcheck)."""
+
+
+def plugins_of(record: Record, readers: Readers) -> Iterator[AnyWorkload | Measuring]:
+    """Yield the known workload, instruments and background loads of a run."""
+    kind = text(record.settings["workload"]["kind"])
+    if kind in readers.workloads:
+        yield readers.workloads[kind]
+    for each in (record.settings["instruments"], record.settings.get("background", {})):
+        kinds = (text(settings["kind"]) for settings in each.values())
+        yield from (readers.accompanying[kind] for kind in kinds if kind in readers.accompanying)
+
+
+def owner(path: str, record: Record, readers: Readers) -> str:
+    """Return the name of the plugin that owns the artifact ``path``: the longest matching pattern decides."""
+    name = path.split("/")[2] if path.count("/") > 1 else path
+    if fnmatchcase(name, _OF_THE_LINK_CHECK):
+        return REST
+    found = {pattern: each.name for each in plugins_of(record, readers) for pattern in each.files if fnmatchcase(name, pattern)}
+    return found[max(found, key=len)] if found else REST

@@ -1,16 +1,18 @@
-"""What a merge makes: its ``study.json``, the runs' new records, and what the user should know."""
+"""The plan of a merge: its ``study.json``, the runs' new records, and notes for the user."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import Document
 from twinbed.model.near import instead
 from twinbed.model.record import Record, Settings
+from twinbed.model.run import Level, level_text
 from twinbed.model.tables import TESTBED, Planned
-from twinbed.results.merge.levels import UnifiedLevels
+from twinbed.model.units import QuantityError, parse_duration, parse_rate, parse_size
 from twinbed.results.merge.sources import Source
 from twinbed.results.store import testbed_of
 
@@ -19,7 +21,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Plan:
-    """What a merge makes. ``runs`` are (source, id there, record here)."""
+    """The plan of a merge. ``runs`` are (source, id there, record here)."""
 
     study: Document
     testbeds: Sequence[str]
@@ -29,7 +31,7 @@ class Plan:
 
 
 def plan(of: Sequence[Source], name: str, reference: str | None, command: str) -> Plan:
-    """Raises TwinbedError where there is no such reference, or a source has no runs."""
+    """Plan a merge. Raises TwinbedError for an unknown reference, or a source without runs."""
     for source in of:
         if not source.store.records:
             raise TwinbedError(f"{source.store.shown} has no runs", advice="leave it out, or run or import it first")
@@ -37,7 +39,7 @@ def plan(of: Sequence[Source], name: str, reference: str | None, command: str) -
     first = of[0].store.outline
     chosen = reference or of[0].testbeds.get(first.reference or "", testbeds[0])
     if chosen not in testbeds:
-        raise TwinbedError(f"there is no testbed {chosen!r} to be the reference", advice=instead(chosen, testbeds))
+        raise TwinbedError(f"the reference {chosen!r} is no testbed of these results", advice=instead(chosen, testbeds))
     levels = UnifiedLevels(of)
     runs = [(source, record.id, _moved(source, record, levels)) for source in of for record in source.store.records]
     made = {source.name: {record.id for record in source.store.records} for source in of}
@@ -85,11 +87,11 @@ def plan(of: Sequence[Source], name: str, reference: str | None, command: str) -
 
 
 def refuse_without_artifacts(of: Sequence[Source]) -> None:
-    """Raises TwinbedError where a source was archived without its artifacts: a folder of all together would lack them."""
+    """Raise TwinbedError for a source archived without artifacts: the merged folder would lack them."""
     for source in of:
         if source.store.frozen:
             raise TwinbedError(
-                f"{source.name} is here without its artifacts, of which the tables of all together would be made",
+                f"{source.name} has no artifacts, from which the merged tables would be made",
                 advice="merge the results themselves, or archives with artifacts; `twinbed export --metrics` has values",
             )
 
@@ -134,9 +136,96 @@ def _notes(of: Sequence[Source], testbeds: Sequence[str]) -> Iterator[str]:
                 f" ({first.margin:g}, {first.confidence:g}) count"
             )
         if outline.interim is not None:
-            yield f"{source.name} ended when it was decided: its error rates were those of several looks, and are not now"
+            yield f"{source.name} ended when it was decided: its error rates for several interim analyses no longer hold"
     for name in testbeds:
         several = [source for source in of if name in source.testbeds.values()]
         in_one_cell = len({str(source.given) for source in several}) < len(several)
         if in_one_cell:
-            yield f"the testbed {name} is of {' and '.join(source.name for source in several)}: replicates are numbered on"
+            yield f"the testbed {name} is in {' and '.join(source.name for source in several)}: its replicates are numbered on"
+
+
+class UnifiedLevels:
+    """The levels of all runs, each written as its first source writes it."""
+
+    def __init__(self, of: Sequence[Source]) -> None:
+        self.factors: list[str] = []
+        for source in of:
+            names = (name for record in source.store.records for name in record.levels)
+            self.factors += [name for name in dict.fromkeys((*names, *source.given)) if name not in (*self.factors, TESTBED)]
+        self._written: dict[str, dict[str, Level]] = {factor: {} for factor in self.factors}
+        self._settings = {(source.name, factor) for source in of for factor in self.factors if _sets(source, factor)}
+        self.notes: list[str] = []
+
+    def of(self, source: Source, own: Mapping[str, Level], settings: Mapping[str, object]) -> dict[str, Level]:
+        """Return the level of every factor in a run; None for an unknown one."""
+        if TESTBED in own:
+            testbed = source.testbeds.get(str(own.get(TESTBED)), "")
+        else:
+            made = settings.get("testbed")
+            testbed = source.testbeds[str(made["name"]) if isinstance(made, Mapping) else next(iter(source.testbeds))]
+        return {TESTBED: testbed, **{factor: self._one(factor, source, own, settings) for factor in self.factors}}
+
+    def _one(self, factor: str, source: Source, own: Mapping[str, Level], settings: Mapping[str, object]) -> Level:
+        level = own.get(factor)
+        value = _setting(settings, factor) if (source.name, factor) in self._settings else None
+        if factor in source.given:
+            level, value = source.given[factor], None
+        elif factor not in own:
+            if value is None:
+                self._note(
+                    f"{source.name} does not have {factor}: give it with --level, or its runs stay in cells of their own"
+                )
+                return None
+            level = value
+            self._note(f"{source.name}: {factor} is {level_text(value)}, from its runs' settings")
+        written = self._written[factor]
+        keys = [*([] if value is None else [_key(value)]), *_keys(level)]
+        known = next((key for key in keys if key in written), None)
+        if known is None:
+            written.update(dict.fromkeys(keys, level))
+            return level
+        return written[known]
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+def _sets(source: Source, factor: str) -> bool:
+    """Return whether a factor of a source is the setting of that name. Each value of the setting must go with one level, or the
+    source must have no such factor."""
+    levels_of: dict[str, set[str]] = {}
+    for record in source.store.records:
+        value = _setting(record.settings, factor)
+        if value is not None and factor in record.levels:
+            levels_of.setdefault(_key(value), set()).add(_key(record.levels[factor]))
+    return all(len(levels) == 1 for levels in levels_of.values())
+
+
+def _setting(settings: Mapping[str, object], factor: str) -> Level:
+    """Return the value of the one setting of that name; None if there is none, or several."""
+    leaves = dict(_leaves({part: settings[part] for part in settings if part != "levels"}))
+    values = [value for name, value in leaves.items() if name == factor or name.endswith(f".{factor}")]
+    present = [value for value in values if value is not None]
+    return present[0] if len(present) == 1 else None
+
+
+def _leaves(data: Mapping[str, object], above: str = "") -> Iterator[tuple[str, Level]]:
+    for name, value in data.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{above}{name}.")
+        elif isinstance(value, str | int | float | bool):
+            yield f"{above}{name}", value
+
+
+def _key(value: Level) -> str:
+    return level_text(value)
+
+
+def _keys(level: Level) -> Iterator[str]:
+    """Yield all that a level may mean: ``500B`` means 500 too."""
+    yield _key(level)
+    if isinstance(level, str):
+        for parse in (parse_size, parse_rate, parse_duration):
+            with contextlib.suppress(QuantityError):
+                yield _key(parse(level))

@@ -1,7 +1,7 @@
-"""Two results as one, testbed by testbed: what a merge would make of what both have, read where it is.
+"""Two results as one, testbed by testbed: their common part as a merge would make it, read in place.
 
-Nothing is written: runs keep their tables, under the ids that a merge gives them.  The factor ``results`` says of which of
-both a run is.  What only one of them has is left out, and said.
+Nothing is written: runs keep their tables, under the ids that a merge gives them.  The factor ``results`` names the results of
+a run.  Parts that only one of them has are left out and listed.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 RESULTS = "results"
-"""The factor that says of which results a run is."""
+"""The factor that names the results of a run."""
 _MOST = 4
-"""Cells or metrics that a sentence names."""
+"""The most cells or metrics that a sentence names."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class SideBySide:
     other_settings: int
     link_checks: Sequence[LinkCheck]
     left_out: Sequence[str]
-    """A sentence for each thing that only one of both has."""
+    """A sentence for each part that only one of both has."""
     runs: Sequence[tuple[Store, Mapping[str, str]]]
     """The results, and the id of a run there -> its id here."""
 
@@ -56,7 +56,7 @@ class SideBySide:
 
 
 def _renamed(table: pa.Table, ids: Mapping[str, str]) -> pa.Table:
-    """The rows of these runs."""
+    """Return the rows of these runs, under their new ids."""
     import pyarrow as pa
 
     if not table.num_rows:
@@ -68,13 +68,13 @@ def _renamed(table: pa.Table, ids: Mapping[str, str]) -> pa.Table:
 
 
 def side_by_side(one: Store, other: Store) -> SideBySide:
-    """Raises TwinbedError where both have no testbed, or no cell, in common."""
+    """Combine two results. Raises TwinbedError if they have no testbed, or no cell, in common."""
     shared = [name for name in one.outline.testbeds if name in other.outline.testbeds]
     if not shared:
         theirs = "; ".join(f"{each.shown} has {', '.join(each.outline.testbeds) or 'none'}" for each in (one, other))
         raise TwinbedError(
             "the two results have no testbed of the same name",
-            advice=f"{theirs}. `twinbed merge --rename` puts results together whose testbeds are called otherwise",
+            advice=f"{theirs}. `twinbed merge --rename` merges results whose testbeds have other names",
         )
     names = _names(one, other)
     stores = [_of_testbeds(each, shared) for each in (one, other)]
@@ -114,7 +114,7 @@ def side_by_side(one: Store, other: Store) -> SideBySide:
 
 
 def _names(one: Store, other: Store) -> tuple[str, str]:
-    """The names of folders, or where they are the same, as the user gave them."""
+    """Return the names of both folders, or if these are equal, the paths that the user gave."""
     short = [each.shown.resolve().name for each in (one, other)]
     return (short[0], short[1]) if short[0] != short[1] else (str(one.shown), str(other.shown))
 
@@ -143,7 +143,7 @@ def _common(made: Plan) -> set[str]:
 def _left_out(
     made: Plan, stores: Sequence[Store], whole: Sequence[Store], names: Sequence[str], common: set[str]
 ) -> Iterator[str]:
-    """What one of both alone has."""
+    """Yield a sentence for each part that only one of both has."""
     for store, all_of_it, name in zip(stores, whole, names, strict=True):
         if more := [each for each in all_of_it.outline.testbeds if each not in store.outline.testbeds]:
             yield f"testbeds of {name} alone: {_listed(more)}"

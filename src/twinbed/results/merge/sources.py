@@ -1,4 +1,4 @@
-"""The results that are put together, and the names and numbers that keep them apart."""
+"""The results of a merge, and the names and numbers that keep them apart."""
 
 from __future__ import annotations
 
@@ -17,27 +17,28 @@ Named = tuple[int, str]
 
 @dataclass(frozen=True)
 class Source:
-    """One of the results that are put together."""
+    """One of the merged results."""
 
     name: str
     store: Store
     testbeds: Mapping[str, str]
     """A testbed of the source -> its new name."""
     given: Mapping[str, Level]
-    """Factor -> the level that the user gives to all runs of the source."""
+    """Factor -> the level that the user gives all runs of the source."""
     replicates_after: Mapping[str, int]
-    """New name of a testbed -> the replicates of it in the sources before this one."""
+    """New name of a testbed -> its replicates in earlier sources."""
     blocks_after: int
     positions_after: int
 
     def identity(self, old: str) -> str:
-        """The new id of a run or a cell."""
+        """Return the new id of a run or a cell."""
         return hashlib.sha256(json.dumps([self.name, old]).encode()).hexdigest()[:12]
 
 
 def sources(stores: Sequence[Store], renamed: Mapping[Named, str], given: Mapping[Named, Level]) -> list[Source]:
-    """Testbeds of one name get their source's name too, unless the user gives both that name: then they are one testbed, whose
-    replicates are numbered on. ``renamed`` gives testbeds their new names, ``given`` the levels of factors of all runs."""
+    """Return the sources of a merge. Testbeds of one name also get their source's name, unless the user gives both that name:
+    then they are one testbed, whose replicates are numbered on. Mapping ``renamed`` gives testbeds their new names, ``given``
+    the levels of factors of all runs."""
     names = _distinct([store.path.resolve().name for store in stores])
     asked = [
         {testbed: renamed.get((at, testbed), testbed) for testbed in each.outline.testbeds} for at, each in enumerate(stores)
@@ -62,7 +63,7 @@ def sources(stores: Sequence[Store], renamed: Mapping[Named, str], given: Mappin
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """Numbered from the second on where several are the same."""
+    """Number equal names from the second on."""
     distinct: list[str] = []
     for name in names:
         numbered = (f"{name}-{number}" for number in itertools.count(2))

@@ -19,8 +19,8 @@ from twinbed.tree import Tree
 
 
 def write(made: Plan, folder: Path, on_progress: Callable[[int, int], None] | None = None) -> None:
-    """The results folder. Artifacts are hard links where the file system can, else copies. One that a merge made before is made
-    anew; another is refused. Raises TwinbedError."""
+    """Write the results folder. Raises TwinbedError. Artifacts are hard links if the file system allows, else copies. A folder
+    of an earlier merge is replaced; any other is refused."""
     _may_be_made(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     beside, making = Tree(folder.parent), f".{folder.name}.new"
@@ -55,12 +55,12 @@ def _may_be_made(folder: Path) -> None:
     with contextlib.suppress(OSError, ValueError):
         if "sources" in loads(Tree(folder).read("study.json")):
             return
-    raise TwinbedError(f"{folder} is there, and no merge made it", advice="name another folder with -o")
+    raise TwinbedError(f"{folder} exists, and no merge made it", advice="name another folder with -o")
 
 
 def _linked(there: Tree, run: str, new: Tree, here: str) -> None:
-    """A run's folder without its record. Folders are made, not copied: a source that may only be read has them read-only.
-    Raises NotPlain where the run holds a link or the like, which leads to other files here."""
+    """Link a run's folder without its record. Raises NotPlain for a link or the like, which leads to other files here. Folders
+    are made, not copied: a read-only source has them read-only."""
     new.make(here)
     for name, about in there.all_below(run, folders=True):
         if stat.S_ISDIR(about.st_mode):

@@ -18,20 +18,20 @@ from twinbed.statistics.bounds import Bounds
 Doubles = NDArray[np.float64]
 DRAWS = 2_000
 LEAST = 5
-"""Payloads, below which redrawing them says nothing."""
+"""The fewest payloads for an interval: redrawing fewer says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Area:
     value: float
     interval: Bounds | None
-    """None of few payloads."""
+    """None for few payloads."""
     payloads: int
 
 
 def area(log_payload: Doubles, differences: Doubles, level: float = 0.95, seed: int = 1) -> Area:
-    """``differences`` (payloads, kinds) are ln f1 - ln f2 where both were measured; kinds, such as thread counts, weigh alike.
-    Raises ValueError for fewer than two payloads."""
+    """Measure the area between two curves. Raises ValueError for fewer than two payloads. ``differences`` (payloads, kinds) are
+    ln f1 - ln f2 where both were measured; kinds, such as thread counts, weigh alike."""
     if len(log_payload) < 2:
         raise ValueError("an area needs two payloads that both testbeds have")
     drawn = _redrawn(log_payload, [differences], seed)[:, 0]
@@ -39,7 +39,7 @@ def area(log_payload: Doubles, differences: Doubles, level: float = 0.95, seed: 
 
 
 def difference_of_areas(log_payload: Doubles, one: Doubles, other: Doubles, level: float = 0.95, seed: int = 1) -> Area:
-    """The area of ``one`` less that of ``other``, both against the same third curve, by the same redrawn payloads."""
+    """Return the area of ``one`` less that of ``other``, both from the same third curve, by the same redrawn payloads."""
     drawn = _redrawn(log_payload, [one, other], seed)
     value = _area(log_payload, one) - _area(log_payload, other)
     return Area(value, _interval(drawn[:, 0] - drawn[:, 1], level, len(log_payload)), len(log_payload))
@@ -64,7 +64,7 @@ def _interval(drawn: Doubles, level: float, payloads: int) -> Bounds | None:
 
 
 def _area(log_payload: Doubles, differences: Doubles) -> float:
-    """Straight lines between the payloads, exact also where they cross 0."""
+    """Integrate straight lines between the payloads, exactly even if they cross 0."""
     places, first = np.unique(log_payload, return_index=True)
     left, right = differences[first][:-1], differences[first][1:]
     width = np.diff(places)[:, None]

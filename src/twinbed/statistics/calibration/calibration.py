@@ -1,17 +1,17 @@
-"""What an expensive testbed would give, from what a cheap one gives and a few runs of the expensive one.
+"""Prediction of an expensive testbed from a cheap one and a few runs of the expensive one.
 
     ln expensive(x) = rho ln cheap(x) + delta(x)
 
 (Kennedy and O'Hagan 2001, J. R. Stat. Soc. B 63:425): the cheap testbed's mean is a Gaussian process about a trend, delta a
-second one about an unknown constant, rho a slope that the prior holds near 1.  What is not known of the cheap mean is carried
-into delta and out of it again.  ``x`` are numbers, scaled to the range that was measured.  Beside it stands a process of the
-expensive runs alone, and both are mixed by their errors where groups are left out (``candidates``).
+second one about an unknown constant, rho a slope that the prior holds near 1.  The uncertainty of the cheap mean is carried
+into delta and out of it again.  ``x`` are numbers, scaled to the range that was measured.  A second process has the expensive
+runs alone. Both are mixed by their errors when groups are left out (``candidates``).
 
 Intervals are those of the process, and conformal ones by group (Vovk, Gammerman and Shafer 2005, Algorithmic Learning in a
-Random World; for groups Dunn, Wasserman and Ramdas 2023, J. Am. Stat. Assoc. 118:2491): what each group that was drawn at
-random misses when it is left out says how far the next one may be off, whatever the process believes.  Their level needs
-``least_groups`` of them.  With n groups, fewer, the interval is the process' own, and no narrower than the farthest of them:
-that has n / (n + 1) whatever the process believes, where groups were drawn at random.
+Random World; for groups Dunn, Wasserman and Ramdas 2023, J. Am. Stat. Assoc. 118:2491): the error of each randomly drawn group
+when it is left out bounds the error of the next one, whatever the process believes.  Their level needs ``least_groups`` such
+groups.  With n groups, fewer, the interval is the process' own, and no narrower than the farthest group's error. The coverage
+is then n / (n + 1) whatever the process believes, if groups were drawn at random.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ from twinbed.statistics.calibration.trend import Constant, Trend
 Doubles = NDArray[np.float64]
 
 WIDER = 2.0
-"""Times the largest variance of a measured place that was left out: where more is unknown, nothing is said."""
+"""Times the largest variance of a measured place that was left out: nothing is predicted where more is unknown."""
 DOUBT = 0.3
-"""The chance of as many groups left out that miss their intervals, below which the process is doubted."""
+"""The process is doubted if as many groups left out miss their intervals with a chance below this."""
 DISBELIEF = 0.01
-"""The same, below which its intervals are not given."""
+"""Below this chance its intervals are not given."""
 MUCH = 0.1
-"""The share of a variance that blocks have, from which on they count."""
+"""Blocks count from this share of a variance on."""
 
 
 class UncalibratedError(ValueError):
-    """Nothing can be said; the text says why."""
+    """Nothing can be predicted; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """At each of the places asked for, in logarithms of the response."""
+    """Predictions at each of the requested places, in logarithms of the response."""
 
     mean: Doubles
     low: Doubles
@@ -67,13 +67,13 @@ class Predicted:
     model_high: Doubles
     deviation: Doubles
     difference: Doubles
-    """delta: dear less cheap."""
+    """delta: expensive less cheap."""
     difference_low: Doubles
     difference_high: Doubles
     outside: Flags
-    """Beyond what was measured of the dear testbed."""
+    """Beyond the measured range of the expensive testbed."""
     unknown: Flags
-    """Inside of it, but too far from what was measured."""
+    """Inside that range, but too far from any measured place."""
 
     @property
     def refused(self) -> Flags:
@@ -82,19 +82,19 @@ class Predicted:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """One cell of the dear testbed, as predicted without its group."""
+    """One cell of the expensive testbed, as predicted without its group."""
 
     cell: int
     group: int
     measured: float
     mean: float
     deviation: float
-    """Of a mean of as many runs as the cell has."""
+    """The deviation of a mean of as many runs as the cell has."""
     low: float
     high: float
     """The process' own interval."""
     outside: bool
-    """Whether the other groups' range does not hold it."""
+    """True if the other groups' range does not hold it."""
 
     @property
     def score(self) -> float:
@@ -107,7 +107,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Made by ``calibrate``. Inputs are scaled; values are logarithms."""
+    """A fitted calibration, made by ``calibrate``. Inputs are scaled; values are logarithms."""
 
     cheap: Cells
     dear: Cells
@@ -115,13 +115,13 @@ class Calibration:
     with_cheap: Candidate
     alone: Candidate
     groups: NDArray[np.intp]
-    """Of each cell of the dear testbed."""
+    """The group of each cell of the expensive testbed."""
     random: Flags
-    """Of each cell of the dear testbed, whether its group was drawn at random."""
+    """For each cell of the expensive testbed, whether its group was drawn at random."""
     level: float
 
     def predict(self, inputs: Doubles, *, one_run: bool = False) -> Predicted:
-        """At ``inputs`` (places, inputs), of the mean, or of one new run in a new block."""
+        """Predict the mean at ``inputs`` (places, inputs), or one new run in a new block."""
         found = self._mixed(lambda of: of.at(inputs))
         extra = self.dear.noise.of_one_run if one_run else 0.0
         df = self._df(found.variances + extra, one_run=one_run)
@@ -159,7 +159,7 @@ class Calibration:
 
     @cached_property
     def left_out(self) -> Sequence[LeftOut]:
-        """Every cell of the dear testbed, predicted without its group: exact, by shapes and shares without it too."""
+        """Predict every cell of the expensive testbed without its group: exactly, by shapes and shares without it too."""
         found = []
         both = zip(each_group(self.groups), self.with_cheap.without, self.alone.without, strict=False)
         within = inside(self.dear, self.groups)
@@ -185,27 +185,27 @@ class Calibration:
         return found
 
     def _share_without(self, group: int) -> float:
-        """The cheap testbed's share by all other groups; by all where no other one lies inside the range."""
+        """Return the cheap testbed's share by all other groups; by all groups if no other one lies inside the range."""
         one, other = ([*of.squares[:group], *of.squares[group + 1 :]] for of in (self.with_cheap, self.alone))
         return share_of_cheap(one, other) if any(len(each) for each in one) else self.share
 
     @cached_property
     def most_unknown(self) -> float:
-        """The largest variance of a cell's true mean that was left out, among those inside the range of the others."""
+        """Return the largest variance of the true mean of a cell left out, among those inside the range of the others."""
         own = np.diagonal(self.dear.covariance) - self._of_blocks
         inside = [each.deviation**2 - own[each.cell] for each in self.left_out if not each.outside]
         return max(inside, default=math.inf)
 
     @cached_property
     def error(self) -> float | None:
-        """The root mean square of what cells that were left out inside the range of the others are missed by; None without."""
+        """Return the root mean square error at cells left out, inside the range of the others; None without such cells."""
         off = [each.measured - each.mean for each in self.left_out if not each.outside]
         return math.sqrt(float(np.mean(np.square(off)))) if off else None
 
     @cached_property
     def missed(self) -> tuple[int, int, float]:
-        """Groups that were left out, inside the range of the others, and miss an interval that is wide enough for all cells of
-        a group at once; of how many; and the chance of so many."""
+        """Count the groups left out that miss their interval: (groups that miss, groups, chance of as many). Only groups inside
+        the range of the others count. The interval is wide enough for all cells of a group at once."""
         from scipy.stats import binom, norm
 
         cells: dict[int, list[float]] = {}
@@ -218,13 +218,13 @@ class Calibration:
 
     @property
     def slope(self) -> float | None:
-        """rho, as expected by the runs; None where the cheap testbed is not used."""
+        """Return rho, as expected by the runs; None if the cheap testbed is not used."""
         return 1.0 + self.with_cheap.process.slope if self.has_cheap else None
 
     @property
     def shown_coverage(self) -> float | None:
-        """What groups that were left out show of the coverage: the lower end of Clopper and Pearson's interval (1934,
-        Biometrika 26:404), one-sided at 95 %; None where none lies inside the range of the others."""
+        """Return the coverage that groups left out show; None if none lies inside the range of the others. It is the lower end
+        of Clopper and Pearson's interval (1934, Biometrika 26:404), one-sided at 95 %."""
         from scipy.special import betaincinv
 
         missed, groups, _ = self.missed
@@ -234,17 +234,19 @@ class Calibration:
 
     @property
     def is_doubted(self) -> bool:
-        """Whether more groups miss their intervals than chance would have it: what the process says of itself is too little."""
+        """Return whether more groups miss their intervals than chance allows: the process' own uncertainty is then too
+        small."""
         return self.missed[2] < DOUBT
 
     @property
     def is_disbelieved(self) -> bool:
-        """Whether the process is doubted beyond what a few more groups could mend, and nothing else stands for it."""
+        """Return whether the process is doubted beyond what a few more groups could fix, without a conformal interval
+        instead."""
         return self.missed[2] < DISBELIEF and not self.is_conformal
 
     @property
     def is_conformal(self) -> bool:
-        """Whether enough groups were drawn at random for an interval that hangs on no belief."""
+        """Return whether enough groups were drawn at random for an interval that depends on no belief."""
         return self.drawn_groups >= least_groups(self.level)
 
     @property
@@ -252,12 +254,12 @@ class Calibration:
         return len(np.unique(self.groups[self.random]))
 
     def _held(self, inputs: Doubles, deviation: Doubles, own: Doubles, *, one_run: bool) -> Doubles:
-        """Half-widths at each place by what was left out; ``own`` are the process'.
+        """Return half-widths at each place by the errors of groups left out; ``own`` are the process'.
 
-        The factor of deviations is that of the cells of each group that are like the place in all that the group does not
-        decide, where every group has one; else of the farthest of each group.  Where the process is doubted it is the latter,
-        and of a mean with its noise, since that is what was compared with predictions.  Where blocks move all cells, groups of
-        the same blocks cannot tell by how much: the process' own interval is the least then.
+        If every group has a cell like the place in all inputs that the group does not decide, the factor of deviations comes
+        from these cells; else from the farthest cell of each group.  If the process is doubted it is the latter, and applies to
+        a mean with its noise, since that was compared with predictions.  If blocks move all cells, groups of the same blocks
+        cannot show by how much: the process' own interval is then the least.
         """
         scores, kinds = self._scores
         if not len(scores):
@@ -278,7 +280,8 @@ class Calibration:
         return found
 
     def _factor(self, scores: Doubles) -> float:
-        """Of few groups the farthest one's, or what Student's t makes of their root mean square where that is more."""
+        """Return the conformal factor; for few groups the farthest one's, or Student's t times their root mean square if that
+        is more."""
         factor = conformal_factor(scores.tolist(), self.level)
         if factor is not None:
             return factor
@@ -289,7 +292,7 @@ class Calibration:
 
     @cached_property
     def _beside(self) -> Flags:
-        """The inputs that differ within a group."""
+        """Return the inputs that differ within a group."""
         found = np.zeros(self.dear.inputs.shape[1], dtype=bool)
         for group in np.unique(self.groups):
             found |= np.ptp(self.dear.inputs[self.groups == group], axis=0) > CLOSE
@@ -297,9 +300,9 @@ class Calibration:
 
     @cached_property
     def _scores(self) -> tuple[Doubles, Doubles | None]:
-        """(groups, kinds), and the kinds: the places within a group that all of them have; (groups, 1) of the farthest, and
-        None, where they do not all have the same.  Groups are those drawn, where they are enough for a conformal interval;
-        else all inside the range of the others."""
+        """Return scores (groups, kinds), and the kinds: the places within a group that all groups have. If groups do not all
+        have the same places, scores are (groups, 1) of the farthest, and None. Groups are those drawn at random, if they are
+        enough for a conformal interval; else all inside the range of the others."""
         if self.is_conformal:
             groups = np.unique(self.groups[self.random])
         else:
@@ -317,11 +320,11 @@ class Calibration:
         return found, kinds
 
     def dear_at(self, inputs: Doubles) -> Mixture:
-        """Return the dear testbed's mean at places (places, inputs), by the candidate that intervals are of."""
+        """Return the expensive testbed's mean at places (places, inputs), by the candidate that intervals begin with."""
         return self.used.at(inputs)
 
     def _difference(self, inputs: Doubles) -> tuple[Doubles, Doubles, Doubles]:
-        """The expensive testbed less the cheap one, with its interval."""
+        """Return the expensive testbed less the cheap one, with its interval."""
         cheap, covariance = self.of_cheap.at(inputs)
 
         def apart(of: Candidate) -> Mixture:
@@ -350,9 +353,9 @@ class Calibration:
         return min(each.noise.runs_df for each in (self.dear, self.cheap)[: 1 + self.has_cheap])
 
     def _df(self, variance: Doubles, *sides: Cells, one_run: bool = False) -> Doubles:
-        """Satterthwaite's degrees of freedom: what blocks leave open is known as badly as blocks are few. ``sides`` are those
-        whose blocks are in the variance: by default the expensive testbed's, as the cheap one's cancel.  A new block's effect
-        is known by the same mean square as that of the others (Satterthwaite 1946, Biometrics Bull. 2:110)."""
+        """Return Satterthwaite's degrees of freedom: few blocks determine their own variance badly. ``sides`` are those whose
+        blocks are in the variance: by default the expensive testbed's, as the cheap one's cancel. A new block's effect is known
+        by the same mean square as that of the others (Satterthwaite 1946, Biometrics Bull. 2:110)."""
         new = self.dear.noise.of_blocks + self.dear.noise.of_runs_in_blocks if one_run else 0.0
         parts = [(each.noise, _shared(each) + new) for each in sides or (self.dear,)]
         square = sum(part**2 / noise.blocks_df for noise, part in parts if noise.blocks_df)
@@ -370,8 +373,9 @@ def calibrate(
     random: Flags | None = None,
     level: float = 0.95,
 ) -> Calibration:
-    """``groups`` (cells of the dear testbed,) are what is predicted anew each time, such as the payload; ``random`` (cells,)
-    says which of them were drawn at random from what will be asked for: without it none.  Raises UncalibratedError."""
+    """Calibrate from cells of both testbeds. Raises UncalibratedError. ``groups`` (cells of the expensive testbed,) number what
+    is predicted each time, such as the payload. ``random`` (cells,) marks the groups drawn at random from what will be asked;
+    by default none."""
     if len(cheap) < 2 or len(dear) < 2:
         raise UncalibratedError("each testbed needs two cells or more")
     about = Constant() if trend is None else trend
@@ -394,10 +398,10 @@ def calibrate(
 
 _SHOWN = 0.05
 _ALONE = 0.5
-"""The half-Cauchy prior's scale of a testbed about its own trend."""
+"""The scale of the half-Cauchy prior of a testbed about its own trend."""
 
 
 def _shared(cells: Cells) -> float:
-    """The variance that blocks give all cells' means together."""
+    """Return the variance that blocks give all cells' means together."""
     count = len(cells)
     return float((cells.covariance.sum() - np.trace(cells.covariance)) / max(count * (count - 1), 1))

@@ -1,10 +1,10 @@
-"""The two ways to predict an expensive testbed, and how far each is believed.
+"""The two ways to predict an expensive testbed, and how much each counts.
 
-One is a process about what the cheap testbed gives, the other a process of the expensive runs alone.  Leaving a group out
-shows how far off each of them is, in a gap twice as wide as the one that a prediction is made in.  The error of a smooth curve
-between two places goes with the square of the gap.  So the expensive runs alone are taken to be ``NEARER`` times as good as
-they look: the cheap testbed has to be better than that to count for more than half.  Predictions are mixed by the inverse of
-mean squares (Bates and Granger 1969, Oper. Res. Q. 20:451).  How far both lie apart at a place is part of the interval there.
+One is a process about the cheap testbed's mean, the other a process of the expensive runs alone.  Leaving a group out shows how
+far off each of them is, in a gap twice as wide as the one that a prediction is made in.  The error of a smooth curve between
+two places goes with the square of the gap.  So the expensive runs alone are taken to be ``NEARER`` times as good as they look:
+the cheap testbed has to be better than that to count for more than half.  Predictions are mixed by the inverse of mean squares
+(Bates and Granger 1969, Oper. Res. Q. 20:451).  How far both lie apart at a place is part of the interval there.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Doubles = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 NEARER = 4.0
-"""Times as far off as between two measured levels: what a smooth curve is where the level between them is left out."""
+"""How much better a smooth curve is between measured levels than when the level between them is left out."""
 APART = 2.0
-"""The deviations that the distance between both candidates counts for: an interval of 95 % reaches from one to the other."""
+"""The distance between both candidates counts as so many deviations: an interval of 95 % reaches from one to the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,8 @@ class Mixture:
 
 
 def between(one: Mixture, other: Mixture, share: float) -> Mixture:
-    """Return ``one`` moved towards ``other``, so that it counts for ``share``.
-
-    The distance of both counts as ``APART`` deviations more; the less so, the more ``one`` counts for beyond a half.
-    """
+    """Return ``one`` moved towards ``other``, so that it counts for ``share``. The distance of both counts as ``APART``
+    deviations more; the less so, the more ``one`` counts for beyond a half."""
     distance = other.mixed()[0] - one.mixed()[0]
     unknown = np.diag(min(1.0, 2.0 * (1.0 - share)) * (distance / APART) ** 2)
     moved = Normal(one.normal.means + (1.0 - share) * distance, one.normal.covariances + unknown)
@@ -90,14 +88,14 @@ class Candidate:
         return Mixture(Normal(found.means + mean[own:], found.covariances), self.process.shapes.weights)
 
     def base(self, inputs: Doubles) -> tuple[Doubles, Doubles]:
-        """Return what the process is about, and the covariance of that."""
+        """Return the base of the process, and the base's covariance."""
         if self.cheap is None:
             return np.zeros(len(inputs)), np.zeros((len(inputs), len(inputs)))
         return self.cheap.at(inputs)
 
     @cached_property
     def without(self) -> Sequence[Mixture]:
-        """Each group's cells, errors and all, as all other groups predict them; none of a single group."""
+        """Predict each group's cells, with errors, from all other groups; nothing for a single group."""
         mean, _ = self.base(self.expensive.inputs)
         found = []
         for members in each_group(self.groups):
@@ -109,7 +107,7 @@ class Candidate:
 
     @cached_property
     def squares(self) -> Sequence[Doubles]:
-        """The squares of what each group's cells inside the range of the others are missed by."""
+        """Return the squared errors at each group's cells inside the range of the others, when left out."""
         off = [
             self.expensive.means[members] - left.mixed()[0]
             for members, left in zip(each_group(self.groups), self.without, strict=False)
@@ -118,12 +116,12 @@ class Candidate:
 
     @property
     def error(self) -> float | None:
-        """The root mean square of these; None without any."""
+        """Return the root mean square of these; None without any."""
         return _root(self.squares)
 
 
 def beside(inputs: Doubles, cheap: Doubles, centre: float) -> Points:
-    """Return points about a constant, which rise with what the cheap testbed has beyond ``centre``."""
+    """Return points about a constant, which rise with the cheap testbed's excess over ``centre``."""
     return Points(inputs, np.ones((len(inputs), 1)), cheap - centre)
 
 
@@ -133,15 +131,15 @@ def each_group(groups: NDArray[np.intp]) -> Sequence[Flags]:
 
 
 def inside(expensive: Cells, groups: NDArray[np.intp]) -> Sequence[Flags]:
-    """Return, of each group's cells, which lie in the range of the others."""
+    """Return for each group's cells whether they lie in the range of the others."""
     return [
         in_hull(expensive.inputs[~members], expensive.inputs[members]) for members in each_group(groups) if not np.all(members)
     ]
 
 
 def share_of_cheap(mixed: Sequence[Doubles], alone: Sequence[Doubles]) -> float:
-    """Return the share of the candidate with the cheap testbed, by the squares of both candidates' errors in each group: 0
-    where it is no better, 1 where nothing was left out."""
+    """Return the share of the candidate with the cheap testbed, by the squared errors of both candidates in each group. It is 0
+    if that candidate is no better, 1 if nothing was left out."""
     one, other = _root(mixed), _root(alone)
     if one is None or other is None:
         return 1.0

@@ -1,8 +1,8 @@
-"""Runs of one testbed as means of cells, with the covariance of what is left of noise and of blocks in them.
+"""Runs of one testbed as means of cells, with the covariance of remaining noise and block effects.
 
 A value is its cell's mean, plus an effect of its block (all that was measured at one time), plus the noise of its run.  Both
-variances are those of Henderson's third method (1953, Biometrics 9:226), which needs no balance: blocks adjusted for cells.
-A block moves all cells that were measured in it alike, so that their means are not independent.
+variances are those of Henderson's third method (1953, Biometrics 9:226), which needs no balance: blocks adjusted for cells. A
+block moves all cells that were measured in it alike, so that their means are not independent.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ Doubles = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Variances, and the degrees of freedom that they are known with; of runs alone where there is one block or none."""
+    """Variances, and their degrees of freedom; of runs alone if there is at most one block."""
 
     of_runs: float
     runs_df: int
     of_blocks: float
     blocks_df: int
     of_runs_in_blocks: float = 0.0
-    """The part of ``of_runs`` that what was seen of blocks holds as well."""
+    """The part of ``of_runs`` that the observed differences of blocks contain too."""
 
     @property
     def of_one_run(self) -> float:
-        """How one new run, of a new block, varies about its cell's mean."""
+        """Return the variance of one new run, of a new block, about its cell's mean."""
         return self.of_runs + self.of_blocks
 
 
@@ -47,13 +47,13 @@ class Cells:
         return len(self.means)
 
     def only(self, kept: NDArray[np.bool_]) -> Cells:
-        """The cells where ``kept`` is true; noise stays what all of them showed."""
+        """Return the cells where ``kept`` is true; noise stays that of all cells."""
         return Cells(self.inputs[kept], self.means[kept], self.runs[kept], self.covariance[np.ix_(kept, kept)], self.noise)
 
 
 def cells(inputs: Doubles, values: Doubles, blocks: Sequence[object]) -> Cells:
-    """``inputs`` (runs, inputs), ``values`` (runs,), the block of each run.  Raises ValueError where no cell has two runs, so
-    that nothing is known of the noise, or where runs do not vary at all."""
+    """Reduce runs to cells: ``inputs`` (runs, inputs), ``values`` (runs,), the block of each run. Raises ValueError if no cell
+    has two runs, so that nothing is known of the noise, or if runs do not vary at all."""
     places, cell = np.unique(inputs, axis=0, return_inverse=True)
     cell = cell.reshape(-1)
     known = {each: number for number, each in enumerate(dict.fromkeys(blocks))}
@@ -69,11 +69,11 @@ def cells(inputs: Doubles, values: Doubles, blocks: Sequence[object]) -> Cells:
 
 
 def _noise(left: Doubles, counts: Doubles, block: NDArray[np.intp]) -> Noise:
-    """``left`` is what cells' means leave of values; ``counts`` are runs of (cell, block)."""
+    """Estimate noise from ``left``, values less cells' means; ``counts`` are runs of (cell, block)."""
     runs = counts.sum(axis=1)
     df = len(left) - len(runs)
     if df < 1:
-        raise ValueError("no cell has two runs, so that nothing tells how far runs vary")
+        raise ValueError("no cell has two runs, so the spread of runs is unknown")
     total = float(left @ left)
     if total <= 0.0:
         raise ValueError("runs of one cell do not vary at all")

@@ -1,9 +1,9 @@
-"""What the LDRD report does (Quantifying Uncertainty in Emulations, section 3.2), for comparison: one thread count at a time.
+"""The LDRD report's method (Quantifying Uncertainty in Emulations, section 3.2), for comparison: one thread count at a time.
 
 A logistic of the rate over ln payload with an interval for one new run, and an equating line that takes one testbed's rate to
-another's.  A logistic of slope 1 is Hockney's t = a + p/b.  Its noise is the same at all payloads, in requests a second, which
-no rate's is; and where the line limits, one rate of the cheap testbed stands for many payloads, so that equating by rate alone
-cannot tell them apart.
+another's.  A logistic of slope 1 is Hockney's t = a + p/b.  It assumes the same noise in requests a second at all payloads,
+which no rate has. Where the line limits, one rate of the cheap testbed stands for many payloads, which equating by rate alone
+cannot distinguish.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _STEP = 1e-30
 
 
 def _logistic(parameters: Values, x: Doubles) -> Values:
-    """A/(1 + exp((x - m)/s)) of ln A, m and ln s."""
+    """Return A/(1 + exp((x - m)/s)) from ln A, m and ln s."""
     found: Values = np.exp(parameters[0]) / (1.0 + np.exp((x - parameters[1]) / np.exp(parameters[2])))
     return found
 
@@ -30,7 +30,7 @@ class LogisticCurve:
     curve: Curve
 
     def at(self, log_payload: Doubles, level: float) -> tuple[Doubles, Doubles, Doubles]:
-        """The rate, and the interval of one new run, at each place."""
+        """Return the rate, and the interval of one new run, at each place."""
         from scipy.special import stdtrit
 
         steps = self.curve.parameters + 1j * _STEP * np.eye(3)
@@ -42,7 +42,7 @@ class LogisticCurve:
 
 
 def logistic_curve(log_payload: Doubles, rates: Doubles) -> LogisticCurve:
-    """One value a run. Raises NoFitError."""
+    """Fit a logistic to one value a run. Raises NoFitError."""
     middle = float(np.interp(-rates.max() / 2, -rates[order := np.argsort(log_payload)], log_payload[order]))
     found: Curve | None = None
     for slope in (1.0, 0.5, 2.0):
@@ -59,7 +59,7 @@ def logistic_curve(log_payload: Doubles, rates: Doubles) -> LogisticCurve:
 
 @dataclass(frozen=True, slots=True)
 class Equating:
-    """dear = offset + factor * cheap."""
+    """The line expensive = offset + factor * cheap."""
 
     offset: float
     factor: float
@@ -72,7 +72,7 @@ class Equating:
 
 
 def equating(cheap: Doubles, dear: Doubles) -> Equating:
-    """Means of the same payloads on both testbeds; at least three. Raises ValueError for fewer."""
+    """Fit the line to means of the same payloads on both testbeds. Raises ValueError for fewer than three."""
     if len(cheap) < 3:
         raise ValueError("a line needs three payloads that both testbeds have")
     factor, offset = np.polyfit(cheap, dear, 1)

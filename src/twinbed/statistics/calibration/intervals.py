@@ -1,4 +1,5 @@
-"""Intervals of mixtures of Student's t, factors of conformal ones, and where there is one at all: in a convex hull."""
+"""Intervals of mixtures of Student's t, factors of conformal intervals, and the convex hull inside which there is an
+interval."""
 
 from __future__ import annotations
 
@@ -14,22 +15,22 @@ Flags = NDArray[np.bool_]
 CLOSE = 1e-9
 ROUNDS = 100
 PRECISION = 1e-12
-"""Of a quantile, as a share of the half-width of an interval."""
+"""The precision of a quantile, as a share of the half-width of an interval."""
 
 
 def least_groups(level: float) -> int:
-    """Groups drawn at random that a conformal interval needs: 19 for 95 %, 9 for 90 %."""
+    """Return how many randomly drawn groups a conformal interval needs: 19 for 95 %, 9 for 90 %."""
     return math.ceil(round(level / (1 - level), 9))
 
 
 def conformal_factor(scores: Sequence[float], level: float) -> float | None:
-    """The ceil((n + 1) level)-th smallest score of n; None where there are fewer."""
+    """Return the ceil((n + 1) level)-th smallest score of n; None for fewer scores."""
     rank = math.ceil(round((len(scores) + 1) * level, 9))
     return sorted(scores)[rank - 1] if rank <= len(scores) else None
 
 
 def in_hull(points: Doubles, asked: Doubles) -> Flags:
-    """Whether each of ``asked`` is in the convex hull of ``points``, its border with it."""
+    """Return for each of ``asked`` whether it is in the convex hull of ``points`` or on its border."""
     from scipy.optimize import linprog
 
     found = np.zeros(len(asked), dtype=bool)
@@ -49,7 +50,7 @@ def in_hull(points: Doubles, asked: Doubles) -> Flags:
 
 
 def quantiles(mean: Doubles, variance: Doubles, weights: Doubles, df: Doubles, level: float) -> tuple[Doubles, Doubles]:
-    """The interval of a mixture of Student's t: (shapes, places) each."""
+    """Return the interval of a mixture of Student's t: (shapes, places) each."""
     from scipy.special import gammaln, stdtr, stdtrit
 
     deviation = np.sqrt(np.maximum(variance, 1e-300))

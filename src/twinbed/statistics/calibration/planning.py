@@ -1,7 +1,7 @@
-"""Which runs of the dear testbed to make next: those that take the most from what is unknown for what they cost.
+"""Choice of the next runs of the expensive testbed: those that reduce the uncertainty most for their cost.
 
-A process' variance hangs on where it is measured, not on what is found there.  So each possible place is tried: by how much the
-variance over all places of interest would fall on average, by second (Cohn 1996, Neural Netw. 9:1071: active learning for a
+A process' variance depends on where it is measured, not on the values there.  So each possible place is tried: how much the
+variance over all places of interest would fall on average, a second (Cohn 1996, Neural Netw. 9:1071: active learning for a
 process).  The best one is taken as measured, and so on.
 """
 
@@ -21,7 +21,7 @@ Doubles = NDArray[np.float64]
 
 
 MOST = 0.9
-"""The share of places that a half-width is of: a mean would hide gaps."""
+"""The share of places inside a half-width: a mean would hide gaps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +29,14 @@ class Step:
     candidate: int
     seconds: float
     half_width: float
-    """What nine of ten half-widths of the intervals at the places of interest are below, once this and all steps before are
-    measured, in logarithms."""
+    """The half-width, in logarithms, that nine of ten places of interest stay below once this and all earlier steps are
+    measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
     now: float
-    """The same as it is."""
+    """The same half-width before any step."""
     steps: Sequence[Step]
 
 
@@ -50,8 +50,8 @@ def course(
     steps: int,
     until: float = 0.0,
 ) -> Course:
-    """Up to so many ``steps``, or until the half-width is ``until``. Each step makes ``runs`` runs at all places of one of the
-    ``candidates``, each (places, inputs), which lasts ``seconds``; a candidate is taken once."""
+    """Plan up to ``steps`` steps, or until the half-width is ``until``. Each step makes ``runs`` runs at all places of one of
+    the ``candidates``, each (places, inputs), which lasts ``seconds``; a candidate is taken once."""
     ends = np.cumsum([0, *map(len, candidates)])
     covariance = _covariance(calibration, np.vstack([*candidates, of_interest]))
     own = int(ends[-1])
@@ -71,7 +71,7 @@ def course(
 
 
 def _known(covariance: Doubles, places: NDArray[np.intp], error: float) -> Doubles:
-    """What the covariance loses by measuring ``places``, as a root: (all places, these)."""
+    """Return the root of what the covariance loses by measuring ``places``: (all places, these)."""
     inside = covariance[np.ix_(places, places)]
     factor = np.linalg.cholesky(inside + (error + 1e-12) * np.eye(len(inside)))
     found: Doubles = np.linalg.solve(factor, covariance[places]).T
@@ -83,7 +83,8 @@ def _half_width(covariance: Doubles, own: int, wide: float) -> float:
 
 
 def _covariance(calibration: Calibration, places: Doubles) -> Doubles:
-    """Of the dear testbed's mean at places, over all shapes; without what the shapes' means differ by, which runs tell."""
+    """Return the covariance of the expensive testbed's mean at places, over all shapes. It leaves out the differences between
+    the shapes' means, which runs determine."""
     mixed = calibration.dear_at(places)
     found: Doubles = np.einsum("s,smn->mn", mixed.weights, mixed.normal.covariances)
     return found

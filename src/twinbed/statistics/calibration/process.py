@@ -1,15 +1,17 @@
-"""Gaussian processes with Matern's kernels of smoothness 1/2, 3/2 and 5/2 (Rasmussen and Williams 2006, Gaussian Processes for
-Machine Learning, eq. 4.17), a length for each input, about a trend in unknown amounts, whose prior is flat (section 2.7).
+"""Gaussian processes with Matern's kernels, a length for each input, about a trend in unknown amounts, whose prior is flat.
 
-Nothing that is not known is taken as known: what a process is asked for is averaged over its deviation, lengths, smoothness and
-slope, by their posterior at the points of a scrambled Sobol sequence (importance sampling from the prior; deterministic).  What
-a group of points left out would have been is exact for each of these points, by the inverse of the covariance (section 5.4.2),
-and their weights without the group follow from the group's density.
+The kernels have smoothness 1/2, 3/2 and 5/2 (Rasmussen and Williams 2006, Gaussian Processes for Machine Learning, eq. 4.17 and
+section 2.7).
 
-Priors: as likely as not there is no process beside the trend (Mitchell and Beauchamp 1988, J. Am. Stat. Assoc. 83:1023); else
-lengths are log-normal about half the range of an input, the deviation is half-Cauchy, as Gelman (2006, Bayesian Analysis 1:515)
-proposes for variances of which little is known, and each smoothness is as likely: few points cannot tell a step from a slope.
-A process may rise with a known curve besides, by a normal slope about 0 whose deviation is 0 as likely as not.
+No unknown is fixed: predictions are averaged over the process' deviation, lengths, smoothness and slope, by their posterior at
+the points of a scrambled Sobol sequence (importance sampling from the prior; deterministic).  Predictions of a group of points
+left out are exact for each of these points, by the inverse of the covariance (section 5.4.2); their weights without the group
+follow from the group's density.
+
+Priors: as likely as not there is only the trend and no process (Mitchell and Beauchamp 1988, J. Am. Stat. Assoc. 83:1023).
+Otherwise lengths are log-normal about half the range of an input. The deviation is half-Cauchy, as Gelman (2006, Bayesian
+Analysis 1:515) proposes for little-known variances, and each smoothness is as likely: few points cannot distinguish a step from
+a slope. A process may rise with a known curve besides, by a normal slope about 0 whose deviation is 0 as likely as not.
 """
 
 from __future__ import annotations
@@ -25,30 +27,30 @@ Flags = NDArray[np.bool_]
 
 POINTS = 256
 LENGTH, SPREAD = 0.5, 1.0
-"""Of the log-normal prior: the middle, in ranges of the input, and the deviation of its logarithm."""
+"""The log-normal prior: its middle, in ranges of the input, and the deviation of its logarithm."""
 DEVIATION = 0.15
 """The half-Cauchy prior's scale, in logarithms of the response: half of testbeds differ by less than 15 % of it."""
 CONSTANT = 0.5
-"""The prior probability that there is nothing beside the trend."""
+"""The prior probability that there is nothing but the trend."""
 SMOOTHNESS = (0.5, 1.5, 2.5)
 HEARD = 0.5
-"""The power of a smoothness' likelihood: a step between two points leaves no trace at them, so that values speak for smooth
-curves more than they know (a fractional likelihood; O'Hagan 1995, J. R. Stat. Soc. B 57:99)."""
+"""The power of a smoothness' likelihood (a fractional likelihood; O'Hagan 1995, J. R. Stat. Soc. B 57:99). A step between two
+points leaves no trace at them, so that values favour smooth curves more than they should."""
 SLOPE = 0.5
-"""The half-Cauchy prior's scale of a slope's deviation, and its deviation where there is nothing else beside the trend."""
+"""The half-Cauchy prior's scale of a slope's deviation, and its deviation if there is nothing else but the trend."""
 MOST = 20.0
-"""Times its scale, a deviation at most."""
+"""A deviation is at most so many times its scale."""
 MOST_NUMBERS = 400_000
-"""Of covariances that are made at a time: what a processor's cache holds."""
+"""Numbers in the covariances that are made at a time, which fit a processor's cache."""
 LEAST = 1e-6
-"""Of the largest weight: shapes that weigh less are left out."""
+"""Shapes that weigh less than this share of the largest weight are left out."""
 NOTHING = 1e-12
 """Added to variances, so that a covariance can be inverted where points are as good as equal."""
 
 
 def matern(one: Doubles, two: Doubles, lengths: Doubles, smoothness: Doubles) -> Doubles:
-    """Correlations of points (n, inputs) with points (m, inputs); ``lengths`` (shapes, inputs) and ``smoothness`` (shapes,),
-    each of SMOOTHNESS, give (shapes, n, m)."""
+    """Return correlations (shapes, n, m) of points (n, inputs) with points (m, inputs). ``lengths`` are (shapes, inputs),
+    ``smoothness`` (shapes,), each of SMOOTHNESS."""
     apart = (one[:, None, :] - two[None, :, :]) ** 2
     square = np.tensordot(1.0 / lengths**2, apart, axes=([-1], [2])) * (2.0 * smoothness[:, None, None])
     distance = np.sqrt(square)
@@ -75,7 +77,7 @@ class Shapes:
     """(shapes,): the deviation of the slope by the known curve."""
 
     def covariance(self, one: Points, two: Points) -> Doubles:
-        """Of the process at points (n) and points (m): (shapes, n, m)."""
+        """Return the covariance of the process at points (n) and points (m): (shapes, n, m)."""
         square = self.deviations[:, None, None] ** 2
         found = square * matern(one.inputs, two.inputs, self.lengths, self.smoothness)
         if self.slopes.any():
@@ -97,7 +99,7 @@ class Points:
 
 
 def prior(inputs: int, deviation: float = DEVIATION, *, has_slope: bool = False) -> Shapes:
-    """Draws from the prior, spread evenly by a scrambled Sobol sequence whose seed is fixed."""
+    """Draw from the prior, spread evenly by a scrambled Sobol sequence whose seed is fixed."""
     from scipy.special import ndtri
     from scipy.stats import qmc
 
@@ -128,7 +130,7 @@ class Normal:
     covariances: Doubles
 
     def mixed(self, weights: Doubles) -> tuple[Doubles, Doubles]:
-        """Mean (points,) and covariance (points, points) over all shapes."""
+        """Return mean (points,) and covariance (points, points) over all shapes."""
         mean = weights @ self.means
         off = self.means - mean
         return mean, np.einsum("s,smn->mn", weights, self.covariances) + np.einsum("s,sm,sn->mn", weights, off, off)
@@ -142,7 +144,7 @@ class Process:
     values: Doubles
     shapes: Shapes
     logs: Doubles
-    """(shapes,): of prior and likelihood."""
+    """(shapes,): the sum of the logarithms of prior and likelihood."""
     inverse: Doubles
     """(shapes, points, points): of the covariance of values."""
     amounts: Doubles
@@ -151,8 +153,8 @@ class Process:
     """(shapes, amounts, amounts): their covariance."""
 
     def at(self, asked: Points, shared: Doubles | None = None, own: Doubles | None = None) -> Normal:
-        """The process and its trend at points (m). ``shared`` (points, m) is the covariance of the values' errors with what is
-        asked for beside the process, ``own`` (m, m) that of the latter."""
+        """Predict the process and its trend at points (m). ``shared`` (points, m) is the covariance of the values' errors with
+        other parts of the prediction, ``own`` (m, m) the covariance of these parts."""
         basis = asked.basis
         across = self.shapes.covariance(self.points, asked)
         alone = self.shapes.covariance(asked, asked)
@@ -167,13 +169,13 @@ class Process:
 
     @property
     def slope(self) -> float:
-        """The expected slope by the known curve, over all shapes."""
+        """Return the expected slope by the known curve, over all shapes."""
         left = self.values - self.amounts @ self.values @ self.points.basis.T
         of_curve = np.einsum("p,spq,sq->s", self.points.curve, self.inverse, left)
         return float(self.shapes.weights @ (self.shapes.slopes**2 * of_curve))
 
     def without(self, group: NDArray[np.bool_]) -> tuple[Normal, Doubles]:
-        """What the values of ``group``, errors and all, would be by all others, and the shapes' weights then."""
+        """Predict the values of ``group``, with errors, from all others; also return the shapes' weights without the group."""
         contrasts = self.inverse[:, group] - (self.inverse[:, group] @ self.points.basis) @ self.amounts
         inside = contrasts[:, :, group]
         covariances = np.asarray(np.linalg.inv(inside), dtype=np.float64)
@@ -184,8 +186,8 @@ class Process:
 
 
 def observed(points: Points, values: Doubles, errors: Doubles, shapes: Shapes) -> Process:
-    """The process given ``values`` (points,), whose errors have the covariance ``errors``: the shapes weighed by their
-    restricted likelihood, those kept that matter."""
+    """Return the process given ``values`` (points,), whose errors have the covariance ``errors``. Shapes are weighed by their
+    restricted likelihood; those with negligible weight are left out."""
     basis = points.basis
     logs = [_likelihood(points, values, errors, part) for part in _parts(shapes, len(values))]
     both = np.log(shapes.weights) + np.concatenate(logs)
@@ -199,14 +201,14 @@ def observed(points: Points, values: Doubles, errors: Doubles, shapes: Shapes) -
 
 
 def _parts(shapes: Shapes, points: int) -> Iterator[Shapes]:
-    """Few enough at a time that their covariances fit."""
+    """Split shapes into parts whose covariances fit."""
     size = max(1, MOST_NUMBERS // points**2)
     for start in range(0, len(shapes.weights), size):
         yield shapes.part(slice(start, start + size))
 
 
 def _likelihood(points: Points, values: Doubles, errors: Doubles, shapes: Shapes) -> Doubles:
-    """The logarithm of the restricted likelihood (Rasmussen and Williams, eq. 2.45), without its constant."""
+    """Return the logarithm of the restricted likelihood (Rasmussen and Williams, eq. 2.45), without its constant."""
     from scipy.linalg import cholesky, solve_triangular
 
     sides = np.column_stack([values, points.basis])
@@ -228,7 +230,7 @@ def _covariances(points: Points, errors: Doubles, shapes: Shapes) -> Doubles:
 
 
 def _posterior(logs: Doubles, smoothness: Doubles) -> Doubles:
-    """The weights of shapes by the logarithms of prior and likelihood: what values say between smoothnesses counts by HEARD."""
+    """Return the weights of shapes from the logarithms of prior and likelihood; evidence on smoothness has the power HEARD."""
     found: Doubles = np.empty_like(logs)
     kinds = [smoothness == each for each in np.unique(smoothness)]
     best = np.array([logs[kind].max() for kind in kinds])

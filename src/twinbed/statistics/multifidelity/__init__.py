@@ -1,1 +1,1 @@
-"""Estimates that mix runs of a dear model with those of cheaper ones that had the same draws of uncertain inputs."""
+"""Estimates that mix runs of an expensive model with runs of cheaper ones that had the same draws of uncertain inputs."""

@@ -1,7 +1,7 @@
-"""How many draws go to which models, and what the mean that is estimated from them is worth.
+"""Allocations of draws to models, and the variance of the mean estimated from them.
 
-Models are numbered, 0 the dear one whose mean is wanted.  A group is the models that run the same draws; groups have draws of
-their own.  Every linear estimator of this package, nested ones too, is such a list of groups.
+Models are numbered; 0 is the expensive one whose mean is wanted.  A group is the models that run the same draws; groups have
+draws of their own.  Every linear estimator of this package, nested ones too, is such a list of groups.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Group = tuple[int, ...]
 MOST_MODELS = 5
 """With more, the groups of MLBLUE are too many to search."""
 SAME = 1e-6
-"""Relative difference of two numbers of draws that are one."""
+"""Numbers of draws with a smaller relative difference are the same."""
 LEAST_PAIRS = 10
-"""Draws of the dear model from which intervals hold what they promise."""
+"""The fewest draws of the expensive model for intervals that keep their level."""
 
 
 class Method(StrEnum):
@@ -39,14 +39,14 @@ class Allocation:
     groups: Mapping[Group, float]
     """Models that run the same draws -> how many draws."""
     relative: tuple[float, ...]
-    """Of each output: the variance of the estimated mean over that of plain Monte Carlo on model 0 at the same cost."""
+    """For each output the variance of the estimated mean over that of plain Monte Carlo on model 0 at the same cost."""
 
     @property
     def worst(self) -> float:
         return max(self.relative)
 
     def draws(self, model: int) -> float:
-        """All draws that a model runs."""
+        """Return the number of draws that a model runs."""
         return sum(count for group, count in self.groups.items() if model in group)
 
     def cost(self, costs: Sequence[float]) -> float:
@@ -54,11 +54,9 @@ class Allocation:
 
 
 def checked(covariances: Matrix, costs: Matrix, budget: float) -> Matrix:
-    """``covariances`` with shape (outputs, models, models); one matrix is of one output.
-
-    Raises ValueError where shapes do not agree, a cost or the budget is not above 0, or a matrix is not positive definite: two
-    models that always agree are one.
-    """
+    """Return ``covariances`` with shape (outputs, models, models); one matrix is of one output. Raises ValueError where shapes
+    do not agree, a cost or the budget is not above 0, or a matrix is not positive definite: two models that always agree are
+    one."""
     every = np.asarray(covariances, dtype=float)
     every = every[np.newaxis] if every.ndim == 2 else every
     if every.ndim != 3 or every.shape[1:] != (len(costs), len(costs)):
@@ -75,13 +73,14 @@ def checked(covariances: Matrix, costs: Matrix, budget: float) -> Matrix:
 
 
 def monte_carlo(covariances: Matrix, costs: Matrix, budget: float) -> Allocation:
-    """All of the budget for the dear model."""
+    """Spend all of the budget on the expensive model."""
     every = checked(covariances, costs, budget)
     return Allocation(Method.MONTE_CARLO, {(0,): budget / float(costs[0])}, (1.0,) * len(every))
 
 
 def nested(order: Sequence[int], counts: Sequence[float]) -> dict[Group, float]:
-    """The groups of models that take their draws from the beginning of one stream, ``counts[k]`` of them for ``order[k]``."""
+    """Return the groups of models that take their draws from the beginning of one stream, ``counts[k]`` of them for
+    ``order[k]``."""
     ranked = sorted(zip(counts, order, strict=True))
     groups: dict[Group, float] = {}
     before = 0.0
@@ -93,9 +92,9 @@ def nested(order: Sequence[int], counts: Sequence[float]) -> dict[Group, float]:
 
 
 def blue_variances(covariances: Matrix, groups: Mapping[Group, float]) -> Matrix:
-    """The variance of the best linear unbiased estimate of model 0's mean, of each output, with shape (outputs,): the least
-    that is possible with these draws (Schaden and Ullmann 2020, SIAM/ASA J. Uncertainty Quantification 8:601, eq. 3.9). Models
-    without draws are none."""
+    """Return the variance of the best linear unbiased estimate of model 0's mean, for each output, with shape (outputs,). It is
+    the least that is possible with these draws (Schaden and Ullmann 2020, SIAM/ASA J. Uncertainty Quantification 8:601, eq.
+    3.9). Models without draws do not count."""
     used = sorted({model for group in groups for model in group})
     at = {model: place for place, model in enumerate(used)}
     variances = []
@@ -109,7 +108,7 @@ def blue_variances(covariances: Matrix, groups: Mapping[Group, float]) -> Matrix
 
 
 def relative(covariances: Matrix, costs: Matrix, budget: float, variances: Sequence[float]) -> tuple[float, ...]:
-    """Variances over those of plain Monte Carlo at the same cost."""
+    """Divide variances by those of plain Monte Carlo at the same cost."""
     return tuple(
         float(variance * budget / (matrix[0, 0] * costs[0])) for matrix, variance in zip(covariances, variances, strict=True)
     )

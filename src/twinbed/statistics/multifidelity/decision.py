@@ -1,13 +1,13 @@
-"""Whether mixing cheap models in pays, and why not.
+"""The decision whether mixing in cheap models pays, with the reason if not.
 
-Of two models it pays where the correlation is above 2 sqrt(w) / (1 + w), w how many times as dear the dear one is: there
-(sqrt(1 - rho^2) + |rho| / sqrt(w))^2, the variance at equal cost, is 1 (``mfmc``).  With runs that are there, the variance
-that is expected of the mean over that of the dear model's draws alone is (1 - R^2) (n - 2) / (n - K - 2) + R^2 n / N with the
-adjusted R^2 of n draws by K cheap models, which have N.  Deciding by R^2, not by which interval came out narrower, keeps the
-interval honest: with 10 pairs it covers 93.8 % at the worst correlation, 94.5 % with 20.
+Let w be the expensive model's cost over the cheap one's. Two models pay if the correlation is above 2 sqrt(w) / (1 + w). There
+(sqrt(1 - rho^2) + |rho| / sqrt(w))^2, the variance at equal cost, is 1 (``mfmc``).  For existing runs, the variance over that
+of the expensive model's draws alone is expected to be (1 - R^2) (n - 2) / (n - K - 2) + R^2 n / N. R^2 is the adjusted one of n
+draws by K cheap models, which have N draws.  Deciding by R^2, not by which interval came out narrower, keeps the interval
+honest: with 10 pairs it covers 93.8 % at the worst correlation, 94.5 % with 20.
 
-The interval is that of a straight line.  Where a square beside the line explains more than chance does, the relation bends: the
-mean of the mix is then off, and its interval too short, so that the dear model's draws stand alone.
+The interval is that of a straight line.  If a square in addition to the line explains more than chance does, the relation
+bends. The mean of the mix is then off and its interval too short, so the expensive model's draws are used alone.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from twinbed.statistics.multifidelity.estimate import LEAST_SHARED, Estimate, he
 
 
 def variance_at_equal_cost(rho: float, w: float) -> float:
-    """Of the best mix of two models, over that of plain Monte Carlo on the dear one."""
+    """Return the variance of the best mix of two models over that of plain Monte Carlo on the expensive one."""
     return (math.sqrt(1 - rho**2) + abs(rho) / math.sqrt(w)) ** 2
 
 
 def needed_correlation(w: float) -> float:
-    """Above which two models pay; 1 where the cheap one is no cheaper."""
+    """Return the correlation above which two models pay; 1 if the cheap one is no cheaper."""
     return 2 * math.sqrt(w) / (1 + w) if w > 1 else 1.0
 
 
 def correlation(values: Matrix, model: int) -> float | None:
-    """Of the dear model and a cheap one over the draws that they share; None of too few, or where one does not vary.
-    ``values`` has shape (draws, models), NaN where a model was not run."""
+    """Correlate the expensive model with a cheap one over shared draws; None for too few, or if one does not vary. ``values``
+    has shape (draws, models), NaN where a model was not run."""
     both = values[~np.isnan(values[:, 0]) & ~np.isnan(values[:, model])]
     if len(both) < LEAST_SHARED or np.ptp(both[:, 0]) == 0 or np.ptp(both[:, model]) == 0:
         return None
@@ -44,17 +44,15 @@ def correlation(values: Matrix, model: int) -> float | None:
 
 
 ROUNDING = 1e-20
-"""Squares that are less than this share of all are left over by arithmetic alone."""
+"""Squares that are less than this share of all are rounding errors."""
 BENT = 0.1
-"""The chance of as much curvature, below which a relation is no line: what a needless fallback costs is a wider interval."""
+"""A relation bends if chance makes as much curvature less often than this. A needless fallback costs a wider interval."""
 
 
 def line_chance(values: Matrix, model: int) -> float | None:
-    """Return the p-value of a square beside the line, by F over the draws that the dear model and a cheap one share.
-
-    Each is explained by the other, since a bend may show in one of the two alone.  None of too few draws, or where either has
-    two values or fewer.
-    """
+    """Return the p-value of a square in addition to the line, by F over the draws shared by the expensive model and a cheap
+    one. Each is explained by the other, since a bend may show in one of the two alone. None for too few draws, or if either has
+    two values or fewer."""
     both = values[~np.isnan(values[:, 0]) & ~np.isnan(values[:, model])][:, [0, model]]
     if len(both) < LEAST_SHARED or min(len(np.unique(column)) for column in both.T) < 3:
         return None
@@ -84,17 +82,17 @@ class Decision:
 
     estimate: Estimate
     plain: Estimate
-    """From the dear model's draws alone."""
+    """From the expensive model's draws alone."""
     expected: float | None
-    """The variance that the best mix was expected to have, over that of ``plain``; None where none could be tried."""
+    """The expected variance of the best mix over that of ``plain``; None if no mix could be tried."""
     refusal: str
-    """Why nothing is mixed in; empty where something is."""
+    """The reason why nothing is mixed in; empty if something is."""
 
 
 def decide(values: Matrix, level: float, names: Sequence[str], line: Matrix | None = None) -> Decision:
-    """Return the mix whose expected variance is least, or the dear model alone. ``values`` as in ``correlation``, ``names`` of
-    models; ``line`` are values whose relation has to be a straight line, where ``values`` were made of others.  Raises
-    ValueError for fewer than 2 draws of the dear model."""
+    """Return the mix with the least expected variance, or the expensive model alone. Draws ``values`` are as in
+    ``correlation``, ``names`` those of models; ``line`` are the values whose relation must be a straight line, if ``values``
+    were computed from others. Raises ValueError for fewer than 2 draws of the expensive model."""
     alone = plain(values, level)
     if alone.standard_error == 0:
         return Decision(alone, alone, None, _why_not(values, names, alone))
@@ -118,7 +116,7 @@ def decide(values: Matrix, level: float, names: Sequence[str], line: Matrix | No
     if expected[best] >= 1:
         return Decision(alone, alone, expected[best], _weak(values, best, names))
     if bent := [names[model] for model in best if _is_bent(values if line is None else line, model)]:
-        return Decision(alone, alone, expected[best], f"{names[0]} is no straight line over {' and '.join(bent)}: it bends")
+        return Decision(alone, alone, expected[best], f"{names[0]} is not linear in {' and '.join(bent)}")
     further = helpers(values, best)
     if best in apart and not further:
         return Decision(apart[best], alone, expected[best], "")
@@ -131,7 +129,7 @@ def decide(values: Matrix, level: float, names: Sequence[str], line: Matrix | No
 
 
 def _shares_enough(values: Matrix, models: tuple[int, ...]) -> bool:
-    """Whether enough draws were run by the dear model and all of these."""
+    """Return whether the expensive model and all of these ran enough draws in common."""
     n, k = int((~np.isnan(values[:, (0, *models)])).all(axis=1).sum()), len(models)
     return n >= LEAST_SHARED + k - 1 and n - k - 2 > 0
 
@@ -164,7 +162,7 @@ def _why_not(values: Matrix, names: Sequence[str], alone: Estimate) -> str:
             )
         else:
             reasons.append(f"{names[model]} does not vary over the {together} draws that it shares with {names[0]}")
-    return "; ".join(reasons) or f"there is no testbed beside {names[0]}"
+    return "; ".join(reasons) or f"there is no testbed but {names[0]}"
 
 
 def _weak(values: Matrix, models: tuple[int, ...], names: Sequence[str]) -> str:

@@ -1,20 +1,21 @@
-"""The mean of the dear model from its own draws and those that cheaper models had beside them, with an interval.
+"""Estimate of the expensive model's mean, with an interval, from its own draws and those of cheaper models.
 
-Regression in two phases, "double sampling" (Cochran 1977, Sampling Techniques, 3rd ed., section 12.6).  With n draws
-of the dear model y, all with the cheap models x, and more draws of these:
+Regression in two phases, "double sampling" (Cochran 1977, Sampling Techniques, 3rd ed., section 12.6).  With n draws of the
+expensive model y, all with the cheap models x, and more draws of these:
 
     mean = ybar + b^T (m - xbar)        b by least squares over the n draws; m the mean of x from all of its draws
     variance = s_e^2 (1 / n + d^T S^-1 d) + b^T V b,    d = m - xbar, S the sums of squares of x, V the variance of m
 
 and Student's t.  Given x the first part is exact for normal residuals, with n - K - 1 degrees of freedom, K the number of cheap
-models; what a slope from few draws is worth is in it, which 1.96 with an estimated correlation leaves out.  The second part has
-those of its own relative variance, 2 / (N - 1) from V and 4 (V b)^T Cov(b) (V b) / (b^T V b)^2 from the slopes, and the sum has
-Satterthwaite's (1946).  Where x were not all run with the same draws, m is the maximum likelihood estimate of normal x with
-values missing (EM; Little and Rubin 2002, section 11.2), and V that of the best linear unbiased estimate (``allocation``);
-cheap models which share draws with x alone help too.
+models. It contains the error of a slope from few draws, which 1.96 with an estimated correlation leaves out.  The second part
+has the degrees of freedom of its own relative variance: 2 / (N - 1) from V and 4 (V b)^T Cov(b) (V b) / (b^T V b)^2 from the
+slopes.  The sum has Satterthwaite's (1946).  If x were not all run with the same draws, m is the maximum likelihood estimate of
+normal x with values missing (EM; Little and Rubin 2002, section 11.2). V is that of the best linear unbiased estimate
+(``allocation``). Cheap models that share draws with x alone help too.
 
-Where some draws of the dear model lack a cheap one, the mean is the best linear unbiased estimate with estimated covariances,
-its variance times what estimating K weights costs, (n - 2) / (n - K - 2) (Lavenberg and Welch 1981, Management Science 27:322).
+If some draws of the expensive model lack a cheap one, the mean is the best linear unbiased estimate with estimated covariances.
+Its variance is multiplied by the cost of estimating K weights, (n - 2) / (n - K - 2) (Lavenberg and Welch 1981, Management
+Science 27:322).
 """
 
 from __future__ import annotations
@@ -30,23 +31,23 @@ from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.multifidelity.allocation import Group, Matrix
 
 LEAST_SHARED = 5
-"""Draws that the dear model shares with a cheap one; with fewer a slope is a guess."""
+"""The fewest draws shared by the expensive model and a cheap one; with fewer a slope is a guess."""
 EM_STEPS = 2000
 EM_PRECISION = 1e-7
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Of a mean."""
+    """The estimate of a mean."""
 
     value: float
     standard_error: float
     df: float
     level: float
     models: tuple[int, ...]
-    """Cheap models that it rests on; none is the dear one's draws alone."""
+    """Cheap models that it uses; empty for the expensive model's draws alone."""
     draws: int
-    """Of the dear model."""
+    """The expensive model's draws."""
 
     @property
     def half_width(self) -> float:
@@ -58,21 +59,21 @@ class Estimate:
 
 
 def plain(values: Matrix, level: float) -> Estimate:
-    """Of the dear model's draws alone, by Student's t. ``values`` has shape (draws, models), NaN where a model was not run.
-    Raises ValueError for fewer than 2 draws."""
+    """Estimate from the expensive model's draws alone, by Student's t. Raises ValueError for fewer than 2 draws. ``values`` has
+    shape (draws, models), NaN where a model was not run."""
     y = values[~np.isnan(values[:, 0]), 0]
     if len(y) < 2:
-        raise ValueError(f"{len(y)} draws of the dear model, expected at least 2")
+        raise ValueError(f"{len(y)} draws of the expensive model, expected at least 2")
     return Estimate(float(y.mean()), float(y.std(ddof=1)) / math.sqrt(len(y)), len(y) - 1, level, (), len(y))
 
 
 def shared(values: Matrix, model: int) -> int:
-    """Draws that both the dear model and a cheap one ran."""
+    """Count the draws that both the expensive model and a cheap one ran."""
     return int(np.sum(~np.isnan(values[:, 0]) & ~np.isnan(values[:, model])))
 
 
 def usable(values: Matrix) -> list[int]:
-    """Cheap models that share draws enough and vary in them."""
+    """Return the cheap models that share enough draws and vary in them."""
     models = []
     for model in range(1, values.shape[1]):
         both = ~np.isnan(values[:, 0]) & ~np.isnan(values[:, model])
@@ -82,18 +83,16 @@ def usable(values: Matrix) -> list[int]:
 
 
 def helpers(values: Matrix, models: Sequence[int]) -> list[int]:
-    """Cheap models that share draws with one of ``models``, and so tell more of its mean."""
+    """Return the cheap models that share draws with one of ``models``, and so determine its mean better."""
     there = ~np.isnan(values)
     others = [model for model in range(1, values.shape[1]) if model not in models]
     return [other for other in others if any((there[:, other] & there[:, model]).sum() >= LEAST_SHARED for model in models)]
 
 
 def mixed(values: Matrix, models: Sequence[int], level: float, helping: Sequence[int] = ()) -> Estimate:
-    """With these cheap models, which share draws with the dear one; ``helping`` ones share draws with these. ``values`` as in
-    ``plain``.
-
-    Raises ValueError where there are too few draws for so many models, or models follow from each other.
-    """
+    """Estimate with these cheap models, which share draws with the expensive one; ``helping`` ones share draws with these.
+    ``values`` as in ``plain``. Raises ValueError where there are too few draws for so many models, or models follow from each
+    other."""
     used = values[:, [0, *models, *helping]]
     dear = used[~np.isnan(used[:, 0]), : len(models) + 1]
     k = len(models)
@@ -106,7 +105,7 @@ def mixed(values: Matrix, models: Sequence[int], level: float, helping: Sequence
 
 
 def _two_phase(used: Matrix, k: int, models: tuple[int, ...], level: float) -> Estimate:
-    """The first ``k`` of the cheap models explain the dear one."""
+    """Estimate by regression in two phases: the first ``k`` cheap models explain the expensive one."""
     dear = used[~np.isnan(used[:, 0])]
     y, x = dear[:, 0], dear[:, 1 : k + 1]
     n = len(y)
@@ -132,7 +131,7 @@ def _two_phase(used: Matrix, k: int, models: tuple[int, ...], level: float) -> E
 
 
 def _means(x: Matrix) -> tuple[Matrix, Matrix]:
-    """Of the cheap models from all of their draws, and the covariance of these means."""
+    """Return the means of the cheap models from all of their draws, and the covariance of these means."""
     there = ~np.isnan(x)
     rows = x[there.any(axis=1)]
     if there.any(axis=1).sum() == there.all(axis=1).sum():
@@ -157,7 +156,7 @@ Parts = Sequence[tuple[Group, Matrix]]
 
 
 def parts(rows: Matrix) -> Parts:
-    """Draws by which models ran them."""
+    """Group draws by the models that ran them."""
     there = ~np.isnan(rows)
     found = []
     for pattern in np.unique(there, axis=0):
@@ -167,7 +166,7 @@ def parts(rows: Matrix) -> Parts:
 
 
 def information(covariance: Matrix, groups: Parts) -> Matrix:
-    """On the means: its inverse is the covariance of the best linear unbiased estimates (``allocation.blue_variances``)."""
+    """Return the information on the means: its inverse is the covariance of their best linear unbiased estimates."""
     total = np.zeros_like(covariance)
     for group, values in groups:
         total[np.ix_(group, group)] += len(values) * np.linalg.inv(covariance[np.ix_(group, group)])
@@ -175,7 +174,7 @@ def information(covariance: Matrix, groups: Parts) -> Matrix:
 
 
 def blue(rows: Matrix, covariance: Matrix) -> Matrix:
-    """The best linear unbiased estimates of all means where covariances are known; ``rows`` as ``values`` in ``plain``."""
+    """Return the best linear unbiased estimates of all means for known covariances; ``rows`` as ``values`` in ``plain``."""
     groups = parts(rows)
     total = np.zeros(len(covariance))
     for group, values in groups:
@@ -184,8 +183,8 @@ def blue(rows: Matrix, covariance: Matrix) -> Matrix:
 
 
 def em(rows: Matrix) -> tuple[Matrix, Matrix]:
-    """Means and covariances of normal values by maximum likelihood, with values missing (NaN). Raises ValueError where a
-    model does not vary, or it does not settle."""
+    """Estimate means and covariances of normal values by maximum likelihood, with values missing (NaN). Raises ValueError if a
+    model does not vary, or the estimate does not settle."""
     origin, scale = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
     if not np.all(scale > 0):
         raise ValueError("a model does not vary")
@@ -202,8 +201,8 @@ def em(rows: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _leap(at: Matrix, step: Matrix, bend: Matrix, two: Matrix) -> Matrix:
-    """Where the steps of EM lead to, extrapolated (SQUAREM, scheme S3: Varadhan and Roland 2008, Scand. J. Stat. 35:335); no
-    farther than covariances stay positive definite."""
+    """Extrapolate the steps of EM, no farther than covariances stay positive definite. SQUAREM, scheme S3: Varadhan and Roland
+    2008, Scand. J. Stat. 35:335."""
     length = float(np.linalg.norm(bend))
     alpha = -float(np.linalg.norm(step)) / length if length else -1.0
     if alpha >= -1:
@@ -214,8 +213,10 @@ def _leap(at: Matrix, step: Matrix, bend: Matrix, two: Matrix) -> Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """What EM needs of the groups' values: one step takes the same time whatever the number of draws. The first axis is the
-    groups'; of pairs of models a 1 says which are meant, else there is a 0."""
+    """The sums of the groups' values that EM needs: one step takes the same time whatever the number of draws.
+
+    The first axis is the groups'. A 1 marks the pairs of models that are meant, a 0 all others.
+    """
 
     draws: Matrix
     """(groups, 1, 1)."""
@@ -256,8 +257,8 @@ class Moments:
 
 
 def _em_step(moments: Moments, at: Matrix) -> Matrix:
-    """The next means (first row) and covariances (the others): what is missing is put at its expectation, given what is there,
-    and its variance around it is added."""
+    """Return the next means (first row) and covariances (the others). Missing values take their expectation, given the others,
+    and their variance around it is added."""
     means, covariance = at[0], at[1:]
     across = covariance * moments.across
     weights = np.linalg.solve(covariance * moments.inside + moments.own_lacking, across)

@@ -1,13 +1,14 @@
-"""Variances, shares and quantiles of the dear model: each the mean of something that every draw has, estimated as means are.
+"""Variances, shares and quantiles of the expensive model, each estimated as the mean of a property that every draw has.
 
-The share of draws below a bound is the mean of an indicator; a cheap model's indicator asks whether what a straight line over
-the shared draws makes of its value is below the bound (control variates for probabilities: Hesterberg and Nelson 1998,
-Management Science 44:1295).  A quantile is where the share crosses p, its interval all values whose share may be p (Woodruff
-1952, J. Am. Stat. Assoc. 47:646).  A variance is the mean square around the mean, a cheap model's around its own; its interval
-is made on the logarithm.
+The share of draws below a bound is the mean of an indicator. A cheap model's value first goes through a straight line fitted to
+the shared draws; its indicator asks whether the result is below the bound (control variates for probabilities: Hesterberg and
+Nelson 1998, Management Science 44:1295).  A quantile is where the share crosses p, its interval all values whose share may be p
+(Woodruff 1952, J. Am. Stat. Assoc. 47:646).  A variance is the mean square around the mean, a cheap model's around its own; its
+interval is made on the logarithm.
 
-Limits: a share needs LEAST_SIDE draws of the dear model on either side, else its own Clopper-Pearson interval stands (1934,
-Biometrika 26:404).  The interval of a variance is short of its level where values have heavy tails (benchmarks/multifidelity).
+Limits: a share needs LEAST_SIDE draws of the expensive model on either side, else its own Clopper-Pearson interval stands
+(1934, Biometrika 26:404).  The interval of a variance is short of its level where values have heavy tails
+(benchmarks/multifidelity).
 """
 
 from __future__ import annotations
@@ -25,32 +26,32 @@ from twinbed.statistics.multifidelity.decision import Decision, decide
 from twinbed.statistics.multifidelity.estimate import LEAST_SHARED
 
 LEAST_SIDE = 5
-"""Draws on either side of a bound from which a share is a mean like others."""
+"""From so many draws on either side of a bound, a share is estimated as other means are."""
 MOST_CANDIDATES = 400
 """Values that may be a quantile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What is said of one quantity."""
+    """The estimate of one quantity."""
 
     value: float
     low: float | None
-    """None where no value is shown to be too low."""
+    """None if no value is shown to be too low."""
     high: float | None
     models: tuple[int, ...]
     """Cheap models that were mixed in."""
     plain: Bounds | None
-    """The interval from the dear model's draws alone, where there is one."""
+    """The interval from the expensive model's draws alone, if there is one."""
     refusal: str
     expected: float | None
-    """The expected variance over that of the dear model's draws alone."""
+    """The expected variance over that of the expensive model's draws alone."""
     squared_error: tuple[float, float] | None = None
-    """Of a mean: of the estimate, and of the dear model's draws alone."""
+    """Only for a mean: the squared error of the estimate, and of the expensive model's draws alone."""
 
 
 def mean(values: Matrix, level: float, names: Sequence[str]) -> Quantity:
-    """``values`` has shape (draws, models), NaN where a model was not run; model 0 is the dear one."""
+    """Estimate the mean of model 0, the expensive one; ``values`` has shape (draws, models), NaN where a model was not run."""
     return _of(decide(values, level, names))
 
 
@@ -63,7 +64,7 @@ def _of(decision: Decision) -> Quantity:
 
 
 def variance(values: Matrix, level: float, names: Sequence[str]) -> Quantity:
-    """Of the dear model's values."""
+    """Estimate the variance of the expensive model's values."""
     centre = decide(values, level, names).estimate
     squares = (values - np.nanmean(values, axis=0)) ** 2
     # The sum of squares around any centre is more than that around the sample's own.
@@ -87,7 +88,7 @@ def variance(values: Matrix, level: float, names: Sequence[str]) -> Quantity:
 
 
 def share_below(values: Matrix, bound: float, level: float, names: Sequence[str]) -> Quantity:
-    """P(metric < bound)."""
+    """Estimate P(metric < bound)."""
     y = values[~np.isnan(values[:, 0]), 0]
     below = int(np.sum(y < bound))
     exact = _clopper_pearson(below, len(y), level)
@@ -112,7 +113,7 @@ def _indicators(values: Matrix, bound: float) -> Matrix:
 
 
 def _as_dear(values: Matrix, model: int) -> Matrix:
-    """What a straight line over the shared draws makes of a model's values; NaN where it has none."""
+    """Return a model's values through a straight line over the shared draws; NaN without such a line."""
     if model == 0:
         return values[:, 0]
     both = ~np.isnan(values[:, 0]) & ~np.isnan(values[:, model])
@@ -130,7 +131,7 @@ def _clopper_pearson(count: int, n: int, level: float) -> Bounds:
 
 
 def quantile(values: Matrix, p: float, level: float, names: Sequence[str]) -> Quantity:
-    """The value below which a share ``p`` of the dear model's draws lies."""
+    """Estimate the value below which a share ``p`` of the expensive model's draws lies."""
     y = values[~np.isnan(values[:, 0]), 0]
     every = np.concatenate([_as_dear(values, model) for model in range(values.shape[1])])
     inside = every[(every >= y.min()) & (every <= y.max())]

@@ -79,8 +79,8 @@ def _logs(response: Doubles) -> Doubles:
     if not np.all(response > 0):
         bad = np.flatnonzero(~(response > 0))
         raise RegressionError(
-            f"a Box-Cox response is above 0 in every row: {len(bad)} of {len(response)} are not, such as {response[bad[0]]:g}",
-            "a 0 is often a failed or empty measurement: leave such rows out if so, or take the response as it is",
+            f"a Box-Cox response must be above 0: {len(bad)} of {len(response)} rows are not, such as {response[bad[0]]:g}",
+            "a 0 is often a failed or empty measurement: leave such rows out, or use the untransformed response",
         )
     return np.log(response)
 

@@ -3,8 +3,8 @@
 VIF_j = 1 / (1 - R_j^2); GVIF = det(R11) det(R22) / det(R), R the correlations of the columns, R11 those of a term, R22 of all
 others (Fox and Monette 1992).  GVIF^(1/(2 df)) is comparable between terms: for one column it is sqrt(VIF).
 
-They are computed for the model *before* interactions and powers. Those depend on their own parts by construction, so a factor
-for them says nothing (see ``first_order``).
+They are computed for the model *before* interactions and powers. Interactions depend on their own parts by construction, so a
+factor for them says nothing (see ``first_order``).
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class Factor:
 
     @property
     def source(self) -> str:
-        """The column of a categorical factor, or the first of a numeric one."""
+        """Return the column of a categorical factor, or the first of a numeric one."""
         return next(iter(self.expression.names), "")
 
 
@@ -44,7 +44,7 @@ class CodedTerm:
 
     factors: tuple[tuple[Factor, bool], ...]
     against_cell: bool
-    """Whether the column of all base levels is left out and the others are compared with it: for a:b with only the constant."""
+    """True if the column of all base levels is left out and the others are compared with it: for a:b with only the constant."""
     columns: slice[int, int, None]
     labels: tuple[str, ...]
 
@@ -54,7 +54,7 @@ class CodedTerm:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The data's columns in it."""
+        """Return the data's columns in it."""
         return tuple(dict.fromkeys(name for factor, _ in self.factors for name in factor.expression.names))
 
 
@@ -86,7 +86,7 @@ class Design:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The data's columns on the right side, in the order of the terms."""
+        """Return the data's columns on the right side, in the order of the terms."""
         return tuple(dict.fromkeys(name for term in self.terms for name in term.sources))
 
     def at(self, values: Mapping[str, float | str]) -> Array:
@@ -106,8 +106,8 @@ class Design:
 def bind(
     formula: Formula, data: Mapping[str, Column], bases: Mapping[str, str] | None = None, extended: bool = False
 ) -> Design:
-    """Binds a formula to data. ``bases`` gives base levels by column, over those in the formula; ``extended`` computes columns
-    in extended precision. Raises RegressionError for what the data do not have or do not allow."""
+    """Bind a formula to data. Raises RegressionError for what the data do not have or do not allow. ``bases`` gives base levels
+    by column, over those in the formula; ``extended`` computes columns in extended precision."""
     everything = [formula.response, *(factor for term in formula.terms for factor in term)]
     _check_columns(formula.names, data)
     given = [(each.names[0], level) for each in everything for call in calls(each) if (level := base(call)) is not None]
@@ -142,11 +142,13 @@ def bind(
 
 
 def _check_size(labels: Sequence[str], columns: Sequence[Array]) -> None:
-    """Raises RegressionError where sums of squares, or of powers, would leave a double's range."""
+    """Raise RegressionError if sums of squares, or of powers, would leave a double's range."""
     for label, column in zip(labels, columns, strict=True):
         largest = float(np.max(np.abs(column)))
         if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
-            raise RegressionError(f"{label} has values of the size {largest:.0e}", "give it in another unit")
+            raise RegressionError(
+                f"{label} has values of size {largest:.0e}, which doubles cannot square", "give it in another unit"
+            )
 
 
 def _check_columns(used: Sequence[str], data: Mapping[str, Column]) -> None:
@@ -195,7 +197,7 @@ def _factors(
 
 
 def _centres(expression: Expression, data: Mapping[str, Column], rows: NDArray[np.intp]) -> dict[str, float]:
-    """Return what each call of centre centres at: what it is given, else the mean of these rows."""
+    """Return the value that each call of centre subtracts: the given one, else the mean of these rows."""
     centred = [call for call in calls(expression) if function(call) == "centre"]
     given = {spelling(call): second(call) for call in centred}
     means = {spelling(call): call.args[0] for call in centred if second(call) is None}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 class RegressionError(ValueError):
-    """What is wrong, and what to do about it; of a ``name`` that there is not, those ``known``."""
+    """A message with advice on what to do; for an unknown ``name``, the ``known`` ones."""
 
     def __init__(self, message: str, advice: str = "", *, name: str = "", known: Sequence[str] = ()) -> None:
         super().__init__(message)

@@ -37,7 +37,7 @@ class Categorical:
     codes: NDArray[np.intp]
     levels: tuple[str, ...]
     numbers: tuple[float, ...] | None = None
-    """What each level is as a number, such as a size in bytes, for use within a function; None where they are none."""
+    """Each level as a number, such as a size in bytes, for use within a function; None if levels are no numbers."""
 
 
 Column = Numeric | Categorical
@@ -55,7 +55,7 @@ def as_categorical(column: Column) -> Categorical:
 def evaluate(
     tree: ast.expr, data: Mapping[str, Column], rows: NDArray[np.intp], centres: Mapping[str, float], kind: Kind
 ) -> Array:
-    """Return the values of a numeric expression in these rows; ``centres`` are by the text of what is centred."""
+    """Return the values of a numeric expression in these rows; ``centres`` are by the text of the centred part."""
     if isinstance(tree, ast.Name):
         return _numbers(tree.id, data[tree.id], rows).astype(kind)
     if isinstance(tree, ast.Call):
@@ -78,7 +78,7 @@ def _numbers(name: str, column: Column, rows: NDArray[np.intp]) -> Array:
     some = ", ".join(column.levels[:3])
     raise RegressionError(
         f"column {name} is not numeric (it holds {some}{', ...' if len(column.levels) > 3 else ''})",
-        "only a variable on the right side may have levels, and stands there by itself",
+        "a variable with levels may only be a term of its own on the right side",
     )
 
 
@@ -105,10 +105,10 @@ def _called(call: ast.Call, inner: Array, rows: NDArray[np.intp], centres: Mappi
         raise RegressionError(
             f"{spelling(call)} needs values above 0: {len(bad)} of {inner.size} are not, the first in row {rows[bad[0]] + 1} "
             f"({float(np.atleast_1d(inner)[bad[0]]):g})",
-            "a 0 is often a failed or empty measurement: leave such rows out if so, or take the response as it is",
+            "a 0 is often a failed or empty measurement: leave such rows out, or use the untransformed response",
         )
     if name in (CATEGORICAL, BOX_COX):
-        raise RegressionError(f"{name} cannot stand within another function", "give it by itself")
+        raise RegressionError(f"{name} cannot stand within another function", "make it a term of its own")
     if name == "centre":
         return np.asarray(inner - inner.dtype.type(centres[spelling(call)]))
     if name == "I":

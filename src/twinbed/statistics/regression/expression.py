@@ -40,12 +40,12 @@ class Expression:
 
     @property
     def function(self) -> str:
-        """The function that it calls; empty for a column or arithmetic."""
+        """Return the function that it calls; empty for a column or arithmetic."""
         return function(self.tree)
 
     @property
     def argument(self) -> str:
-        """The text of what its function is called with."""
+        """Return the text of its function's argument."""
         return spelling(self.tree.args[0]) if isinstance(self.tree, ast.Call) else self.text
 
 
@@ -60,7 +60,7 @@ def calls(expression: Expression) -> Iterator[ast.Call]:
 
 
 def second(call: ast.Call) -> float | None:
-    """Return what centre centres at, or boxcox's lambda; None where it is not given."""
+    """Return the value that centre subtracts, or boxcox's lambda; None if it is not given."""
     return float(ast.literal_eval(call.args[1])) if len(call.args) > 1 else None
 
 
@@ -70,7 +70,7 @@ def base(call: ast.Call) -> str | None:
 
 
 def read_expression(text: str, start: int, end: int) -> Expression:
-    """Read the variable at ``text[start:end]``. Raises FormulaError with the place of what is wrong."""
+    """Read the variable at ``text[start:end]``. Raises FormulaError with the place of the error."""
     source, places, columns = "(", [start], dict[int, str]()
     for piece in _PIECE.finditer(text, start, end):
         shown = piece.group()
@@ -96,7 +96,7 @@ def read_expression(text: str, start: int, end: int) -> Expression:
 
 
 def _check(node: ast.AST, text: str, places: list[int], columns: dict[int, str]) -> None:
-    """Refuse what is no arithmetic, and give names and functions their own spelling. Calls come before what is in them."""
+    """Refuse everything but arithmetic, and give names and functions their own spelling. Calls come before their arguments."""
 
     def wrong(message: str, at: ast.AST = node, **more: object) -> FormulaError:
         return FormulaError(message, text, places[getattr(at, "col_offset", 0)], **more)  # type: ignore[arg-type]
@@ -111,22 +111,22 @@ def _check(node: ast.AST, text: str, places: list[int], columns: dict[int, str])
         if name == CATEGORICAL and not isinstance(node.args[0], ast.Name):
             raise wrong("C takes the name of a column", node.args[0])
         if name == CATEGORICAL and (len(node.args) > 1 or [each.arg for each in node.keywords] not in ([], ["base"])):
-            raise wrong("base=LEVEL is wanted", (node.args[1:] or node.keywords)[0])
+            raise wrong("give base=LEVEL", (node.args[1:] or node.keywords)[0])
         if name != CATEGORICAL and (node.keywords or len(node.args) > (2 if name in ("centre", BOX_COX) else 1)):
             raise wrong(f"{name} takes one number", (node.args[1:] or node.keywords)[0])
         if len(node.args) > 1 and not re.fullmatch(r"-?[\d.e+-]+", ast.unparse(node.args[1])):
-            raise wrong("a number is wanted", node.args[1])
+            raise wrong("give a number", node.args[1])
     elif isinstance(node, ast.Name):
         node.id = columns.get(node.col_offset, node.id)
     elif isinstance(node, ast.Constant):
         # The only text is a base level, which the reader of C(x, base=...) has put in quotes itself.
         quoted = isinstance(node.value, str) and text[places[node.col_offset] :].startswith("base")
         if not quoted and type(node.value) not in (int, float):
-            raise wrong(f"{node.value!r} means nothing here")
+            raise wrong(f"{node.value!r} has no meaning here")
     elif not isinstance(node, ast.BinOp | ast.UnaryOp | ast.operator | ast.USub | ast.UAdd | ast.Load | ast.keyword) or (
         isinstance(node, ast.BinOp) and not isinstance(node.op, _OPERATORS)
     ):
-        raise wrong(f"{ast.unparse(node)!r} means nothing here")
+        raise wrong(f"{ast.unparse(node)!r} has no meaning here")
 
 
 def _columns(tree: ast.expr) -> list[ast.Name]:

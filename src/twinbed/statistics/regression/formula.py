@@ -1,10 +1,10 @@
-"""Reads a model formula in the notation of Wilkinson and Rogers (1973), as R does.
+"""Reader of model formulas in the notation of Wilkinson and Rogers (1973), as in R.
 
-``response ~ terms``. Between terms ``+`` adds, ``-`` takes away, ``a:b`` is the interaction of a and b, ``a*b`` is a + b + a:b,
-``(a + b)^2`` all interactions up to two; ``0 +`` or ``- 1`` leaves the constant out.  ``:`` binds closer than ``*``, and that
-closer than ``+``.  Within a function's brackets the signs are arithmetic: ``I(x^2)``, ``log(bytes / seconds)``, ``centre(x)``
-(at its mean), ``centre(x, 1)`` (at 1), ``C(host, base=physical)`` (categorical).  A name with characters other than letters,
-digits, _, . and @ is written in backquotes. No part of a formula is evaluated as a program.
+``response ~ terms``. Between terms ``+`` adds and ``-`` takes away. Term ``a:b`` is the interaction of a and b, ``a*b`` is a +
+b + a:b, ``(a + b)^2`` all interactions up to two. Either ``0 +`` or ``- 1`` leaves the constant out.  ``:`` binds closer than
+``*``, and that closer than ``+``.  Within a function's brackets the signs are arithmetic: ``I(x^2)``, ``log(bytes / seconds)``,
+``centre(x)`` (at its mean), ``centre(x, 1)`` (at 1), ``C(host, base=physical)`` (categorical).  A name with characters other
+than letters, digits, _, . and @ is written in backquotes. No part of a formula is evaluated as a program.
 
 Limits: no nesting ``/``, no ``%in%``, no offsets.  Terms are ordered by their number of factors, as in R.
 """
@@ -40,13 +40,13 @@ class Formula:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The data's columns that it uses, those of the response first."""
+        """Return the data's columns that it uses, those of the response first."""
         used = (self.response, *(factor for term in self.terms for factor in term))
         return tuple(dict.fromkeys(name for each in used for name in each.names))
 
 
 def read(text: str) -> Formula:
-    """Reads ``response ~ terms``. Raises FormulaError with the place of what is wrong."""
+    """Read ``response ~ terms``. Raises FormulaError with the place of the error."""
     left, tilde, _ = text.partition("~")
     if not tilde:
         raise FormulaError("a formula is RESPONSE ~ TERMS", text, len(text), "such as: log(bandwidth) ~ payload * nic")
@@ -65,7 +65,7 @@ def read_terms(text: str, start: int = 0) -> _Terms:
     reader = _Reader(text, start)
     terms = reader.sum({_CONSTANT: ()})
     if reader.token:
-        raise reader.error(f"{reader.token!r} is not wanted here")
+        raise reader.error(f"{reader.token!r} is not allowed here")
     terms.pop(_NO_CONSTANT, None)
     return terms
 
@@ -84,8 +84,8 @@ class _Reader:
         self.at = len(self.text) - len(rest.lstrip()) if match is None else match.end() - len(match[0].lstrip())
         self.kind, self.token, self.end = (str(match.lastgroup), match[0].strip(), match.end()) if match else ("", "", self.at)
         if match is None and rest.strip():
-            advice = "a column with such characters stands in backquotes: `a b`"
-            raise self.error(f"{self.text[self.at]!r} means nothing here", advice=advice)
+            advice = "write a column with such characters in backquotes: `a b`"
+            raise self.error(f"{self.text[self.at]!r} has no meaning here", advice=advice)
         if self.kind == "name" and not self.token.startswith("`") and re.match(r"\s*\(", self.text[self.end :]):
             depth = 0
             for bracket in _BRACKETS.finditer(self.text, self.end):
@@ -93,14 +93,14 @@ class _Reader:
                 if depth == 0:
                     self.end = bracket.end()
                     return
-            raise self.error("')' is wanted, but the formula ends", len(self.text))
+            raise self.error("expected ')', but the formula ends", len(self.text))
 
     def error(self, message: str, at: int | None = None, advice: str = "") -> FormulaError:
         """Return the error at a place, by default that of the next token."""
         return FormulaError(message, self.text, self.at if at is None else at, advice)
 
-    def there(self) -> str:
-        """Return what is there instead of what is wanted."""
+    def instead(self) -> str:
+        """Return what the formula has instead of what is wanted."""
         return f"not {self.token!r}" if self.token else "but the formula ends"
 
     def take(self, *signs: str) -> str:
@@ -111,7 +111,7 @@ class _Reader:
         return sign
 
     def sum(self, terms: _Terms) -> _Terms:
-        """Add what is written to ``terms``, and take away what stands behind a minus."""
+        """Add terms to ``terms``, and take away those behind a minus."""
         sign = self.take("-") or "+"
         while sign:
             start, more = self.at, self.product()
@@ -120,7 +120,7 @@ class _Reader:
             if sign == "+":
                 terms = _joined(terms, more)
             elif missing := [key for key in more if key not in terms and key != _CONSTANT]:
-                raise self.error(f"a term is taken away that is not there: {':'.join(sorted(missing[0]))}", start)
+                raise self.error(f"cannot remove a term that is not there: {':'.join(sorted(missing[0]))}", start)
             else:
                 terms = {key: term for key, term in terms.items() if key not in more}
             sign = self.take("+", "-")
@@ -147,7 +147,7 @@ class _Reader:
         terms = base
         if self.take("^", "**"):
             if self.kind != "number" or not 1 <= int(self.token) <= _MOST_POWER:
-                raise self.error(f"a whole power from 1 to {_MOST_POWER} is wanted, {self.there()}")
+                raise self.error(f"expected a whole power from 1 to {_MOST_POWER}, {self.instead()}")
             if len(base) == 1:
                 square = f"I({self.text[start : self.end].strip()})"
                 raise self.error("one term to a power is itself", start, f"for its square as a number write {square}")
@@ -161,12 +161,12 @@ class _Reader:
         if self.take("("):
             terms = self.sum({})
             if not self.take(")"):
-                raise self.error(f"')' is wanted, {self.there()}")
+                raise self.error(f"expected ')', {self.instead()}")
             return terms
         if self.kind == "number" and self.token not in ("0", "1"):
-            raise self.error("a number among terms is 1 or 0: with or without the constant")
+            raise self.error("the only numbers among terms are 1 and 0: with or without the constant")
         if self.kind not in ("number", "name"):
-            raise self.error(f"a column or function is wanted, {self.there()}")
+            raise self.error(f"expected a column or function, {self.instead()}")
         kind, token, start, end = self.kind, self.token, self.at, self.end
         self.advance()
         if kind == "number":

@@ -1,11 +1,11 @@
 """Ordinary least squares by Householder QR of the scaled columns.
 
-Columns are scaled to length 1 (Golub and Van Loan, Matrix Computations, 5.3), so that units cost no digits.  Where the scaled
-matrix is ill-conditioned (above 1e3: large residuals would cost more than 6 of a double's 16 digits), the same is done in the
-machine's extended precision, 64 bits of mantissa on x86, with columns computed in that precision.  R squared and F are about
-the mean where the constant is in the model, else about 0.
+Columns are scaled to length 1 (Golub and Van Loan, Matrix Computations, 5.3), so that units cost no digits.  Large residuals of
+an ill-conditioned matrix (above 1e3) would cost more than 6 of a double's 16 digits.  It is therefore computed in the machine's
+extended precision (64 bits of mantissa on x86), columns included.  R squared and F are about the mean where the constant is in
+the model, else about 0.
 
-Limits: columns must be linearly independent; the error says which are not.
+Limits: columns must be linearly independent; the error names those that are not.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Fit:
 
     @property
     def exact(self) -> bool:
-        """Whether no row has a residual."""
+        """Return whether no row has a residual."""
         return self.residual_sum == 0
 
     @property
@@ -75,7 +75,7 @@ class Fit:
 
     @property
     def variance(self) -> float:
-        """The unbiased variance of the residuals."""
+        """Return the unbiased variance of the residuals."""
         return self.residual_sum / self.degrees_of_freedom
 
     @property
@@ -88,7 +88,8 @@ class Fit:
 
     @property
     def test_of_all(self) -> FTest | None:
-        """The test that all coefficients but the constant are 0; None where there is no other, or no residual."""
+        """Return the test that all coefficients but the constant are 0; None without another coefficient, or without
+        residuals."""
         numerator = self.p - self.constant
         if numerator == 0 or self.exact:
             return None
@@ -97,13 +98,13 @@ class Fit:
 
     @property
     def leverage(self) -> Doubles:
-        """Diagonal of the hat matrix X (X'X)^-1 X'."""
+        """Return the diagonal of the hat matrix X (X'X)^-1 X'."""
         diagonal: Doubles = np.minimum(np.einsum("ij,ij->i", self.q, self.q), 1.0)
         return diagonal
 
 
 def fit_formula(formula: Formula, data: Mapping[str, Column], bases: Mapping[str, str] | None = None) -> tuple[Design, Fit]:
-    """Binds a formula to data and fits it, in extended precision where doubles would lose too many digits."""
+    """Bind a formula to data and fit it, in extended precision if doubles would lose too many digits."""
     design = bind(formula, data, bases)
     model = fit(design.matrix, design.response, design.labels, design.constant)
     if model.condition <= ILL_CONDITIONED:
@@ -113,22 +114,22 @@ def fit_formula(formula: Formula, data: Mapping[str, Column], bases: Mapping[str
 
 
 def fit(matrix: Array, response: Array, labels: Sequence[str], constant: bool) -> Fit:
-    """Fits a matrix. Raises RegressionError where there are too few rows, or columns depend on each other."""
+    """Fit a matrix. Raises RegressionError for too few rows, or columns that depend on each other."""
     n, p = matrix.shape
     if n <= p:
         raise RegressionError(
-            f"{n} rows cannot tell {p} coefficients and their errors", f"give at least {p + 1} rows, or leave terms out"
+            f"{n} rows do not determine {p} coefficients and their errors", f"give at least {p + 1} rows, or leave terms out"
         )
     lengths = np.sqrt(np.einsum("ij,ij->j", matrix, matrix))
     if problem := _never(lengths, labels):
-        raise RegressionError(problem, "leave the term out, take other base levels, or measure such rows")
+        raise RegressionError(problem, "leave the term out, choose other base levels, or measure such rows")
     scaled = matrix / lengths
     q, r = np.linalg.qr(scaled) if matrix.dtype == np.float64 else _householder(scaled)
     sizes = np.linalg.svd(r.astype(np.float64), compute_uv=False)
     if sizes[-1] < DEPENDENT * sizes[0]:
         raise RegressionError(
             f"columns depend on each other: {_dependences(r.astype(np.float64), lengths, labels)}",
-            "the data cannot tell their effects apart: leave one out, or measure rows in which they differ",
+            "the data cannot separate their effects: leave one out, or measure rows in which they differ",
         )
     condition = float(sizes[0] / sizes[-1])
     inverse = _inverse(r)
@@ -157,7 +158,7 @@ def fit(matrix: Array, response: Array, labels: Sequence[str], constant: bool) -
 
 
 def _householder(matrix: Array) -> tuple[Array, Array]:
-    """Thin QR in the matrix's own precision, which LAPACK has not."""
+    """Compute thin QR in the matrix's own precision, which LAPACK does not have."""
     n, p = matrix.shape
     # Columns lie one after the other in memory.
     work = np.ascontiguousarray(matrix.T)
@@ -193,11 +194,11 @@ def _never(lengths: Array, labels: Sequence[str]) -> str:
     empty = [label for label, length in zip(labels, lengths, strict=True) if length == 0]
     if not empty:
         return ""
-    return f"no row has {' or '.join(empty)} (it is 0 in all of them): its effect cannot be told"
+    return f"no row has {' or '.join(empty)} (it is 0 in all of them): its effect is unknown"
 
 
 def _dependences(r: Doubles, lengths: Array, labels: Sequence[str]) -> str:
-    """Which columns are sums of which, by QR with column pivoting of the triangle of the scaled columns."""
+    """Describe which columns are sums of which, by QR with column pivoting of the triangle of the scaled columns."""
     from scipy.linalg import qr, solve_triangular
 
     sums = []

@@ -1,10 +1,10 @@
 """A linear mixed model with one random intercept, such as of a block or a cluster of machines, by REML.
 
-y = X b + u_group + e with variances v_u and v_e.  The restricted likelihood is profiled over theta = v_u / v_e: with one random
-intercept V^-1 = I - theta/(1 + n_i theta) J in each group, so that X'V^-1X needs sums of groups only (Laird and Ware 1982;
+y = X b + u_group + e with variances v_u and v_e.  The restricted likelihood is profiled over theta = v_u / v_e.  With one
+random intercept, V^-1 = I - theta/(1 + n_i theta) J in each group: X'V^-1X needs sums of groups only (Laird and Ware 1982;
 Pinheiro and Bates 2000, chapter 2).  Columns are taken on the orthonormal basis of the least squares fit.
 
-Degrees of freedom are Pinheiro and Bates's (section 2.4.2): columns that vary within groups have those within, the others have
+Degrees of freedom are Pinheiro and Bates's (section 2.4.2): columns that vary within groups have the degrees within, the others
 those between.  The hypothesis v_u = 0 lies on the boundary of the parameter space: p is half that of chi-square(1) (Self and
 Liang 1987).
 """
@@ -41,7 +41,7 @@ class MixedFit:
 
     @property
     def intraclass_correlation(self) -> float:
-        """The share of the variance that is between groups."""
+        """Return the share of the variance that is between groups."""
         return self.group_variance / (self.group_variance + self.residual_variance)
 
 
@@ -74,17 +74,16 @@ class _Sums:
 
 
 def mixed(fit: Fit, matrix: Doubles, groups: NDArray[np.intp]) -> MixedFit:
-    """Fit; ``groups`` are codes from 0. Raises RegressionError where groups cannot be distinguished from rows, or there is
-    only one."""
+    """Fit the model; ``groups`` are codes from 0. Raises RegressionError for one group only, or a group for every row."""
     from scipy.optimize import minimize_scalar
 
     if fit.exact:
-        raise RegressionError("the model fits every row exactly, which leaves nothing to a random effect", "leave it out")
+        raise RegressionError("the model fits every row exactly: nothing remains for a random effect", "leave it out")
     sizes = np.bincount(groups).astype(np.float64)
     if len(sizes) < 2 or sizes.max() == 1:
         what = "one group only" if len(sizes) < 2 else "a group for every row"
         raise RegressionError(
-            f"a random effect with {what} cannot be told", "take a column with several rows in each of several levels"
+            f"a random effect cannot be estimated from {what}", "choose a column with several rows in each of several levels"
         )
     # Values are about the least squares fit, so that no digits are lost to the response's size.
     left = fit.residuals
@@ -119,7 +118,7 @@ def mixed(fit: Fit, matrix: Doubles, groups: NDArray[np.intp]) -> MixedFit:
 
 
 def _degrees_of_freedom(fit: Fit, matrix: Doubles, groups: NDArray[np.intp], count: int) -> Doubles:
-    """Return the constant counts as varying within groups, as in nlme."""
+    """Return the degrees of freedom of each coefficient; the constant counts as varying within groups, as in nlme."""
     first = np.empty(count, dtype=np.intp)
     first[groups[::-1]] = np.arange(fit.n)[::-1]
     outer = np.all(matrix == matrix[first][groups], axis=0)

@@ -1,9 +1,9 @@
 """Robust M-estimation (Huber 1964, 1981), which large residuals do not dominate: iterated weighted least squares.
 
-Weights: Huber's min(1, k/|u|) with k = 1.345, or Tukey's biweight (1 - (u/c)^2)^2 within c = 4.685, both 95 % efficient on
-normal residuals; u is the residual over the scale, the median of |residuals| / 0.6745, which every step computes anew.  Tukey's
-begins from Huber's solution, since its own is not unique.  Standard errors are those of Huber 1981, chapter 7, as MASS::rlm has
-them.
+Weights are Huber's min(1, k/|u|) with k = 1.345, or Tukey's biweight (1 - (u/c)^2)^2 within c = 4.685, both 95 % efficient on
+normal residuals.  u is the residual over the scale.  Every step computes the scale again: the median of |residuals| / 0.6745.
+Tukey's begins from Huber's solution, since its own is not unique.  Standard errors are those of Huber 1981, chapter 7, as
+MASS::rlm has them.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class RobustFit:
 
 
 def robust(fit: Fit, response: Doubles, weighting: Weighting = Weighting.HUBER) -> RobustFit:
-    """Starts from a least squares fit of ``response``. Raises RegressionError where it does not settle or most residuals are
-    0."""
+    """Fit, starting from a least squares fit of ``response``. Raises RegressionError if it does not settle, or most residuals
+    are 0."""
     inside, residuals, scale = _settled(fit, response, fit.residuals, Weighting.HUBER)
     if weighting is Weighting.TUKEY:
         inside, residuals, scale = _settled(fit, response, residuals, Weighting.TUKEY)
@@ -53,15 +53,17 @@ def robust(fit: Fit, response: Doubles, weighting: Weighting = Weighting.HUBER) 
 
 
 def _settled(fit: Fit, response: Doubles, residuals: Doubles, weighting: Weighting) -> tuple[Doubles, Doubles, float]:
-    """Coefficients on the basis ``q``, residuals, scale."""
+    """Return coefficients on the basis ``q``, residuals and scale of the settled fit."""
     for _ in range(_MOST_STEPS):
         scale = float(np.median(np.abs(residuals))) / 0.6745
         if scale <= 1e-12 * float(np.max(np.abs(response))):
-            raise RegressionError("half of the rows or more are fitted exactly: a robust fit has no scale", "use least squares")
+            raise RegressionError(
+                "at least half of the rows are fitted exactly: a robust fit has no scale", "use least squares"
+            )
         weighted = fit.q * _weights(residuals / scale, weighting)[:, None]
         inner = weighted.T @ fit.q
         if np.linalg.cond(inner) > _SINGULAR:
-            raise RegressionError("all rows that tell some coefficient are ignored as outliers", "take --robust huber")
+            raise RegressionError("all rows that determine a coefficient are ignored as outliers", "use --robust huber")
         inside = np.asarray(np.linalg.solve(inner, weighted.T @ response), dtype=np.float64)
         before, residuals = residuals, response - fit.q @ inside
         if np.linalg.norm(before - residuals) <= _CLOSE * np.linalg.norm(before):
@@ -79,7 +81,7 @@ def _weights(scaled: Doubles, weighting: Weighting) -> Doubles:
 
 
 def _slopes(scaled: Doubles, weighting: Weighting) -> Doubles:
-    """Derivative of psi(u) = u weight(u)."""
+    """Return the derivative of psi(u) = u weight(u)."""
     if weighting is Weighting.HUBER:
         return (np.abs(scaled) <= HUBER_K).astype(np.float64)
     share = (scaled / TUKEY_C) ** 2

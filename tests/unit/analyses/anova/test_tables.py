@@ -18,12 +18,12 @@ from twinbed.analyses.anova.words import section
 from twinbed.model.caution import Kind
 from twinbed.observations import diagnostics
 from twinbed.observations.diagnostics import Bar, Point
-from twinbed.observations.residual import Residual
 from twinbed.observations.source import frame_of_file
 from twinbed.render import plots
 from twinbed.render.sections import body
 from twinbed.render.tabular import Tabular
 from twinbed.show.numbers import bounds, figure, fixed, percent, probability
+from twinbed.statistics.assumptions import Residual
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "anova"
 

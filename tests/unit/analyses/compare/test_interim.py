@@ -109,7 +109,7 @@ def test_the_key_is_read_as_any_other() -> None:
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("{least: 5}", "5:13: replicates.most: is required: replicates of each cell at the last look"),
+        ("{least: 5}", "5:13: replicates.most: is required: replicates of each cell at the last interim analysis"),
         ("{least: 3, most: 30}", "5:21: replicates.least: 3 is not allowed; allowed: greater than or equal to 4"),
         ("{least: 5, most: 5}", "5:30: replicates.most: 5 is not more than least; allowed: more than 5"),
         ("{least: 5, most: 2000}", "5:30: replicates.most: 2000 is not allowed; allowed: less than or equal to 1000"),

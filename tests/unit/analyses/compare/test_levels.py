@@ -150,7 +150,7 @@ def test_what_is_not_compared_unasked_is_named(tmp_path: Path) -> None:
     by_payload(tmp_path / "size", {"bed": 1.0})
     ran = CliRunner().invoke(command, [str(tmp_path / "size")], obj=ResultsFolders(), standalone_mode=False)
     assert ran.return_value == 5
-    assert "what varies (payload) is how much is asked of it: --by payload compares its levels." in " ".join(ran.output.split())
+    assert "only its load varies (payload): --by payload compares its levels." in " ".join(ran.output.split())
     respond = lambda testbed, levels, replicate: answer(1000.0 / levels["pairs"], replicate)  # noqa: E731
     write_study(tmp_path / "pairs", ["bed"], {"pairs": [1, 2]}, 3, respond)
     assert compare.run(opened(tmp_path / "pairs")).comparisons == ()

@@ -133,7 +133,7 @@ def test_a_relation_that_bends_is_not_mixed(tmp_path, capfdbinary):
     assert mean["mixed_in"] is None or mean["mixed_in"] == ""
     assert (mean["low"], mean["high"]) == (mean["alone_low"], mean["alone_high"])
     run(["analyse", "multifidelity", str(tmp_path / "r")])
-    assert "physical is no straight line over virtio: it bends" in capfdbinary.readouterr().out.decode()
+    assert "physical is not linear in virtio" in capfdbinary.readouterr().out.decode()
 
 
 def test_the_chance_of_a_line_is_that_of_fishers_test() -> None:

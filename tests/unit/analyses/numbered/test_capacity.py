@@ -28,7 +28,7 @@ def test_capacity_of_planted_results_by_testbed(shown, results):
     assert code == codes.DONE
     slow, fast = out.splitlines()[:2]
     assert slow.startswith("Testbed slow: requests per second per pair at least 90 % of that at 1 pair: 8 pairs: more than")
-    assert "between them nothing is known" in slow and "; 16: no, " in slow
+    assert "N between them were not tested" in slow and "; 16: no, " in slow
     assert ": 32 pairs: " in fast
     _, out, _ = shown("capacity", results, *arguments, "--format", "json")
     data = json.loads(out)
@@ -62,8 +62,8 @@ def test_capacity_refuses(shown, results, arguments, message):
         ("1,5\n1,6\n", "nan", "nan is no bound"),
         ("1,5\n1,6\n", "inf", "inf is no bound"),
         ("1,5\n1,6\n", "1e155", "the bound is of the size 1e+155"),
-        ("1,5e160\n1,6e160\n", "4", "values are of the size 6e+160"),
-        ("1,5e-170\n1,6e-170\n", "4", "values are of the size 6e-170"),
+        ("1,5e160\n1,6e160\n", "4", "values are of size 6e+160"),
+        ("1,5e-170\n1,6e-170\n", "4", "values are of size 6e-170"),
     ],
 )
 def test_capacity_of_a_file_that_says_nothing(shown, tmp_path, rows, bound, message):

@@ -31,7 +31,7 @@ def test_where_no_number_of_pairs_varies_what_could_be_n_is_named(shown, tmp_pat
     code, _, err = shown(name, results, *RATE, *more)
     assert code == codes.USAGE
     assert f"twinbed: {results}: no number of pairs varies" in err
-    assert "--over FACTOR; those that could be N: receivers, flows" in err
+    assert "choose --over FACTOR from: receivers, flows" in err
 
 
 def test_one_run_at_an_n_is_left_out_and_refused_where_it_is_all_there_is(shown, tmp_path):
@@ -40,7 +40,7 @@ def test_one_run_at_an_n_is_left_out_and_refused_where_it_is_all_there_is(shown,
     file.write_text("pairs,rate\n1,5\n1,5.1\n2,5\n2,5.1\n4,5\n")
     code, out, _ = shown(*asked)
     assert code == codes.DONE and out.startswith("Rate at least 4: at least 2 pairs: 98")
-    assert "of more nothing is known.\n" in out and "\nLeft out: 1 runs alone at their N.\n" in out
+    assert "larger N were not tested.\n" in out and "\nLeft out: 1 runs alone at their N.\n" in out
     file.write_text("pairs,rate\n1,5\n2,5\n")
     code, _, err = shown(*asked)
     assert code == codes.USAGE and "1 run at N = 1" in err

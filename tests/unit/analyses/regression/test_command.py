@@ -319,7 +319,7 @@ def test_a_row_alone_in_its_combination_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["--formula", "rate ~ nic +"], "formula, character 13: a column or function is wanted"),
+        (["--formula", "rate ~ nic +"], "formula, character 13: expected a column or function"),
         (["--formula", "rate ~ nick"], "has no column 'nick'"),
         (["--formula", "log(load - 1) ~ nic"], "needs values above 0: 161 of 252"),
         (["--formula", "nic ~ rate"], "nic is 'e1000' in row 1"),
@@ -331,7 +331,7 @@ def test_a_row_alone_in_its_combination_is_said(tmp_path: Path) -> None:
         (["--formula", "rate ~ load", "--effect", "load=1"], "load has no base level"),
         (["--formula", "rate ~ load", "--effect", "load=1:1"], "no change in this model"),
         (["--formula", "rate ~ nic * load", "--effect", "nic"], "the effect of nic depends on load"),
-        (["--formula", "rate ~ nic * load", "--effect", "nic", "--at", "load=x"], "load is a number, and 'x' is none"),
+        (["--formula", "rate ~ nic * load", "--effect", "nic", "--at", "load=x"], "load is a number, but 'x' is not"),
         (
             ["--formula", "rate ~ nic * load", "--effect", "nic", "--at", "load=1,streams = 2"],
             "--at: 'load=1,streams = 2' has several of NAME=VALUE; give each its own: load=1 and 'streams = 2'",

@@ -18,7 +18,7 @@ from benchmarks.fuzz import buckets
 from command import twinbed
 from synthetic_results import planted_response, write_study
 from twinbed.cli.main import run
-from twinbed.results.bucket import folder, remote
+from twinbed.results.bucket import keeper, remote
 from twinbed.results.bucket.address import Address, address_of
 from twinbed.results.bucket.objects import BucketError, Objects, Stored
 from twinbed.results.bucket.snapshot import latest
@@ -134,8 +134,8 @@ def test_a_folder_of_a_bucket_that_is_a_link_is_neither_read_nor_written(bucket:
 def test_an_object_that_grows_while_it_is_read(bucket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its size was looked at before: what comes is counted too."""
     (bucket / "objects" / "grown").write_bytes(b"0123456789")
-    monkeypatch.setattr(folder, "_size", lambda _: 4)
-    with pytest.raises(BucketError, match="objects/grown has 10 bytes, more than the 5"):
+    monkeypatch.setattr(keeper, "_size", lambda _: 4)
+    with pytest.raises(BucketError, match="objects/grown has 10 bytes, more than the allowed 5"):
         Objects(address(bucket)).read("objects/grown", 5)
 
 
@@ -212,7 +212,7 @@ def test_a_bomb_with_the_right_hash(bucket: Path, table: str) -> None:
     assert sink.tell() < 200_000
     buckets._replace(bucket, stored.name, sink.getvalue().to_pybytes())
     code, text, memory = compared(bucket)
-    assert code == 2 and "bytes in memory out of" in " ".join(text.split())
+    assert code == 2 and "bytes of memory for" in " ".join(text.split())
     assert f"{bucket}" in text
     assert memory < buckets.MOST_MEMORY_BYTES
 
@@ -226,15 +226,15 @@ def parquet(table: pa.Table, **how: object) -> pa.BufferReader:
 @pytest.mark.parametrize(
     ("file", "said"),
     [
-        (lambda: parquet(pa.table({"x": ["z" * 150_000_000]}), use_dictionary=False), "1 rows makes 150,"),
-        (lambda: parquet(pa.table({"x": pa.nulls(20_000_000, pa.float64())})), "bytes in memory out of"),
+        (lambda: parquet(pa.table({"x": ["z" * 150_000_000]}), use_dictionary=False), "1 rows needs 150,"),
+        (lambda: parquet(pa.table({"x": pa.nulls(20_000_000, pa.float64())})), "bytes of memory for"),
         (
             lambda: parquet(pa.table({"x": ["z" * 10**6] * 9}), use_dictionary=False, column_encoding="DELTA_BYTE_ARRAY"),
             "encoding 7",
         ),
         (
             lambda: parquet(pa.table({"x": pa.ListArray.from_arrays([0, 2 * 10**7], pa.nulls(2 * 10**7, pa.int64()))})),
-            "bytes in memory",
+            "bytes of memory",
         ),
         (lambda: parquet(pa.table({str(each): [1] for each in range(1001)})), "it has 1,001 columns"),
     ],
@@ -270,7 +270,7 @@ def test_what_is_honest_is_read(version: str, dictionary: bool) -> None:
 
 def test_tables_share_one_room() -> None:
     room = Room()
-    with pytest.raises(Unreadable, match=r"bytes in memory out of"):
+    with pytest.raises(Unreadable, match=r"bytes of memory for"):
         for _ in range(100):
             room.opened(parquet(pa.table({"x": pa.nulls(1_000_000, pa.float64())})))
     assert room._taken < 128 * 2**20
@@ -279,7 +279,7 @@ def test_tables_share_one_room() -> None:
 def test_a_snapshot_is_short(bucket: Path) -> None:
     file = bucket / "snapshots" / "0000000002.json"
     file.write_text(json.dumps(["x" * 17 * 2**20]))
-    with pytest.raises(BucketError, match=r"0000000002\.json has 17,825,796 bytes, more than the 16,777,216 that it may have"):
+    with pytest.raises(BucketError, match=r"0000000002\.json has 17,825,796 bytes, more than the allowed 16,777,216"):
         Store.open(address(bucket))
 
 

@@ -161,13 +161,13 @@ def test_a_complete_run_that_is_another(tmp_path: Path, address: Address) -> Non
     publish(folder, address)
     file = next((folder / "runs").glob("*/run.json"))
     file.write_text(json.dumps({**json.loads(file.read_text()), "started_s": 1.0}))
-    with pytest.raises(PublishRefused, match=f"a complete run {file.parent.name} that is another"):
+    with pytest.raises(PublishRefused, match=f"a complete run {file.parent.name} that differs"):
         publish(folder, address)
 
 
 def test_another_study(tmp_path: Path, address: Address) -> None:
     publish(study(tmp_path / "one"), address)
-    with pytest.raises(PublishRefused, match=r"10 runs that .*other has not, and the planned runs differ"):
+    with pytest.raises(PublishRefused, match=r"10 runs that .*other lacks, and the planned runs differ"):
         publish(write_study(tmp_path / "other", ["a", "b"], {}, 2, planted_response({"a": 1, "b": 1}, 0.1, seed=1)), address)
 
 

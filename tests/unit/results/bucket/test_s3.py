@@ -221,7 +221,7 @@ def test_an_upload_that_is_stored_in_part(proxy: Proxy, address: Address, folder
     stored = snapshot.batches[0].tables["metrics"][0]
     content = bytes(obstore.get(bucket, stored.name).bytes())
     obstore.put(bucket, stored.name, content[: len(content) // 2])
-    with pytest.raises(BucketError, match=f"{stored.name} is not what was put there"):
+    with pytest.raises(BucketError, match=f"{stored.name} differs from what was put there"):
         opened(address).table("metrics")
 
 
@@ -235,7 +235,7 @@ def test_an_object_that_grew(proxy: Proxy, address: Address, folder: Path) -> No
 
     stored = snapshot.batches[0].tables["metrics"][0]
     obstore.put(from_url(str(address), client_options={"allow_http": True}), stored.name, bytes(32 * 2**20))
-    with pytest.raises(BucketError, match=f"{stored.name} has 33,554,432 bytes, more than the {stored.bytes:,} that"):
+    with pytest.raises(BucketError, match=f"{stored.name} has 33,554,432 bytes, more than the allowed {stored.bytes:,} that"):
         opened(address).table("metrics")
 
 

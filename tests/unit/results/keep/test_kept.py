@@ -84,7 +84,7 @@ ONE = parquet(TABLES["wires"])
         (zipped(("wires.parquet", ONE), ("flowz.parquet", ONE)).replace(b"flowz", b"wires"), "is there twice"),
         (zipped(("wires.parquet", ONE), how=zipfile.ZIP_DEFLATED), "packed in another way"),
         (zipped(*((f"t{number}.parquet", ONE) for number in range(kept.MOST_TABLES + 1))), "more than 1000"),
-        (zipped(("wires.parquet", parquet(pa.table({"run": ["x"]})))), "says of which run"),
+        (zipped(("wires.parquet", parquet(pa.table({"run": ["x"]})))), "has a column run"),
         (zipped(("metrics.parquet", parquet(pa.table({**METRIC, "value": ["much"]})))), "metrics"),
     ],
 )
@@ -109,7 +109,7 @@ def test_rows_that_would_take_too_much_memory_are_not_unpacked(run: Path, record
         if fits:
             assert isinstance(rows, KeptRows)
         else:
-            assert isinstance(rows, RunRows) and "bytes in memory out of" in rows.cautions[0].detail
+            assert isinstance(rows, RunRows) and "bytes of memory for" in rows.cautions[0].detail
 
 
 @pytest.mark.parametrize(

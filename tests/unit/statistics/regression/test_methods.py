@@ -14,13 +14,10 @@ from twinbed.statistics.regression.design import bind
 from twinbed.statistics.regression.error import RegressionError
 from twinbed.statistics.regression.evaluation import Categorical, Column, Numeric
 from twinbed.statistics.regression.formula import read
-from twinbed.statistics.regression.heteroscedasticity import white
-from twinbed.statistics.regression.inference import classical, hc3
-from twinbed.statistics.regression.influence import influence
+from twinbed.statistics.regression.inference import classical, difference, hc3, influence
 from twinbed.statistics.regression.least_squares import fit_formula
 from twinbed.statistics.regression.mixed import mixed
-from twinbed.statistics.regression.normality import normality
-from twinbed.statistics.regression.percent_effect import difference
+from twinbed.statistics.regression.residuals import normality, white
 from twinbed.statistics.regression.robust import robust
 
 
@@ -57,7 +54,7 @@ def test_columns_that_cannot_be_told_apart_are_named(text: str, expected: str) -
 
 def test_as_many_coefficients_as_rows() -> None:
     data: dict[str, Column] = {"y": Numeric(np.array([1.0, 2, 4])), "x": Numeric(np.array([1.0, 2, 3]))}
-    with pytest.raises(RegressionError, match="3 rows cannot tell 3 coefficients"):
+    with pytest.raises(RegressionError, match="3 rows do not determine 3 coefficients"):
         fit_formula(read("y ~ x + I(x^2)"), data)
 
 
@@ -69,7 +66,7 @@ def test_a_row_that_alone_tells_a_coefficient() -> None:
         "g": Categorical((x == 7).astype(int), ("no", "yes")),
     }
     _, fit = fit_formula(read("y ~ x + g"), data)
-    with pytest.raises(RegressionError, match="row 8 of those used is the only one"):
+    with pytest.raises(RegressionError, match="row 8 of those used alone determines"):
         hc3(fit)
     estimate = influence(fit)
     assert list(np.flatnonzero(estimate.alone)) == [7]
@@ -99,14 +96,14 @@ def test_a_robust_fit_without_scale() -> None:
     g = np.repeat([0, 1], [10, 4])
     y = np.concatenate([np.ones(10), [1, 5, 2, 4]])
     _, fit = fit_formula(read("y ~ 0 + g"), {"y": Numeric(y), "g": Categorical(g, ("a", "b"))})
-    with pytest.raises(RegressionError, match="half of the rows or more are fitted exactly"):
+    with pytest.raises(RegressionError, match="at least half of the rows are fitted exactly"):
         robust(fit, y)
 
 
 def test_box_cox_refuses_what_is_not_above_0() -> None:
     data = drawn(1)
     _, fit = fit_formula(read("y ~ x"), data)
-    with pytest.raises(RegressionError, match="2 of 120 are not, such as 0"):
+    with pytest.raises(RegressionError, match="2 of 120 rows are not, such as 0"):
         box_cox(np.concatenate([[0, -1], np.ones(118)]), fit.q)
 
 

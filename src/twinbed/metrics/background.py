@@ -1,4 +1,4 @@
-"""The metrics of the background load ``traffic``: what its tools counted of the traffic that they carried."""
+"""The metrics of background loads: ``traffic`` as its tools count what they carried, ``stress`` as its workers' rates."""
 
 from __future__ import annotations
 
@@ -9,3 +9,12 @@ TCP = Metric("background_tcp_goodput", "bit/s", Layer.APPLICATION, "payload bits
 UDP = Metric("background_udp_goodput", "bit/s", Layer.APPLICATION, "payload bits a second of background UDP that arrived")
 LOSS = Metric("background_udp_loss", "1", Layer.APPLICATION, "share of the background's UDP datagrams that did not arrive")
 METRICS = (HTTP, TCP, UDP, LOSS)
+
+WORKERS = ("cpu", "io", "memory")
+"""The kinds of workers, as the settings name them."""
+
+STRESS_METRICS = {
+    kind: Metric(f"background_{kind}_rate", "1/s", Layer.HOST, f"operations a second of the background load's {kind} workers")
+    for kind in WORKERS
+}
+"""Kind of worker -> its metric."""

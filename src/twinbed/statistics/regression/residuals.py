@@ -1,8 +1,14 @@
-"""Whether the residuals' variance depends on the explaining variables.
+"""Tests of whether the residuals' variance depends on the explaining variables.
 
 Breusch-Pagan in Koenker's studentised form (1981), which does not need normal residuals: n R^2 of the squared residuals on the
 model's columns, chi-square of p - 1 degrees of freedom.  White (1980): the same on the columns, their squares and their
 products, so that it also detects their joint effects.
+
+Normality of residuals: Shapiro and Wilk's W up to 5,000 rows (Royston 1995), Jarque and Bera's test above. Shapiro and Wilk's W
+up to 5,000 rows (Royston 1995), Jarque and Bera's test above.
+
+Jarque-Bera (1987): n/6 (skewness^2 + excess^2/4), chi-square of 2 degrees of freedom.  With very many rows every small
+departure is significant, but matters less: intervals of coefficients need normal means, not normal residuals.
 """
 
 from __future__ import annotations
@@ -13,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
+from twinbed.statistics.assumptions import MOST, shapiro_wilk
 from twinbed.statistics.regression.least_squares import Doubles, Fit
 
 LEAST_A_CELL = 4
@@ -34,9 +41,9 @@ def _chi_square(statistic: float, degrees_of_freedom: int) -> ChiSquare:
 
 
 def few_a_cell(fit: Fit, matrix: Doubles) -> bool:
-    """Whether the model has a mean for every distinct row of its matrix (n x p), some of which have fewer than LEAST_A_CELL
-    rows. Their residuals then say next to nothing of variances: of two they are the same but for the sign, so that
-    Koenker's statistic is n, whatever the variances."""
+    """Return whether the model has a mean for every distinct row of its matrix (n x p), some with fewer than LEAST_A_CELL rows.
+    Their residuals then say next to nothing of variances: two are the same but for the sign, so that Koenker's statistic is n,
+    whatever the variances."""
     # Rows that differ have different sums with random weights.
     weights = np.random.default_rng(1981).random(matrix.shape[1])
     counts = np.unique(np.round(matrix @ weights, 9), return_counts=True)[1]
@@ -44,7 +51,7 @@ def few_a_cell(fit: Fit, matrix: Doubles) -> bool:
 
 
 def breusch_pagan(fit: Fit) -> ChiSquare | None:
-    """Make Breusch and Pagan's test on the model's columns. None where there is but one."""
+    """Make Breusch and Pagan's test on the model's columns. None if there is only one."""
     if fit.p < 2:
         return None
     squares = fit.residuals**2 - fit.residual_sum / fit.n
@@ -56,7 +63,7 @@ def breusch_pagan(fit: Fit) -> ChiSquare | None:
 
 
 def white(fit: Fit, matrix: Doubles) -> ChiSquare | None:
-    """Make White's test on the columns (n x p), their squares and products. None where rows do not outnumber those."""
+    """Make White's test on the columns (n x p), their squares and products. None if these outnumber the rows."""
     columns = _near_zero(matrix[:, 1:] if fit.constant else matrix)
     if not columns.shape[1]:
         return None
@@ -95,10 +102,8 @@ def _near_zero(columns: Doubles) -> Doubles:
 
 
 def _distinct_products(columns: Doubles) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Pairs of columns whose products differ and are not 0; the index after the last column stands for ones.
-
-    Products of indicators are mostly 0 or each other. Their sums over rows with random weights distinguish them.
-    """
+    """Return pairs of columns whose products differ and are not 0; the index after the last column stands for ones. Products of
+    indicators are mostly 0 or each other. Their sums over rows with random weights distinguish them."""
     n, p = columns.shape
     weights = 0.5 + np.random.default_rng(1980).random((n,))
     weighted = columns * weights[:, None]
@@ -114,3 +119,32 @@ def _distinct_products(columns: Doubles) -> tuple[NDArray[np.intp], NDArray[np.i
                 products.append((first, second))
     first_of, second_of = np.array(products, dtype=np.intp).reshape(-1, 2).T
     return first_of, second_of
+
+
+@dataclass(frozen=True, slots=True)
+class Normality:
+    """``test`` is ``shapiro-wilk`` or ``jarque-bera``; skewness and excess kurtosis are moments' ratios, normally 0."""
+
+    test: str
+    statistic: float
+    p_value: float
+    skewness: float
+    excess_kurtosis: float
+
+
+def normality(residuals: Doubles) -> Normality | None:
+    """Test normality; None for fewer than 8 residuals, which say nothing, or if all are the same."""
+    n = len(residuals)
+    centred = residuals - residuals.mean()
+    variance = float(centred @ centred) / n
+    if n < 8 or variance == 0:
+        return None
+    scaled = centred / np.sqrt(variance)
+    cubes = scaled * scaled * scaled
+    skewness = float(cubes.mean())
+    excess = float(cubes @ scaled) / n - 3
+    if n > MOST:
+        statistic = n / 6 * (skewness**2 + excess**2 / 4)
+        return Normality("jarque-bera", statistic, float(chdtrc(2, statistic)), skewness, excess)
+    statistic, p = shapiro_wilk(residuals)
+    return Normality("shapiro-wilk", statistic, p, skewness, excess)
