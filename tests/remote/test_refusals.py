@@ -132,7 +132,7 @@ def test_a_host_without_the_programs_that_it_would_run(two: Machines, tmp_path: 
         found = rows()
         server, client = (found[f"host {name}: programs"] for name in ("server", "client"))
         assert (server["works"], server["required"], server["found"]) == (False, True, "without iperf3, nginx")
-        assert server["mend"] == "apt-get install iperf3 nginx-light there, or image: archive"
+        assert server["mend"] == "on the host: apt-get install iperf3 nginx-light; or set image: archive"
         assert client["found"] == "without wrk"
         assert "host server: programs" not in rows(image="archive")
     client = rows()["host client: programs"]
@@ -142,13 +142,13 @@ def test_a_host_without_the_programs_that_it_would_run(two: Machines, tmp_path: 
 def test_nics_that_cannot_be_used(two: Machines, place: Site) -> None:
     assert "mgmt carries the SSH connection" in refused(place, with_host(two, nic="mgmt"))
     said = refused(place, with_host(two, nic="eth9"))
-    assert said.startswith("client: there is no NIC eth9; there are mgmt (carrier, 10.99.0.2/24")
+    assert said.startswith("client: no NIC eth9: set nic to one of mgmt (carrier, 10.99.0.2/24")
     client = two.hosts["client"]
     client.run("ip", "link", "add", "other", "type", "veth", "peer", "name", "another")
     try:
         client.run("ip", "-batch", "-", text="link set other up\nlink set another up\n")
         said = refused(place, two.settings())
-        assert said.startswith("client: 3 NICs could be the experiment link's: name it (nic: NAME); there are ")
+        assert said.startswith("client: 3 NICs could be the experiment link's: set nic to one of ")
     finally:
         client.run("ip", "link", "del", "other")
 
@@ -179,7 +179,7 @@ def test_a_queueing_discipline_of_the_host_s_own_is_not_lost(two: Machines, plac
     client.run("tc", "qdisc", "add", "dev", "exp", "root", "handle", "5:", "pfifo", "limit", "77")
     try:
         said = refused(place, two.settings(), Topology(link=Link(rate=10**9)))
-        assert "exp has a queueing discipline of its own (pfifo 5:), which would be lost" in said
+        assert "exp has a queueing discipline of its own (pfifo 5:), which a run would replace" in said
     finally:
         client.run("tc", "qdisc", "del", "dev", "exp", "root")
 
@@ -193,5 +193,5 @@ def test_one_host_given_twice(two: Machines, place: Site, edited: Callable[[str,
     edited("Host client\n", "Host client again\n")
     params = with_host(two)
     params["hosts"]["server"] = {"ssh": "again", "folder": "/run/second"}
-    assert "client and server are one and the same host" in refused(place, params)
+    assert "client and server are the same host" in refused(place, params)
     two.hosts["client"].run("rm", "-r", "/run/second")
