@@ -145,4 +145,4 @@ def test_a_controller_that_is_missing_is_named_before_anything_runs(monkeypatch:
     settings = ContainerSettings(memory=MEMORY)
     (missing,) = [check for check in container.check(settings) if not check.works]
     assert (missing.what, missing.required) == ("control group memory", True)
-    assert "no hierarchy with it" in missing.found
+    assert "can make no group with this controller" in missing.found

@@ -51,7 +51,7 @@ def test_a_host_is_a_text_or_a_mapping() -> None:
         ("{client: {shs: c1}, server: s1}", "did you mean 'ssh'?"),
         ("{client: {ssh: c1, port: 70000}, server: s1}", "testbeds.bed.hosts.client.port"),
         ("{client: {ssh: c1, address: 10.0.0}, server: s1}", "testbeds.bed.hosts.client.address"),
-        ("{client: -oProxyCommand=x, server: s1}", "is no host for ssh: USER@HOST, HOST or a Host entry"),
+        ("{client: -oProxyCommand=x, server: s1}", "must be USER@HOST, HOST or a Host entry"),
         ("{client: c1, server: c1}", "client and server are the same host (c1)"),
         ("[c1, s1]", "testbeds.bed.hosts"),
     ],

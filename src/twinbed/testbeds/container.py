@@ -23,9 +23,8 @@ from twinbed.hosts import awake, cgroups, scratch
 from twinbed.hosts.agent import PROBE, AgentHost, accept, cpus_allowed, listen, new_key
 from twinbed.hosts.cgroups import Limits
 from twinbed.hosts.error import HostError
-from twinbed.hosts.lab import Lab, open_lab
-from twinbed.hosts.own_ids import IDS, first_id
-from twinbed.hosts.processors import own_cpus
+from twinbed.hosts.lab import IDS, Lab, first_id, open_lab
+from twinbed.hosts.passport import own_cpus
 from twinbed.image.probe import MOUNTED_AT
 from twinbed.links.lab_bed import Ground, LabDriver, Made
 from twinbed.links.layout import Nic

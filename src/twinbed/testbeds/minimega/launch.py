@@ -16,7 +16,7 @@ from twinbed.contracts.bed import Applied
 from twinbed.contracts.host_settings import share_cpus
 from twinbed.hosts.agent import cpus_allowed, parse_cpus
 from twinbed.hosts.error import HostError, LimitExceeded
-from twinbed.hosts.processors import cores_first
+from twinbed.hosts.passport import cores_first
 from twinbed.links.layout import layout
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.json import integer

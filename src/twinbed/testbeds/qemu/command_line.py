@@ -81,8 +81,8 @@ def command_line(
 ) -> tuple[str, ...]:
     """Return the argument list.
 
-    ``tsc_khz`` is the frequency of this machine's time stamp counter. ``key`` is the greeting of the guest's agent. ``user`` is
-    the id that QEMU takes once it has opened its files (needs root). ``kept`` is the memory of a guest to save or resume.
+    Give the frequency of this machine's time stamp counter, the greeting of the guest's agent (``key``), and as root the id
+    that QEMU takes once it has opened its files (``user``). Give the memory of a guest to save or resume as ``kept``.
 
     A guest that is to be saved waits until somebody connects to its agent's port. NICs are eth0, eth1 in the order given, on
     PCI slots from 16 on, above all other devices. A guest that only has to boot needs none."""

@@ -17,8 +17,7 @@ from twinbed.contracts.command import PRELOAD
 from twinbed.hosts import process as programs
 from twinbed.hosts.agent import AgentHost, Running, accept, listen, new_key
 from twinbed.hosts.error import HostError
-from twinbed.hosts.lab import Lab
-from twinbed.hosts.own_ids import first_id
+from twinbed.hosts.lab import Lab, first_id
 from twinbed.image import Image
 from twinbed.links.layout import Nic
 from twinbed.testbeds.qemu import monitor

@@ -28,8 +28,7 @@ from twinbed.contracts.place import MACHINE
 from twinbed.hosts import cache, scratch
 from twinbed.hosts.agent import Running
 from twinbed.hosts.error import HostError, LimitExceeded
-from twinbed.hosts.lab import open_lab
-from twinbed.hosts.own_ids import first_id
+from twinbed.hosts.lab import first_id, open_lab
 from twinbed.hosts.owned import is_own, lock_file
 from twinbed.image import Image
 from twinbed.links import bridge

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from twinbed.hosts import processors
-from twinbed.hosts.processors import cores_first
+from twinbed.hosts import passport
+from twinbed.hosts.passport import cores_first
 from twinbed.image import other_kernel
 from twinbed.testbeds.qemu import abilities
 from twinbed.testbeds.qemu.command_line import Sockets, command_line
@@ -89,9 +89,9 @@ def test_hosts_share_a_core_last() -> None:
 
 
 def test_cpus_without_topology_are_taken_as_cores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(processors, "_SIBLINGS", f"{tmp_path}/{{}}")
-    monkeypatch.setattr(processors.os, "sched_getaffinity", lambda _: {3, 1})
-    assert processors.own_cpus() == (1, 3)
+    monkeypatch.setattr(passport, "_SIBLINGS", f"{tmp_path}/{{}}")
+    monkeypatch.setattr(passport.os, "sched_getaffinity", lambda _: {3, 1})
+    assert passport.own_cpus() == (1, 3)
 
 
 def test_features_by_their_bits() -> None:
