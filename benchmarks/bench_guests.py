@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks import Figure
 from twinbed.contracts.site import Site
-from twinbed.hosts.processors import own_cpus
+from twinbed.hosts.passport import own_cpus
 from twinbed.image import build, probe_path
 from twinbed.model.topology import Link, Topology
 from twinbed.testbeds.qemu import qemu

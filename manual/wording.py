@@ -41,6 +41,8 @@ _NO_VERB = re.compile(
 )
 _CODE = re.compile(r"```.*?```|~~~.*?~~~|<!--.*?-->|^(?: {4}|\t).*$", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"`[^`]*`|\]\([^)]*\)|<[^>]*>")
+_SCRIPT = re.compile(r'"\$[0-9a-z@]')
+"""A shell script, which is no text to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ def _part(node: ast.expr) -> str:
 
 
 def _string(path: Path, line: int, text: str) -> Iterator[Text]:
-    if len(re.findall(r"[A-Za-z]{2,}", text)) >= 3 and " " in text.strip():
+    if len(re.findall(r"[A-Za-z]{2,}", text)) >= 3 and " " in text.strip() and not _SCRIPT.search(text):
         yield Text(path, line, text)
 
 

@@ -290,9 +290,9 @@ FLOODS: dict[str, tuple[Callable[[], object], str]] = {
     "minimega's lists": (lambda: _asked(_after(b'{"Resp":', endless(b"["))), "its answer does not end after"),
     "the monitor's events": (
         lambda: _monitored(_after(_GREETING, endless(b'{"event":"STOP"}\n'))),
-        "QEMU's monitor said more than 4,194,304 bytes",
+        "QEMU's monitor sent more than 4,194,304 bytes",
     ),
-    "the monitor's line": (lambda: _monitored(endless(b"x")), "QEMU's monitor said more than 4,194,304 bytes"),
+    "the monitor's line": (lambda: _monitored(endless(b"x")), "QEMU's monitor sent more than 4,194,304 bytes"),
 }
 """Streams without end, and what ends each at its usual limit."""
 

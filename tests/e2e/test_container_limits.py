@@ -95,7 +95,7 @@ def test_memory_beyond_the_limit_fails_the_run(site: Callable[..., Site], leaves
     failure = hog("memory: 64MiB", site())
     assert failure.phase == Phase.WORKLOAD
     assert "client: out of memory: the kernel killed " in failure.reason
-    assert "at its limit of 64MiB" in failure.reason
+    assert "at the limit of 64MiB" in failure.reason
 
 
 def other_file(name: str, value: str) -> Callable[[pytest.MonkeyPatch], None]:
@@ -145,4 +145,4 @@ def test_a_controller_that_is_missing_is_named_before_anything_runs(monkeypatch:
     settings = ContainerSettings(memory=MEMORY)
     (missing,) = [check for check in container.check(settings) if not check.works]
     assert (missing.what, missing.required) == ("control group memory", True)
-    assert "no hierarchy with it" in missing.found
+    assert "can make no group with this controller" in missing.found

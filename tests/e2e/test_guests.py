@@ -24,7 +24,7 @@ from twinbed.model.run import Phase
 from twinbed.model.topology import Topology
 from twinbed.registry import PLUGINS, catalogue
 from twinbed.study.loading import load
-from twinbed.testbeds.qemu import driver, guest, pinning, qemu, read_back
+from twinbed.testbeds.qemu import driver, guest, qemu, read_back
 from twinbed.testbeds.qemu.settings import QemuSettings
 
 OTHER_KERNEL = "linux-image-6.12-amd64"
@@ -130,7 +130,7 @@ def vhost_that_is_not_used(patch: pytest.MonkeyPatch) -> None:
 
 
 def vcpus_anywhere(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(pinning, "pin", lambda *_: None)
+    patch.setattr(driver, "pin", lambda *_: None)
 
 
 def queues_not_set(patch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from twinbed.contracts.site import Site
 from twinbed.hosts import awake, cgroups, scratch
 from twinbed.hosts.awake import SOURCE, Awake
 from twinbed.hosts.lab import open_lab
-from twinbed.hosts.processors import own_cpus
+from twinbed.hosts.passport import own_cpus
 from twinbed.hosts.scratch import PREFIX
 from twinbed.lab.execution import Outcome, RunFailed, execute
 from twinbed.lab.idle_cpus import check

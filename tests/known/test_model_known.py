@@ -13,12 +13,10 @@ from typing import Any
 import pytest
 
 from twinbed.model.topology import Link
-from twinbed.testbeds.model.clock import Clock, Cpu
-from twinbed.testbeds.model.costs import Costs
-from twinbed.testbeds.model.datagrams import Offered, offer
+from twinbed.testbeds.model.clock import Clock, Costs, Cpu
+from twinbed.testbeds.model.iperf3 import Flow, Offered, Streamed, offer, stream
 from twinbed.testbeds.model.link import Direction
 from twinbed.testbeds.model.requests import Asked, Seen, ask
-from twinbed.testbeds.model.streams import Flow, Streamed, stream
 from twinbed.testbeds.model.tcp import Handling, Tcp
 
 HANDSHAKE_FRAME = 14 + 40 + 20

@@ -11,8 +11,8 @@ from twinbed.hosts.error import HostError
 from twinbed.model.topology import Topology
 from twinbed.registry import PLUGINS
 from twinbed.testbeds.minimega import driver, launch, shaping
-from twinbed.testbeds.minimega.capture import captured
 from twinbed.testbeds.minimega.control import Control, Guest
+from twinbed.testbeds.minimega.driver import captured
 from twinbed.testbeds.minimega.head import open_head
 from twinbed.testbeds.minimega.machine import machines
 from twinbed.testbeds.minimega.space import own_space
@@ -64,8 +64,8 @@ def test_clients_are_spread_over_nodes_and_servers_stay_on_one(server: StandIn) 
 @pytest.mark.parametrize(
     ("trunk", "nodes", "says"),
     [
-        ("plain", 3, "trunk: plain: joins 4 nodes: name them in the testbed's nodes"),
-        ("gre", 4, "client_machines: 3 with trunk: gre: minimega tunnels between every two nodes"),
+        ("plain", 3, "trunk: plain: it joins 4 nodes; name them in the testbed's nodes"),
+        ("gre", 4, "client_machines: 3 with trunk: gre: minimega makes a tunnel between every two nodes"),
     ],
 )
 def test_clients_that_cannot_be_spread_so(trunk: str, nodes: int, says: str) -> None:
@@ -101,7 +101,7 @@ def test_a_capture_on_another_node_is_refused(server: StandIn, tmp_path: Path) -
     with open_head(str(server.base), None) as head, own_space(head, "twinbed") as own:
         launch.launch(own.socket, params, launch.wanted(params, Topology()), None, 2)
         with (
-            pytest.raises(HostError, match=r"head node \(node1\) only, not of .*server on node2"),
+            pytest.raises(HostError, match=r"head node \(node1\) only, not for .*server on node2"),
             captured(own, machines(own.socket), tmp_path),
         ):
             pass

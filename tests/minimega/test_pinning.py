@@ -14,7 +14,7 @@ import pytest
 from minimega.standin import StandIn
 from twinbed.hosts.error import HostError
 from twinbed.model.caution import Kind
-from twinbed.testbeds.minimega import pinning
+from twinbed.testbeds.minimega import launch
 from twinbed.testbeds.minimega.head import Head, open_head
 from twinbed.testbeds.minimega.launch import Wanted
 from twinbed.testbeds.minimega.machine import Machine
@@ -72,8 +72,8 @@ def test_each_guest_has_cpus_of_its_own(server: StandIn, head: Head, node: str) 
     server.nodes = ["node1", "node2"]
     with qemu(server.base, 1, node) as one, qemu(server.base, 2, node) as two:
         assert affinities(int(one.row["pid"])) == {CPUS}
-        applied, cautions = pinning.pin(head, {each.name: each for each in (two, one)}, wanted(one, two), 1)
-        first, second = pinning.node_cpus(head, node)[:2]
+        applied, cautions = launch.pin(head, {each.name: each for each in (two, one)}, wanted(one, two), 1)
+        first, second = launch.node_cpus(head, node)[:2]
         assert [(item.subject, item.setting, item.asked, item.found) for item in applied] == [
             ("guest1", "cpus", (first,), (first,)),
             ("guest2", "cpus", (second,), (second,)),
@@ -85,9 +85,9 @@ def test_each_guest_has_cpus_of_its_own(server: StandIn, head: Head, node: str) 
 
 def test_guests_that_share_cpus_are_cautioned(server: StandIn, head: Head) -> None:
     with qemu(server.base, 1, "node1") as one, qemu(server.base, 2, "node1") as two:
-        applied, (caution,) = pinning.pin(head, {"guest1": one, "guest2": two}, wanted(one, two), len(CPUS))
+        applied, (caution,) = launch.pin(head, {"guest1": one, "guest2": two}, wanted(one, two), len(CPUS))
         assert caution.kind is Kind.SHARED_CPU
-        assert f"2 hosts want {2 * len(CPUS)} CPUs of their own, and there are {len(CPUS)}" in caution.detail
+        assert f"2 hosts need {2 * len(CPUS)} CPUs of their own, and there are {len(CPUS)}" in caution.detail
         assert [item.found for item in applied] == [CPUS, CPUS]
 
 
@@ -95,11 +95,11 @@ def test_guests_that_share_cpus_are_cautioned(server: StandIn, head: Head) -> No
 def test_a_thread_that_is_elsewhere_is_found(server: StandIn, head: Head) -> None:
     with qemu(server.base, 1, "node1") as guest:
         pid = int(guest.row["pid"])
-        pinning.place(head, guest, CPUS[:1])
-        assert pinning.read_back(head, guest, CPUS[:1]).agrees
+        launch.place(head, guest, CPUS[:1])
+        assert launch.read_back(head, guest, CPUS[:1]).agrees
         last = max(int(task.name) for task in Path(f"/proc/{pid}/task").iterdir())
         os.sched_setaffinity(last, CPUS[1:2])
-        item = pinning.read_back(head, guest, CPUS[:1])
+        item = launch.read_back(head, guest, CPUS[:1])
         assert not item.agrees
         assert item.found == (CPUS[:1], CPUS[1:2])
 
@@ -109,12 +109,12 @@ def test_a_process_that_is_not_the_guests(server: StandIn, head: Head) -> None:
         try:
             for pid in (str(other.pid), "4194305"):
                 stranger = Machine({**guest.row, "pid": pid}, guest.data)
-                with pytest.raises(HostError, match=rf"guest1: process {pid} of node1.*is not the guest's QEMU"):
-                    pinning.place(head, stranger, CPUS[:1])
+                with pytest.raises(HostError, match=rf"guest1: .*process {pid} of node1, which is not the guest's QEMU"):
+                    launch.place(head, stranger, CPUS[:1])
             assert affinities(other.pid) == {CPUS}
-            with pytest.raises(HostError, match="`vm info` gives no process id, but 'N/A'"):
-                pinning.place(head, Machine({**guest.row, "pid": "N/A"}, guest.data), CPUS[:1])
+            with pytest.raises(HostError, match="`vm info` must give a process id, not 'N/A'"):
+                launch.place(head, Machine({**guest.row, "pid": "N/A"}, guest.data), CPUS[:1])
             with pytest.raises(HostError, match=r"(?s)taskset .*Invalid argument"):
-                pinning.place(head, guest, (4000,))
+                launch.place(head, guest, (4000,))
         finally:
             other.kill()

@@ -27,20 +27,20 @@ def fails(server: StandIn, site: Callable[..., Site], topology: Topology | None 
     assert set(server.spaces) == {"minimega"}, "the namespace is cleared"
     assert list(server.files.iterdir()) == [], "the files are deleted"
     assert leftovers(server) == [], "there is no note"
-    return str(failure.value)
+    return f"{failure.value}; {failure.value.advice}"
 
 
 def test_a_card_that_qemu_lacks(server: StandIn, site: Callable[..., Site]) -> None:
     """Recorded: the launch answers without an error, and `vm info` says ERROR."""
     said = fails(server, site, server_nic="nosuchnic")
-    assert "server: minimega says ERROR: unable to create tap 0: unable to get bridge LAN" in said
-    assert "nic 'nosuchnic' is no card of QEMU's: minimega took it for a network's name" in said
+    assert "server: minimega reports ERROR: unable to create tap 0: unable to get bridge LAN" in said
+    assert "QEMU has no card 'nosuchnic': minimega took it for a network's name" in said
 
 
 def test_the_recorded_broken_guest_is_understood() -> None:
     row, data = recording.machine("broken")
     with pytest.raises(
-        HostError, match=r"broken: minimega says ERROR: unable to create tap 0.*nosuchnic.*'e1000' for the card"
+        HostError, match=r"broken: minimega reports ERROR: unable to create tap 0.*nosuchnic.*'e1000' for the card"
     ):
         launch.not_failed(Machine({"host": "node1", **row}, data), "nosuchnic")
 
@@ -50,8 +50,8 @@ def test_a_card_that_minimega_refuses_itself(server: StandIn, site: Callable[...
     server.faults.append(Fault("vm config net", "error", "malformed netspec"))
     said = fails(server, site, nic="nosuchnic")
     assert "malformed netspec" in said
-    assert "nic 'nosuchnic'" in said
-    assert "'e1000'" in said
+    assert "not nosuchnic" in said
+    assert "such as e1000" in said
 
 
 def test_a_guest_without_a_client(server: StandIn, site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +66,7 @@ def test_a_files_folder_that_is_elsewhere(server: StandIn, site: Callable[..., S
     """What is put into the folder that it is taken to be does not stay there."""
     server.files = server.base / "elsewhere"
     server.files.mkdir()
-    assert re.search(r"`file list` does not have .*/files/twinbed_\w+-probe.*-filepath", fails(server, site))
+    assert re.search(r"`file list` lacks .*/files/twinbed_\w+-probe.*-filepath", fails(server, site))
     assert list((server.base / "files").iterdir()) == []
     (server.base / "files").rmdir()
     assert "cannot be written: No such file or directory" in fails(server, site)
@@ -91,7 +91,7 @@ def test_links_that_qos_cannot_make(server: StandIn, site: Callable[..., Site], 
 
 
 def test_hosts_beside_the_workloads_are_refused(server: StandIn, site: Callable[..., Site]) -> None:
-    assert "use bystanders: 0" in fails(server, site, Topology(bystanders=1))
+    assert "set bystanders: 0" in fails(server, site, Topology(bystanders=1))
     assert server.heard == []
 
 
@@ -103,7 +103,7 @@ def test_a_kernel_without_netem_says_so_itself(server: StandIn, site: Callable[.
 @pytest.mark.parametrize("kind", ["error", "half", "garbage"])
 def test_a_fault_anywhere_ends_in_its_own_text(server: StandIn, site: Callable[..., Site], text: str, kind: str) -> None:
     server.faults.append(Fault(text, kind, "planted", times=2))
-    assert re.search(r"planted|closed before|cannot be understood", fails(server, site))
+    assert re.search(r"planted|closed before|unknown form", fails(server, site))
 
 
 def test_the_recorded_qos_column() -> None:
@@ -121,12 +121,12 @@ def test_the_recorded_qos_column() -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({}, "give kernel and initrd, or disk"),
+        ({}, "set kernel and initrd, or disk "),
         ({"type": "container"}, "type container needs filesystem"),
-        ({"kernel": "/k", "filesystem": "/f"}, "filesystem is of type container"),
-        ({"disk": "/d", "append": "quiet"}, "append is the command line of a kernel"),
+        ({"kernel": "/k", "filesystem": "/f"}, "type kvm takes no filesystem"),
+        ({"disk": "/d", "append": "quiet"}, "append is a kernel's command line"),
         ({"kernel": "/k", "append": " "}, "append is empty"),
-        ({"type": "container", "filesystem": "/f", "control": "virtio-serial"}, "control must be auto or cc"),
+        ({"type": "container", "filesystem": "/f", "control": "virtio-serial"}, "set control: auto or control: cc"),
         ({"type": "container", "filesystem": "/f", "cpus": "auto"}, "cpus: auto pins QEMU's threads, and containers have none"),
     ],
 )
@@ -152,4 +152,4 @@ def test_the_check_without_a_minimega() -> None:
     (check,) = DRIVER.check(DRIVER.params(base="/nowhere", kernel="/k"))
     assert not check.works
     assert "/nowhere/minimega" in check.found
-    assert "start minimega" in check.mend
+    assert "minimega -nostdin" in check.mend

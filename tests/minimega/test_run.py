@@ -157,7 +157,10 @@ def test_minimegas_own_containers(real: StandIn, site: Callable[..., Site]) -> N
     with DRIVER.up(params, Topology(), site()) as bed:
         assert [item for item in bed.applied if not item.agrees] == []
         (control,) = [item for item in bed.applied if (item.subject, item.setting) == ("client", "control")]
-        assert (control.found, control.source) == ("cc", "no virtio-serial: client: it has no port twinbed.minimega")
+        assert (control.found, control.source) == (
+            "cc",
+            "no virtio-serial: client: it has no virtio-serial port twinbed.minimega",
+        )
         assert bed.hosts["client"].run(["hostname"]).text == "client\n"
 
 

@@ -64,7 +64,7 @@ def test_the_socket_and_files_of_another_machine(server: StandIn, head: str, tmp
 @pytest.mark.usefixtures("head")
 def test_a_machine_that_is_not_there() -> None:
     with (
-        pytest.raises(HostError, match=r"nobody: ssh forwards no socket: .*Connection"),
+        pytest.raises(HostError, match=r"nobody: ssh cannot forward .*: .*Connection"),
         open_head("/tmp/minimega", "nobody"),
     ):
         pass

@@ -16,7 +16,7 @@ from twinbed.contracts.site import Site
 from twinbed.hosts.error import HostError
 from twinbed.model.topology import Topology
 from twinbed.registry import PLUGINS
-from twinbed.testbeds.minimega import tunnel
+from twinbed.testbeds.minimega import host
 from twinbed.testbeds.minimega.control import Guest
 from twinbed.testbeds.minimega.machine import machines
 from twinbed.testbeds.minimega.socket import CommandSocket, MinimegaError
@@ -60,7 +60,7 @@ def test_one_command_a_guest_however_slow_responses_are(real: StandIn, site: Cal
 
 def test_a_program_that_does_not_run_there(real: StandIn, site: Callable[..., Site]) -> None:
     params = DRIVER.params(base=str(real.base), type="container", filesystem="/opt/root", guest_files="/tmp/elsewhere")
-    says = r"client: /tmp/elsewhere/\S+-probe does not run there: .*No such file.*is guest_files where its client puts"
+    says = r"client: /tmp/elsewhere/\S+-probe does not run there: .*No such file.*set guest_files to the folder"
     with pytest.raises(HostError, match=re.compile(says, re.DOTALL)), DRIVER.up(params, Topology(), site()):
         pass
     assert set(real.spaces) == {"minimega"}
@@ -82,11 +82,11 @@ def test_the_node_that_has_the_guest_counts(server: StandIn, guest: tuple[Comman
     """All nodes are asked, and those without the guest refuse."""
     commands, there = guest
     with pytest.raises(MinimegaError, match="node1: vm not found"):
-        commands.ask("cc", "tunnel", there.uuid, str(tunnel.opened(commands, there) - 1), "127.0.0.1", "7")
+        commands.ask("cc", "tunnel", there.uuid, str(host.open_tunnel(commands, there) - 1), "127.0.0.1", "7")
     with pytest.raises(MinimegaError, match="node2: vm not found"):
-        tunnel.opened(commands, Guest("client", "no-such-uuid", "node2"))
-    with pytest.raises(MinimegaError, match="node node3 has not answered"):
-        tunnel.opened(commands, Guest("client", there.uuid, "node3"))
+        host.open_tunnel(commands, Guest("client", "no-such-uuid", "node2"))
+    with pytest.raises(MinimegaError, match="node node3 did not answer"):
+        host.open_tunnel(commands, Guest("client", there.uuid, "node3"))
 
 
 def test_a_port_that_is_in_use_is_not_taken(guest: tuple[CommandSocket, Guest], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,6 +95,6 @@ def test_a_port_that_is_in_use_is_not_taken(guest: tuple[CommandSocket, Guest], 
         free.bind(("127.0.0.1", 0))
         ports = [held.getsockname()[1], free.getsockname()[1]]
         free.close()
-        monkeypatch.setattr(tunnel.secrets, "randbelow", lambda _: ports.pop(0) - tunnel._NODE_PORTS.start)
+        monkeypatch.setattr(host.secrets, "randbelow", lambda _: ports.pop(0) - host._NODE_PORTS.start)
         expected = ports[1]
-        assert tunnel.opened(*guest) == expected
+        assert host.open_tunnel(*guest) == expected

@@ -34,7 +34,7 @@ def test_a_link_that_carries_nothing_fails_the_run_with_its_reason(two: Machines
     two.silence(EXPERIMENT, "server")
     try:
         with (
-            pytest.raises(HostError, match=r"nothing comes back from server \(10\.77\.0\.2\) by exp within 5 s: not even ARP"),
+            pytest.raises(HostError, match=r"no answer from server \(10\.77\.0\.2\) by exp within 5 s: not even to ARP"),
             remote.up(remote.params(**two.settings()), Topology(link=Link(rate=10**9)), place),
         ):
             pass

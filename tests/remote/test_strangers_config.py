@@ -157,7 +157,7 @@ def test_a_configuration_with_leave_is_used_as_it_was_checked(planted: Planted, 
     monkeypatch.setattr(ssh_config, "_allowed", set())
     planted.write("")
     address = ssh.Address("client", "host", config=planted.config)
-    with pytest.raises(HostError, match="only with leave from the command line"):
+    with pytest.raises(HostError, match="needs your permission"):
         ssh.run(address, "echo in")
     ssh_config.allow([planted.config])
     assert ssh.run(address, "echo in") == "in\n"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from twinbed.hosts.error import HostError
-from twinbed.testbeds.remote.threads import CONTROL, set_threads
+from twinbed.testbeds.remote.facts import CONTROL, set_threads
 
 
 class Leased:
@@ -56,5 +56,5 @@ def test_a_host_that_only_says_so_is_found_out() -> None:
 
 @pytest.mark.parametrize("control", ["notsupported", "forceoff", None])
 def test_a_host_without_a_choice_is_refused(control: str | None) -> None:
-    with pytest.raises(HostError, match=f"says {control or 'nothing'}; leave smt out"):
+    with pytest.raises(HostError, match=f"is {control or 'missing'}\\nleave smt out"):
         set_threads(Leased(control), "off")  # type: ignore[arg-type]

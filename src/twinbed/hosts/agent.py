@@ -1,6 +1,6 @@
-"""A host reached through its agent: a container, a guest, or the machine's side of a lab.  One way for all of them.
+"""A host reached through its agent: a container, a guest, or the machine's side of a lab, all in the same way.
 
-Programs are argument lists.  Times are seconds; limits are given by the caller and never silently extended.
+Programs are argument lists. Times are seconds; limits are given by the caller and never silently extended.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ PROBE = "twinbed-probe"
 _LOG = logging.getLogger(__name__)
 _CHUNK_BYTES = 256 * 1024
 MOST_OUTPUT_BYTES = 64 * 2**20
-"""What a program may print, and a file may hold, that is kept in memory: a host is not trusted to end."""
+"""The most bytes of a program's output, or of a file, that are kept in memory: a host is not trusted to end."""
 MOST_KEPT_BYTES = 2 * MOST_OUTPUT_BYTES
-"""What all programs of all hosts may have printed that have not been waited for: each may be a part of one flood."""
+"""The same for all running programs of all hosts together: many of them may flood this process."""
 _INTO_A_FILE = "let it write to a file among the artifacts"
 _ENTROPY_BYTES = 32
 _BEYOND_S = 30.0
-"""An agent of a busy machine may need so much beyond the limit that it was given."""
+"""An agent on a busy machine may need this much longer than its limit."""
 _ACCEPT_STEP_S = 0.05
 """How often to check whether a starting host has ended instead."""
 
@@ -51,7 +51,7 @@ class _Used(TypedDict):
 
 
 class _Ended(TypedDict):
-    """What an agent says of a program that has ended: ``Exit`` without its output."""
+    """An agent's report of a program that has ended: ``Exit`` without output."""
 
     code: int | None
     signal: int | None
@@ -63,7 +63,7 @@ class _Ended(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class FileThere:
-    """What is in a folder of a host."""
+    """An entry of a host's folder."""
 
     name: str
     kind: str
@@ -71,14 +71,14 @@ class FileThere:
 
 
 class _Kept:
-    """How many bytes the programs that run have printed."""
+    """Counts the bytes that running programs have printed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._size = 0
 
     def grow(self, size: int) -> bool:
-        """Whether there was room."""
+        """Count more bytes. Return whether there was room."""
         with self._lock:
             if size > 0 and self._size + size > MOST_KEPT_BYTES:
                 return False
@@ -130,7 +130,7 @@ class Running(Channel):
         return self._exit is not None
 
     def started(self, limit_s: float = 10.0) -> int:
-        """Its process id on its host; of a held one, once it is held."""
+        """Wait for its start and return its process id on its host; a held program counts once it is held."""
         self.until(lambda: self.pid is not None, limit_s)
         assert self.pid is not None
         return self.pid
@@ -156,7 +156,7 @@ class Running(Channel):
         self._forget()
 
     def _forget(self) -> None:
-        """Its output grows no more, and is soon dropped or among the artifacts."""
+        """Stop counting its output, which grows no more and is soon dropped or among the artifacts."""
         with self.changed:
             _KEPT.grow(-self._counted)
             self._counted = 0
@@ -171,7 +171,7 @@ class Running(Channel):
             self.send(wire.SIGNAL, {"signal": int(number), "group": group})
 
     def release(self, at_s: float) -> None:
-        """Start a held program at a moment on the host's monotonic clock; at once where that has passed."""
+        """Start a held program at a moment of the host's monotonic clock, or at once if it has passed."""
         self.send(wire.RELEASE, {"at_monotonic_s": at_s})
 
     def wait(self, limit_s: float) -> Exit:
@@ -205,7 +205,7 @@ class Running(Channel):
 
 
 def _ended(data: Document) -> _Ended:
-    """Raises KeyError or TypeError where the agent's words are not those of an end."""
+    """Read an agent's report of an end. Raises KeyError or TypeError for anything else."""
     used = document(data["usage"])
     return {
         "code": None if data["code"] is None else integer(data["code"]),
@@ -222,7 +222,7 @@ def _ended(data: Document) -> _Ended:
 
 
 class _Fetch(Channel):
-    """A file of the host into ``sink``, ``most_bytes`` of it; a longer one ends the connection."""
+    """Copies a file of the host into ``sink``. A file longer than ``most_bytes`` ends the connection."""
 
     def __init__(self, connection: Connection, path: str, sink: BinaryIO, most_bytes: int) -> None:
         super().__init__(connection, f"reading {path}")
@@ -239,7 +239,7 @@ class _Fetch(Channel):
             return
         self._bytes += len(payload)
         if self._bytes > self._most_bytes:
-            raise HostError(f"{self._path} is longer than the {self._most_bytes:,} bytes that are taken of this host")
+            raise HostError(f"{self._path} is longer than the {self._most_bytes:,} bytes that this host may send")
         if self._error is None:
             try:
                 self._sink.write(payload)
@@ -255,19 +255,19 @@ class _Fetch(Channel):
 
 @dataclass(frozen=True)
 class AgentHost:
-    """A host with an agent. ``artifacts`` is the folder there in which programs leave what is to be kept; where
-    ``shared`` is given, it is that same folder as this machine sees it, and nothing needs to be fetched."""
+    """A host with an agent. ``artifacts`` is its folder for files that are kept. ``shared`` is the same folder as this machine
+    sees it; with it nothing has to be fetched."""
 
     name: str
     connection: Connection
     artifacts: str
     shared: Path | None = None
     bin: str = "/usr/bin"
-    """Where twinbed's own programs are on this host."""
+    """The folder of twinbed's own programs on this host."""
 
     @property
     def lost(self) -> bool:
-        """Its agent is gone."""
+        """Return whether its agent is gone."""
         return self.connection.lost
 
     def start(
@@ -280,7 +280,7 @@ class AgentHost:
         cwd: str | None = None,
         held: bool = False,
     ) -> Running:
-        """Start a program. ``held``: it is brought up, and waits before its first instruction until it is released."""
+        """Start a program. ``held``: it waits before its first instruction until it is released."""
         if argv[0] == PROBE:
             argv = [f"{self.bin}/{PROBE}", *argv[1:]]
         request: Document = {
@@ -310,8 +310,8 @@ class AgentHost:
         return done
 
     def fetch(self, path: str, to: Path, *, limit_s: float = 120.0, most_bytes: int | None = None) -> int:
-        """Copy a file of the host to this machine; returns its size in bytes. ``most_bytes`` may come, by default half of what
-        is free. Raises HostLost where more comes."""
+        """Copy a file of the host to this machine and return its size in bytes. Raises HostLost beyond ``most_bytes``, by
+        default half of the free space."""
         most = _room_bytes(to.parent) if most_bytes is None else most_bytes
         with to.open("wb") as sink:
             return _Fetch(self.connection, path, sink, most).finish(limit_s)
@@ -335,13 +335,13 @@ class AgentHost:
         return channel.understood(_listing, limit_s)
 
     def listening(self, port: int, limit_s: float) -> float:
-        """Wait until a TCP port is listened on; returns the seconds waited."""
+        """Wait until a program listens on a TCP port, and return the seconds waited."""
         channel = Channel(self.connection, f"waiting for TCP port {port}")
         channel.send(wire.LISTENING, {"port": port, "protocol": "tcp", "limit_s": limit_s})
         return channel.understood(lambda answer: number(answer["waited_s"]), limit_s + 5.0)
 
     def nic(self, device: str, *, limit_s: float = 10.0) -> NicState:
-        """Return a NIC as the host's kernel describes it. Raises HostError where there is none of that name."""
+        """Return a NIC as the host's kernel describes it. Raises HostError if there is no such NIC."""
         channel = Channel(self.connection, f"reading the state of {device}")
         channel.send(wire.NIC, {"device": device})
         return channel.understood(nics.read, limit_s)
@@ -352,7 +352,7 @@ class AgentHost:
         return channel.understood(lambda answer: truth(answer["reached"]), limit_s + _BEYOND_S)
 
     def ping(self, limit_s: float = 5.0) -> Mapping[str, float]:
-        """The host's clocks, and this machine's clock around the answer."""
+        """Return the host's clocks, and this machine's clock before and after the answer."""
         before = time.time()
         channel = Channel(self.connection, "ping")
         channel.send(wire.PING, {})
@@ -360,27 +360,27 @@ class AgentHost:
         return {**clocks, "sent_s": before, "received_s": time.time()}
 
     def resumed(self, limit_s: float = 30.0) -> str:
-        """Give a guest that was resumed the time of day and random numbers of its own; returns what it drew of them. To be
-        called before anything is run on it."""
+        """Give a resumed guest the time of day and its own random numbers, and return the first that it drew. Call it before
+        any program runs there."""
         channel = Channel(self.connection, "setting its clock and its random numbers")
         channel.send(wire.RESUMED, {"realtime_s": time.time(), "entropy": secrets.token_hex(_ENTROPY_BYTES)})
         return channel.understood(lambda answer: text(answer["boot_id"]) + text(answer["random"]), limit_s)
 
     def monotonic_ahead_s(self) -> float:
-        """How far the host's monotonic clock is ahead of this machine's, known to half of what a ping takes."""
+        """Return how far the host's monotonic clock is ahead of this machine's, to within half the time of a ping."""
         before = time.monotonic()
         there = self.ping()["monotonic_s"]
         return there - (before + time.monotonic()) / 2
 
     def collect(self, to: Path, *, limit_s: float = 120.0) -> None:
-        """Bring everything in ``artifacts`` to ``to``, at most half of the room there; nothing to do where the folder is
-        shared. Raises HostError."""
+        """Copy all artifacts to ``to``, at most half of the free space there. A shared folder needs no copy. Raises
+        HostError."""
         if self.shared is not None:
             return
-        there = self.listdir(self.artifacts, limit_s=min(limit_s, 10.0))
-        if len(there) > files.MOST_FILES:
-            raise HostError(f"{self.name}: {len(there):,} artifacts are more than {files.MOST_FILES:,}")
-        artifacts = [entry for entry in there if entry.kind == "file"]
+        entries = self.listdir(self.artifacts, limit_s=min(limit_s, 10.0))
+        if len(entries) > files.MOST_FILES:
+            raise HostError(f"{self.name}: {len(entries):,} artifacts are more than {files.MOST_FILES:,}")
+        artifacts = [entry for entry in entries if entry.kind == "file"]
         left_bytes, announced_bytes = _room_bytes(to), sum(entry.bytes for entry in artifacts)
         if announced_bytes > left_bytes:
             raise HostError(
@@ -422,15 +422,15 @@ class _Memory:
 
 
 def cpus_allowed(status: str) -> tuple[int, ...]:
-    """The CPUs in ``Cpus_allowed_list`` of a /proc/PID/status: "0-2,5" is (0, 1, 2, 5)."""
+    """Read the CPUs in ``Cpus_allowed_list`` of a /proc/PID/status: "0-2,5" is (0, 1, 2, 5)."""
     match = re.search(r"^Cpus_allowed_list:\s*(\S+)$", status, re.MULTILINE)
     if match is None:
-        raise ValueError("no Cpus_allowed_list in the status of a process")
+        raise ValueError("the status of a process has no Cpus_allowed_list")
     return parse_cpus(match[1])
 
 
 def parse_cpus(text: str) -> tuple[int, ...]:
-    """The kernel's list format: "0-2,5" is (0, 1, 2, 5)."""
+    """Read the kernel's list format: "0-2,5" is (0, 1, 2, 5)."""
     cpus: list[int] = []
     for part in text.strip().split(","):
         first, _, last = part.partition("-")
@@ -439,7 +439,7 @@ def parse_cpus(text: str) -> tuple[int, ...]:
 
 
 def listen(path: Path) -> socket.socket:
-    """A socket on which one agent is expected."""
+    """Open a socket for one agent."""
     server = socket.socket(socket.AF_UNIX)
     server.bind(str(path))
     server.listen(1)
@@ -447,14 +447,14 @@ def listen(path: Path) -> socket.socket:
 
 
 def new_key() -> str:
-    """What one agent is given to say in its greeting, and no other knows."""
+    """Make the secret that one agent has to give in its greeting."""
     return secrets.token_hex(16)
 
 
 def accept(server: socket.socket, name: str, starter: Running, limit_s: float, key: str) -> Connection:
-    """The connection of the agent that ``starter`` (a container's or a guest's process) brings up, and that was given ``key``.
+    """Wait for the agent, with ``key``, that ``starter`` (a container's or a guest's process) brings up.
 
-    Raises HostError as soon as that process has ended without, LimitExceeded after the limit; both with what it said.
+    Raises HostError as soon as that process has ended, LimitExceeded after the limit; both with its error output.
     """
     deadline = time.monotonic() + limit_s
     server.settimeout(_ACCEPT_STEP_S)
@@ -464,7 +464,7 @@ def accept(server: socket.socket, name: str, starter: Running, limit_s: float, k
         except TimeoutError:
             stderr = bytes(starter.stderr).decode(errors="replace").strip()
             if starter.ended:
-                raise HostError(f"{name}: {starter.argv[0]} ended before the host was there: {stderr}") from None
+                raise HostError(f"{name}: {starter.argv[0]} ended before the host was up: {stderr}") from None
             if time.monotonic() > deadline:
                 raise LimitExceeded(f"{name}: no agent after {limit_s:g} s{': ' if stderr else ''}{stderr}") from None
         else:

@@ -1,12 +1,12 @@
 """Idle CPUs of the machine that carries a lab: how long waking one takes, and keeping them from being idle.
 
-A CPU without work stops. Waking a program on it takes a few microseconds where the CPU runs, and tens of them where it has
-stopped: through the hypervisor on a virtual machine, out of a sleep state on hardware. ``keep`` runs a thread of the idle
-scheduling class (SCHED_IDLE, nice 19) on each CPU: all else goes before it, and the CPU never stops.
+A CPU without work stops. Waking a program takes a few microseconds on a running CPU. On a stopped CPU it takes tens of them,
+to leave a sleep state or to pass the hypervisor. ``keep`` runs a thread of the idle scheduling class (SCHED_IDLE, nice 19) on
+each CPU. Every other program has precedence, and the CPU never stops.
 
-A thread's class counts only among threads of one group of the scheduler. Autogroups (one a session, ``sched(7)``) make every
-host a group, beside which an idle thread is an equal. The threads are therefore in a control group that is idle as a whole
-(``cpu.idle``, Linux 5.15), where there can be one.
+A thread's class counts only within one group of the scheduler. Autogroups (one per session, ``sched(7)``) make every host a
+group that competes with an idle thread as an equal. So the threads are in a control group that is idle as a whole
+(``cpu.idle``, Linux 5.15) if the kernel has such groups.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from twinbed.model.json import loads, number
 
 _MEND = "run as root, or set idle: normal"
 MEASURED_S = 0.02
-"""For which a wake-up is measured in each run: hundreds of them where they are slow."""
+"""How long each run measures wake-ups: hundreds of them even if they are slow."""
 _READY_LIMIT_S = 30.0
 _STOP_LIMIT_S = 30.0
 _SIGTERM = 15
@@ -38,19 +38,19 @@ _SCHED_IDLE = 5
 _IDLE_GROUPS_SINCE = (5, 15)
 _IDLE_FILE = "cpu.idle"
 _SPINNER = "keeps CPU awake"
-"""The name of the threads, which the probe gives them."""
+"""The name that the probe gives these threads."""
 SOURCE = "/proc/PID/task/TID/stat"
 
 
 def wake_up_s(machine: AgentHost, first: Sequence[int], second: Sequence[int], measured_s: float = MEASURED_S) -> float:
-    """Return the seconds from waking a thread on the CPUs ``second`` until it runs, as a thread on ``first`` finds it, and the
-    other way round: the median. Raises HostError."""
+    """Return the median seconds from waking a thread on the CPUs ``second`` until it runs, measured from ``first``, in both
+    directions. Raises HostError."""
     options = [f"--from={_list(first)}", f"--to={_list(second)}", f"--seconds={measured_s:g}"]
     done = machine.run([PROBE, "wake-up", *(word for option in options for word in option.split("="))])
     try:
         return number(loads(done.text)["median_s"])
     except (ValueError, KeyError, TypeError) as error:
-        raise HostError(f"{machine.name}: the wake-up of a CPU cannot be read: {error}: {done.text[:200]!r}") from None
+        raise HostError(f"{machine.name}: `{PROBE} wake-up` printed no wake-up time: {error}: {done.text[:200]!r}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Awake:
     program: Running
 
     def cpus(self) -> tuple[int, ...]:
-        """Read back the CPUs that are kept awake: those on which such a thread alone is pinned, has the idle class and runs."""
+        """Read back the CPUs that are kept awake: each has such a thread, pinned to it alone, idle in class, and running."""
         pid = self.program.started()
         found: list[int] = []
         for entry in self.machine.listdir(f"/proc/{pid}/task"):
@@ -75,19 +75,18 @@ class Awake:
 
     def trouble(self) -> str | None:
         """Return why the CPUs are no longer kept awake; None while they are."""
-        return "the threads that keep CPUs awake have ended: idle CPUs were woken in this run" if self.program.ended else None
+        return "the threads that keep CPUs awake have ended: this run had idle CPUs" if self.program.ended else None
 
 
 def why_not(controllers: Collection[str]) -> str | None:
-    """Return why the CPUs of this machine cannot be kept awake; None where they can. ``controllers``: those in whose control
-    groups a lab may be."""
+    """Return why the CPUs of this machine cannot be kept awake; None if they can. ``controllers``: those available to a lab."""
     if ("cpu" in controllers and _idle_groups()) or not _autogroups():
         return None
     return "needs a control group with the controller cpu on Linux 5.15 or newer, or kernel.sched_autogroup_enabled=0"
 
 
 def asked(idle: str) -> list[Check]:
-    """Return whether CPUs can be kept awake, where a study asks for it."""
+    """Check that CPUs can be kept awake if a study asks for it."""
     if idle != "busy":
         return []
     why = why_not(hierarchies())
@@ -113,16 +112,16 @@ def keep(lab: Lab, cpus: Sequence[int]) -> Iterator[Awake]:
     try:
         yield Awake(lab.machine, program)
     finally:
-        # Of a lab that has ended there is neither a group nor a program, and what it was ended by is on its way.
+        # A lab that has ended has neither group nor program; the error that ended it is being raised.
         with contextlib.suppress(OSError, HostError):
             if group is not None:
-                (group / _IDLE_FILE).write_text("0")  # it is to end soon, whatever else runs
+                (group / _IDLE_FILE).write_text("0")  # so that it ends soon, whatever else runs
             program.signal(_SIGTERM)
             program.wait(_STOP_LIMIT_S)
 
 
 def runs_when_idle(stat: str) -> bool:
-    """Return whether a /proc/PID/task/TID/stat is of a thread that runs, in the idle class (proc_pid_stat(5)).
+    """Return whether a /proc/PID/task/TID/stat shows a running thread of the idle class (proc_pid_stat(5)).
 
     >>> runs_when_idle("7 (a b) R " + "0 " * 37 + "5 0")
     True
@@ -132,7 +131,7 @@ def runs_when_idle(stat: str) -> bool:
 
 
 def _idle_groups() -> bool:
-    """Whether this kernel has groups that are idle as a whole."""
+    """Return whether this kernel has groups that are idle as a whole."""
     return tuple(int(word) for word in re.findall(r"\d+", os.uname().release)[:2]) >= _IDLE_GROUPS_SINCE
 
 

@@ -1,7 +1,7 @@
-"""Control groups: where this machine lets labs make them, what they limit hosts to, and what they counted.
+"""Control groups: where labs can make them, the limits that they set on hosts, and their counts.
 
 Each controller (cpu, memory, cpuset, pids) is in the unified hierarchy (version 2) or in one of its own (version 1); a machine
-may have both.  A lab's groups carry its name in every hierarchy, and are removed with it.
+may have both. A lab's groups carry its name in every hierarchy, and are removed with it.
 Source of the files: the kernel's Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/.
 """
 
@@ -22,9 +22,9 @@ from twinbed.hosts.error import HostError
 
 CONTROLLERS = ("cpu", "memory", "cpuset", "pids")
 AWAKE = ".awake"
-"""What the name of a lab's group ends in that keeps CPUs from being idle."""
+"""Suffix of the name of the group whose threads keep CPUs awake."""
 PERIOD_US = 100_000
-"""Over which a CPU quota holds: the kernel's default."""
+"""The period of a CPU quota: the kernel's default."""
 _MOUNTS = Path("/proc/self/mounts")
 _UNIFIED = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
 _UNLIMITED = -1
@@ -34,7 +34,7 @@ _WHERE_SWAP_IS_COUNTED = ("memory.swap.max", "memory.memsw.limit_in_bytes")
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """Where a controller is."""
+    """The place of a controller."""
 
     root: Path
     unified: bool
@@ -42,7 +42,7 @@ class Hierarchy:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a host may use at most: CPUs' worth of time, bytes, which CPUs, processes; None where nothing is asked."""
+    """The most that a host may use: CPU time in CPUs, bytes, CPUs, processes; None: no limit."""
 
     cpu_quota: float | None = None
     memory_bytes: int | None = None
@@ -56,7 +56,7 @@ class Limits:
 
 
 def cgroup_root() -> Path | None:
-    """The mount point of the unified control-group hierarchy, where this user may make groups in it."""
+    """Return the mount point of the unified hierarchy; None if this user may make no groups there."""
     for root in _UNIFIED:
         if (root / "cgroup.procs").exists() and (root / "cgroup.controllers").exists():
             return root if os.access(root, os.W_OK) else None
@@ -64,7 +64,7 @@ def cgroup_root() -> Path | None:
 
 
 def hierarchies() -> dict[str, Hierarchy]:
-    """Controller -> where this user may make groups that have it; one that is not there is not in it."""
+    """Return the hierarchy of each controller with which this user may make groups."""
     hierarchies: dict[str, Hierarchy] = {}
     unified = cgroup_root()
     if unified:
@@ -79,15 +79,14 @@ def hierarchies() -> dict[str, Hierarchy]:
 
 
 def roots() -> list[Path]:
-    """Every hierarchy in which a lab may have groups."""
+    """Return every hierarchy in which a lab may have groups."""
     unified = cgroup_root()
-    return list(dict.fromkeys([*([unified] if unified else []), *(one.root for one in hierarchies().values())]))
+    return list(dict.fromkeys([*([unified] if unified else []), *(where.root for where in hierarchies().values())]))
 
 
 @dataclass(frozen=True, slots=True)
 class LabGroups:
-    """The groups of one lab, by its name: its own in the unified hierarchy, for accounting; elsewhere made when they are
-    needed."""
+    """The groups of one lab, by its name: one in the unified hierarchy for accounting, others made when needed."""
 
     name: str
     unified: Path | None
@@ -100,22 +99,22 @@ class LabGroups:
 
     @property
     def awake(self) -> Path | None:
-        """The group of threads that keep CPUs from being idle, beside the lab's own: to be idle, a group must not be inside one
-        that is not. None where there can be none."""
+        """Return the group of the threads that keep CPUs awake; None without the controller. It is next to the lab's group,
+        since a group inside a busy one cannot be idle."""
         cpu = self.by_controller.get("cpu")
         return None if cpu is None else cpu.root / f"{self.name}{AWAKE}"
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """All groups that exist or may come to exist; they are removed when the lab is gone."""
+        """Return all groups that exist or may come to exist; they are removed with the lab."""
         own = [group for group in (self.unified, self.awake) if group]
-        return tuple(dict.fromkeys([*own, *(one.root / self.name for one in self.by_controller.values())]))
+        return tuple(dict.fromkeys([*own, *(where.root / self.name for where in self.by_controller.values())]))
 
     def host(self, host: str, limits: Limits) -> HostGroups:
-        """Make a host's groups and set its limits. Raises HostError where a controller cannot be had."""
+        """Make a host's groups and set its limits. Raises HostError if a controller is missing."""
         missing = [name for name in limits.controllers if name not in self.by_controller]
         if missing:
-            raise HostError(f"{host}: no control group with {', '.join(missing)} can be made here")
+            raise HostError(f"{host}: this machine cannot make control groups with {', '.join(missing)}")
         join: dict[Path, None] = {self.unified / host: None} if self.unified else {}
         groups: dict[str, tuple[Path, bool]] = {}
         for controller in limits.controllers:
@@ -138,8 +137,8 @@ class LabGroups:
 
 @dataclass(frozen=True, slots=True)
 class HostGroups:
-    """``join`` are the groups that a host's first process joins; ``groups`` the limiting ones: controller -> (folder, whether
-    it is in the unified hierarchy)."""
+    """``join``: groups that a host's first process joins. ``groups``: controller to (folder of the limits, whether it is in the
+    unified hierarchy)."""
 
     join: tuple[Path, ...]
     groups: Mapping[str, tuple[Path, bool]]
@@ -161,11 +160,11 @@ class HostGroups:
         return items
 
     def kinds(self) -> str | None:
-        """For a passport: which controllers limit the host, and of which version; None where none does."""
+        """Return the controllers that limit the host, with their versions, for a passport; None without any."""
         return ", ".join(f"{name} v{2 if unified else 1}" for name, (_, unified) in self.groups.items()) or None
 
     def out_of_memory(self) -> int:
-        """Processes that the kernel has killed because the group was at its limit."""
+        """Count the processes that the kernel has killed because the group was at its limit."""
         if "memory" not in self.groups:
             return 0
         folder, unified = self.groups["memory"]
@@ -173,28 +172,28 @@ class HostGroups:
 
 
 def most_of_a_lab() -> int:
-    """Processes and threads of all limited hosts of a lab together: half of what the kernel has numbers and room for."""
+    """Return the limit of processes and threads for all limited hosts of a lab: half of the kernel's limits."""
     return min(int((_KERNEL / name).read_text()) for name in ("pid_max", "threads-max")) // 2
 
 
 def check(controller: str) -> Check:
-    """Whether hosts can be limited by this controller: tried with a group that is gone afterwards."""
+    """Check that this controller can limit hosts, with a trial group that is removed again."""
     what = f"control group {controller}"
-    mend = "run as root" if os.geteuid() else f"echo +{controller} > /sys/fs/cgroup/cgroup.subtree_control"
+    remedy = "run as root (sudo)" if os.geteuid() else f"echo +{controller} > /sys/fs/cgroup/cgroup.subtree_control"
     where = hierarchies().get(controller)
     if where is None:
-        return Check(what, False, "no hierarchy with it in which this user may make groups", mend)
+        return Check(what, False, "this user can make no group with this controller", remedy)
     trial = where.root / f"trial-of-twinbed-{os.getpid()}"
     try:
         trial.mkdir()
         trial.rmdir()
     except OSError as error:
-        return Check(what, False, f"{trial}: {error.strerror}", mend)
+        return Check(what, False, f"{trial}: {error.strerror}", remedy)
     return Check(what, True, f"version {2 if where.unified else 1}, at {where.root}")
 
 
 def remove(folder: Path, *, limit_s: float) -> None:
-    """Remove a dead lab's group. It can be removed once the kernel has reaped what was in it."""
+    """Remove a dead lab's group, which is possible once the kernel has reaped its processes."""
     deadline = time.monotonic() + limit_s
     while folder.exists():
         for inner in sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True):
@@ -207,7 +206,8 @@ def remove(folder: Path, *, limit_s: float) -> None:
         except OSError:
             if time.monotonic() > deadline:
                 raise HostError(
-                    f"{folder}: the control group of a dead lab cannot be removed; something still runs in it"
+                    f"{folder}: the control group of a dead lab cannot be removed: a process still runs in it",
+                    advice=f"cat {folder}/cgroup.procs (its processes); end them, then twinbed sweep",
                 ) from None
 
 
@@ -215,7 +215,7 @@ def _let_children_have(controller: str, lab: Path, where: Hierarchy) -> None:
     if where.unified:
         (lab / "cgroup.subtree_control").write_text(f"+{controller}")
     elif controller == "cpuset":
-        # A new cpuset of version 1 is empty, and lets nobody in.
+        # A new cpuset of version 1 is empty, and no process can join it.
         for name in ("cpuset.mems", "cpuset.cpus"):
             (lab / name).write_text((where.root / name).read_text())
 
@@ -227,7 +227,7 @@ def _limit(controller: str, group: Path, limits: Limits, *, unified: bool) -> No
 
 
 def _files(controller: str, group: Path, limits: Limits, *, unified: bool) -> Sequence[tuple[str, str]]:
-    """The files of a group and what is written to them, in order. Swapping gives no memory beyond the limit either."""
+    """Return the files of a group with their content, in order. Swapping gives no memory beyond the limit either."""
     if controller == "cpu":
         quota = str(round((limits.cpu_quota or 0) * PERIOD_US))
         if unified:
@@ -247,7 +247,7 @@ def _files(controller: str, group: Path, limits: Limits, *, unified: bool) -> Se
 
 
 def _quota(group: Path, unified: bool) -> tuple[float | None, str]:
-    """CPUs' worth of time; None is no limit."""
+    """Read the CPU time in CPUs (None: no limit), and its source."""
     if unified:
         quota, period = (group / "cpu.max").read_text().split()
         return (None if quota == "max" else int(quota) / int(period)), f"{group}/cpu.max"
@@ -257,13 +257,13 @@ def _quota(group: Path, unified: bool) -> tuple[float | None, str]:
 
 
 def _processes(group: Path, _unified: bool) -> tuple[int | None, str]:
-    """Threads count too; None is no limit."""
+    """Read the limit of processes and threads (None: no limit), and its source."""
     most = (group / "pids.max").read_text().strip()
     return (None if most == "max" else int(most)), f"{group}/pids.max"
 
 
 def _memory(group: Path, unified: bool) -> tuple[int | None, str]:
-    """Bytes; None is no limit."""
+    """Read the limit in bytes (None: no limit), and its source."""
     path = group / ("memory.max" if unified else "memory.limit_in_bytes")
     limit = path.read_text().strip()
     return (None if limit == "max" else int(limit)), str(path)

@@ -1,9 +1,8 @@
 """The controller's end of an agent's control stream: frames in and out, many channels at once.
 
-A frame is u32 payload length, u32 channel, u8 kind, payload; little endian.  The other end is ``crates/probe``.
-One reader thread hands frames to channels; when the stream ends, every open channel gets ``HostLost``.
-An agent is not trusted: a frame that is too long, is no JSON where that is wanted, or brings more than its channel takes ends
-the stream.
+A frame is u32 payload length, u32 channel, u8 kind, payload; little endian. The other end is ``crates/probe``. One reader
+thread hands frames to channels; when the stream ends, every open channel gets ``HostLost``. An agent is not trusted: a frame
+that is too long, lacks valid JSON or exceeds its channel's limit ends the stream.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ T = TypeVar("T")
 _HEADER = struct.Struct("<IIB")
 MAX_PAYLOAD_BYTES = 1 << 20
 SEND_LIMIT_S = 60.0
-"""For an agent to take one frame: a stopped one, or a stopped ssh on the way to it, takes none."""
+"""The limit for an agent to take one frame; it takes none while it, or ssh on the way, is stopped."""
 _LONGEST_MESSAGE = 4000
 
 HELLO = 0x01
@@ -37,7 +36,7 @@ ERROR = 0x2F
 
 
 def object_of(payload: bytes) -> Document:
-    """The JSON object that a frame holds. Raises ValueError or TypeError."""
+    """Read the JSON object in a frame. Raises ValueError or TypeError."""
     try:
         value: Json = loads(payload)
     except RecursionError:
@@ -91,7 +90,7 @@ class Channel:
                 self.changed.wait(left)
 
     def result(self, limit_s: float) -> Document:
-        """The agent's closing answer."""
+        """Wait for the agent's closing answer and return it."""
         try:
             self.until(lambda: self.answer is not None, limit_s)
         finally:
@@ -100,22 +99,22 @@ class Channel:
         return self.answer
 
     def understood(self, read: Callable[[Document], T], limit_s: float) -> T:
-        """What ``read`` makes of the closing answer. Raises HostError where it is not the answer to this question."""
+        """Return the closing answer as ``read`` understands it. Raises HostError if it cannot."""
         answer = self.result(limit_s)
         try:
             return read(answer)
         except (KeyError, TypeError, ValueError) as error:
             name = self._connection.name
-            raise HostError(f"{name}: {self.what}: its agent's answer cannot be understood: {error!r:.200}") from None
+            raise HostError(f"{name}: {self.what}: its agent gave an unknown answer: {error!r:.200}") from None
 
     def close(self) -> None:
         self._connection.close_channel(self.number)
 
 
 class Connection:
-    """A control stream over a connected socket. ``explain`` is asked for the reason when the stream has ended; ``key`` is what
-    the agent was given to say in its greeting: a stream whose first frame lacks it is lost, as another host's agent may be
-    behind it."""
+    """A control stream over a connected socket. `explain` returns the reason when the stream has ended.
+
+    The greeting, the first frame, must have ``key``: without it the stream is lost, as it may lead to another host's agent."""
 
     def __init__(self, name: str, stream: socket.socket, explain: Callable[[], str] = str, key: str = "") -> None:
         self.name = name
@@ -131,7 +130,7 @@ class Connection:
         threading.Thread(target=self._read, name=f"agent {name}", daemon=True).start()
 
     def hello(self, limit_s: float) -> Document:
-        """The agent's greeting; waits for it."""
+        """Wait for the agent's greeting and return it."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._hello is not None or self._lost is not None, limit_s):
                 raise LimitExceeded(f"{self.name}: no greeting from the agent after {limit_s:g} s")
@@ -158,7 +157,7 @@ class Connection:
             self._channels.pop(number, None)
 
     def send(self, channel: int, kind: int, payload: bytes | Document) -> None:
-        """Send a frame. An agent that does not take it within SEND_LIMIT_S is lost, as a part of it may have been sent."""
+        """Send a frame. An agent that does not take it within SEND_LIMIT_S is lost, since part of it may have been sent."""
         body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
         deadline = time.monotonic() + SEND_LIMIT_S
         try:
@@ -166,12 +165,12 @@ class Connection:
                 self._send_all(_HEADER.pack(len(body), channel, kind) + body, deadline)
         except TimeoutError:
             self.close()
-            raise HostLost(f"{self.name}: its agent took no frame for {SEND_LIMIT_S:g} s: is it, or ssh, stopped?") from None
+            raise HostLost(f"{self.name}: its agent took no frame for {SEND_LIMIT_S:g} s: it or ssh may be stopped") from None
         except OSError as error:
             raise self._lost or HostLost(f"{self.name}: the connection to its agent broke: {error.strerror}") from None
 
     def _send_all(self, frame: bytes, deadline: float) -> None:
-        """Raises TimeoutError past the deadline, also where the other end takes a byte now and then."""
+        """Send all bytes. Raises TimeoutError past the deadline, even if the other end takes a byte now and then."""
         left = memoryview(frame)
         while left:
             with contextlib.suppress(BlockingIOError):
@@ -179,7 +178,7 @@ class Connection:
                 continue
             milliseconds = 1000 * (deadline - time.monotonic())
             room = select.poll()
-            with contextlib.suppress(ValueError):  # closed meanwhile, which the next send tells
+            with contextlib.suppress(ValueError):  # closed meanwhile, which the next send reports
                 room.register(self._stream, select.POLLOUT)
             if milliseconds <= 0 or not room.poll(milliseconds):
                 raise TimeoutError
@@ -221,7 +220,7 @@ class Connection:
         if self._hello is not None:
             raise HostError("its agent greeted twice")
         if not hmac.compare_digest(str(hello.get("key", "")).encode(), self._key.encode()):
-            raise HostError("what answered is not its agent: it does not know the key that the agent was given")
+            raise HostError("another program answered: it does not know the key of this host's agent")
         self._hello = hello
 
     def _dispatch(self, number: int, kind: int, payload: bytes) -> None:
@@ -233,7 +232,7 @@ class Connection:
             return
         with self._changed:
             if self._key and self._hello is None:
-                raise HostError("what answered is not its agent: it did not greet first")
+                raise HostError("another program answered: it did not greet first, as this host's agent does")
             channel = self._channels.get(number)
         if channel is not None:
             channel.deliver(kind, payload)

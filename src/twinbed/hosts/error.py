@@ -1,4 +1,4 @@
-"""What can go wrong on a host.  In a run each of these makes a failed run; elsewhere it is an error with its text."""
+"""Errors of hosts. In a run each of them fails the run; elsewhere its text is shown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class HostLost(HostError):
 
 
 class LimitExceeded(HostError):
-    """Something was not done in its time."""
+    """Something took longer than its limit."""
 
 
 class ProgramFailed(HostError):

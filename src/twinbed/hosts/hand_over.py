@@ -1,8 +1,8 @@
-"""Artifacts change hands: what programs of a run left in its folders becomes this user's, as plain files with plain modes.
+"""Artifacts change hands: files that programs of a run have left become this user's, as plain files with plain modes.
 
-As long as the run's programs live, its folders are theirs: they choose names, modes, owners and attributes.  The run's folder,
-which nobody else may enter, keeps all of it from the machine.  Once none of them lives, ``take_over`` looks at each file by
-descriptor; it removes and names what is no plain file of its size.
+While the run's programs live, they choose names, modes, owners and attributes in its folders. The run's folder is closed to
+other users and keeps all of this from the machine. Once the programs have ended, ``take_over`` checks each file by descriptor.
+It removes and lists everything that is no plain file of its size.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from twinbed.hosts.files import MOST_FILES, ROOM_SHARE, is_plain
 from twinbed.tree import kind_of, remove_whole
 
 MOST_LEVELS = 8
-"""Folders within each other that a host may have among its artifacts: their paths stay below PATH_MAX."""
+"""The depth of folders among a host's artifacts; their paths stay below PATH_MAX."""
 MOST_HOLES_BYTES = 64 * 2**20
-"""Of a file, what may be nowhere on the disk: whoever copies, packs or reads the file meets zeros there."""
+"""The holes that a file may have: whoever copies, packs or reads the file gets zeros for them."""
 _MOST_PIECES = 10_000
-"""Of a file with holes that are looked at."""
+"""The pieces of a file with holes that are examined."""
 _MOST_NAMED = 20
 _GIVE_RIGHTS = ("security.capability", "system.posix_acl_access", "system.posix_acl_default")
-"""Attributes by which a file gives rights beyond its mode (capabilities(7), acl(5))."""
+"""Attributes that give rights beyond a file's mode (capabilities(7), acl(5))."""
 _FILE, _FOLDER = 0o644, 0o755
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _HOLD = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def take_over(artifacts: Path, trusted: Collection[str]) -> list[str]:
-    """Make the owner of the folder ``artifacts`` the owner of all below it, and take off setuid, setgid, capabilities, access
-    lists and others' right to write. Return what was removed: each path, and why. Raises OSError.
+    """Give everything below ``artifacts`` to the folder's owner, without setuid, setgid, capabilities, access lists and others'
+    right to write. Return what was removed: each path with its reason. Raises OSError.
 
-    Call it when no program of the run lives. Places of the lab's own machines (``trusted``) have no limits."""
+    Call it when no program of the run lives. Folders of the lab's own machines (``trusted``) have no limits."""
     top = os.open(artifacts, _OPEN_FOLDER)
     try:
         owner, umask, removed = os.fstat(top), _umask(), []
@@ -50,7 +50,7 @@ def take_over(artifacts: Path, trusted: Collection[str]) -> list[str]:
 
 
 class _Beyond(Exception):
-    """A place has more than a host may have."""
+    """A folder has more than a host may have."""
 
 
 @dataclass
@@ -64,7 +64,7 @@ class _Place:
     umask: int
     entries: int = 0
     announced_bytes: int = 0
-    """What a copy of all files takes."""
+    """The size of a copy of all files."""
     on_disk_bytes: int = 0
     seen: set[int] = field(default_factory=set)
     """Inodes of files with several names."""
@@ -80,20 +80,20 @@ class _Place:
         return self.removed
 
     def _take(self, folder: int, name: str, path: str, level: int) -> None:
-        """Take over one file or folder, with all that is in it; ``path`` is how it is shown."""
+        """Take over one file or folder with its content; ``path`` is shown to the user."""
         with _held(folder, name) as held:
-            about = os.fstat(held)
-            if fault := self._fault(held, about, name, level):
+            status = os.fstat(held)
+            if fault := self._fault(held, status, name, level):
                 remove_whole(folder, name)
                 self.removed.append(f"{path} ({fault})")
                 return
-            self._make_plain(held, about)
-        if not stat.S_ISDIR(about.st_mode):
-            self.announced_bytes += about.st_size
-            if about.st_ino not in self.seen:
-                self.on_disk_bytes += about.st_blocks * 512
-            if about.st_nlink > 1:
-                self.seen.add(about.st_ino)
+            self._make_plain(held, status)
+        if not stat.S_ISDIR(status.st_mode):
+            self.announced_bytes += status.st_size
+            if status.st_ino not in self.seen:
+                self.on_disk_bytes += status.st_blocks * 512
+            if status.st_nlink > 1:
+                self.seen.add(status.st_ino)
             return
         with _opened(folder, name) as inner:
             for each in self._names(inner):
@@ -107,24 +107,24 @@ class _Place:
             raise _Beyond(f"more than {MOST_FILES:,} files and folders")
         return names
 
-    def _fault(self, held: int, about: os.stat_result, name: str, level: int) -> str | None:
-        """Say what keeps it from being an artifact."""
-        if stat.S_ISDIR(about.st_mode):
+    def _fault(self, held: int, status: os.stat_result, name: str, level: int) -> str | None:
+        """Return why it cannot be an artifact; None if it can."""
+        if stat.S_ISDIR(status.st_mode):
             if level > MOST_LEVELS:
                 return f"a folder within {MOST_LEVELS} others"
-        elif not stat.S_ISREG(about.st_mode):
-            return f"a {kind_of(about.st_mode)}"
+        elif not stat.S_ISREG(status.st_mode):
+            return f"a {kind_of(status.st_mode)}"
         if not self.trusted and not is_plain(name):
             return "no name of an artifact: such a name has 1 to 200 letters, digits and _.,=@+:- alone"
-        if stat.S_ISREG(about.st_mode) and about.st_size - about.st_blocks * 512 > MOST_HOLES_BYTES:
+        if stat.S_ISREG(status.st_mode) and status.st_size - status.st_blocks * 512 > MOST_HOLES_BYTES:
             os.chmod(_by(held), 0o600)  # noqa: PTH101
-            if _holes_bytes(held, about.st_size) > MOST_HOLES_BYTES:
-                return f"a sparse file: of its {about.st_size:,} bytes {about.st_blocks * 512:,} are on the disk"
+            if _holes_bytes(held, status.st_size) > MOST_HOLES_BYTES:
+                return f"a sparse file: of its {status.st_size:,} bytes {status.st_blocks * 512:,} are on the disk"
         return None
 
-    def _make_plain(self, held: int, about: os.stat_result) -> None:
+    def _make_plain(self, held: int, status: os.stat_result) -> None:
         itself = _by(held)
-        if os.geteuid() == 0 and (about.st_uid, about.st_gid) != (self.owner.st_uid, self.owner.st_gid):
+        if os.geteuid() == 0 and (status.st_uid, status.st_gid) != (self.owner.st_uid, self.owner.st_gid):
             os.chown(itself, self.owner.st_uid, self.owner.st_gid)
         try:
             for attribute in set(os.listxattr(itself)).intersection(_GIVE_RIGHTS):
@@ -132,11 +132,11 @@ class _Place:
         except OSError as error:
             if error.errno != errno.ENOTSUP:  # a file system without such attributes
                 raise
-        mode = _FOLDER if stat.S_ISDIR(about.st_mode) else _FILE
+        mode = _FOLDER if stat.S_ISDIR(status.st_mode) else _FILE
         os.chmod(itself, mode & ~self.umask | mode & 0o700)  # noqa: PTH101
 
     def _hold_to_room(self) -> None:
-        """A guest's artifacts have the same limit before they are fetched (``AgentHost.collect``)."""
+        """Check the limit that a guest's artifacts meet before they are fetched (``AgentHost.collect``)."""
         if self.trusted:
             return
         file_system = os.fstatvfs(self.top)
@@ -166,13 +166,13 @@ def _holes_bytes(held: int, size: int) -> int:
 
 
 def _by(descriptor: int) -> str:
-    """A path that leads to a file that is held open and nowhere else, for calls that take no such descriptor."""
+    """Return a path that leads only to a file held open, for calls that take no such descriptor."""
     return f"/proc/self/fd/{descriptor}"
 
 
 @contextlib.contextmanager
 def _held(folder: int, name: str) -> Iterator[int]:
-    """A descriptor of the file itself, which is not opened."""
+    """Yield a descriptor of the file without opening it."""
     descriptor = os.open(name, _HOLD, dir_fd=folder)
     try:
         yield descriptor
@@ -190,6 +190,6 @@ def _opened(folder: int, name: str) -> Iterator[int]:
 
 
 def _umask() -> int:
-    """To ask the system call would change it."""
+    """Read the umask; the system call would change it."""
     status = Path("/proc/self/status").read_text()
     return int(next(line for line in status.splitlines() if line.startswith("Umask:")).split()[1], 8)

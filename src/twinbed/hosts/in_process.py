@@ -1,6 +1,6 @@
-"""Hosts that are no machines: their programs are functions of this process, so that a testbed needs nothing of the machine.
+"""Hosts inside this process: their programs are functions, so that a testbed needs nothing from the machine.
 
-A subclass says in ``answer`` what its programs do.  A few harmless ones (echo, cat, true, false, sleep) are here, so that such
+A subclass defines its programs in ``answer``. A few harmless programs (echo, cat, true, false, sleep) are here, so that such
 hosts pass the contract of every driver.
 """
 
@@ -20,7 +20,7 @@ from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a program writes, and how it ends after ``seconds`` of this machine's time; infinite for one that stays."""
+    """Output of a program, and its end after ``seconds`` of this machine's time; infinite for a program that stays."""
 
     stdout: bytes = b""
     code: int = 0
@@ -29,7 +29,7 @@ class Answer:
 
 
 class InProcessProgram:
-    """A program that has already ended, unless its answer says how long it takes."""
+    """A program that has already ended, unless its answer takes time."""
 
     def __init__(self, host: str, argv: Sequence[str], answer: Answer) -> None:
         self.host, self.argv = host, tuple(argv)
@@ -61,7 +61,7 @@ class InProcessProgram:
             raise ProgramFailed(self.host, self.argv, "ended before it was ready", bytes(self.stderr))
 
     def usage(self) -> None:
-        """A function of this process uses nothing of a host."""
+        """Return None: a function of this process uses nothing of a host."""
 
     def signal(self, number: int, *, group: bool = True) -> None:
         if not self.ended:
@@ -79,10 +79,10 @@ class InProcessProgram:
 
 
 class InProcessHost:
-    """A host of this process. Its only files are those of its folder of artifacts."""
+    """A host inside this process. Its only files are in its folder of artifacts."""
 
     kind = "in-process"
-    """What error messages call it."""
+    """Its name in error messages."""
     bin = "/nowhere"
 
     def __init__(self, name: str, artifacts: str) -> None:
@@ -93,7 +93,7 @@ class InProcessHost:
         return False
 
     def answer(self, argv: Sequence[str]) -> Answer | None:
-        """What a program of its own does; None where it has none of that name."""
+        """Return the answer of one of its programs; None if it has no such program."""
         return None
 
     def start(self, argv: Sequence[str], *, stdin: bytes = b"", **_: object) -> InProcessProgram:
@@ -138,23 +138,23 @@ class InProcessHost:
         return to.stat().st_size
 
     def ping(self, limit_s: float = 5.0) -> Mapping[str, float]:
-        """It has no clock of its own."""
+        """Return this machine's clocks: the host has none of its own."""
         now_s = time.time()
         return {"monotonic_s": time.monotonic(), "sent_s": now_s, "received_s": now_s}
 
     def monotonic_ahead_s(self) -> float:
-        """It has no clock of its own."""
+        """Return 0: the host has no clock of its own."""
         return 0.0
 
     def listening(self, port: int, limit_s: float) -> float:
-        raise HostError(f"{self.name}: nothing ever listens on a {self.kind} host")
+        raise HostError(f"{self.name}: a {self.kind} host has no TCP ports")
 
     def reaches(self, address: str, limit_s: float) -> bool:
-        """Nothing that could be down joins it to others."""
+        """Return True: no link to other hosts could be down."""
         return True
 
     def collect(self, to: Path, *, limit_s: float = 120.0) -> None:
-        """The folder of artifacts is this machine's own."""
+        """Do nothing: the folder of artifacts is on this machine."""
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is no connection."""

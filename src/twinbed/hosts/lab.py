@@ -1,15 +1,19 @@
-"""A lab: PID, network and mount namespaces held by one process, in which everything of a run lives and with which it dies.
+"""A lab: PID, network and mount namespaces held by one process. Everything of a run lives in a lab and ends with it.
 
-The process that holds it (``twinbed-probe lab``) ends when its control stream ends, by whatever signal its controller
-died; the kernel then ends everything in its PID namespace.  What namespaces cannot hold carries the lab's id: a scratch
-folder and control groups.  The lab's keeper removes them; ``sweep`` removes those of labs whose keeper died too.
+The process that holds it (``twinbed-probe lab``) ends when its control stream ends, whatever signal killed its controller. The
+kernel then ends everything in its PID namespace. Things that namespaces cannot hold carry the lab's id: a scratch folder and
+control groups. The lab's keeper removes them; ``sweep`` removes those of labs whose keeper died too. Each host of a lab gets
+user and group ids of this machine that nobody else has.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import logging
+import os
+import pwd
 import shutil
 import socket
 import subprocess
@@ -24,20 +28,60 @@ from twinbed.hosts.agent import PROBE, AgentHost, accept, listen, new_key
 from twinbed.hosts.cgroups import LabGroups
 from twinbed.hosts.connection import Connection
 from twinbed.hosts.error import HostError, LimitExceeded
-from twinbed.hosts.own_ids import more_ids
 from twinbed.hosts.scratch import PREFIX
+
+IDS = 65_536
+_MAP = Path("/proc/self/uid_map")
+"""Only the first user namespace maps each id to itself (user_namespaces(7))."""
+_FIRST, _RANGES = 524_288, 28_656
+"""Ranges for containers by systemd's convention (https://systemd.io/UIDS-GIDS)."""
+
+
+def first_id(lab: str, host: str) -> int | None:
+    """Return the first of the ``IDS`` ids of a host; None if this user is not root of all ids, and can give none.
+
+    Two hosts may draw the same range, which still belongs to no user of the machine."""
+    if os.geteuid() != 0 or _MAP.read_text().split() != ["0", "0", "4294967295"]:
+        return None
+    number = int.from_bytes(hashlib.sha256(f"{lab} {host}".encode()).digest()[:4], "big")
+    return _FIRST + IDS * (number % _RANGES)
+
+
+def more_ids() -> tuple[str, ...]:
+    """Return arguments for the keeper of a lab without root: the ids that this user may map in a user namespace (subuid(5));
+    none without such ids or the programs to map them."""
+    user = os.geteuid()
+    if user == 0 or not (shutil.which("newuidmap") and shutil.which("newgidmap")):
+        return ()
+    names = {str(user)}
+    with contextlib.suppress(KeyError):
+        names.add(pwd.getpwuid(user).pw_name)
+    uids, gids = (_subordinate(file, names) for file in (Path("/etc/subuid"), Path("/etc/subgid")))
+    return ("--uids", uids, "--gids", gids) if uids and gids else ()
+
+
+def _subordinate(file: Path, names: set[str]) -> str | None:
+    """Return ``first:count`` of the user's first range."""
+    with contextlib.suppress(OSError):
+        for line in file.read_text(errors="replace").splitlines():
+            name, _, ids = line.partition(":")
+            first, _, count = ids.partition(":")
+            if name in names and first.isdigit() and count.isdigit() and int(count) > 0:
+                return f"{first}:{min(int(count), IDS - 1)}"
+    return None
+
 
 _LOG = logging.getLogger(__name__)
 _START_LIMIT_S = 30.0
 _END_LIMIT_S = 30.0
-"""For a lab to end by itself. Its keeper gives control groups 5 s."""
+"""The limit for a lab to end by itself. Its keeper gives control groups 5 s."""
 _RECLAIM_LIMIT_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """``machine`` runs programs inside the lab, beside its switches; ``scratch`` is its private folder; ``cgroups`` its control
-    groups; ``keeper`` the process outside that holds it."""
+    """``machine`` runs programs inside the lab, next to its switches. ``scratch``: its private folder. ``keeper``: the process
+    outside that holds it."""
 
     id: str
     machine: AgentHost
@@ -46,13 +90,13 @@ class Lab:
     keeper: int
 
     def first_process(self) -> int:
-        """The lab's PID 1, as this machine sees it."""
+        """Return the lab's PID 1, as this machine sees it."""
         return int(Path(f"/proc/{self.keeper}/task/{self.keeper}/children").read_text().split()[0])
 
 
 @contextlib.contextmanager
 def open_lab(probe: Path, artifacts: Path) -> Iterator[Lab]:
-    """Hold a lab while the block runs. ``artifacts`` is where programs on the machine leave what is to be kept."""
+    """Hold a lab while the block runs. ``artifacts``: folder for files of programs on the machine that are kept."""
     with scratch.folder() as folder, contextlib.ExitStack() as stack:
         identity, groups = folder.name.removeprefix(PREFIX), LabGroups.of(folder.name)
         stack.callback(remove, folder, groups.folders)
@@ -84,7 +128,7 @@ def open_lab(probe: Path, artifacts: Path) -> Iterator[Lab]:
 
 @contextlib.contextmanager
 def another_machine(lab: Lab, name: str, artifacts: Path) -> Iterator[AgentHost]:
-    """A machine beside the lab's own: a network namespace with an agent, which ends with the lab at the latest."""
+    """Yield another machine of the lab: a network namespace with an agent, which ends with the lab at the latest."""
     path, key = lab.scratch / f"{name}.sock", new_key()
     with listen(path) as server:
         command = ["unshare", "--net", f"{lab.machine.bin}/{PROBE}", "agent", "--connect", str(path), "--key", key]
@@ -100,8 +144,9 @@ def another_machine(lab: Lab, name: str, artifacts: Path) -> Iterator[AgentHost]
 
 
 def reclaim(probe: Path, folder: Path) -> None:
-    """Make this user the owner of all below a folder, where programs of a lab without root may have been other users. Call it
-    when the lab has ended. Raises HostError."""
+    """Make this user the owner of everything below a folder: programs of a lab without root may have been other users.
+
+    Call it when the lab has ended. Raises HostError."""
     if more_ids():
         with open_lab(probe, folder) as lab:
             lab.machine.run(["chown", "-R", "-h", "0:0", str(folder)], limit_s=_RECLAIM_LIMIT_S)
@@ -114,10 +159,10 @@ def _end(
     error: BaseException | None,
     trace: TracebackType | None,
 ) -> None:
-    """A lab ends when its control stream does. An interrupt may have come before there was a connection to close it.
+    """End the control stream, and with it the lab. An interrupt may have come before there was a connection to close.
 
-    Raises LimitExceeded where the keeper, or the lab's first process, was stopped and had to be killed. An error that is on its
-    way comes first."""
+    Raises LimitExceeded if the keeper had to be killed because it, or the lab's first process, was stopped. An error that is
+    already being raised has precedence."""
     with contextlib.suppress(OSError):
         control.shutdown(socket.SHUT_RDWR)
     try:
@@ -127,7 +172,7 @@ def _end(
         why = f"the lab did not end within {_END_LIMIT_S:g} s: its keeper (process {keeper.pid}) was killed"
         _LOG.info("%s", why)
         if error is None:
-            advice = "was it stopped, by SIGSTOP or a debugger? run the same command again"
+            advice = "run the same command again (SIGSTOP or a debugger may have stopped the lab)"
             raise LimitExceeded(why, advice=advice) from None
     except BaseException:  # Ctrl-C while it is waited for
         process.kill(keeper)
@@ -135,14 +180,14 @@ def _end(
 
 
 def remove(folder: Path, groups: Sequence[Path], *, limit_s: float = 5.0) -> None:
-    """Remove what a dead lab left. Control groups that it never made are no matter."""
+    """Remove a dead lab's scratch folder, and its control groups as far as it made them."""
     shutil.rmtree(folder, ignore_errors=True)
     for group in groups:
         cgroups.remove(group, limit_s=limit_s)
 
 
 def leftovers() -> Sequence[tuple[Path, tuple[Path, ...]]]:
-    """(scratch folder, control groups) of labs, and scratch folders of commands, that no living process holds."""
+    """Return (scratch folder, control groups) of labs, and scratch folders of commands, that no living process holds."""
     left_behind: dict[Path, tuple[Path, ...]] = dict.fromkeys(scratch.left_behind(), ())
     for root in cgroups.roots():
         for group in root.glob(f"{PREFIX}*"):

@@ -1,8 +1,8 @@
-"""A host that is not ours, used for the time of a run: ``twinbed-probe lease`` there, over SSH.
+"""A lease: somebody's host, used during a run by ``twinbed-probe lease`` over SSH.
 
-The probe and, where it is wanted, the image's root file system are put into a folder of the host's once, by their content.
-What is changed on the host is first written down there (``undo``); when the connection ends, or nothing was heard for the time
-of the lease, the host itself puts everything back (crates/probe/src/lease.rs).
+The probe and, if the study wants it, the image's root file system are put into a folder of the host once, by content. Every
+change is first written down there (``undo``). When the connection ends, or the lease's time passes without a sign of life, the
+host itself puts everything back (crates/probe/src/lease.rs).
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class Lease:
 
     @property
     def management(self) -> tuple[str, str] | None:
-        """(address of the controller, of the host) of the SSH connection as the host sees it; None where sshd does not know."""
+        """Return (controller's address, host's address) of the SSH connection as the host sees it, if sshd reports it."""
         words = self.preamble.get("from", "").split()
         return (words[0], words[2]) if len(words) == 4 and words[0] != "UNKNOWN" else None
 
     def undo(self, argv: Sequence[str], stdin: bytes | None = None) -> None:
-        """Have the host run this program when the lease is over, those entered last first. Enter, then change."""
+        """Have the host run this program when the lease is over, the last entered first. Enter it before the change."""
         if stdin is None:
             self._enter({"argv": list(argv)})
             return
@@ -86,27 +86,29 @@ class Lease:
         self.host.close()
 
     def ended(self) -> None:
-        """Wait until the host has put everything back. Raises HostError where it did not, or nobody knows."""
+        """Wait until the host has put everything back. Raises HostError if it did not, or did not report it."""
         self.hang_up()
         address = self._wanted.address
         code = self._session.wait(self._wanted.seconds + _UNDO_LIMIT_S)
         stderr = self._session.stderr_text()
         if code is None:
-            raise LimitExceeded(f"{address.name}: ssh to {address.destination} did not end; the host undoes by itself")
+            raise LimitExceeded(
+                f"{address.name}: ssh to {address.destination} did not end; the host puts everything back by itself"
+            )
         if code == _NOT_UNDONE:
-            raise HostError(f"{address.name}: not everything could be put back as it was: {stderr}")
+            raise HostError(f"{address.name}: the host could not put everything back: {stderr}")
         if code != 0:
             raise ssh.failed(address, code, stderr)
 
 
 class _Beats(Channel):
     def deliver(self, kind: int, payload: bytes) -> None:
-        """The answers say nothing new."""
+        """Drop the answers."""
 
 
 @contextlib.contextmanager
 def open_leases(wanted: Sequence[Wanted], probe: Path) -> Iterator[list[Lease]]:
-    """Lease hosts, side by side, while the block runs. Afterwards each has put back what was entered into its ``undo``."""
+    """Lease hosts side by side while the block runs. Afterwards each has carried out its ``undo``."""
     openings: list[Future[Lease]] = []
     try:
         process.side_by_side(lambda each: _open(each, probe), wanted, openings)
@@ -127,7 +129,7 @@ def open_leases(wanted: Sequence[Wanted], probe: Path) -> Iterator[list[Lease]]:
 
 
 def sweep(address: Address, folder: str = FOLDER, *, only_list: bool = False) -> list[str]:
-    """Undo what leases without a keeper left on a host; returns their folders. Raises HostError where one has a keeper."""
+    """Undo leases without a keeper on a host, and return their folders. Raises HostError if one has a keeper."""
     return ssh.run(address, _SWEEP, [folder, *(["--list"] if only_list else [])], limit_s=_UNDO_LIMIT_S).splitlines()
 
 
@@ -146,14 +148,14 @@ def _open(wanted: Wanted, probe: Path) -> Lease:
             return _greeted(wanted, session, preamble)
         session.close()
         if preamble["system"] != "Linux x86_64":
-            raise HostError(f"{wanted.address.name}: it is {preamble['system']}; only Linux on x86_64 can be leased")
+            raise HostError(f"{wanted.address.name}: it is {preamble['system']}; use a host with Linux on x86_64")
         if missing == "probe":
             install.programs(wanted.address, wanted.folder, digest, programs)
         elif wanted.image is not None:
             install.image(wanted.address, wanted.folder, wanted.image)
     raise HostError(
-        f"{wanted.address.name}: what was put into {wanted.folder} is not there, or may not be run there: is it mounted noexec?"
-        " give another folder: folder: /PATH"
+        f"{wanted.address.name}: programs put into {wanted.folder} vanished or cannot run there; it may be mounted noexec",
+        advice="set another folder: folder: /PATH",
     )
 
 

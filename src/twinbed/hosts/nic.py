@@ -1,4 +1,4 @@
-"""A NIC as the kernel of its host describes it to the agent (``crates/probe/src/nic``). No program is started for it."""
+"""A NIC as its host's kernel describes it to the agent (``crates/probe/src/nic``), without any other program."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from twinbed.model.json import Document, Json, document, each, integer, named, optional, text, truth, value_of
 
 _INITIAL_WINDOW = 10
-"""Segments, where a route says nothing (RFC 6928; Linux's TCP_INIT_CWND)."""
+"""Segments, if the route sets none (RFC 6928; Linux's TCP_INIT_CWND)."""
 _OFFLOADS = {
     "sg": "tx-scatter-gather*",
     "tso": "tx-tcp-segmentation",
@@ -18,8 +18,8 @@ _OFFLOADS = {
     "rx": "rx-checksum",
     "tx": "tx-checksum-*",
 }
-"""Short name -> the kernel's features. An offload is on where any of its features is, as in ethtool. Only tso has fewer than in
-ethtool, TCP over IPv4 alone: a kernel may leave another on when it turns that off (accecn, without scatter-gather)."""
+"""Short name to the kernel's features. As in ethtool, an offload is on if any of its features is. Only tso has fewer features
+than in ethtool, TCP over IPv4 alone: a kernel may leave another on when it turns this off (accecn, without scatter-gather)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +33,16 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class NicState:
-    """The state of a NIC; None stands for a fact that the kernel does not give."""
+    """The state of a NIC; None for facts that the kernel does not give."""
 
     mac: str | None
     mtu: int | None
     up: bool | None
     carrier: bool | None
-    """The link is there: an emulated card takes up to seconds to say so, and loses what is sent before."""
+    """The link is up: an emulated card takes up to seconds for this, and loses packets sent before."""
     addresses: tuple[str, ...]
     qdisc: str | None
-    """The kind of the one at the root."""
+    """The kind of the root queueing discipline."""
     routes: tuple[Route, ...]
     driver: str | None
     firmware: str | None
@@ -50,19 +50,19 @@ class NicState:
     features: Mapping[str, bool] | None
     """By the kernel's names."""
     wanted_features: Mapping[str, bool] | None
-    """The features that can be changed, as they were asked for."""
+    """The requested values of the features that can be changed."""
     coalescing: Mapping[str, int] | None
-    """By the names of `ethtool -C`. A parameter that the driver cannot set is 0."""
+    """By the names of `ethtool -C`; 0 for a parameter that the driver cannot set."""
     queues: int | None
 
     @property
     def offloads(self) -> dict[str, str | None]:
-        """Short name -> on or off; None where the NIC has no such feature."""
+        """Return on or off by short name; None if the NIC has no such feature."""
         return {short: self._state(pattern) for short, pattern in _OFFLOADS.items()}
 
     @property
     def initial_window(self) -> int | None:
-        """The least of the routes'; None without any."""
+        """Return the smallest of all routes; None without routes."""
         return min((route.initial_window for route in self.routes), default=None)
 
     def _state(self, pattern: str) -> str | None:
@@ -71,7 +71,7 @@ class NicState:
 
 
 def read(answer: Document) -> NicState:
-    """Return what an agent's answer says. Raises ValueError."""
+    """Read an agent's answer. Raises ValueError."""
     return NicState(
         mac=value_of(answer, "mac", optional(text)),
         mtu=value_of(answer, "mtu", optional(integer)),

@@ -1,7 +1,8 @@
-"""The programs of this machine that twinbed starts, and the packages that they come in, by the distribution's own names.
+"""The programs that twinbed starts on this machine, and their packages, by the distribution's own names.
 
-`twinbed setup` and setup.sh install by this list, and preflight's mends are made of it.  Only the standard library is imported:
-setup.sh asks before anything is there. ``python3 -m twinbed.hosts.packages PURPOSE ...`` prints what is missing on one line.
+`twinbed setup` and setup.sh install by this list, and preflight makes its remedies from it. It imports only the standard
+library, since setup.sh needs it before anything else is installed. ``python3 -m twinbed.hosts.packages PURPOSE ...`` prints the
+missing packages on one line.
 """
 
 from __future__ import annotations
@@ -20,42 +21,42 @@ from twinbed.terminal import say
 _SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"
 """A user's PATH may lack them."""
 _USUAL_FOLDERS = "/usr/local/bin:/usr/bin:/bin"
-"""A PATH that lacks them hides programs that are installed."""
+"""A PATH without these hides installed programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One thing that a package brings. A name without a package is one that the distribution does not have."""
+    """One program or file that a package brings. An empty name: the distribution has no such package."""
 
     shows: str
-    """A program, or a file by its whole path: where it is, the package is there."""
+    """A program, or a file's absolute path: if it exists, the package is installed."""
     debian: str
     fedora: str = ""
 
     @property
     def path(self) -> str | None:
-        """Where it is on this machine."""
+        """Return its path on this machine; None if it is not installed or hidden."""
         if self.shows.startswith("/"):
             return self.shows if Path(self.shows).exists() else None
         return shutil.which(self.shows, path=f"{os.environ.get('PATH', '')}:{_SYSTEM_FOLDERS}")
 
     @property
     def hidden_in(self) -> str | None:
-        """The folder outside PATH that has the program, where PATH lacks a folder that every user's has."""
+        """Return the usual folder that has the program if PATH lacks this folder; else None."""
         found = None if self.path or self.shows.startswith("/") else shutil.which(self.shows, path=_USUAL_FOLDERS)
         return str(Path(found).parent) if found else None
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Whose packages a machine has, and how they are installed."""
+    """A distribution and how its packages are installed."""
 
     name: str
     install: tuple[str, ...]
     unasked: tuple[str, ...]
-    """What is added to ``install`` so that nothing is asked, and nothing comes that is only recommended."""
+    """Options added to ``install``: no questions, and no recommended packages."""
     first: tuple[tuple[str, ...], ...] = ()
-    """What is run before it."""
+    """Commands to run before ``install``."""
 
     def package(self, need: Need) -> str:
         return need.fedora if self is FEDORA else need.debian
@@ -70,7 +71,7 @@ DEBIAN = Distribution(
 )
 FEDORA = Distribution("Fedora", ("dnf", "install"), ("-y", "--setopt=install_weak_deps=False"))
 _KINSHIP = {"debian": DEBIAN, "ubuntu": DEBIAN, "fedora": FEDORA, "rhel": FEDORA}
-"""By a word of os-release's ID or ID_LIKE."""
+"""Distributions by words of ID or ID_LIKE in os-release."""
 
 DEBIAN_KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 PURPOSES: Mapping[str, Sequence[Need]] = {
@@ -118,7 +119,7 @@ PURPOSES: Mapping[str, Sequence[Need]] = {
         Need("/usr/share/doc/busybox-static", "busybox-static"),
     ),
 }
-"""By what they are for: a driver, the image, a kind of switch, and so on; "own tools" are those of hosts without the image."""
+"""Needs by purpose: a driver, the image, a kind of switch, and so on; "own tools" is for hosts without the image."""
 FOR_USERS: Mapping[str, str] = {
     "container": "hosts in namespaces, links, captures: every study on this machine",
     "image": "building the root file system and the guest kernel, once",
@@ -128,15 +129,15 @@ FOR_USERS: Mapping[str, str] = {
     "rootless": "programs of a lab as users of their own, where you are not root",
     "background": "stress on the machine itself",
 }
-"""What `twinbed setup` shows and installs."""
+"""The purposes that `twinbed setup` shows and installs."""
 
 
 class PackagesUnknown(TwinbedError):
-    """A distribution whose names of packages are not known here."""
+    """A distribution whose package names are unknown here."""
 
 
 def distribution() -> Distribution | None:
-    """This machine's, or None where it is kin to none that is known."""
+    """Return this machine's distribution; None if it is unknown."""
     try:
         release = platform.freedesktop_os_release()
     except OSError:
@@ -150,7 +151,7 @@ def lacking(needs: Iterable[Need]) -> list[Need]:
 
 
 def absent(needs: Sequence[Need]) -> str:
-    """What is wrong: not installed, or not in PATH."""
+    """Report missing programs: not installed, or not in PATH."""
     hidden = [need for need in needs if need.hidden_in]
     missing = [need.shows for need in needs if need not in hidden]
     parts = [f"not installed: {', '.join(missing)}"] if missing else []
@@ -159,28 +160,29 @@ def absent(needs: Sequence[Need]) -> str:
 
 
 def of_programs(*programs: str) -> list[Need]:
-    """The declared needs of these names, each once."""
+    """Return the declared needs of these programs."""
     declared = {need.shows: need for needs in PURPOSES.values() for need in needs}
     return [declared[program] for program in programs]
 
 
 def debian(program: str) -> str:
-    """Debian's package of a program; of one that is not declared, the package has its name."""
+    """Return Debian's package of a program; by default it has the program's name."""
     return next((need.debian for needs in PURPOSES.values() for need in needs if need.shows == program), program)
 
 
 def names(needs: Iterable[Need], whose: Distribution = DEBIAN) -> list[str]:
-    """The packages, sorted. Raises PackagesUnknown where the distribution has none."""
+    """Return the sorted package names. Raises PackagesUnknown if the distribution has no such package."""
     wanted = list(needs)
     without = [need.shows for need in wanted if not whose.package(need)]
     if without:
-        raise PackagesUnknown(f"no package of {whose.name} is known that has {', '.join(without)}", advice="install it by hand")
+        raise PackagesUnknown(f"no known package of {whose.name} has {', '.join(without)}", advice="install it by hand")
     return sorted({whose.package(need) for need in wanted})
 
 
 def mend(needs: Iterable[Need]) -> str:
-    """The command that installs what these needs come in here. Elsewhere than on a known distribution it is said in Debian's
-    names, which others resemble. Programs that are installed need PATH alone."""
+    """Return the command that installs these needs here; an unknown distribution gets Debian's names, which others resemble.
+
+    Installed programs outside PATH only need a longer PATH."""
     wanted = list(needs)
     hidden = dict.fromkeys(folder for need in wanted if (folder := need.hidden_in))
     needs = [need for need in wanted if not need.hidden_in]

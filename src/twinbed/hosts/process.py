@@ -1,7 +1,7 @@
 """Programs on this machine, outside any lab: builders of images, ssh, and the process that holds a lab.
 
-Units: seconds, bytes.  Everything that runs inside a lab goes through ``agent``.  What a program writes may come from another
-machine: it is taken up to a limit, and the time limit holds while it writes.
+Units: seconds, bytes. Everything that runs inside a lab goes through ``agent``. A program's output may come from another
+machine: it is taken up to a limit, and the time limit holds while the program writes.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from typing import IO, BinaryIO, TypeVar
 from twinbed.model.error import TwinbedError
 
 MOST_BYTES = 16 * 2**20
-"""What is kept in memory of a program's output, and as much of its error output."""
+"""The most bytes of a program's output kept in memory, and the same of its error output."""
 MOST_WORDS_BYTES = 2**20
-"""What is kept of the error output of a program that stays."""
+"""The most bytes kept of the error output of a program that stays."""
 _ROOM_SHARE = 0.5
-"""Of the free space, what one program may write into a file."""
+"""The share of the free space that one program may write into a file."""
 _READ_BYTES = 1 << 16
 _KILLED_LIMIT_S = 10.0
 _LOG = logging.getLogger(__name__)
@@ -68,8 +68,8 @@ class ProcessFailed(TwinbedError):
 
 
 class Brood:
-    """The programs that a thread has started through this module and that still run, so that another thread can end them:
-    a thread that waits for a program hears no Ctrl-C."""
+    """The running programs that a thread has started through this module. Another thread can end them: a thread that waits for
+    a program gets no Ctrl-C."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -87,7 +87,7 @@ class Brood:
             self._running.discard(process)
 
     def end(self) -> None:
-        """Kill them, and all that are started later."""
+        """Kill them, and all programs started later."""
         with self._lock:
             self._over = True
             for process in self._running:
@@ -95,13 +95,13 @@ class Brood:
 
 
 _BROOD: ContextVar[Brood | None] = ContextVar("brood", default=None)
-"""That of the thread which starts a program; None where nobody else has to end it."""
+"""The brood of the thread that starts a program; None if no other thread has to end it."""
 
 
 def side_by_side(function: Callable[[T], R], items: Sequence[T], begun: list[Future[R]] | None = None) -> list[Future[R]]:
-    """Call the function with each item, in a thread each, and wait for all. The calls are added to ``begun`` as they begin.
+    """Call the function with each item, in a thread each, and wait for all. Calls are added to ``begun`` as they begin.
 
-    Ctrl-C is heard: programs that the calls have started by this module are killed, so that each call ends with its error."""
+    On Ctrl-C, programs that the calls have started through this module are killed, so that each call ends with its error."""
     calls: list[Future[R]] = [] if begun is None else begun
     broods = [Brood() for _ in items]
 
@@ -115,7 +115,7 @@ def side_by_side(function: Callable[[T], R], items: Sequence[T], begun: list[Fut
                 calls.append(pool.submit(in_brood, brood, item))
             wait(calls)
         except BaseException:
-            # Leaving the pool waits for its threads. A call may have begun whose turn to be added had not come.
+            # Leaving the pool waits for its threads. A call may have begun before it was added to the list.
             for number, brood in enumerate(broods):
                 if number >= len(calls) or not calls[number].done():
                     brood.end()
@@ -137,11 +137,11 @@ def run(
 ) -> Completed:
     """Run a program to its end.
 
-    ``env`` is added to the environment. ``stdin`` is the input, or a file that is read from where it stands. ``stdout`` and
-    ``log`` name files for its output and error output instead of keeping them. ``most_bytes`` is how much it may write to each:
-    MOST_BYTES by default, or half of the free space where it goes to a file.  Raises ProcessFailed when it cannot start,
-    exceeds ``limit_s`` or ``most_bytes``, or (with ``check``) ends with another code than 0. A program that exceeds a limit is
-    killed with its process group.
+    Add ``env`` to the environment. Read the input from ``stdin``, bytes or a file at its present position. Write output to
+    ``stdout`` and error output to ``log`` if these files are given. Allow ``most_bytes`` for each: by default MOST_BYTES in
+    memory, or half of the free space in a file. Kill a program that exceeds a limit, with its process group.
+
+    Raises ProcessFailed when it cannot start, exceeds ``limit_s`` or ``most_bytes``, or (with ``check``) its code is not 0.
     """
     started = time.monotonic()
     content = stdin if isinstance(stdin, bytes) else None
@@ -171,7 +171,7 @@ def run(
 
 @dataclass(slots=True)
 class _Sink:
-    """Where one stream of a program goes: memory, or a file."""
+    """The place of one stream of a program: memory or a file."""
 
     most: int
     file: BinaryIO | None
@@ -187,7 +187,7 @@ class _Sink:
         return cls(room if most_bytes is None else most_bytes, file, bytearray())
 
     def take(self, data: bytes) -> bool:
-        """Whether it was within the limit."""
+        """Take bytes. Return whether they were within the limit."""
         self.size += len(data)
         if self.size > self.most:
             return False
@@ -229,7 +229,7 @@ def _exchange(
                     selector.unregister(key.fileobj)
                 elif not key.data.take(data):
                     what = "output" if key.data is out else "error output"
-                    why = f"wrote more than {key.data.most:,} bytes of {what}, and was ended"
+                    why = f"wrote more than {key.data.most:,} bytes of {what} and was killed"
                     raise ProcessFailed(argv, why, bytes(err.kept))
     try:
         process.wait(max(0.0, deadline - time.monotonic()))
@@ -238,7 +238,7 @@ def _exchange(
 
 
 def _fed(pipe: int, content: memoryview) -> int:
-    """How many bytes the program took; all where it takes no more."""
+    """Write to the program and return how many bytes it took; all of them if it takes no more."""
     try:
         return os.write(pipe, content[:_READ_BYTES])
     except BlockingIOError:
@@ -259,7 +259,7 @@ def _close(stream: IO[bytes] | None) -> None:
 
 
 def _started(argv: Sequence[str], **how: object) -> subprocess.Popen[bytes]:
-    """The program, in a session and a process group of its own."""
+    """Start a program in a session and a process group of its own."""
     try:
         process: subprocess.Popen[bytes] = subprocess.Popen(list(argv), start_new_session=True, **how)  # type: ignore[call-overload]
     except FileNotFoundError as error:
@@ -268,20 +268,20 @@ def _started(argv: Sequence[str], **how: object) -> subprocess.Popen[bytes]:
         raise ProcessFailed(argv, f"may not be started: {error.strerror}") from None
     except OSError as error:
         raise ProcessFailed(argv, f"cannot be started: {error.strerror}") from None
-    if (those := _BROOD.get()) is not None:
-        those.add(process)
+    if (brood := _BROOD.get()) is not None:
+        brood.add(process)
     return process
 
 
 def _forget(process: subprocess.Popen[bytes]) -> None:
     for stream in (process.stdin, process.stdout, process.stderr):
         _close(stream)
-    if (those := _BROOD.get()) is not None:
-        those.remove(process)
+    if (brood := _BROOD.get()) is not None:
+        brood.remove(process)
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a program of this module's with its process group, and wait for its end. A stopped one is killed too."""
+    """Kill a program of this module with its process group, even if it is stopped, and wait for its end."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -290,9 +290,9 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 
 class Staying:
-    """A program that stays, with ``stream`` as its standard input and output where one is given.
+    """A program that stays, with ``stream``, if given, as its standard input and output.
 
-    Its error output is kept up to ``most_bytes``; a program that writes more is killed, and ``flooded`` is set."""
+    Its error output is kept up to ``most_bytes``. A program that writes more is killed, and ``flooded`` is set."""
 
     def __init__(self, argv: Sequence[str], stream: socket.socket | None = None, *, most_bytes: int = MOST_WORDS_BYTES) -> None:
         _LOG.info("start %s", shlex.join(map(str, argv)))
@@ -318,25 +318,25 @@ class Staying:
                 self._words += data
 
     def words(self) -> str:
-        """What it has written on its error output; of one that has ended, all."""
+        """Return its error output so far; all of it if it has ended."""
         if self._process.poll() is not None:
             self._reader.join(1.0)  # a program that it started may hold the pipe open
         return bytes(self._words).decode(errors="replace").strip()
 
     def code(self, limit_s: float) -> int | None:
-        """Its exit code, None where it has not ended by then."""
+        """Wait for its exit code; None if it has not ended by then."""
         try:
             return self._process.wait(limit_s)
         except subprocess.TimeoutExpired:
             return None
 
     def end(self, limit_s: float) -> int | None:
-        """Its exit code; None, after it was killed, where it does not end by itself."""
+        """Wait for its exit code. If it does not end by itself, kill it and return None."""
         if (code := self.code(limit_s)) is None:
             _LOG.info("process %d does not end after %g s: it is killed", self.pid, limit_s)
             kill(self._process)
-        if (those := _BROOD.get()) is not None:
-            those.remove(self._process)
+        if (brood := _BROOD.get()) is not None:
+            brood.remove(self._process)
         return code
 
     def ask_to_end(self) -> None:
@@ -344,14 +344,14 @@ class Staying:
 
 
 def start(argv: Sequence[str], *, keep_open: Sequence[int] = (), log: Path | None = None) -> subprocess.Popen[bytes]:
-    """Start a program of twinbed's own that stays; ``keep_open`` are file descriptors that it inherits."""
+    """Start one of twinbed's own programs, which stays and inherits the file descriptors ``keep_open``."""
     _LOG.info("start %s", shlex.join(map(str, argv)))
     with (log or Path(os.devnull)).open("ab") as err:
         return _started(argv, stdin=subprocess.DEVNULL, stdout=err, stderr=err, pass_fds=tuple(keep_open))
 
 
 def last_bytes(path: Path, most_bytes: int = MOST_WORDS_BYTES) -> bytes:
-    """The end of a file that a program may have filled; nothing where there is none."""
+    """Return the end of a file that a program may have filled; nothing without a file."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - most_bytes))
@@ -361,5 +361,5 @@ def last_bytes(path: Path, most_bytes: int = MOST_WORDS_BYTES) -> bytes:
 
 
 def _path() -> str:
-    """Where programs are looked for: with the folders of system programs, which a user's PATH (or that of `su`) may lack."""
+    """Return the search path of programs, with the folders of system programs that a user's PATH (or that of `su`) may lack."""
     return f"{os.environ.get('PATH', '/usr/bin:/bin')}:/usr/local/sbin:/usr/sbin:/sbin"

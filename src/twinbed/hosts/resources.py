@@ -1,7 +1,7 @@
-"""What this machine has left for hosts: memory, processes, file descriptors.
+"""The memory, processes and file descriptors that this machine has left for hosts.
 
-Memory is what the kernel says can be had without swapping (proc(5), MemAvailable), or less where a control group of this
-process has a limit.  What the kernel would give up at once of a group's use (inactive files) does not count.
+Memory is the kernel's estimate without swapping (proc(5), MemAvailable), or less if this process's control group has a limit.
+Parts of a group's use that the kernel can free at once (inactive files) do not count.
 Source: proc(5), getrlimit(2), cgroups(7), the kernel's Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst.
 """
 
@@ -15,24 +15,25 @@ from pathlib import Path
 from typing import NamedTuple
 
 MEMORY, TASKS, DESCRIPTORS = "memory", "processes", "file descriptors"
-"""Bytes; processes and threads alike; files that one process holds open."""
+"""Bytes; processes and threads together; files that one process holds open."""
 _MEMORY_FILES = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
-"""Files with the limit and the use, and the part of the use that can be given up: version 2, version 1."""
+"""Files with the limit and the use, and the part of the use that can be freed: version 2, version 1."""
 
 
 class Limit(NamedTuple):
-    """How much there is of something, and the file or limit that says so."""
+    """An amount, and the file or limit that gives it."""
 
     most: int
     source: str
 
 
 def available(system: Path = Path("/")) -> dict[str, Limit] | None:
-    """What this machine has; what nothing limits is not in it. ``system`` is where /proc and control groups are looked for.
-    None where there is no such thing: a study may be planned on a machine that could not carry it out."""
+    """Return what this machine has left, without resources that nothing limits. ``system``: root of /proc and control groups.
+
+    None on a machine without /proc: a study may be planned on a machine that could not run it."""
     if not (system / "proc/meminfo").exists():
         return None
     limits = {MEMORY: min(_memory(system))}
@@ -45,7 +46,7 @@ def available(system: Path = Path("/")) -> dict[str, Limit] | None:
 
 
 def allow_descriptors(needed: int) -> None:
-    """Let this process, and those that it starts, hold so many files open, as far as the hard limit allows."""
+    """Let this process, and those that it starts, hold this many files open, as far as the hard limit allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return
@@ -53,7 +54,7 @@ def allow_descriptors(needed: int) -> None:
 
 
 def _memory(system: Path) -> Iterator[Limit]:
-    """Bytes left."""
+    """Yield each limit of the memory left, in bytes."""
     match = re.search(r"^MemAvailable: +(\d+) kB$", (system / "proc/meminfo").read_text(), re.MULTILINE)
     if match is None:
         raise ValueError("/proc/meminfo has no MemAvailable")
@@ -68,7 +69,7 @@ def _memory(system: Path) -> Iterator[Limit]:
 
 
 def _tasks(system: Path) -> Iterator[Limit]:
-    """Processes and threads left."""
+    """Yield each limit of the processes and threads left."""
     running = int((system / "proc/loadavg").read_text().split()[3].partition("/")[2])
     for name in ("pid_max", "threads-max"):
         most = _number(system / "proc/sys/kernel" / name)
@@ -85,7 +86,7 @@ def _tasks(system: Path) -> Iterator[Limit]:
 
 
 def _of_user(proc: Path, user: int) -> int:
-    """Threads of a user's processes."""
+    """Count the threads of a user's processes."""
     total = 0
     for status in proc.glob("[0-9]*/status"):
         try:
@@ -99,7 +100,7 @@ def _of_user(proc: Path, user: int) -> int:
 
 
 def _groups(system: Path, controller: str) -> Iterator[Path]:
-    """This process's group in the hierarchies that may have the controller, and those above it, as far as they can be seen."""
+    """Yield this process's group in each hierarchy that may have the controller, and the visible groups above it."""
     own: dict[str, str] = {}
     for line in (system / "proc/self/cgroup").read_text(errors="surrogateescape").splitlines():
         _, names, path = line.split(":", 2)
@@ -112,7 +113,7 @@ def _groups(system: Path, controller: str) -> Iterator[Path]:
         if name is None or name not in own or (name and name not in options.split(",")):
             continue
         top = system / mount.lstrip("/")
-        # In a container a group may be mounted without those above it.
+        # In a container a group may be mounted without the groups above it.
         inner = own[name].removeprefix(root.rstrip("/")).lstrip("/") if own[name].startswith(root) else ""
         group = top / inner
         yield group
@@ -122,7 +123,7 @@ def _groups(system: Path, controller: str) -> Iterator[Path]:
 
 
 def _number(file: Path) -> int | None:
-    """None where there is none: no such file, or no limit."""
+    """Read a number; None without a file or a limit."""
     try:
         text = file.read_text().strip()
     except OSError:

@@ -1,7 +1,7 @@
-"""One folder of this user's for all that lasts no longer than a command, and one for what may not fit into memory.
+"""Two folders of this user: one for files that last no longer than a command, and one for large files.
 
-Folders in them are locked by who made them. A lock ends with its process: the next command that makes a folder removes those of
-killed commands, and ``sweep`` does.
+Their subfolders are locked by their makers. A lock ends with its process: the next command that makes a folder, or ``sweep``,
+removes the folders of killed commands.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from twinbed.hosts.error import HostError
 
 PREFIX = "twinbed-"
 KEPT = "lab.log"
-"""In the folder of a lab from its first instant. Its keeper outlives the command and removes what the lab left."""
+"""A file in the folder of a lab from the start. The lab's keeper outlives the command and removes the folder."""
 _LOCK = "lock"
 _LONGEST = 40
-"""Bytes of the path above: that of a socket has at most 107 (unix(7)), of which a host's name takes its share."""
+"""The most bytes of the path above: a socket's path has at most 107 (unix(7)), and a host's name takes some."""
 
 
 def root(*, large: bool = False) -> Path:
-    """The folder, which is made. ``large``: the one for gigabytes, as the other is often memory. It may be in a folder where
-    everybody may write. Raises HostError where it is a link or somebody else's, or cannot be made, as in an XDG_RUNTIME_DIR
-    that another user left in the environment."""
+    """Return the folder, made if it is missing. ``large``: the one for gigabytes, as the other is often memory.
+
+    Raises HostError if it is a link or another user's, or cannot be made, as in an XDG_RUNTIME_DIR that another user left in
+    the environment."""
     path = _path(large=large)
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -37,7 +38,10 @@ def root(*, large: bool = False) -> Path:
     except OSError as error:
         raise HostError(f"{path}: {error.strerror}") from None
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-        raise HostError(f"{path} is not a folder of user {os.geteuid()}'s own: whoever made it can change what runs in it")
+        raise HostError(
+            f"{path} must be a folder that belongs to user {os.geteuid()}: its owner can change the programs in it",
+            advice=f"rm -r {path}",
+        )
     if stat.S_IMODE(found.st_mode) != 0o700:
         path.chmod(0o700)
     return path
@@ -53,7 +57,7 @@ def _path(*, large: bool) -> Path:
 
 @contextlib.contextmanager
 def folder(*, large: bool = False) -> Iterator[Path]:
-    """A private folder that is gone afterwards; where the command is killed, when the next one makes its own."""
+    """Yield a private folder and remove it afterwards; if the command is killed, the next one removes it."""
     for killed in _left_in(root(large=large)):
         if not (killed / KEPT).exists():
             shutil.rmtree(killed, ignore_errors=True)
@@ -69,7 +73,7 @@ def folder(*, large: bool = False) -> Iterator[Path]:
 
 
 def left_behind() -> Sequence[Path]:
-    """Folders that no living process holds."""
+    """Return the folders that no living process holds."""
     return [path for parent in dict.fromkeys((root(), root(large=True))) for path in _left_in(parent)]
 
 
@@ -80,7 +84,7 @@ def _left_in(parent: Path) -> Sequence[Path]:
 
 @contextlib.contextmanager
 def _held_still(parent: Path, how: int) -> Iterator[None]:
-    """Keeps those who look for dead folders from those who have made one but not yet its lock."""
+    """Keep commands that look for dead folders away from folders that have no lock yet."""
     descriptor = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, how)

@@ -1,4 +1,4 @@
-"""One run of the ssh program that holds a lease: what the host says before its agent does, and how it ended.
+"""One run of the ssh program that holds a lease: the host's report before its agent starts, and how it ended.
 
 Units: seconds.
 """
@@ -16,19 +16,19 @@ from twinbed.hosts.ssh import Address
 from twinbed.model.image import Image
 
 FOLDER = "/var/lib/twinbed"
-"""The default folder on the host. Only root may write there, as what is there runs as root."""
+"""The default folder on the host. Only root may write there, since programs there run as root."""
 _GREETING_LIMIT_S = 30.0
-"""From the beginning, connecting included."""
+"""From the start, connecting included."""
 _WHY_LIMIT_S = 1.0
-"""For ssh to end after its stream has: it may say why."""
+"""The limit for ssh to end after its stream: it may report why."""
 _LONGEST_LINE = 4096
 _AHEAD_BYTES = 1 << 16
 MOST_PREAMBLE_BYTES = 2**20
-"""What a login may print before the agent greets: far more than any message of the day."""
+"""The most bytes that a login may print before the agent greets: far more than any message of the day."""
 _BUFFER_BYTES = 4 * 2**20
-"""So that ssh need not wait for us between the 32 KiB in which it hands over what it has decrypted."""
+"""So large that ssh, which hands over 32 KiB at a time, need not wait for this process."""
 
-# Lines that begin with the token are ours, whatever the login shell prints before.
+# Lines that begin with the token come from this script; the login shell may print others before.
 _BEGIN = """
 t=$1 b=$2 p=$3 i=$4; shift 4
 echo "$t from $TWINBED_FROM"
@@ -45,7 +45,7 @@ exec "$b/probes/$p/twinbed-probe" lease --folder "$b" --programs "$b/probes/$p" 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A host to lease. ``seconds`` is for how long it goes on without hearing of us; ``image`` None for its own tools."""
+    """A host to lease. ``seconds``: how long it goes on without a sign of life. ``image``: None for the host's own tools."""
 
     address: Address
     seconds: float
@@ -54,7 +54,7 @@ class Wanted:
 
 
 class Session:
-    """The ssh program, with its standard input and output at the other end of ``stream``."""
+    """The ssh program; ``stream`` leads to its standard input and output."""
 
     def __init__(self, wanted: Wanted, probe_digest: str) -> None:
         self._address = wanted.address
@@ -71,8 +71,10 @@ class Session:
             self._process = process.Staying(argv, theirs)
 
     def preamble(self, limit_s: float = _GREETING_LIMIT_S) -> dict[str, str]:
-        """What the host says before the agent does: fact -> text. Raises HostError where there is no host, and LimitExceeded
-        where its login prints for longer than ``limit_s`` or more than MOST_PREAMBLE_BYTES."""
+        """Read the facts that the host reports before its agent starts, by name.
+
+        Raises HostError if there is no host, LimitExceeded if its login prints for longer than ``limit_s`` or more than
+        MOST_PREAMBLE_BYTES."""
         preamble: dict[str, str] = {}
         deadline, line = time.monotonic() + limit_s, b""
         while "missing" not in preamble and "begin" not in preamble:
@@ -84,7 +86,7 @@ class Session:
                 if end:
                     preamble.update(self._fact(line))
                     line = b""
-            # No byte further: what follows is the agent's.
+            # No byte further: the next bytes belong to the agent.
             self._printed += len(self.stream.recv(taken, socket.MSG_WAITALL))
             if self._printed > MOST_PREAMBLE_BYTES:
                 raise self._endless(f"printed more than {MOST_PREAMBLE_BYTES:,} bytes at login")
@@ -92,20 +94,20 @@ class Session:
         return preamble
 
     def _fact(self, line: bytes) -> dict[str, str]:
-        """What a line of ours says: one fact, or none where the line is not ours."""
+        """Read a line: one fact if it is of this script, else none."""
         token, _, rest = line.decode(errors="replace").partition(" ")
         key, _, value = rest.partition(" ")
         return {key.strip(): value.strip()} if token == self._token else {}
 
     def _ahead(self, deadline: float, limit_s: float) -> bytes:
-        """What has come and is not taken yet, at least one byte."""
+        """Return the bytes that have come and are not taken yet, at least one."""
         self.stream.settimeout(max(0.001, deadline - time.monotonic()))
         try:
             ahead = self.stream.recv(_AHEAD_BYTES, socket.MSG_PEEK)
         except TimeoutError:
             ahead = None
         if ahead is None or time.monotonic() > deadline:
-            raise self._endless(f"was not done with its login after {limit_s:g} s and {self._printed:,} bytes")
+            raise self._endless(f"did not end its login after {limit_s:g} s and {self._printed:,} bytes")
         if not ahead:
             code = self.wait(ssh.CONNECT_LIMIT_S)
             raise self._flood() or ssh.failed(self._address, code or 0, self.stderr_text())
@@ -115,21 +117,21 @@ class Session:
         by_hand = " ".join(["ssh", *self._address.options, self._address.destination, "true"])
         return LimitExceeded(
             f"{self._address.name} ({self._address.destination}): it {what}",
-            advice=f"what its user's shell starts at login must end, and print little; try {by_hand}",
+            advice=f"make programs that its user's shell starts at login end, and print little; try {by_hand}",
         )
 
     def _flood(self) -> LimitExceeded | None:
-        """Why ssh was ended, where it was for what it wrote."""
+        """Return the error if ssh was killed for its output; else None."""
         most = f"{process.MOST_WORDS_BYTES:,}"
         return self._endless(f"wrote more than {most} bytes of error output") if self._process.flooded else None
 
     def stderr_text(self) -> str:
-        """ssh's error output, and that of the program on the host."""
+        """Return the error output of ssh and of the program on the host."""
         return self._process.words()
 
     def why(self) -> str:
-        """Why the stream has ended, where ssh or the host said so. Where we ended it, ssh still waits for the host to put
-        everything back."""
+        """Return why the stream has ended, if ssh or the host reported it. If this process ended it, ssh still waits for the
+        host to put everything back."""
         code = self._process.code(_WHY_LIMIT_S)
         if flood := self._flood():
             return flood.message.partition(": ")[2]
@@ -137,7 +139,7 @@ class Session:
         return str(ssh.failed(self._address, code, text)).partition(": ")[2] if code and text else text
 
     def wait(self, limit_s: float) -> int | None:
-        """ssh's exit code; None, and an end to it, where it does not end by itself."""
+        """Wait for ssh's exit code. If it does not end by itself, kill it and return None."""
         return self._process.end(limit_s)
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""An ssh configuration file that a study names: read only with leave from the command line, and only if it starts nothing.
+"""An ssh configuration file that a study names: read only with permission from the command line, and only if it starts nothing.
 
-Such a file says who, where and with which key.  A keyword that can run a program, load a library, open a socket or read another
-file is an error.  ssh reads the content that was checked, not the file.
+Such a file gives user, address and key. A keyword that can run a program, load a library, open a socket or read another file is
+an error. ssh reads the checked content, not the file.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ _MOST_BYTES = 2**18
 _KEYWORDS = """
     addressfamily batchmode bindaddress bindinterface casignaturealgorithms certificatefile checkhostip ciphers compression
     connectionattempts connecttimeout globalknownhostsfile hashknownhosts host hostkeyalgorithms hostkeyalias hostname
+
     identitiesonly identityfile ipqos kexalgorithms loglevel macs nohostauthenticationforlocalhost numberofpasswordprompts
     passwordauthentication port preferredauthentications pubkeyacceptedalgorithms pubkeyacceptedkeytypes pubkeyauthentication
     rekeylimit requesttty serveralivecountmax serveraliveinterval tcpkeepalive user userknownhostsfile
 """
-"""What such a file may say (ssh_config(5))."""
+"""The keywords that such a file may have (ssh_config(5))."""
 _LINE = re.compile(r"[ \t]*([A-Za-z0-9]+)(?:[ \t=].*)?")
 OFF = (
     *("-o", "ProxyCommand=none", "-o", "ProxyUseFdpass=no", "-o", "PermitLocalCommand=no", "-o", "LocalCommand=none"),
@@ -35,16 +36,16 @@ _allowed: set[Path] = set()
 
 
 def allow(files: Iterable[Path]) -> None:
-    """Give leave for these files, for as long as this process lasts."""
+    """Permit these files for the life of this process."""
     _allowed.update(map(_real, files))
 
 
 def options(file: Path) -> list[str]:
-    """Return ssh's options for this file. Raises HostError where there is no leave, or the file would start something."""
+    """Return ssh's options for this file. Raises HostError without permission, or if the file could start something."""
     if _real(file) not in _allowed:
         raise HostError(
-            f"config: {file}: a study may name an ssh configuration only with leave from the command line: read the file,"
-            f" then add {OPTION} {file}; or put its hosts into your own ~/.ssh/config"
+            f"config: {file}: a study's ssh configuration needs your permission: read the file, then add {OPTION} {file};"
+            " or put its hosts into your own ~/.ssh/config"
         )
     return [*OFF, "-F", f"/proc/{os.getpid()}/fd/{_held(_checked(file))}"]
 
@@ -54,24 +55,24 @@ def _checked(file: Path) -> bytes:
         with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
             content = stream.read(_MOST_BYTES + 1) or b""
     except OSError as error:
-        raise HostError(f"{file}: {error.strerror}: name another with {OPTION}") from None
+        raise HostError(f"{file}: {error.strerror}: give another file with {OPTION}") from None
     if len(content) > _MOST_BYTES or b"\0" in content:
-        raise HostError(f"{file}: no ssh configuration: at most {_MOST_BYTES} bytes of text")
+        raise HostError(f"{file}: an ssh configuration must be text of at most {_MOST_BYTES} bytes")
     for number, line in enumerate(content.decode(errors="replace").split("\n"), start=1):
         if not line.strip(" \t\r\f") or line.lstrip(" \t").startswith("#"):
             continue
         found = _LINE.fullmatch(line.rstrip("\r\f"))
         if found is None or found[1].lower() not in _KEYWORDS.split():
             raise HostError(
-                f"{file}, line {number}: {found[1] if found else 'this'} is not taken from a file that a study names, as it may"
-                " start a program or read another file: put it into your own ~/.ssh/config"
+                f"{file}, line {number}: {found[1] if found else 'this line'} may start a program or read another file, and is"
+                " refused in a study's file: put it into your own ~/.ssh/config"
             )
     return content
 
 
 @functools.cache
 def _held(content: bytes) -> int:
-    """Return a file of this process with the content, so that nobody changes it once it is checked."""
+    """Return a descriptor of a private file with the content, which nobody can change after the check."""
     descriptor = os.memfd_create("ssh-config")
     os.write(descriptor, content)
     return descriptor

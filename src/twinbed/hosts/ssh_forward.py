@@ -1,6 +1,6 @@
 """A Unix socket and files of another machine, over OpenSSH's own client.
 
-How to get there (user, port, key, jump host) is the user's ``~/.ssh/config``; nothing is asked for on a terminal.
+The user's ``~/.ssh/config`` gives user, port, key and jump host; nothing is asked on a terminal.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ACCEPTS = 0x10000
 
 @contextlib.contextmanager
 def forwarded(destination: str, remote: str) -> Iterator[Path]:
-    """A socket on this machine that is ``remote`` on the other, while the block runs. Raises HostError with what ssh said."""
+    """Yield a local socket that leads to ``remote`` on the other machine. Raises HostError with ssh's error output."""
     with scratch.folder() as folder:
         local = folder / "socket"
         options = ("-N", "-o", "ExitOnForwardFailure=yes", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
@@ -34,8 +34,8 @@ def forwarded(destination: str, remote: str) -> Iterator[Path]:
             deadline = time.monotonic() + _LIMIT_S
             while not _listened_on(local):
                 if client.code(0) is not None or time.monotonic() > deadline:
-                    stderr = client.words()[-_LAST_WORDS:] or "nothing"
-                    raise HostError(f"{destination}: ssh forwards no socket: {stderr}")
+                    stderr = client.words()[-_LAST_WORDS:] or "no output"
+                    raise HostError(f"{destination}: ssh cannot forward {remote}: {stderr}", advice=f"try ssh {destination}")
                 time.sleep(_STEP_S)
             yield local
         finally:
@@ -44,20 +44,20 @@ def forwarded(destination: str, remote: str) -> Iterator[Path]:
 
 
 def _path(remote: str) -> str:
-    """A socket's path as a part of ``-L``, whose parts colons divide: ssh takes a backslash before one (parse_fwd_field in
+    """Escape a socket's path for ``-L``, which splits at colons: ssh takes a backslash before a colon (parse_fwd_field in
     readconf.c). HOST:PORT stays."""
     return remote if not remote.startswith("/") else remote.replace("\\", "\\\\").replace(":", "\\:")
 
 
 def _listened_on(path: Path) -> bool:
-    """Whether a socket takes connections. The file is there a moment earlier, and trying would use up a connection: the other
-    end may serve but one."""
+    """Return whether a socket accepts connections. Its file exists a moment earlier, and a trial could use up the only
+    connection that the other end serves."""
     rows = (line.split() for line in Path("/proc/net/unix").read_text(errors="replace").splitlines()[1:])
     return any(row[-1] == str(path) and int(row[3], 16) & _ACCEPTS for row in rows)
 
 
 def put(destination: str, path: str, content: bytes, *, limit_s: float = 120.0) -> None:
-    """Write a program there, into a folder that there is."""
+    """Write a program into an existing folder there."""
     _run(destination, f"cat > {shlex.quote(path)} && chmod 755 {shlex.quote(path)}", content, limit_s)
 
 
@@ -71,12 +71,12 @@ def get(destination: str, path: str, to: Path, *, limit_s: float = 120.0) -> Non
 
 
 def run(destination: str, script: str, *, limit_s: float = 60.0) -> str:
-    """What a script of the shell there prints. Raises HostError where it fails."""
+    """Run a shell script there and return its output. Raises HostError if it fails."""
     return _run(destination, script, None, limit_s).decode(errors="replace")
 
 
 def digest(destination: str, path: str, *, limit_s: float = 60.0) -> str | None:
-    """SHA-256 of a file there; None where it cannot be read."""
+    """Return the SHA-256 of a file there; None if it cannot be read."""
     done = process.run([*SSH, "--", destination, f"sha256sum < {shlex.quote(path)}"], limit_s=limit_s, check=False)
     return done.text.split()[0] if done.code == 0 and done.text.split() else None
 

@@ -1,4 +1,4 @@
-"""Programs of a run on its hosts: started, waited for until ready, drained, ended; what they say becomes artifacts."""
+"""Programs of a run on its hosts: started, awaited until ready, drained and ended. Their output becomes artifacts."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from twinbed.model.usage import Usage
 
 _STOP_LIMIT_S = 30.0
 _DRAIN_LIMIT_S, _DRAIN_MOST_S = 15.0, 60.0
-"""A program may hold data so long without getting on, and so long in all."""
+"""The most time that a program may hold data without progress, and in all."""
 _DRAIN_STEP_S = 0.02
 _LISTEN_STEP_S = 0.25
 _SIGUSR1 = 10
 _SIGKILL = 9
 _ON_THE_WAY_S = 0.05
-"""Time that the moment of a common start has to reach all clients, beside twice what it took to ask for their hosts' clocks."""
+"""A common start reaches all clients in this time plus twice the time that it took to read their hosts' clocks."""
 
 
 @dataclass
@@ -35,17 +35,17 @@ class Started:
     program: Program
     output: Path
     before: Usage | None = None
-    """What it had used when the measurement began, of one that ran already."""
+    """Its usage at the start of the measurement, if it ran before."""
     after: Usage | None = None
-    """What it had used when the measurement ended, of one that went on."""
+    """Its usage at the end of the measurement, if it ran on."""
     exit: Exit | None = None
-    """How it ended, of one that has."""
+    """Its end, once it has ended."""
 
     @property
     def used(self) -> Usage | None:
-        """What it used from the start of the measurement to its end; None where that is not known."""
-        whole = self.after or (self.exit.usage if self.exit else None)
-        return whole.since(self.before) if whole and self.before else whole
+        """Return its usage from the start of the measurement to the end; None if unknown."""
+        total = self.after or (self.exit.usage if self.exit else None)
+        return total.since(self.before) if total and self.before else total
 
 
 class Stage:
@@ -56,7 +56,7 @@ class Stage:
         self._running: list[Started] = []
 
     def start(self, commands: Iterable[Command]) -> list[Started]:
-        """Round by round: start all, then wait until each is ready."""
+        """Start all programs of a round, wait until each is ready, and go on with the next round."""
         started: list[Started] = []
         for _, together in groupby(sorted(commands, key=_round), _round):
             items = [_start(command, self._bed, self._site) for command in together]
@@ -67,10 +67,10 @@ class Stage:
         return started
 
     def stop(self, started: Sequence[Started]) -> None:
-        """End each by its own signal, once it has written what it still holds, and keep its output.
+        """End each by its own signal, once it has written the data that it holds, and keep its output.
 
-        Those that hold nothing are ended first, since they would go on measuring while the others are waited for; among them,
-        the last round first.
+        Programs that hold nothing end first, since they would go on measuring while the others drain; the last round comes
+        before earlier ones.
         """
         for item in sorted(started, key=lambda item: (item.command.drained is not None, -item.command.round)):
             if item.command.drained:
@@ -82,14 +82,14 @@ class Stage:
             _keep(item)
 
     def end(self) -> None:
-        """Kill all that still run and wait for their ends. Their output is not kept."""
+        """Kill all running programs and wait for their ends. Their output is not kept."""
         for item in self._running:
             item.program.signal(_SIGKILL)
             item.program.wait(_STOP_LIMIT_S)
         self._running.clear()
 
     def kill(self) -> None:
-        """Keep the programs' output, on the way out of a failed run. They die with the lab."""
+        """Keep the output of running programs when a run has failed. They die with the lab."""
         for item in self._running:
             _keep(item)
 
@@ -110,7 +110,7 @@ def _start(command: Command, bed: Bed, site: Site, *, held: bool = False) -> Sta
 def _until_ready(item: Started, bed: Bed) -> None:
     ready = item.command.ready
     if ready is None:
-        raise AssertionError(f"{item.command.argv}: a program that stays must say how to know that it is ready")
+        raise AssertionError(f"{item.command.argv}: the command of a program that stays must have `ready`")
     if ready.says is not None:
         item.program.says(ready.says, item.command.limit_s)
     elif ready.listening is not None:
@@ -118,7 +118,7 @@ def _until_ready(item: Started, bed: Bed) -> None:
 
 
 def _until_listening(item: Started, host: Host, port: int) -> None:
-    """Wait for the port, looking now and then whether the program has ended instead."""
+    """Wait for the port, and check now and then whether the program has ended instead."""
     deadline = time.monotonic() + item.command.limit_s
     while True:
         try:
@@ -127,7 +127,7 @@ def _until_listening(item: Started, host: Host, port: int) -> None:
         except HostLost:
             raise
         except HostError:
-            item.program.started()  # raises where it could not be
+            item.program.started()  # raises if it could not start
             if item.program.ended:
                 done = item.program.wait(1.0)
                 why = f"{done.why} before it was ready"
@@ -135,22 +135,22 @@ def _until_listening(item: Started, host: Host, port: int) -> None:
             if time.monotonic() > deadline:
                 which = f"{item.command.host}: {item.command.argv[0]}"
                 limit_s = item.command.limit_s
-                raise LimitExceeded(f"{which}: it does not listen on TCP port {port} after {limit_s:g} s") from None
+                raise LimitExceeded(f"{which}: it did not listen on TCP port {port} within {limit_s:g} s") from None
 
 
 def _drain(item: Started) -> None:
-    """Ask with SIGUSR1 until the program's answer says that nothing is left in its buffers. It gets on as long as it answers
-    otherwise than before: on a busy machine a full buffer takes it long."""
+    """Send SIGUSR1 until the program answers that its buffers are empty. A changed answer counts as progress: on a busy machine
+    a full buffer takes long."""
     assert item.command.drained is not None
     begun = moved = time.monotonic()
     last = b""
     while True:
-        said_bytes = len(item.program.stderr)
+        before_bytes = len(item.program.stderr)
         item.program.signal(_SIGUSR1)
-        item.program.says(_longer_than(said_bytes), _DRAIN_LIMIT_S)
+        item.program.says(_longer_than(before_bytes), _DRAIN_LIMIT_S)
         if item.command.drained(bytes(item.program.stderr)):
             return
-        now, answer = time.monotonic(), bytes(item.program.stderr[said_bytes:])
+        now, answer = time.monotonic(), bytes(item.program.stderr[before_bytes:])
         if answer != last:
             moved, last = now, answer
         if now - moved > _DRAIN_LIMIT_S or now - begun > _DRAIN_MOST_S:
@@ -160,7 +160,7 @@ def _drain(item: Started) -> None:
 
 
 def _longer_than(length: int) -> Callable[[bytes], bool]:
-    """Whether whole lines have been said since."""
+    """Return a test for complete lines after ``length`` bytes."""
     return lambda stderr: len(stderr) > length and stderr.endswith(b"\n")
 
 
@@ -176,23 +176,23 @@ def to_its_end(command: Command, bed: Bed, site: Site) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """Clients that have all come to their ends."""
+    """Clients that have all ended."""
 
     started: Sequence[Started]
     times: Sequence[ClientTimes]
 
     @property
     def skew_s(self) -> float:
-        """How far apart they started."""
+        """Return how far apart they started."""
         return skew_s(self.times)
 
 
 def all_at_once(commands: Sequence[Command], bed: Bed, site: Site, staying: Sequence[Started] = ()) -> Clients:
-    """Start all clients at once and wait for each, even when another fails. The run fails with all those that failed, and
-    with those of ``staying`` that are gone at the end.
+    """Start all clients at once and wait for each, even when another fails. The run fails with all errors, and with programs
+    of ``staying`` that have ended.
 
-    Several clients are first brought up and held, and then start at the same moment: none where one cannot be brought up. How
-    far apart they started is by their hosts' own clocks, each held against this machine's.
+    Several clients are first started and held, and then released at the same moment; none if one cannot start. Their times come
+    from their hosts' clocks, compared with this machine's.
     """
     started = [_start(command, bed, site, held=len(commands) > 1) for command in commands]
     _raise(_not_brought_up(started))
@@ -223,7 +223,7 @@ def all_at_once(commands: Sequence[Command], bed: Bed, site: Site, staying: Sequ
 
 
 def _not_brought_up(clients: Sequence[Started]) -> list[HostError]:
-    """Why, of each that could not be. The others are killed then, and what they have said is kept."""
+    """Return the errors of clients that could not start. The others are then killed, and their output is kept."""
     failures: list[HostError] = []
     for item in clients:
         try:
@@ -252,7 +252,7 @@ def _gone(programs: Sequence[Started]) -> list[HostError]:
 
 
 def _raise(failures: Sequence[HostError]) -> None:
-    """All in one, since each may be of another host."""
+    """Raise all failures as one error, since each may come from another host."""
     if len(failures) > 1:
         raise HostError("; ".join(str(failure) for failure in failures))
     if failures:
@@ -260,7 +260,7 @@ def _raise(failures: Sequence[HostError]) -> None:
 
 
 def _keep(item: Started) -> None:
-    """Standard output and, where there is any, error output become artifacts."""
+    """Write standard output and, if there is any, error output as artifacts."""
     if item.program.stdout or item.command.stdout:
         _write(item.output, bytes(item.program.stdout))
     if item.program.stderr:
@@ -268,7 +268,7 @@ def _keep(item: Started) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Its folder may be one that the program's host shares."""
+    """Write a file in a folder that the program's host may share."""
     with files.create(path) as sink:
         sink.write(content)
 

@@ -213,7 +213,7 @@ def execute(
             with phases.timed(Phase.DOWN):
                 stack.close()
     except HostError as error:
-        reason = phases.overran or str(error)
+        reason = phases.overran or "; ".join(filter(None, (str(error), error.advice)))
         raise RunFailed(
             phases.current, "; ".join([reason, *(trouble for trouble in troubles if trouble not in reason)])
         ) from error

@@ -22,10 +22,9 @@ from twinbed.hosts import packages, process, scratch
 from twinbed.hosts.cache import build_command, places
 from twinbed.hosts.cgroups import cgroup_root
 from twinbed.hosts.error import HostError
-from twinbed.hosts.lab import Lab, leftovers, open_lab
-from twinbed.hosts.own_ids import more_ids
+from twinbed.hosts.lab import Lab, leftovers, more_ids, open_lab
 from twinbed.hosts.packages import PURPOSES, Need
-from twinbed.hosts.processors import own_cpus
+from twinbed.hosts.passport import own_cpus
 from twinbed.image import find, probe_path
 from twinbed.lab import idle_cpus
 from twinbed.lab.execution import is_in_a_lab, not_in_a_lab

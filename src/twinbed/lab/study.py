@@ -15,7 +15,7 @@ from twinbed.contracts.plugins import Plugins
 from twinbed.contracts.site import Installed, Site
 from twinbed.hosts.hand_over import take_over
 from twinbed.hosts.lab import reclaim
-from twinbed.hosts.processors import own_cpus
+from twinbed.hosts.passport import own_cpus
 from twinbed.image import Image
 from twinbed.lab.event import Listener, PhaseBegan, RunEnded, StudyBegan
 from twinbed.lab.execution import Outcome, RunFailed, execute

@@ -18,8 +18,7 @@ from twinbed.contracts.site import Site
 from twinbed.hosts import awake
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.lab import Lab, open_lab
-from twinbed.hosts.passport import describe
-from twinbed.hosts.processors import processors
+from twinbed.hosts.passport import describe, processors
 from twinbed.links import checksums, delay_line, network, routes, shaping
 from twinbed.links.fabric import Fabric, open_fabric
 from twinbed.links.layout import DEVICES, Nic, layout

@@ -23,9 +23,8 @@ from twinbed.hosts import awake, cgroups, scratch
 from twinbed.hosts.agent import PROBE, AgentHost, accept, cpus_allowed, listen, new_key
 from twinbed.hosts.cgroups import Limits
 from twinbed.hosts.error import HostError
-from twinbed.hosts.lab import Lab, open_lab
-from twinbed.hosts.own_ids import IDS, first_id
-from twinbed.hosts.processors import own_cpus
+from twinbed.hosts.lab import IDS, Lab, first_id, open_lab
+from twinbed.hosts.passport import own_cpus
 from twinbed.image.probe import MOUNTED_AT
 from twinbed.links.lab_bed import Ground, LabDriver, Made
 from twinbed.links.layout import Nic
@@ -37,32 +36,32 @@ from twinbed.model.units import Size, format_size
 _ARTIFACTS = "/run/twinbed"
 _START_LIMIT_S = 30.0
 _MOST_PROCESSES = 4096
-"""Of a container, threads too: more than any workload here has, and less than the machine."""
+"""The limit of a container, threads included: more than any workload here needs, less than the machine allows."""
 _KEPT = 0x434FB
-"""Capabilities of a program that is kept within its container (crates/probe/src/boundary.rs)."""
+"""Capabilities of a program that is confined to its container (crates/probe/src/boundary.rs)."""
 _ALLOWED = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
-"""Lists what everybody may use. There is no such file in a network namespace other than the first."""
+"""Lists the algorithms that every user may choose. Only the first network namespace has this file."""
 
 
 class ContainerSettings(LabHostSettings):
-    """``cpus: auto`` of all hosts is held by a cpuset where the machine has them, else by affinity alone."""
+    """Settings of containers. A cpuset enforces ``cpus: auto`` if the machine has cpusets, otherwise affinity alone does."""
 
     cpu_quota: Annotated[float | None, Also(("cores", "vcpus", "cpu_limit"))] = Field(
         None,
         ge=0.01,
         le=1024,
         examples=[0.5],
-        description="CPUs' worth of time that each container may use, such as 0.5; null: no limit",
+        description="CPU time that each container may use, in CPUs, such as 0.5; null: no limit",
     )
     memory: Annotated[Size | None, Also(("ram", "mem", "memory_limit"))] = Field(
         None,
         ge=16 * 2**20,
         examples=["64MiB"],
-        description="that each container may use, with its files in memory; beyond it programs are killed and the run fails",
+        description="memory of each container, files in memory included; beyond it programs are killed and the run fails",
     )
 
     def estimate_seconds(self) -> float:
-        """What a run takes beside its workload."""
+        """Return the seconds that a run adds to its workload."""
         return 0.7
 
     @property
@@ -70,7 +69,7 @@ class ContainerSettings(LabHostSettings):
         return False
 
     def host_need(self) -> HostNeed:
-        """Measured on each of 80 containers without programs: 0.7 MB of its two processes, 0.8 MB of the kernel's."""
+        """Return the need of an idle container: 0.7 MB for two processes and 0.8 MB in the kernel, measured on 80 of them."""
         return HostNeed(2 * 2**20, 6, "a container", limit_bytes=self.memory)
 
 
@@ -92,7 +91,7 @@ class Container(LabDriver[ContainerSettings]):
         ]
 
     def abilities(self, installed: Installed, *, boot: bool) -> Sequence[Check]:
-        """Each limit is set by itself in a control group of a lab, and read back."""
+        """Set each limit alone in a control group of a lab, and read it back."""
         cpus = own_cpus()[:1]
         trials = {
             "cpu_quota": Limits(cpu_quota=0.5),
@@ -104,30 +103,30 @@ class Container(LabDriver[ContainerSettings]):
             checks = [_limited(lab, f"container {setting}", limits) for setting, limits in trials.items()]
             command = _command(installed.image.rootfs, lab.scratch / "trial", "trial", folder, installed.probe)
             first, whose = _ids(lab, "trial", command, {installed.image.rootfs: "the image"})
-            mend = "Linux 5.19 or newer, and the image on a file system whose mounts map ids (ext4, XFS, Btrfs)"
+            remedy = "use Linux 5.19 or newer, and keep the image on ext4, XFS or Btrfs (set TWINBED_CACHE to a folder there)"
             works = first is not None or os.geteuid() != 0
-            return [*checks, Check("container user namespace", works, whose, mend, required=False, group="parameter")]
+            return [*checks, Check("container user namespace", works, whose, remedy, required=False, group="parameter")]
 
     def maker(self, params: ContainerSettings, site: Site) -> ContainerMaker:
         return ContainerMaker(params)
 
 
 def _congestion_control(name: str) -> Check:
-    """Whether a container, which has this machine's kernel but not its network, may be given it."""
-    there = Path(CONGESTION_CONTROLS).read_text().split()
+    """Check that a container, which shares this machine's kernel but not its network, may use the algorithm."""
+    available = Path(CONGESTION_CONTROLS).read_text().split()
     listed = Path(_ALLOWED)
-    allowed = listed.read_text().split() if listed.exists() else there
-    status = f"the kernel has {', '.join(there)}"
-    if name in there:
+    allowed = listed.read_text().split() if listed.exists() else available
+    status = f"the kernel has {', '.join(available)}"
+    if name in available:
         status += "" if name in allowed else f", and allows {', '.join(allowed)}"
-        mend = f"sysctl -w net.ipv4.tcp_allowed_congestion_control='{' '.join([*allowed, name])}'"
+        remedy = f"sysctl -w net.ipv4.tcp_allowed_congestion_control='{' '.join([*allowed, name])}'"
     else:
-        mend = f"modprobe tcp_{name}, if there is such a module"
-    return Check(f"congestion_control: {name}", name in there and name in allowed, status, mend)
+        remedy = f"modprobe tcp_{name} (if the kernel has this module), or set another congestion_control"
+    return Check(f"congestion_control: {name}", name in available and name in allowed, status, remedy)
 
 
 def bind(source: Path, target: str, *, read_only: bool = False, programs: bool = False) -> str:
-    """A word of `twinbed-probe container --bind`. A path may hold any character, so it is JSON."""
+    """Return an argument of `twinbed-probe container --bind`: JSON, since a path may hold any character."""
     return json.dumps({"source": str(source), "target": target, "read_only": read_only, "programs": programs})
 
 
@@ -172,15 +171,13 @@ class ContainerMaker:
             ids = [int(word) for word in host.run(["cat", "/proc/self/uid_map"]).text.split()]
             if first is not None:
                 applied.append(Applied(name, "uid_map", [0, first, IDS], ids, "cat /proc/self/uid_map"))
-            # First id within, first outside, how many; for each range.
+            # Each range has its first id inside, first id outside, and length.
             return applied, {"control groups": groups.kinds(), "user namespace": whose, "ids": sum(ids[2::3])}
 
         def trouble() -> str | None:
             killed = groups.out_of_memory()
             limit = format_size(limits.memory_bytes or 0)
-            return (
-                f"{name}: out of memory: the kernel killed {killed} of its programs at its limit of {limit}" if killed else None
-            )
+            return f"{name}: out of memory: the kernel killed {killed} programs at the limit of {limit}" if killed else None
 
         return Made(host, read_back, trouble)
 
@@ -189,13 +186,13 @@ class ContainerMaker:
 
 
 def _limits(settings: ContainerSettings, cpus: tuple[int, ...] | None, controllers: Collection[str]) -> Limits:
-    """CPUs and processes are limited where this machine has a control group for it."""
+    """Return the limits. CPUs and processes are limited if this machine has control groups for them."""
     processes = _MOST_PROCESSES if "pids" in controllers else None
     return Limits(settings.cpu_quota, settings.memory, cpus if "cpuset" in controllers else None, processes)
 
 
 def _command(rootfs: Path, layer: Path, name: str, artifacts: Path, probe: Path) -> list[str]:
-    """What makes a container's root, and shows whether it can be made."""
+    """Return the command that makes a container's root, which also shows whether this machine can."""
     return [
         *(PROBE, "container", "--root", str(rootfs), "--scratch", str(layer), "--hostname", name),
         *("--bind", bind(artifacts, _ARTIFACTS)),
@@ -206,10 +203,10 @@ def _command(rootfs: Path, layer: Path, name: str, artifacts: Path, probe: Path)
 def _ids(
     lab: Lab, name: str, command: Sequence[str], places: Mapping[Path, str], real_root: Collection[str] = ()
 ) -> tuple[int | None, str]:
-    """The machine's id for root of a container, None where it has no user namespace of its own; and why so, in the same words
-    in each run. ``places``: what to call folders.
+    """Return the machine's id for a container's root, None if it has no user namespace, and the reason in the same words in
+    each run. ``places``: names for folders in this reason.
 
-    Its root is made once to see whether it can be: file systems and kernels differ in whether a mount may map ids."""
+    A trial makes the root once, since not every file system and kernel can map the ids of a mount."""
     first = first_id(lab.id, name)
     if first is None:
         return None, f"the lab's, of user {os.geteuid()}"
@@ -225,15 +222,15 @@ def _ids(
 
 
 def _boundary(host: AgentHost) -> list[Applied]:
-    """What keeps the container's programs from this machine, as one of them finds it (proc_pid_status(5)). A root who lacks
-    some of the capabilities cannot keep them."""
-    there, found = (
+    """Read back, from a program in the container, what confines it (proc_pid_status(5)). Capabilities that root itself lacks
+    cannot be kept."""
+    outer, inner = (
         dict(line.split(":\t", 1) for line in text.splitlines())
         for text in (host.read("/proc/self/status").decode(errors="replace"), host.run(["cat", "/proc/self/status"]).text)
     )
-    kept = f"{_KEPT & int(there['CapBnd'], 16):016x}"
+    kept = f"{_KEPT & int(outer['CapBnd'], 16):016x}"
     asked = {"CapBnd": kept, "CapEff": kept, "NoNewPrivs": "1", "Seccomp": "2"}
-    return [Applied(host.name, name, value, found[name], "cat /proc/self/status") for name, value in asked.items()]
+    return [Applied(host.name, name, value, inner[name], "cat /proc/self/status") for name, value in asked.items()]
 
 
 def _limited(lab: Lab, what: str, limits: Limits) -> Check:
@@ -244,10 +241,12 @@ def _limited(lab: Lab, what: str, limits: Limits) -> Check:
     try:
         applied = lab.cgroups.host(controller, limits).applied("container", limits)
     except HostError as error:
-        return Check(what, False, str(error), "a kernel that lets groups have it", required=False, group="parameter")
+        remedy = "use a kernel whose control groups have this limit, or leave the setting out"
+        return Check(what, False, str(error), remedy, required=False, group="parameter")
     wrong = [f"{item.setting} is {item.found!r}, not {item.asked!r}" for item in applied if not item.agrees]
     result = "; ".join(wrong) or f"set in a control group, {basis.found}, and read back"
-    return Check(what, not wrong, result, "a machine whose control group holds it", required=False, group="parameter")
+    remedy = "use a machine whose control groups enforce this limit, or leave the setting out"
+    return Check(what, not wrong, result, remedy, required=False, group="parameter")
 
 
 container = Container()

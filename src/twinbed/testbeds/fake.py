@@ -1,8 +1,8 @@
-"""Driver ``fake``: no hosts at all, but a planted response, so that analyses can be held against what was planted.
+"""Driver ``fake``: no hosts, but a planted response, so that analyses can be compared with the planted values.
 
-Its hosts answer ``planted-response`` with ``ratio`` times the rate that the workload asks for and lognormal noise, and with as
-many standard normal features as it asks for, the first shifted by ``shift``.  The noise follows from
-``seed`` and the run, or is fresh every time where seed is null.
+Its hosts answer ``planted-response`` with the workload's rate times ``ratio`` and lognormal noise, and with as many standard
+normal features as the workload asks for, the first shifted by ``shift``. The noise derives from ``seed`` and the run; without
+a seed it is new every time.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from twinbed.model.topology import Topology
 
 
 class FakeSettings(DriverParams):
-    ratio: float = Field(1.0, gt=0, description="what the planted response is multiplied by on this testbed")
+    ratio: float = Field(1.0, gt=0, description="factor on the planted response on this testbed")
     spread: float | None = Field(
         None, ge=0, examples=[0.02], description="standard deviation of the log of the response; null: the workload's"
     )
     shift: float = Field(
-        0.0, description="what the first planted feature is shifted by on this testbed, in standard deviations between runs"
+        0.0, description="shift of the first planted feature on this testbed, in standard deviations between runs"
     )
-    seed: int | None = Field(None, examples=[1], description="makes the noise repeatable; null: fresh noise every time")
+    seed: int | None = Field(None, examples=[1], description="makes the noise repeatable; null: new noise every time")
 
     def estimate_seconds(self) -> float:
-        """What a run takes beside its workload."""
+        """Return the seconds that a run adds to its workload."""
         return 0.01
 
 

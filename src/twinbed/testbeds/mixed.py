@@ -2,7 +2,7 @@
 
     mixed: {driver: mixed, client: {driver: container}, server: {driver: qemu, nic: e1000}}
 
-Also for two kinds of guests against each other, or the same kind with settings of its own at either end.
+It also serves for two kinds of guests, or for one kind with different settings at each end.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from twinbed.model.topology import Topology
 
 
 class _KindOfHost(DriverParams):
-    """Settings of hosts that name their driver, which is a field of the classes that ``Mixed`` makes of this one."""
+    """Settings of hosts that name their driver. ``Mixed`` makes subclasses with the field ``driver``."""
 
     if TYPE_CHECKING:
         driver: str
@@ -35,20 +35,20 @@ class _KindOfHost(DriverParams):
 
 
 class MixedSettings(DriverParams):
-    """``client``, ``server`` and ``router`` are fields of the class that ``Mixed`` makes of this one."""
+    """Settings by role. ``Mixed`` makes a subclass with the fields ``client``, ``server`` and ``router``."""
 
     def kinds(self) -> Mapping[str, DriverParams]:
-        """Routers are made as the servers are unless they are given."""
+        """Return the settings of each role; without a router's, routers are like servers."""
         given: dict[str, DriverParams] = {role: getattr(self, role) for role in ROLES}
         return {**given, "router": given["router"] or given["server"]}
 
     def estimate_seconds(self) -> float:
-        """Hosts come up side by side."""
+        """Return the longest estimate: hosts come up side by side."""
         return max(kind.estimate_seconds() for kind in self.kinds().values())
 
 
 def _only(name: str) -> Any:
-    """The type of that text alone."""
+    """Return the type of this one text."""
     return Literal[name]
 
 
@@ -61,13 +61,13 @@ class Mixed(Driver[MixedSettings]):
     also = ("hybrid", "heterogeneous", "mix")
 
     def __init__(self, drivers: Mapping[str, LabDriver[Any]]) -> None:
-        """``drivers`` are what its hosts may be made by."""
+        """Take the drivers that may make hosts."""
         self._drivers = drivers
         kinds: list[type[DriverParams]] = [
             create_model(
                 f"{name.title()}Host",
                 __base__=(_KindOfHost, driver.params),
-                driver=(_only(name), Field(description="what makes these hosts")),
+                driver=(_only(name), Field(description="driver of these hosts")),
             )
             for name, driver in drivers.items()
         ]
@@ -75,22 +75,18 @@ class Mixed(Driver[MixedSettings]):
         self.params: type[MixedSettings] = create_model(
             "MixedSettings",
             __base__=MixedSettings,
-            client=(kind, Field(examples=[{"driver": "container"}], description="what clients are: a driver and its settings")),
-            server=(kind, Field(examples=[{"driver": "qemu"}], description="what servers are: a driver and its settings")),
-            router=(kind | None, Field(None, examples=[{"driver": "qemu"}], description="what routers are; null: as servers")),
+            client=(kind, Field(examples=[{"driver": "container"}], description="the clients: a driver and its settings")),
+            server=(kind, Field(examples=[{"driver": "qemu"}], description="the servers: a driver and its settings")),
+            router=(kind | None, Field(None, examples=[{"driver": "qemu"}], description="the routers; null: like servers")),
         )
 
     def check(self, params: MixedSettings) -> Sequence[Check]:
-        checks: list[Check] = []
-        for kind in params.kinds().values():
-            checks += [check for check in self._maker(kind).check(kind) if check not in checks]
-        return checks
+        checks = [check for kind in params.kinds().values() for check in self._maker(kind).check(kind)]
+        return list(dict.fromkeys(checks))
 
     def check_programs(self, params: MixedSettings, wanted: Mapping[str, Collection[str]]) -> Sequence[Check]:
-        checks: list[Check] = []
-        for kind in params.kinds().values():
-            checks += [check for check in self._maker(kind).check_programs(kind, wanted) if check not in checks]
-        return checks
+        checks = [check for kind in params.kinds().values() for check in self._maker(kind).check_programs(kind, wanted)]
+        return list(dict.fromkeys(checks))
 
     def up(self, params: MixedSettings, topology: Topology, site: Site) -> contextlib.AbstractContextManager[Bed]:
         makers = {role: self._maker(kind).maker(kind, site) for role, kind in params.kinds().items()}

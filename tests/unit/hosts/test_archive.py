@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from twinbed.hosts.archive import COMPLETE, archive
+from twinbed.hosts.install import COMPLETE, archive
 from twinbed.model.image import NO_IMAGE
 
 

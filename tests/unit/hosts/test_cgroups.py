@@ -123,7 +123,7 @@ def test_whole_pages_are_limited(tmp_path: Path) -> None:
 
 
 def test_a_controller_that_is_nowhere_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(HostError, match="client: no control group with memory, cpuset"):
+    with pytest.raises(HostError, match="client: this machine cannot make control groups with memory, cpuset"):
         LabGroups("twinbed-1", None, {"cpu": Hierarchy(tmp_path, False)}).host("client", LIMITS)
 
 

@@ -373,11 +373,11 @@ def test_an_agent_is_accepted_or_the_reason_given(ends: tuple[FakeAgent, AgentHo
             connection.close()
         agent.say(channel, EXIT, {**ENDED, "code": 1})
         starter.until(lambda: starter.ended, 5)
-        with pytest.raises(HostError, match="server: container ended before the host was there: mounting"):
+        with pytest.raises(HostError, match="server: container ended before the host was up: mounting"):
             accept(server, "server", starter, 5, "k")
 
 
-IMPOSTOR = "server: what answered is not its agent: it "
+IMPOSTOR = "server: another program answered: it "
 
 
 @pytest.mark.parametrize(
@@ -455,7 +455,7 @@ def test_no_more_of_a_file_is_taken_than_was_allowed(ends: tuple[FakeAgent, Agen
 
     sending = threading.Thread(target=send)
     sending.start()
-    with pytest.raises(HostLost, match="client: /data is longer than the 10 bytes that are taken of this host"):
+    with pytest.raises(HostLost, match="client: /data is longer than the 10 bytes that this host may send"):
         host.fetch("/data", tmp_path / "data", most_bytes=10)
     sending.join(5)
     assert (tmp_path / "data").stat().st_size == 6
@@ -477,7 +477,7 @@ def test_all_artifacts_of_a_host_share_the_room(
 
     sending = threading.Thread(target=send)
     sending.start()
-    with pytest.raises(HostLost, match="/artifacts/b is longer than the 4 bytes that are taken of this host"):
+    with pytest.raises(HostLost, match="/artifacts/b is longer than the 4 bytes that this host may send"):
         host.collect(tmp_path)
     sending.join(5)
 
@@ -491,7 +491,7 @@ def test_a_list_that_is_none_is_the_hosts_error(entries: object, ends: tuple[Fak
 
     sending = threading.Thread(target=send)
     sending.start()
-    with pytest.raises(HostError, match="client: listing /artifacts: its agent's answer cannot be understood: "):
+    with pytest.raises(HostError, match="client: listing /artifacts: its agent gave an unknown answer: "):
         host.collect(tmp_path)
     sending.join(5)
 

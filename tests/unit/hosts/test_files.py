@@ -51,7 +51,7 @@ def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_folder_in_the_place_of_an_artifact_fails_the_run(tmp_path: Path) -> None:
     (tmp_path / "client" / "ab.out").mkdir(parents=True)
-    with pytest.raises(HostError, match=r"client: ab\.out: a folder is where this artifact belongs"):
+    with pytest.raises(HostError, match=r"client: ab\.out: a program made a folder in place of this artifact"):
         files.create(tmp_path / "client" / "ab.out")
 
 

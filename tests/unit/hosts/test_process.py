@@ -33,7 +33,7 @@ def test_a_program_that_writes_without_end_is_ended(stream: str, named: str, tmp
     pid = tmp_path / "pid"
     with pytest.raises(ProcessFailed) as failed:
         run(["sh", "-c", f"echo $$ >{pid}; exec yes {stream}"], limit_s=LONG_S, most_bytes=100_000)
-    assert failed.value.why == f"wrote more than 100,000 bytes of {named}, and was ended"
+    assert failed.value.why == f"wrote more than 100,000 bytes of {named} and was killed"
     assert gone(int(pid.read_text()))
 
 

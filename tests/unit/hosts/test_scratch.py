@@ -113,7 +113,7 @@ def test_a_folder_that_others_may_enter_is_closed(root: Path) -> None:
 def test_a_link_in_its_place_is_refused(root: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     root.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(HostError, match=f"^{root} is not a folder of user {os.geteuid()}'s own"):
+    with pytest.raises(HostError, match=f"^{root} must be a folder that belongs to user {os.geteuid()}"):
         scratch.root()
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
@@ -122,6 +122,6 @@ def test_a_link_in_its_place_is_refused(root: Path, tmp_path: Path) -> None:
 def test_a_folder_that_somebody_else_made_is_refused(root: Path) -> None:
     root.mkdir()
     os.chown(root, 12345, 12345)
-    with pytest.raises(HostError, match="whoever made it can change what runs in it"), scratch.folder():
+    with pytest.raises(HostError, match="its owner can change the programs in it"), scratch.folder():
         pass
     assert list(root.iterdir()) == []

@@ -171,7 +171,7 @@ def test_a_port_is_asked_for_until_it_is_listened_on(host: PlayedHost, bed: Bed,
 
 def test_a_port_that_nobody_listens_on_in_time(host: PlayedHost, bed: Bed, site: Site) -> None:
     host.refuses = 1_000_000
-    with pytest.raises(LimitExceeded, match=r"^client: nginx: it does not listen on TCP port 80 after 0\.01 s$"):
+    with pytest.raises(LimitExceeded, match=r"^client: nginx: it did not listen on TCP port 80 within 0\.01 s$"):
         Stage(bed, site).start([command("nginx", ready=Ready(listening=80), limit_s=0.01)])
 
 
@@ -198,7 +198,7 @@ def test_a_host_that_is_lost_is_not_waited_for(host: PlayedHost, bed: Bed, site:
 
 
 def test_a_program_that_stays_must_say_when_it_is_ready(bed: Bed, site: Site) -> None:
-    with pytest.raises(AssertionError, match="must say how to know"):
+    with pytest.raises(AssertionError, match="must have `ready`"):
         Stage(bed, site).start([command("x")])
 
 

@@ -246,7 +246,7 @@ def test_a_folder_without_manifest_is_not_an_image(folder: Path) -> None:
 def test_a_cache_that_cannot_be_written_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "file").write_text("")
     monkeypatch.setenv("TWINBED_CACHE", str(folder / "file"))
-    with pytest.raises(HostError, match="is no folder") as failure, cache.building(silent):
+    with pytest.raises(HostError, match="must be a folder") as failure, cache.building(silent):
         pass
     assert failure.value.exit_code == 3
     assert "TWINBED_CACHE" in failure.value.advice

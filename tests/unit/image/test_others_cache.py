@@ -72,7 +72,7 @@ def test_root_does_not_build_in_a_user_s_cache(planted: str, home: Path, roots: 
     done = build(home / "cache")
     assert done.returncode != 0
     why, advice = done.stderr.splitlines()
-    assert f"{home} is user {USER}'s, not user 0's" in why
+    assert f"{home} belongs to user {USER}, who can change it, not to user 0" in why
     assert advice.strip().startswith(f"env -u TWINBED_CACHE {sys.executable} -m twinbed.image ") and str(OF_ROOT) in advice
     assert sorted(home.rglob("*")) == before, "not even a lock is made"
 
@@ -162,7 +162,7 @@ def test_only_a_finished_folder_of_root_s_is_an_image(own: Path, change: Callabl
 def test_no_folder_of_the_cache_is_a_link(name: str, own: Path, roots: Path) -> None:
     own.mkdir()
     (own / name).symlink_to(roots)
-    with pytest.raises(HostError, match=f"{name} is no folder, or a link to one"), cache.building(lambda _: None):
+    with pytest.raises(HostError, match=f"{name} must be a folder, not a link or a file"), cache.building(lambda _: None):
         pass
 
 
@@ -193,13 +193,13 @@ def test_what_lies_in_tmp_is_removed_but_not_what_links_there_lead_to(own: Path,
 def test_a_place_that_others_may_write_is_refused_with_the_command(own: Path) -> None:
     own.mkdir()
     own.chmod(0o775)
-    with pytest.raises(HostError, match=f"{own} may be written by other users"):
+    with pytest.raises(HostError, match=f"other users can write to {own}"):
         cache_root()
-    with pytest.raises(HostError, match="may be written") as caught:
+    with pytest.raises(HostError, match="other users can write") as caught:
         owned.owned(own)
     assert caught.value.advice == f"chmod go-w {own}"
     own.chmod(0o1777)
-    with pytest.raises(HostError, match="may be written"):
+    with pytest.raises(HostError, match="other users can write"):
         cache_root()
     assert owned.owned(own / "not there yet") == own / "not there yet", "as in /tmp, whoever makes it owns it"
 
@@ -209,7 +209,7 @@ def test_links_of_root_s_on_the_way_are_followed_and_those_of_others_are_not(own
     (tmp_path / "link").symlink_to("own")
     assert owned.owned(tmp_path / "link" / "images") == own / "images"
     os.chown(tmp_path / "link", USER, USER, follow_symlinks=False)
-    with pytest.raises(HostError, match=f"link is user {USER}'s"):
+    with pytest.raises(HostError, match=f"link belongs to user {USER}"):
         owned.owned(tmp_path / "link" / "images")
     (tmp_path / "round").symlink_to("round")
     with pytest.raises(HostError, match="too many links"):

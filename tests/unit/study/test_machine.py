@@ -61,5 +61,5 @@ def test_what_is_wrong_is_told_at_its_place(text: str, where: str, told: str) ->
 
 
 def test_hosts_over_ssh_share_no_cpu() -> None:
-    with pytest.raises(StudyError, match="cpus: shared is of hosts on one machine"):
+    with pytest.raises(StudyError, match="cpus: shared is for hosts on one machine"):
         read(REMOTE.replace("server: root@s1}", "server: root@s1}, cpus: shared"))

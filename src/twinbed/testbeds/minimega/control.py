@@ -1,8 +1,8 @@
 """Command and control (``cc``): programs and files of a guest through the client (miniccc) in it.
 
-Commands are asynchronous: one is queued and answers with its number; ``cc commands`` counts who has responded; ``cc responses``
-holds what was said.  Which guest a command is for is a filter of the whole namespace, so filter and command are sent under one
-lock.  A command stays queued, for clients that come again, until it is deleted: each is, once it has been answered.
+Commands are asynchronous: minimega queues one and answers with its number; ``cc commands`` counts the responses and ``cc
+responses`` holds them. A filter of the whole namespace selects the guest, so filter and command are sent under one lock. A
+command stays queued for clients that connect again, so each is deleted once it has been answered.
 
 Source: minimega's manual, "Command and Control API", and the recorded conversation in ``tests/minimega``.
 """
@@ -35,11 +35,10 @@ class Guest:
 
 
 def parts(text: str, only: int = 0) -> dict[tuple[int, str, str], str]:
-    """(command, uuid, file) -> content, from what ``cc responses`` says: ``stdout`` and ``stderr``, or a file of the guest.
+    """Read ``cc responses``: (command, uuid, file) to content. A file is ``stdout``, ``stderr`` or a file of the guest.
 
-    A line in a file that looks like a heading splits it; programs whose output matters are read by their number alone. A
-    heading without a number is of ``only``.
-    """
+    A line of a file that looks like a heading splits the file, so output that matters is asked for by its command's number. A
+    heading without a number belongs to command ``only``."""
     texts: dict[tuple[int, str, str], str] = {}
     heads = list(_PART.finditer(text))
     for head, after in itertools.zip_longest(heads, heads[1:]):
@@ -56,12 +55,12 @@ class Control:
         self._filter = threading.Lock()
 
     def clients(self) -> frozenset[str]:
-        """UUIDs of the guests whose client is connected."""
+        """Return the UUIDs of the guests whose client is connected."""
         return frozenset(row["uuid"].lower() for row in self._socket.ask("cc", "clients").rows)
 
     def run(self, guest: Guest, *argv: str, limit_s: float) -> Mapping[str, str]:
-        """Run a program to its end. Gives its output, by ``stdout`` and ``stderr``. minimega keeps commands of one guest in
-        order: the next waits for this one. A client sends its responses together, every 5 s."""
+        """Run a program to its end and return its output by ``stdout`` and ``stderr``. minimega runs the commands of a guest in
+        order. A client sends its responses together, every 5 s."""
         words = ("exec", *argv)
         with self._kept(guest, words) as number:
             self._until_responded(guest, number, _what(words), limit_s)
@@ -69,8 +68,8 @@ class Control:
 
     @contextlib.contextmanager
     def sent_and_run(self, guest: Guest, file: str, *argv: str) -> Iterator[Callable[[], Mapping[str, str] | None]]:
-        """Brings a file of minimega's files folder into the guest's, under the same name, and runs a program there: a client
-        takes commands in their order. Gives, while the block runs, what the program has said; None until its response."""
+        """Send a file of minimega's files folder to the guest's, under the same name, and run a program there: a client takes
+        commands in order. Yield a function that returns the program's output, None until its response."""
         with self._kept(guest, ("send", file)), self._kept(guest, ("exec", *argv)) as number:
 
             def output() -> Mapping[str, str] | None:
@@ -96,7 +95,7 @@ class Control:
 
     def _forget(self, number: int) -> None:
         for kept in ("command", "response"):
-            with contextlib.suppress(MinimegaError):  # where there is none
+            with contextlib.suppress(MinimegaError):  # there may be none
                 self._socket.ask("cc", "delete", kept, str(number))
 
     def _parts(self, guest: Guest, number: int) -> dict[str, str]:
@@ -126,8 +125,8 @@ def _what(words: tuple[str, ...]) -> str:
 
 
 def _number(answer: Answer, guest: Guest, what: str) -> int:
-    """Each node numbers its commands by itself."""
+    """Return the number that the guest's node gave a command: each node has its own numbers."""
     entry = answer.of(guest.node)
     if entry is None or not isinstance(entry.data, int):
-        raise HostError(f"{guest.name}: {what}: minimega gave the command no number: {entry and entry.data!r}")
+        raise HostError(f"{guest.name}: {what}: minimega gave the command no number but {entry and entry.data!r}")
     return entry.data

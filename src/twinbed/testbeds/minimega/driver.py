@@ -1,10 +1,13 @@
-"""Puts up a testbed in a running minimega: a namespace of its own, guests, shaping, tunnels; all read back; then cleared."""
+"""Makes a testbed in a running minimega: a namespace of its own, guests, shaping, tunnels and captures; reads all settings
+back; clears the namespace at the end."""
 
 from __future__ import annotations
 
 import contextlib
 import secrets
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from twinbed.contracts.bed import Applied, Bed, Fact, Facts
 from twinbed.contracts.check import Check
@@ -17,8 +20,7 @@ from twinbed.hosts.passport import content, describe
 from twinbed.links import coalescing, network, routes
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.topology import Topology
-from twinbed.testbeds.minimega import configure, launch, needs, pinning, shaping, space
-from twinbed.testbeds.minimega.capture import captured
+from twinbed.testbeds.minimega import configure, launch, shaping, space
 from twinbed.testbeds.minimega.control import Control
 from twinbed.testbeds.minimega.head import Head, open_head
 from twinbed.testbeds.minimega.host import Entered, entered
@@ -28,13 +30,54 @@ from twinbed.testbeds.minimega.settings import MinimegaSettings
 from twinbed.testbeds.minimega.socket import CommandSocket
 from twinbed.testbeds.minimega.space import Leftover, Space, own_space
 
+_HELD_BACK_S = 1.5
+"""libpcap hands packets to minimega in batches at most 1 s apart, and minimega closes a capture without the last batch."""
+
+
+@contextlib.contextmanager
+def captured(own: Space, guests: Mapping[str, Machine], to: Path) -> Iterator[list[Applied]]:
+    """Capture each guest's packets at its tap while the block runs, and fetch one file per guest afterwards.
+
+    minimega keeps 1600 bytes of a packet, on the node that runs the guest."""
+    here = own.head.node
+    if elsewhere := [f"{name} on {machine.node}" for name, machine in guests.items() if machine.node != here]:
+        where = ", ".join(elsewhere)
+        raise HostError(
+            f"minimega: captures can be fetched from the head node ({here}) only, not for {where}",
+            advice="set capture: off, or run all guests on the head node",
+        )
+    files = {guest: f"{own.name}-{guest}.pcap" for guest in guests}
+    for guest, file in files.items():
+        own.socket.ask("capture", "pcap", "vm", guest, "0", file)
+    capture_of = {row["interface"]: row for row in own.socket.ask("capture").rows}
+    applied = [
+        Applied(
+            guest,
+            "capture",
+            file,
+            Path(capture_of[f"{guest}:0"]["path"]).name if f"{guest}:0" in capture_of else None,
+            "capture",
+        )
+        for guest, file in files.items()
+    ]
+    try:
+        yield applied
+    finally:
+        time.sleep(_HELD_BACK_S)  # nothing reports when the last batch was written
+        own.socket.ask("clear", "capture")
+        for guest, file in files.items():
+            if (row := capture_of.get(f"{guest}:0")) is None:
+                raise HostError(f"minimega: {guest}: `capture` does not list the capture {file}")
+            own.head.get(row["path"], to / f"{guest}.pcap")
+
+
 _CLOCKS = "/sys/devices/system/clocksource/clocksource0/available_clocksource"
 
 
 class Minimega(Driver[MinimegaSettings]):
     name = "minimega"
     params = MinimegaSettings
-    summary = "virtual machines or containers of a running minimega cluster, through its command socket"
+    summary = "virtual machines or containers in a running minimega cluster, through its command socket"
     also = ("cluster", "phenix", "miniccc")
 
     def check(self, params: MinimegaSettings) -> Sequence[Check]:
@@ -44,21 +87,14 @@ class Minimega(Driver[MinimegaSettings]):
                 head = stack.enter_context(open_head(params.base, params.head))
                 version = head.socket.ask("version", limit_s=10.0).first.text
             except HostError as error:
-                return [
-                    Check("minimega", False, str(error), f"start minimega, or set base or head; twinbed needs to read {where}")
-                ]
+                remedy = f"minimega -nostdin & (so that you may read {where}), or set base or head in the study file"
+                return [Check("minimega", False, str(error), remedy)]
             checks = [Check("minimega", True, version), _namespace(head, params.namespace)]
             for name, path in params.files().items():
                 if path.startswith("/") and name != "filesystem":
                     digest = head.digest(path)
-                    checks.append(
-                        Check(
-                            f"{name} {path}",
-                            digest is not None,
-                            digest or "cannot be read on the head node",
-                            f"put it at {path}",
-                        )
-                    )
+                    status = digest or "cannot be read on the head node"
+                    checks.append(Check(f"{name} {path}", digest is not None, status, f"put the {name} at {path} on that node"))
             return checks
 
     def leftovers(self) -> Sequence[Leftover]:
@@ -82,7 +118,7 @@ class Minimega(Driver[MinimegaSettings]):
                     own.socket.ask("qos", "add", guest.name, "0", *words)
             cautions: list[Caution] = []
             if params.cpus == "auto":
-                pinned, cautions = pinning.pin(head, machine_of, guests, params.vcpus)
+                pinned, cautions = launch.pin(head, machine_of, guests, params.vcpus)
                 applied += pinned
 
             def enter(guest: Wanted) -> Entered:
@@ -93,8 +129,8 @@ class Minimega(Driver[MinimegaSettings]):
                 )
 
             def lacks(name: str) -> tuple[str, list[str]]:
-                programs = needs.needed(site.programs.get(name, ()), params, topology.link)
-                return name, needs.lacking(way_of[name].host, programs)
+                programs = configure.needed(site.programs.get(name, ()), params, topology.link)
+                return name, configure.lacking(way_of[name].host, programs)
 
             def configured(guest: Wanted) -> tuple[AgentHost, str, list[Applied], dict[str, Fact]]:
                 machine, way = machine_of[guest.name], way_of[guest.name]
@@ -111,7 +147,7 @@ class Minimega(Driver[MinimegaSettings]):
                 return way.host, device, items, facts
 
             way_of = {guest.name: way for guest, way in zip(guests, network.on_all(guests, enter), strict=True)}
-            needs.refuse(network.on_all(list(way_of), lacks))
+            configure.refuse(network.on_all(list(way_of), lacks))
             answers = network.on_all(guests, configured)
             hosts = {host.name: host for host, _, _, _ in answers}
             if params.capture == "on":
@@ -122,7 +158,7 @@ class Minimega(Driver[MinimegaSettings]):
                 applied += shaping.applied(machine_of[guest.name], topology.link)
             if topology.trunk == "none":
                 applied.append(launch.on_one_node(machine_of))
-            applied += _beside(own.socket)
+            applied += _surroundings(own.socket)
             yield Bed(
                 hosts=hosts,
                 addresses={guest.name: guest.address.partition("/")[0] for guest in guests},
@@ -147,12 +183,13 @@ def _namespace(head: Head, prefix: str) -> Check:
         finally:
             space.clear(head, name)
     except HostError as error:
-        return Check("minimega namespace", False, str(error), "look at minimega's log")
+        return Check("minimega namespace", False, str(error), "minimega -e namespace (and read minimega's log)")
     return Check("minimega namespace", True, f"{name} was made and cleared")
 
 
 def _network(own: Space, params: MinimegaSettings, topology: Topology) -> tuple[str | None, list[Applied]]:
-    """Nodes, VLAN, and the guests' bridge, which is the run's own, with tunnels between the nodes, where a trunk is one."""
+    """Set nodes and VLAN, and make a bridge with tunnels between the nodes if the trunk is a tunnel. Return the guests' bridge
+    and all settings read back."""
     applied: list[Applied] = []
     if params.nodes:
         own.socket.ask("ns", "add-hosts", ",".join(params.nodes))
@@ -182,7 +219,7 @@ def _facts(machine: Machine) -> Facts:
 
 
 def _cluster(head: Head, socket: CommandSocket, params: MinimegaSettings) -> Facts:
-    """What the guests' machines are made of."""
+    """Describe minimega, the nodes and the guests' files."""
     facts: dict[str, Fact] = {"minimega": head.socket.ask("version").first.text}
     facts["switch"] = "Open vSwitch"
     for row in socket.ask("host").rows:
@@ -194,8 +231,8 @@ def _cluster(head: Head, socket: CommandSocket, params: MinimegaSettings) -> Fac
     return facts
 
 
-def _beside(socket: CommandSocket) -> list[Applied]:
-    """How busy the nodes are, and what is on their bridges. None of it is asked for, and it differs from run to run."""
+def _surroundings(socket: CommandSocket) -> list[Applied]:
+    """Record the load of the nodes and the content of their bridges. A study sets none of it, and it differs between runs."""
     applied = [Applied(row["host"], "load", None, row.get("load"), "host") for row in socket.ask("host").rows]
     for row in socket.ask("bridge").rows:
         applied += [Applied(row["bridge"], name, None, row.get(name), "bridge") for name in ("vlans", "trunks", "tunnels")]
@@ -216,4 +253,3 @@ def _cautions(params: MinimegaSettings, hosts: Mapping[str, AgentHost]) -> list[
 
 
 minimega = Minimega()
-"""The driver."""

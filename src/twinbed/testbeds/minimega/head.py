@@ -1,4 +1,4 @@
-"""The node whose minimega is spoken to: this machine, or another through SSH."""
+"""The head node, whose minimega twinbed talks to: this machine, or another over SSH."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FILES = "files"
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """``destination`` is for ssh; None is this machine."""
+    """``destination``: where ssh connects; None: this machine."""
 
     base: str
     destination: str | None
@@ -30,15 +30,15 @@ class Head:
 
     @property
     def node(self) -> str:
-        """minimega's name of this node. Raises HostError where it does not answer."""
+        """Return minimega's name for this node. Raises HostError if minimega does not answer."""
         return self.socket.ask("version").first.host
 
     def file(self, name: str) -> str:
-        """Path of a file in minimega's files folder."""
+        """Return the path of a file in minimega's files folder."""
         return f"{self.base}/{FILES}/{name}"
 
     def put(self, name: str, content: bytes) -> None:
-        """Put a file into minimega's files folder, as a program. A client gives what it is sent the same permissions."""
+        """Put a program into minimega's files folder. A client keeps the permissions of files that it gets."""
         if self.destination:
             ssh_forward.put(self.destination, self.file(name), content)
             return
@@ -47,12 +47,11 @@ class Head:
             path.write_bytes(content)
             path.chmod(0o755)
         except OSError as error:
-            raise HostError(
-                f"minimega: {path} cannot be written: {error.strerror}; run as the user that minimega runs as"
-            ) from None
+            advice = "run twinbed as the user that minimega runs as"
+            raise HostError(f"minimega: {path} cannot be written: {error.strerror}", advice=advice) from None
 
     def remove(self, name: str) -> None:
-        """A file that was put."""
+        """Remove a file that was put there."""
         if self.destination:
             ssh_forward.remove(self.destination, self.file(name))
         else:
@@ -69,8 +68,8 @@ class Head:
             raise HostError(f"minimega: {path} cannot be copied to {to}: {error.strerror or error}") from None
 
     def run(self, node: str, script: str) -> str:
-        """What a shell script without dollar signs prints on a node: on this one, through SSH, or by minimega's own ``shell``,
-        which expands variables itself. Raises HostError where it fails."""
+        """Run a shell script on a node and return its output: here, over SSH, or by minimega's ``shell``, which expands
+        variables itself: the script must have no dollar signs. Raises HostError if it fails."""
         if node != self.node:
             return self.socket.ask("mesh", "send", node, "shell", "sh", "-c", script).first.text
         if self.destination:
@@ -81,7 +80,7 @@ class Head:
             raise HostError(f"{node}: {error}") from None
 
     def digest(self, path: str) -> str | None:
-        """SHA-256 of a file; None where it cannot be read."""
+        """Return the SHA-256 of a file; None if it cannot be read."""
         if self.destination:
             return ssh_forward.digest(self.destination, path)
         try:
@@ -94,7 +93,7 @@ class Head:
 
     @contextlib.contextmanager
     def near(self, remote: str) -> Iterator[Path]:
-        """A Unix socket of the head node as one of this machine."""
+        """Yield a Unix socket of the head node as a path on this machine."""
         if self.destination is None:
             yield Path(remote)
             return
@@ -104,7 +103,7 @@ class Head:
 
 @contextlib.contextmanager
 def open_head(base: str, destination: str | None) -> Iterator[Head]:
-    """Raises HostError where there is no way to it, or others than root and this user can put their own socket there."""
+    """Connect to a head node. Raises HostError if it cannot be reached, or if another user could replace the socket."""
     if destination is None:
         yield Head(base, None, CommandSocket(owned(Path(base), "set base to the folder of root's minimega") / SOCKET))
         return

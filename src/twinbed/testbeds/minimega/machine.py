@@ -1,4 +1,4 @@
-"""``vm info``: the guests of a namespace as minimega itself has them."""
+"""``vm info``: the guests of a namespace as minimega reports them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SOURCE = "vm info"
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A guest: its row of the table, and the data behind it."""
+    """A guest: its row of the table and its data."""
 
     row: Mapping[str, str]
     data: Document
@@ -37,35 +37,35 @@ class Machine:
 
     @property
     def network(self) -> Document:
-        """Its first NIC, as minimega understood it."""
+        """Return its first NIC, as minimega understood it."""
         networks = documents(self.data.get("Networks") or [{}])
         return networks[0]
 
     @property
     def error(self) -> str:
-        """Why it is in state ERROR."""
-        return str(document(self.data.get("Tags") or {}).get("error", "minimega does not say why")).strip()
+        """Return why it is in state ERROR."""
+        return str(document(self.data.get("Tags") or {}).get("error", "minimega gives no reason")).strip()
 
 
 def machines(socket: CommandSocket) -> dict[str, Machine]:
-    """Name -> guest, of every node. Raises HostError where table and data do not agree."""
+    """Return the guests of all nodes by name. Raises HostError if table and data differ."""
     answer = socket.ask("vm", "info")
     try:
         data = {(item["Host"], item["Name"]): item for item in answer.data}
         machines = [Machine(row, data[row["host"], row["name"]]) for row in answer.rows]
     except (KeyError, TypeError) as error:
-        raise HostError(f"minimega: `vm info`: its Data are not of its table's guests: {error!r}") from None
+        raise HostError(f"minimega: `vm info`: its table and its Data list different guests: {error!r}") from None
     return {machine.name: machine for machine in machines}
 
 
 def not_failed(machine: Machine, card: str | None) -> None:
-    """Raises HostError for a guest that was launched in vain: minimega does not say so when it launches. ``card`` is the NIC
-    model that was asked for; one that QEMU lacks is taken for the name of a network."""
+    """Raise HostError for a guest whose launch failed, which minimega does not report at the launch. ``card``: the NIC model in
+    the study; minimega takes a model that QEMU lacks for a network's name."""
     if machine.state not in ("ERROR", "QUIT"):
         return
     why = machine.error if machine.state == "ERROR" else "it has ended"
     driver = machine.network.get("Driver")
     hint = ""
     if card is not None and driver not in (None, card):
-        hint = f"; nic {card!r} is no card of QEMU's: minimega took it for a network's name, and {driver!r} for the card"
-    raise HostError(f"{machine.name}: minimega says {machine.state}: {why}{hint}")
+        hint = f"; QEMU has no card {card!r}: minimega took it for a network's name, and {driver!r} for the card"
+    raise HostError(f"{machine.name}: minimega reports {machine.state}: {why}{hint}")

@@ -1,7 +1,7 @@
-"""A link's rate, delay and loss by minimega's ``qos``: on the node, at the tap, for what the guest *receives*.
+"""A link's rate, delay and loss by minimega's ``qos``: on the node, at the tap, for packets that the guest *receives*.
 
-What a guest sends is not shaped there, so every guest's tap is: each direction of a path meets each setting once.  A rate
-together with a delay or loss is refused here: minimega lets the later replace the earlier.
+A tap does not shape packets that its guest sends, so every guest's tap is shaped: each direction of a path meets each setting
+once. A rate together with a delay or loss is refused, since minimega lets the later setting replace the earlier.
 
 Source: minimega's manual, "Quality of service"; the ``qos`` column of ``vm info`` in the recorded conversation.
 """
@@ -21,42 +21,42 @@ _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 def refusals(topology: Topology, nodes: Sequence[str]) -> list[str]:
-    """Each part of a topology that minimega cannot do, with what it can do instead."""
+    """List each part of a topology that minimega cannot do, with a remedy."""
     link, reasons = topology.link, []
     if link.rate is not None and link.emulates:
-        reasons.append("rate together with delay or loss: each of minimega's qos replaces the other; leave one of them out")
+        reasons.append("rate together with delay or loss: in minimega's qos each replaces the other; leave one of them out")
     if link.rate is not None and link.rate % 1000:
-        reasons.append(f"rate {link.rate} bit/s: minimega takes whole kbit, mbit or gbit")
+        reasons.append(f"rate {link.rate} bit/s: minimega takes whole kbit, mbit or gbit; round it")
     for name in ("burst", "jitter", "queue"):
         if getattr(link, name) is not None:
-            reasons.append(f"link {name}: minimega's qos has none; leave it out")
+            reasons.append(f"link {name}: minimega's qos has no such setting; leave it out")
     if link.emulates and link.emulated_at != "switch":
-        reasons.append(f"emulated_at: {link.emulated_at}: minimega emulates at the taps only, which is emulated_at: switch")
+        reasons.append(f"emulated_at: {link.emulated_at}: minimega emulates only at the taps; set emulated_at: switch")
     if link.emulates and link.emulator == "delay-line":
-        reasons.append("emulator: delay-line: minimega emulates at the taps, by its node's netem; leave it out")
+        reasons.append("emulator: delay-line: minimega emulates with its node's netem; leave it out")
     if link.mtu > 1500:
-        reasons.append(f"mtu {link.mtu}: minimega's taps and bridges carry 1500")
+        reasons.append(f"mtu {link.mtu}: minimega's taps and bridges carry at most 1500; set mtu: 1500")
     if topology.routers:
-        reasons.append("routers: guests are on one network here; use routers: 0")
+        reasons.append("routers: all guests are on one network here; set routers: 0")
     if topology.bystanders:
-        reasons.append("bystanders: guests are the workload's clients and servers here; use bystanders: 0")
+        reasons.append("bystanders: guests are the workload's clients and servers here; set bystanders: 0")
     if topology.switch == "openvswitch-netdev":
-        reasons.append("switch: openvswitch-netdev: minimega's bridges are Open vSwitch's with the datapath that its node has")
+        reasons.append("switch: openvswitch-netdev: minimega's bridges have their node's own datapath; leave it out")
     if topology.vlan is not None:
-        reasons.append("topology vlan: give vlan to the testbed (driver: minimega), whose networks all are VLANs")
+        reasons.append("topology vlan: set vlan in the testbed (driver: minimega) instead, whose networks are all VLANs")
     if topology.trunk != "none" and len(nodes) < (least := 1 + topology.client_machines):
         several = "two" if least == 2 else f"{least}"
-        reasons.append(f"trunk: {topology.trunk}: joins {several} nodes: name them in the testbed's nodes")
+        reasons.append(f"trunk: {topology.trunk}: it joins {several} nodes; name them in the testbed's nodes")
     if topology.trunk in ("gre", "vxlan") and topology.client_machines > 1:
         reasons.append(
-            f"client_machines: {topology.client_machines} with trunk: {topology.trunk}: minimega tunnels between every two"
-            " nodes, and spanning tree decides which carry frames; use trunk: plain or vlan, with the nodes' bridges joined"
+            f"client_machines: {topology.client_machines} with trunk: {topology.trunk}: minimega makes a tunnel between every"
+            " two nodes, and spanning tree decides which carry frames; set trunk: plain or vlan, and join the nodes' bridges"
         )
     return reasons
 
 
 def commands(link: Link) -> list[tuple[str, ...]]:
-    """The words after ``qos add GUEST 0``."""
+    """Return the words after ``qos add GUEST 0``."""
     plans: list[tuple[str, ...]] = []
     if link.rate is not None:
         unit, size = next((unit, size) for unit, size in _UNITS if link.rate % size == 0)
@@ -69,7 +69,7 @@ def commands(link: Link) -> list[tuple[str, ...]]:
 
 
 def applied(machine: Machine, link: Link) -> list[Applied]:
-    """The part of the column that is about the first NIC."""
+    """Compare the link with the first NIC's part of the qos column."""
     source, text = f"{SOURCE}: qos", machine.row["qos"]
     read_back = {"rate": _rate(text), "delay": _delay(text), "loss": _loss(text)}
     asked = {"rate": link.rate, "delay": link.delay, "loss": link.loss}
@@ -96,4 +96,4 @@ def _loss(text: str) -> float | None:
 
 def refuse(reasons: Sequence[str]) -> None:
     if reasons:
-        raise HostError("minimega cannot do what the study asks: " + "; ".join(reasons))
+        raise HostError("minimega cannot make this topology: " + "; ".join(reasons))

@@ -1,8 +1,8 @@
-"""minimega's command socket: a Unix socket that takes one JSON object a command and gives JSON objects back.
+"""minimega's command socket: a Unix socket that takes one JSON object per command and returns JSON objects.
 
-Neither side sends a length or a separator.  An answer is every object up to and with the first whose ``More`` is not true.
-Each has ``Resp``: one entry for each node of the cluster that answered.  An entry with an ``Error`` makes the whole command an
-error here.  A connection serves one command, so that one that was given up leaves nothing behind for the next.
+Neither side sends a length or a separator. An answer ends with the first object whose ``More`` is not true. Each object has
+``Resp``: one entry for each node of the cluster that answered. An entry with an ``Error`` makes the whole command an error
+here. A connection serves one command, so that an abandoned command leaves nothing for the next.
 
 Source: minimega's manual, "The command socket", and the recorded conversation in ``tests/minimega``.
 """
@@ -25,9 +25,9 @@ COMMAND_LIMIT_S = 60.0
 _READ_BYTES = 1 << 16
 MOST_ANSWER_BYTES = 16 << 20
 MOST_ANSWER_VALUES = 200_000
-"""Objects and lists of one answer. Each takes a hundred bytes and more here, however short it is written."""
+"""Objects and lists of one answer. Each takes at least a hundred bytes of memory, however short its text is."""
 _QUOTED = re.compile(r"""[\s"'\\#]|^$""")
-"""What minimega's command line splits at, or takes for something else, unless it is quoted."""
+"""Arguments that minimega's command line would split or misread without quotes."""
 
 
 class _Resp(TypedDict, total=False):
@@ -48,24 +48,23 @@ class Part(TypedDict, total=False):
 
 
 class MinimegaError(HostError):
-    """minimega refused a command: has the command and what each node said."""
+    """minimega refused a command; the message has the command and each node's error."""
 
 
 class Row(dict[str, str]):
-    """A row of a table, by column. Raises HostError for a column that the table has not."""
+    """A row of a table, by column. Raises HostError for a column that the table lacks."""
 
     def __missing__(self, column: str) -> str:
-        raise HostError(f"minimega: a table has no column {column!r}, but {', '.join(self) or 'none at all'}")
+        raise HostError(f"minimega: a table has no column {column!r}; it has {', '.join(self) or 'none'}")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What one node answered."""
+    """The answer of one node."""
 
     host: str
     text: str
     rows: tuple[Row, ...]
-    """Its table, by column."""
     data: Json
 
 
@@ -75,30 +74,30 @@ class Answer:
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The rows of all nodes; in each the node's name is under ``host``."""
+        """Return the rows of all nodes, with the node's name in column ``host``."""
         return tuple(Row({"host": entry.host, **row}) for entry in self.entries for row in entry.rows)
 
     @property
     def first(self) -> Entry:
-        """The entry of the node that was asked, where that is the only one. Raises HostError where no node answered."""
+        """Return the first entry: that of the only node that was asked. Raises HostError if no node answered."""
         if not self.entries:
-            raise HostError("minimega: no node has answered")
+            raise HostError("minimega: no node answered")
         return self.entries[0]
 
     @property
     def data(self) -> list[Document]:
-        """The list that each node gave as data, all in one."""
+        """Return the data lists of all nodes as one."""
         return [item for entry in self.entries for item in documents(entry.data or ())]
 
     def of(self, host: str) -> Entry | None:
-        """The entry of a node; where only one node answered, its entry."""
+        """Return the entry of a node; if only one node answered, its entry."""
         if len(self.entries) == 1:
             return self.entries[0]
         return next((entry for entry in self.entries if entry.host == host), None)
 
 
 class Decoder:
-    """JSON objects from bytes that come in any pieces."""
+    """Reads JSON objects from bytes that come in any pieces."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
@@ -106,10 +105,10 @@ class Decoder:
         self._in_text = self._escaped = False
         self._at = 0
         self.opened = 0
-        """How many objects and lists have begun."""
+        """Objects and lists that have begun."""
 
     def feed(self, data: bytes) -> list[Part]:
-        """The objects that are complete now. Raises ValueError for what is no object."""
+        """Take bytes and return the objects that are complete now. Raises ValueError for anything else."""
         self._bytes += data
         values: list[Part] = []
         while self._at < len(self._bytes):
@@ -147,10 +146,10 @@ class Decoder:
             self._depth = 1
             self.opened += 1
         else:
-            raise ValueError(f"no JSON object begins with {bytes(self._bytes[:80])!r}")
+            raise ValueError(f"a JSON object cannot begin with {bytes(self._bytes[:80])!r}")
 
     def _skip_text(self) -> None:
-        """On to the next byte that means something inside a string."""
+        """Skip to the next byte that has a meaning inside a string."""
         ends = [at for mark in (b'"', b"\\") if (at := self._bytes.find(mark, self._at)) >= 0]
         self._at = min(ends, default=len(self._bytes))
 
@@ -164,17 +163,17 @@ def _value(text: bytes) -> Part:
 
 
 def quote(argument: str) -> str:
-    """An argument as minimega's command line takes it: in double quotes where it needs them, with backslashes before what
-    would end them. Raises HostError for what no command can hold."""
+    """Quote an argument for minimega's command line if needed. Raises HostError for a line break or a zero byte, which no
+    command can hold."""
     if "\n" in argument or "\0" in argument:
-        raise HostError(f"minimega: an argument with a line break cannot be in a command: {argument!r}")
+        raise HostError(f"minimega: a command cannot hold an argument with a line break: {argument!r}")
     if not _QUOTED.search(argument):
         return argument
     return '"' + argument.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def literally(command: str) -> str:
-    """A command whose arguments minimega shall not look into: it would fetch what begins with http://, and expand $NAME."""
+    """Keep minimega from changing a command's arguments: it would fetch http://... and expand $NAME."""
     return f".preprocess false {command}"
 
 
@@ -189,7 +188,7 @@ class CommandSocket:
         return CommandSocket(self.path, namespace)
 
     def listened_to(self) -> bool:
-        """Whether there is a process behind the socket. It is not where minimega has ended, or was never started."""
+        """Return whether a process listens at the socket. None does if minimega has ended or was never started."""
         with socket.socket(socket.AF_UNIX) as stream:
             try:
                 stream.connect(str(self.path))
@@ -200,22 +199,22 @@ class CommandSocket:
         return True
 
     def command(self, *words: str, literal: bool = False) -> str:
-        """The line that is sent."""
+        """Return the line to send."""
         line = " ".join(quote(word) for word in words)
         if self.namespace:
             line = f"namespace {self.namespace} {line}"
         return literally(line) if literal else line
 
     def ask(self, *words: str, literal: bool = False, node: str | None = None, limit_s: float = COMMAND_LIMIT_S) -> Answer:
-        """``node``: the one whose answer counts, where all are asked but the command is about what one of them has.
+        """Send a command and return its answer. ``node``: the only node whose answer counts; None: all.
 
-        Raises MinimegaError where minimega refuses, HostLost where it goes away, LimitExceeded after ``limit_s``.
+        Raises MinimegaError if minimega refuses, HostLost if it goes away, LimitExceeded after ``limit_s``.
         """
         line = self.command(*words, literal=literal)
         try:
             return _understood(line, self._exchange(line, limit_s), node)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise HostError(f"minimega: `{_short(line)}`: its answer cannot be understood: {error!r}") from None
+            raise HostError(f"minimega: `{_short(line)}`: the answer has an unknown form: {error!r}") from None
 
     def _exchange(self, line: str, limit_s: float) -> list[Part]:
         deadline = time.monotonic() + limit_s
@@ -232,9 +231,9 @@ class CommandSocket:
                     stream.settimeout(left_s)
                     data = stream.recv(_READ_BYTES)
                     if not data:
-                        nothing = "" if size else ": nothing was answered; does minimega run, with its socket there?"
                         raise HostLost(
-                            f"minimega: `{_short(line)}`: {self.path} was closed before the answer was complete{nothing}"
+                            f"minimega: `{_short(line)}`: {self.path} was closed before the answer was complete",
+                            advice="" if size else f"check that minimega runs with its socket at {self.path}",
                         )
                     size += len(data)
                     answer += decoder.feed(data)
@@ -242,7 +241,7 @@ class CommandSocket:
                         raise HostError(
                             f"minimega: `{_short(line)}`: its answer does not end after {size:,} bytes and {decoder.opened:,}"
                             f" values; an answer has at most {MOST_ANSWER_BYTES:,} and {MOST_ANSWER_VALUES:,}",
-                            advice=f"is it minimega that listens at {self.path}? ask it by hand: minimega -e version",
+                            advice=f"check that minimega listens at {self.path}: minimega -e version",
                         )
         except TimeoutError:
             raise LimitExceeded(f"minimega: `{_short(line)}`: no complete answer after {limit_s:g} s") from None
@@ -255,19 +254,19 @@ def _understood(line: str, parts: Sequence[Part], node: str | None = None) -> An
     entries, refusals = [], []
     for part in parts:
         if part.get("Status"):
-            continue  # how far a long command has come
-        for one in part.get("Resp") or ():
-            if node is not None and one.get("Host") != node:
+            continue  # the progress of a long command
+        for response in part.get("Resp") or ():
+            if node is not None and response.get("Host") != node:
                 continue
-            if one.get("Error"):
-                refusals.append(f"{one.get('Host', '?')}: {str(one['Error']).strip()}")
-            header = one.get("Header") or ()
-            rows = tuple(Row(zip(header, row, strict=True)) for row in one.get("Tabular") or ())
-            entries.append(Entry(one.get("Host", ""), one.get("Response") or "", rows, one.get("Data")))
+            if response.get("Error"):
+                refusals.append(f"{response.get('Host', '?')}: {str(response['Error']).strip()}")
+            header = response.get("Header") or ()
+            rows = tuple(Row(zip(header, row, strict=True)) for row in response.get("Tabular") or ())
+            entries.append(Entry(response.get("Host", ""), response.get("Response") or "", rows, response.get("Data")))
     if refusals:
         raise MinimegaError(f"minimega: `{_short(line)}`: {'; '.join(refusals)}")
     if node is not None and not entries:
-        raise MinimegaError(f"minimega: `{_short(line)}`: node {node} has not answered")
+        raise MinimegaError(f"minimega: `{_short(line)}`: node {node} did not answer")
     return Answer(tuple(entries))
 
 

@@ -1,7 +1,7 @@
-"""A namespace of a run's own: made, noted on this machine for when its controller dies, and cleared; nothing else is touched.
+"""A run's own namespace: made, noted on this machine in case its controller dies, and cleared. Nothing else is touched.
 
-minimega keeps a namespace whatever becomes of who made it.  The note is a file that the controller holds a lock on: one
-without a holder belongs to a dead run, and ``twinbed sweep`` clears the namespace that it names.
+minimega keeps a namespace after its maker has died. The note is a file that the controller locks: a note without a lock belongs
+to a dead run, and ``twinbed sweep`` clears its namespace.
 """
 
 from __future__ import annotations
@@ -33,19 +33,18 @@ class Space:
     """Its commands go to this namespace."""
 
     def put(self, file: str, content: bytes) -> None:
-        """Put a file into minimega's files folder, where minimega sees it. Raises HostError where it does not: its folder is
-        another."""
+        """Put a file into minimega's files folder. Raises HostError if minimega does not list it: it uses another folder."""
         self.head.put(file, content)
         if all(row["name"] != file for row in self.head.socket.ask("file", "list").rows):
             self.head.remove(file)
             raise HostError(
-                f"minimega: `file list` does not have {self.head.file(file)}, which was just put there: is its files folder"
-                " another? It must be `files` in base, which it is unless minimega was started with -filepath"
+                f"minimega: `file list` lacks {self.head.file(file)}, which was just put there",
+                advice="start minimega without -filepath: its files folder must be `files` in base",
             )
 
     @property
     def probe(self) -> str:
-        """The name that twinbed's program has in minimega's files folder, and in the guests'."""
+        """Return the name of twinbed's program in minimega's files folder and in the guests'."""
         return f"{self.name}-probe"
 
 
@@ -63,7 +62,7 @@ class Leftover:
         return f"minimega namespace {self.name} of {self.destination or 'this machine'} ({self.base})"
 
     def remove(self) -> None:
-        """Where this machine's minimega does not run any more, its namespaces went with it, and only the note is left."""
+        """Clear the namespace and remove the note. If this machine's minimega has ended, its namespaces ended too."""
         with open_head(self.base, self.destination) as head:
             if self.destination is not None or head.socket.listened_to():
                 clear(head, self.name)
@@ -84,9 +83,8 @@ def own_space(head: Head, prefix: str) -> Iterator[Space]:
 
 
 def make(head: Head, name: str) -> None:
-    """Made without becoming the active namespace, which is everybody's, where minimega allows; else the one that was active is
-    made active again."""
-    with contextlib.suppress(MinimegaError):  # where a prefix makes none
+    """Make a namespace without making it everybody's active one; if minimega cannot, make the earlier one active again."""
+    with contextlib.suppress(MinimegaError):  # some releases make none from a prefix
         head.socket.within(name).ask("vm", "info")
     if name in names(head):
         return
@@ -95,7 +93,7 @@ def make(head: Head, name: str) -> None:
     if active is not None:
         head.socket.ask("namespace", active)
     if name not in names(head):
-        raise HostError(f"minimega: namespace {name} was not made")
+        raise HostError(f"minimega: namespace {name} was not made", advice="minimega -e namespace")
 
 
 def names(head: Head) -> frozenset[str]:
@@ -103,26 +101,26 @@ def names(head: Head) -> frozenset[str]:
 
 
 def clear(head: Head, name: str) -> None:
-    """End the namespace and everything in it, and the files that were put there for it. Raises HostError if it stays."""
+    """End the namespace with everything in it, and remove its files. Raises HostError if it stays."""
     if name in names(head):
         socket = head.socket.within(name)
         for words in (("clear", "capture"), ("vm", "kill", "all"), ("vm", "flush")):
-            with contextlib.suppress(MinimegaError):  # nothing to end; what remains is said below
+            with contextlib.suppress(MinimegaError):  # nothing to end; a leftover is reported below
                 socket.ask(*words)
         head.socket.ask("clear", "namespace", name)
         if name in names(head):
-            raise HostError(f"minimega: namespace {name} is still there after it was cleared")
+            raise HostError(f"minimega: namespace {name} still exists after it was cleared", advice="twinbed sweep")
     several = nodes(head.socket) > 1
     for row in head.socket.ask("file", "list").rows:
         if row["name"] == name or row["name"].startswith(f"{name}-"):
             head.socket.ask("file", "delete", row["name"])
-            if several:  # a node has copied what was sent to its guests, and has its own folder of responses
-                with contextlib.suppress(MinimegaError):  # from each that has not
+            if several:  # a node copies the files of its guests, and has its own folder of responses
+                with contextlib.suppress(MinimegaError):  # from each node without the file
                     head.socket.ask("mesh", "send", "all", "file", "delete", row["name"])
 
 
 def nodes(socket: CommandSocket) -> int:
-    """How many nodes there are in the mesh."""
+    """Return the number of nodes in the mesh."""
     return max((int(row["size"]) for row in socket.ask("mesh", "status").rows), default=1)
 
 
@@ -134,14 +132,14 @@ def _noted(head: Head, identity: str, name: str) -> Iterator[Path]:
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
         os.write(file, json.dumps({"base": head.base, "destination": head.destination, "name": name}).encode())
-        partial.rename(note)  # held before it can be seen
+        partial.rename(note)  # locked before anybody can see it
         yield note
     finally:
         os.close(file)
 
 
 def leftovers() -> Sequence[Leftover]:
-    """Namespaces that no living process holds."""
+    """Return the namespaces that no living process holds."""
     leftovers = []
     for note in sorted(scratch.root().glob(f"*{_SUFFIX}")):
         with contextlib.suppress(FileNotFoundError), note.open("r+") as file:

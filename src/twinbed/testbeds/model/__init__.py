@@ -1,4 +1,4 @@
-"""Driver ``model``: a third fidelity, for nothing (docs/model.md)."""
+"""Driver ``model``: a third fidelity at no cost (docs/model.md)."""
 
 from twinbed.testbeds.model.driver import model
 

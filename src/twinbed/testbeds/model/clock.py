@@ -1,9 +1,10 @@
-"""What happens in a simulation, one thing after another; and what one CPU can do, one thing at a time."""
+"""A simulation's clock, which runs events in order; a host's CPU, which does one thing at a time; and the CPU time of work."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVarTuple
 
@@ -11,7 +12,7 @@ With = TypeVarTuple("With")
 
 
 class Clock:
-    """Simulated time, from 0 s. Things that are due at the same moment happen in the order in which they were asked for."""
+    """Simulated time from 0 s. Events due at the same moment run in the order in which they were added."""
 
     __slots__ = ("_count", "_due", "now_s")
 
@@ -26,7 +27,7 @@ class Clock:
         heapq.heappush(self._due, due)
 
     def run(self, until_s: float, over: Callable[[], bool]) -> None:
-        """Until ``until_s``, or until ``over`` after what has just happened; what is due at ``until_s`` does not happen."""
+        """Run events before ``until_s``, and stop after the first one after which ``over`` is true."""
         due, pop = self._due, heapq.heappop
         while due and due[0][0] < until_s:
             self.now_s, _, act = pop(due)
@@ -37,7 +38,7 @@ class Clock:
 
 
 class Cpu:
-    """One CPU, first come, first served. Where it has nothing to do it sleeps, and takes ``wake_s`` to come back."""
+    """One CPU, first come, first served. An idle CPU sleeps and takes ``wake_s`` to wake up."""
 
     __slots__ = ("_clock", "_free_s", "_wake_s", "busy_s")
 
@@ -45,12 +46,36 @@ class Cpu:
         self._clock, self._wake_s = clock, wake_s
         self._free_s = 0.0
         self.busy_s = 0.0
-        """What it has been asked for, without waking up."""
+        """Work done, without waking up."""
 
     def work(self, seconds: float, then: Callable[[*With], None], *arguments: *With) -> None:
-        """Does ``then`` once this is done."""
+        """Call ``then`` after ``seconds`` of work."""
         now_s = self._clock.now_s
         begins_s = self._free_s if self._free_s >= now_s else now_s + self._wake_s
         self._free_s = begins_s + seconds
         self.busy_s += seconds
         self._clock.at(self._free_s, then, *arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Handling:
+    """CPU time to hand a segment to the link or take it from there: seconds for the segment, and for each byte."""
+
+    segment_s: float
+    byte_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """CPU time of each piece of work, in seconds."""
+
+    client_connection_s: float
+    client_request_s: float
+    server_connection_s: float
+    server_request_s: float
+    sending: Handling
+    receiving: Handling
+    latency_s: float
+    """One way, of a packet on an idle path."""
+    wake_s: float
+    """To wake an idle CPU."""

@@ -1,6 +1,6 @@
-"""Driver ``model``: no hosts and no links, but a simulation of the workloads http and iperf3 over the links that are asked for.
+"""Driver ``model``: no hosts and no links, but a simulation of the workloads http and iperf3 over the study's links.
 
-It needs nothing of the machine. Its numbers are computed, and every run says so with a caution.
+It needs nothing from the machine. Its numbers are computed, and every run carries a caution about this.
 """
 
 from __future__ import annotations
@@ -25,17 +25,15 @@ _NOT_MODELLED = {
     "openssl": ("https", "https: off"),
     "planted-response": ("kind: planted", "the driver fake"),
 }
-"""Program -> what of a study starts it, and what there is instead."""
-_ALL_THERE_IS = "not modelled: there are pairs on one switch, which is never the bottleneck"
+"""Program to the setting that starts it, and what to use instead."""
+_ONLY_PAIRS = "not modelled: only pairs on one switch, which is never the bottleneck, are"
 
 
 class Model(Driver[ModelSettings]):
-    """The driver."""
-
     name = "model"
     params = ModelSettings
     in_process = True
-    summary = "no hosts: a simulation of http (ab) and iperf3 over the links that are asked for"
+    summary = "no hosts: a simulation of http (ab) and iperf3 over the study's links"
     also = ("simulation", "simulator", "ns3", "ns_3", "omnet", "emulation")
 
     def check(self, params: ModelSettings) -> Sequence[Check]:
@@ -51,13 +49,13 @@ class Model(Driver[ModelSettings]):
 
     def check_topology(self, topology: Topology) -> Sequence[Check]:
         return [
-            Check(f"model: {what}", False, _ALL_THERE_IS, "leave it out for this testbed") for what in _not_between(topology)
+            Check(f"model: {what}", False, _ONLY_PAIRS, "leave it out for this testbed") for what in _not_modelled(topology)
         ]
 
     @contextlib.contextmanager
     def up(self, params: ModelSettings, topology: Topology, site: Site) -> Iterator[Bed]:
-        if missing := _not_between(topology):
-            raise HostError(f"{', '.join(missing)}: {_ALL_THERE_IS}")
+        if missing := _not_modelled(topology):
+            raise HostError(f"{', '.join(missing)}: {_ONLY_PAIRS}")
         nics = layout(topology).nics
         network = Network(topology, params, f"{site.seed}/{site.run}")
         for name, (nic, *_) in nics.items():
@@ -75,8 +73,8 @@ class Model(Driver[ModelSettings]):
         )
 
 
-def _not_between(topology: Topology) -> list[str]:
-    """What is asked for that hosts of a model do not have between them."""
+def _not_modelled(topology: Topology) -> list[str]:
+    """List the parts of a topology that a model lacks."""
     asked = {
         f"kind: {topology.kind}": topology.kind != "pairs",
         f"routers: {topology.routers}": topology.routers > 0,
@@ -87,7 +85,7 @@ def _not_between(topology: Topology) -> list[str]:
 
 
 def _applied(host: ModelHost, params: ModelSettings, link: Link) -> Iterator[Applied]:
-    """Settings and link as asked, against those that the host's simulations take."""
+    """Compare settings and link as asked with those that the host's simulations use."""
     source = "the model itself"
     settings, taken = host.network.settings, host.network.topology.link
     found = settings.model_dump(mode="json")

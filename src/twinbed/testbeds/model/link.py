@@ -1,7 +1,7 @@
-"""One direction of a path: a delay, then a shaper with a token bucket, then what hosts and switch take without any load.
+"""One direction of a path: a delay, then a shaper with a token bucket, then the latency of idle hosts and an idle switch.
 
-This is the order in which a packet meets netem beneath HTB or TBF at a switch's port. A queue holds what is delayed and what
-waits, in packets as they were handed over: with segmentation offload one of up to 64 KiB is one. Packets stay in order.
+A packet meets netem and then HTB or TBF in this order at a switch's port. A queue holds delayed and waiting packets as they
+were handed over: a segment of up to 64 KiB with offload counts as one. Packets stay in order.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from random import Random
 from twinbed.model.topology import Link
 
 DEVICE_QUEUE_PACKETS = 1000
-"""Linux's default for an Ethernet device (txqueuelen), which HTB's leaf takes over."""
+"""Linux's default for an Ethernet device (txqueuelen), which the leaf of HTB inherits."""
 TBF_QUEUE_S = 0.05
-"""How long packets may wait where twinbed shapes with TBF (``links/shaping``)."""
+"""The longest wait of a packet when twinbed shapes with TBF (``links/shaping``)."""
 
 
 class Direction:
-    """From one host to another. Times are seconds from the simulation's beginning, asked for in their order."""
+    """The path from one host to another. Calls come in order of their times, seconds from the simulation's start."""
 
     def __init__(self, link: Link, latency_s: float, chance: Random) -> None:
         self._delay_s, self._jitter_s = link.delay or 0.0, link.jitter or 0.0
@@ -39,7 +39,7 @@ class Direction:
         self._settled_s = float("-inf")
 
     def sure(self, now_s: float, frame_bytes: int) -> float:
-        """When a packet arrives that no queue drops and no chance loses."""
+        """Return when a packet arrives that nothing drops."""
         delay_s = self._delay_s
         if self._jitter_s:
             delay_s += self._chance.uniform(-self._jitter_s, self._jitter_s)
@@ -48,7 +48,7 @@ class Direction:
         return self._shaped(delayed_s, frame_bytes) + self._latency_s
 
     def passes(self, now_s: float, frame_bytes: int) -> float | None:
-        """When a packet arrives; None where it is lost."""
+        """Return when a packet arrives; None if it is lost."""
         if self._loss and self._chance.random() < self._loss:
             return None
         waiting = self._in_queue
@@ -65,6 +65,6 @@ class Direction:
         return arrival_s
 
     def _shaped(self, now_s: float, frame_bytes: int) -> float:
-        """When the last byte has left. ``_settled_s`` is when the bucket will be full again (GCRA, ITU-T I.371)."""
+        """Return when the last byte has left. ``_settled_s`` is when the bucket will be full again (GCRA, ITU-T I.371)."""
         self._settled_s = max(self._settled_s, now_s) + frame_bytes * self._per_byte_s
         return max(now_s, self._settled_s - self._bucket_s)

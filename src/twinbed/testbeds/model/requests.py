@@ -1,28 +1,34 @@
-"""ab against nginx: a closed loop of clients, request by request.
+"""ab against nginx: a closed loop of clients, request by request, and ab's report.
 
-Each of ``threads`` slots of ab's one process opens a connection (or keeps one), asks, reads until the server closes (or until
-the document is there), and begins anew. nginx is one process too. What both do takes time on a CPU of each host, first come,
-first served: that alone makes the rate flatten as threads are added.
+ab is one process with ``threads`` slots. Each slot opens a connection (or keeps one), sends a request and reads until the
+server closes (or the document is complete). Then it starts the next request. nginx is one process too. Both need time on the
+CPU of their host, first come, first served. This alone flattens the rate as threads are added.
+
+The report, ``-e`` and ``-g`` have the formats and the rounding of ab.c (Apache httpd 2.4). Percentiles past the last request,
+for which ab writes 0.000, are the longest time here. Times of day start at 0 (UTC), since a model has none.
 """
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
+from statistics import fmean
 
 from twinbed.model.topology import Link
-from twinbed.testbeds.model.clock import Clock, Cpu
-from twinbed.testbeds.model.costs import Costs
+from twinbed.testbeds.model.clock import Clock, Costs, Cpu
 from twinbed.testbeds.model.link import Direction
 from twinbed.testbeds.model.tcp import DELAYED_ACK_S, FIRST_TIMEOUT_S, Sender, Tcp
 
 SILENCE_S = 30.0
-"""How long ab goes on when nothing of what it looks at the clock for happens any more (its -s)."""
+"""ab gives up after this long without an event at which it reads the clock (its -s)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What ab is told, and what the server holds. Bytes."""
+    """Options of ab, and sizes of what it and the server send, in bytes."""
 
     threads: int
     most_requests: int
@@ -40,25 +46,25 @@ class Request:
     started_s: float
     connect_s: float
     waiting_s: float
-    """From the question written to the first byte read."""
+    """From the request written to the first byte read."""
     total_s: float
 
 
 @dataclass
 class Seen:
-    """What ab saw."""
+    """What ab counted."""
 
     taken_s: float = 0.0
     requests: list[Request] = field(default_factory=list)
     read_bytes: int = 0
     document_bytes: int = 0
-    """Without headers, with those of answers that were not complete at the end."""
+    """Without headers; includes answers that were incomplete at the end."""
     silent: bool = False
-    """Whether nothing happened for so long that ab gave up, without a result."""
+    """ab gave up without a result, since nothing happened for ``SILENCE_S``."""
 
 
 def ask(asked: Asked, link: Link, tcp: Tcp, costs: Costs, chance: Random) -> Seen:
-    """A whole run of ab."""
+    """Simulate a whole run of ab."""
     loop = _Loop(asked, link, tcp, costs, chance)
     for _ in range(asked.threads):
         _Slot(loop).begin()
@@ -69,7 +75,7 @@ def ask(asked: Asked, link: Link, tcp: Tcp, costs: Costs, chance: Random) -> See
 
 
 class _Loop:
-    """What the slots share."""
+    """State that the slots share."""
 
     def __init__(self, asked: Asked, link: Link, tcp: Tcp, costs: Costs, chance: Random) -> None:
         self.asked, self.tcp, self.costs = asked, tcp, costs
@@ -80,14 +86,14 @@ class _Loop:
         self.seen = Seen()
         self.begun = 0
         self.last_s = 0.0
-        """When a request was last begun, written or ended: ab looks at the clock then, and only then."""
+        """When a request was last begun, written or ended: ab reads the clock only then."""
 
     def over(self) -> bool:
         return self.last_s >= self.asked.duration_s or len(self.seen.requests) >= self.asked.most_requests
 
 
 class _Slot:
-    """One of the requests in flight. Methods are in the order in which things happen."""
+    """One of the requests in flight. Methods stand in the order of events."""
 
     def __init__(self, loop: _Loop) -> None:
         self._loop, self._clock = loop, loop.clock
@@ -95,7 +101,7 @@ class _Slot:
         self._started_s = self._connected_s = self._asked_s = self._first_s = 0.0
         self._got_bytes = 0
         self._fresh = True
-        """Whether the server has yet to accept the connection."""
+        """The server has yet to accept the connection."""
         self._closed = self._fin_sent = False
 
     def begin(self) -> None:
@@ -176,7 +182,7 @@ class _Slot:
         self._perhaps_done()
 
     def _finish(self) -> None:
-        """The server closes once all has been handed over."""
+        """Close the connection once the server has handed over all bytes."""
         if not self._loop.asked.keep_alive and not self._fin_sent:
             self._fin_sent = True
             self._clock.at(self._loop.down.sure(self._clock.now_s, self._loop.tcp.header_bytes), self._close)
@@ -194,8 +200,94 @@ class _Slot:
         waiting_s = self._first_s - self._asked_s
         loop.seen.requests.append(Request(self._started_s, connect_s, waiting_s, now_s - self._started_s))
         if not loop.asked.keep_alive:
-            # Its own end of the connection: the acknowledgment of the server's, and its own FIN.
+            # The client acknowledges the server's FIN and sends its own.
             loop.up.sure(now_s, loop.tcp.header_bytes)
             loop.up.sure(now_s, loop.tcp.header_bytes)
             self._sender = None
         self.begin()
+
+
+_SERVED = (50, 66, 75, 80, 90, 95, 98, 99)
+
+
+def report(seen: Seen, *, url: tuple[str, int, str], server: str, threads: int, document_bytes: int) -> str:
+    """Return ab's standard output. ``url`` is host, port and path."""
+    host, port, path = url
+    done, taken_s = len(seen.requests), seen.taken_s
+    lines = [
+        "This is ApacheBench, Version 2.3 <$Revision$>",
+        "",
+        f"Benchmarking {host} (be patient).....done",
+        "",
+        "",
+        f"Server Software:        {server}",
+        f"Server Hostname:        {host}",
+        f"Server Port:            {port}",
+        "",
+        f"Document Path:          {path}",
+        f"Document Length:        {document_bytes} bytes",
+        "",
+        f"Concurrency Level:      {threads}",
+        f"Time taken for tests:   {taken_s:.3f} seconds",
+        f"Complete requests:      {done}",
+        "Failed requests:        0",
+        f"Total transferred:      {seen.read_bytes} bytes",
+        f"HTML transferred:       {seen.document_bytes} bytes",
+    ]
+    if done and taken_s > 0:
+        lines += [
+            f"Requests per second:    {done / taken_s:.2f} [#/sec] (mean)",
+            f"Time per request:       {threads * taken_s * 1000 / done:.3f} [ms] (mean)",
+            f"Time per request:       {taken_s * 1000 / done:.3f} [ms] (mean, across all concurrent requests)",
+            f"Transfer rate:          {seen.read_bytes / 1024 / taken_s:.2f} [Kbytes/sec] received",
+            *_times(seen.requests),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _times(requests: Sequence[Request]) -> list[str]:
+    stages = {
+        "Connect:": [each.connect_s for each in requests],
+        "Processing:": [each.total_s - each.connect_s for each in requests],
+        "Waiting:": [each.waiting_s for each in requests],
+        "Total:": [each.total_s for each in requests],
+    }
+    lines = ["", "Connection Times (ms)", "              min  mean[+/-sd] median   max"]
+    for name, times in stages.items():
+        mean = fmean(times)
+        sd = math.sqrt(math.fsum((each - mean) ** 2 for each in times) / (len(times) - 1)) if len(times) > 1 else 0.0
+        ordered = sorted(times)
+        half = len(ordered) // 2
+        median = ordered[half] if len(ordered) % 2 else (ordered[half] + ordered[half - 1]) / 2
+        least, middle, most = (_ms(each) for each in (ordered[0], median, ordered[-1]))
+        lines.append(f"{name:<11} {least:5d} {_ms(mean):4d} {sd * 1000:5.1f} {middle:6d} {most:7d}")
+    totals = sorted(stages["Total:"])
+    lines += ["", "Percentage of the requests served within a certain time (ms)"]
+    lines += [f" {percent:3d}%  {_ms(_percentile(totals, percent)):5d}" for percent in _SERVED]
+    return [*lines, f" 100%  {_ms(totals[-1]):5d} (longest request)"]
+
+
+def percentiles(requests: Sequence[Request]) -> str:
+    """Return the file of ``-e``."""
+    totals = sorted(each.total_s for each in requests)
+    rows = [f"{percent},{_percentile(totals, percent) * 1000:.3f}" for percent in range(101)] if totals else []
+    return "\n".join(["Percentage served,Time in ms", *rows]) + "\n"
+
+
+def rows(requests: Sequence[Request]) -> str:
+    """Return the file of ``-g``, sorted by total time."""
+    lines = ["starttime\tseconds\tctime\tdtime\tttime\twait"]
+    for each in sorted(requests, key=lambda each: each.total_s):
+        begun = time.asctime(time.gmtime(each.started_s))
+        connect, total = _ms(each.connect_s), _ms(each.total_s)
+        processing, waiting = _ms(each.total_s - each.connect_s), _ms(each.waiting_s)
+        lines.append(f"{begun}\t{int(each.started_s)}\t{connect}\t{processing}\t{total}\t{waiting}")
+    return "\n".join(lines) + "\n"
+
+
+def _percentile(ordered: Sequence[float], percent: int) -> float:
+    return ordered[min(int(0.5 + len(ordered) * percent / 100), len(ordered) - 1) if percent else 0]
+
+
+def _ms(seconds: float) -> int:
+    return int((seconds * 1e6 + 500) // 1000)

@@ -1,11 +1,11 @@
-"""How a TCP sender lets bytes go: slow start from the initial window, congestion avoidance, the receiver's window, loss.
+"""A TCP sender: slow start from the initial window, congestion avoidance, the receiver's window, loss.
 
-Bytes go in segments as Linux hands them to its link (tcp_tso_autosize): as many as would last 1 ms at the pacing rate, more
-where the round trip is short, at most 64 KiB; without offload, one MSS. Each is acknowledged when the receiver's CPU has taken
-it. A lost one is noticed a smoothed round trip later; the last of a transfer by its tail loss probe (RFC 8985).
+Segments are as large as those that Linux hands to its link (tcp_tso_autosize): bytes for 1 ms at the pacing rate, more if the
+round trip is short, at most 64 KiB. Without offload a segment is one MSS. The receiver acknowledges a segment when its CPU has
+taken it. The sender notices a loss after one smoothed round trip; a tail loss probe finds a lost last segment (RFC 8985).
 
 Sources: RFC 5681 (slow start, Reno), RFC 6928 (initial window), RFC 9438 (CUBIC), RFC 6298 (smoothed round trip).
-Left out: HyStart, delayed and lost acknowledgments, selective acknowledgments beyond that each loss is noticed, pacing.
+Left out: HyStart, delayed and lost acknowledgments, pacing, and details of selective acknowledgments (every loss is noticed).
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from twinbed.testbeds.model.clock import Clock, Cpu
+from twinbed.testbeds.model.clock import Clock, Cpu, Handling
 from twinbed.testbeds.model.link import Direction
 
 ETHERNET_BYTES = 14
-"""A frame's header: what shapers count of a frame beside its packet."""
+"""A frame's header, which shapers count."""
 IP_TCP_BYTES = 40
 TIMESTAMPS_BYTES = 12
-"""RFC 7323's option, in every segment of Linux."""
+"""The option of RFC 7323, which Linux puts into every segment."""
 SYN_OPTIONS_BYTES = 20
 """MSS, SACK permitted, timestamps, window scale."""
 LARGEST_BYTES = 65_536
-"""A segment with offload, at most."""
+"""The largest segment with offload."""
 FIRST_TIMEOUT_S = 1.0
-"""Before any round trip is known (RFC 6298)."""
+"""The timeout before any round trip is known (RFC 6298)."""
 DELAYED_ACK_S = 0.2
-"""What a tail loss probe waits beside two round trips where one segment alone is on its way (RFC 8985)."""
+"""A tail loss probe waits this long after two round trips when only one segment is in flight (RFC 8985)."""
 _PACING_SHIFT = 1024
 """Segments a second of the pacing rate (sk_pacing_shift 10)."""
 _RTT_STEP_S = 512e-6
-"""Each of these in the least round trip halves what is added to a segment (tcp_tso_rtt_log 9)."""
+"""Each step in the shortest round trip halves the bytes that are added to a segment (tcp_tso_rtt_log 9)."""
 CUBIC_C, CUBIC_BETA, RENO_BETA = 0.4, 0.7, 0.5
 
 CongestionControl = Literal["cubic", "reno"]
@@ -43,25 +43,25 @@ CongestionControl = Literal["cubic", "reno"]
 
 @dataclass(frozen=True, slots=True)
 class Tcp:
-    """What senders have in common. Bytes."""
+    """Settings that all senders share, in bytes."""
 
     mss_bytes: int
     initial_window: int
     """Segments."""
     window_bytes: int
-    """What may be on its way at most, whatever the congestion window: the receiver's window, or the sender's buffer."""
+    """The most bytes in flight, whatever the congestion window: the receiver's window or the sender's buffer."""
     congestion_control: CongestionControl
     offload: bool
     frame_overhead_bytes: int = ETHERNET_BYTES
-    """What the link counts of a frame beside its IP packet."""
+    """Bytes that the link counts in a frame in addition to its IP packet."""
 
     @property
     def header_bytes(self) -> int:
-        """Of a segment: all but its data."""
+        """Return the bytes of a segment's frame without its data."""
         return self.frame_overhead_bytes + IP_TCP_BYTES + TIMESTAMPS_BYTES
 
     def frames_bytes(self, data_bytes: int) -> int:
-        """On the link, with a header for each MSS."""
+        """Return the bytes on the link, with a header for each MSS."""
         return data_bytes + self.packets(data_bytes) * self.header_bytes
 
     def packets(self, data_bytes: int) -> int:
@@ -72,16 +72,8 @@ class Tcp:
         return self.frame_overhead_bytes + IP_TCP_BYTES + SYN_OPTIONS_BYTES
 
 
-@dataclass(frozen=True, slots=True)
-class Handling:
-    """What handing a segment to the link, or taking it from there, costs a CPU: seconds each, and a byte."""
-
-    segment_s: float
-    byte_s: float
-
-
 class Sender:
-    """One end of a connection, with all that its bytes need on their way to the other end's program."""
+    """One end of a connection, and the way of its bytes to the program at the other end."""
 
     def __init__(
         self,
@@ -94,9 +86,10 @@ class Sender:
         handed_over: Callable[[], None],
         rtt_s: float,
     ) -> None:
-        """``way``: there and back; ``cpus`` and ``handling``: the sender's and the receiver's. ``delivered`` is called with
-        the bytes that the receiving program has read, ``handed_over`` when the link has got the last that was written.
-        ``rtt_s``: what the handshake took."""
+        """Take ``way`` there and back, and the sender's and the receiver's ``cpus`` and ``handling``.
+
+        ``delivered`` is called with the bytes that the receiving program has read; ``handed_over`` when the link has all
+        written bytes. ``rtt_s`` is the time of the handshake."""
         self._clock, self._tcp = clock, tcp
         self._there, self._back = way
         self._cpu, self._reader_cpu = cpus
@@ -104,7 +97,7 @@ class Sender:
         self._delivered, self._handed_over = delivered, handed_over
         self._writes: deque[int] = deque()
         self._pending = 0
-        """Segments that the CPU has not handed over yet."""
+        """Segments that the CPU has yet to hand over."""
         self.in_flight_bytes = 0
         self.cwnd_bytes = float(tcp.initial_window * tcp.mss_bytes)
         self._threshold_bytes = math.inf
@@ -115,11 +108,11 @@ class Sender:
         self._begun_bytes = 0.0
         self._reno_bytes = 0.0
         self.sent_bytes = 0
-        """Handed to the link, again and again where they were lost."""
+        """Bytes handed to the link, retransmissions included."""
         self.retransmitted_packets = self.retransmitted_bytes = 0
 
     def write(self, size_bytes: int) -> None:
-        """A segment never has bytes of two writes."""
+        """Send these bytes; a segment never holds bytes of two writes."""
         self._writes.append(size_bytes)
         self._pump()
 
@@ -141,7 +134,7 @@ class Sender:
             self._cpu.work(self._handling.segment_s + size * self._handling.byte_s, self._hand, size)
 
     def _segment_bytes(self) -> int:
-        """The largest segment now."""
+        """Return the size of the largest segment now."""
         mss = self._tcp.mss_bytes
         if not self._tcp.offload:
             return mss
@@ -177,7 +170,7 @@ class Sender:
         sample_s = self._clock.now_s - sent_s
         self.rtt_s += (sample_s - self.rtt_s) / 8
         self._least_rtt_s = min(self._least_rtt_s, sample_s)
-        # A window that was not used says nothing of the path (RFC 7661); Linux lets slow start use half.
+        # A window that was not used tells nothing about the path (RFC 7661); Linux lets slow start use half.
         used = self.in_flight_bytes
         self.in_flight_bytes -= size
         if self.cwnd_bytes < self._threshold_bytes:
@@ -211,7 +204,7 @@ class Sender:
         if sent_s > self._reduced_s:
             self._reduced_s = self._clock.now_s
             cubic = self._tcp.congestion_control == "cubic"
-            # Fast convergence (RFC 9438, 4.7): a flow that lost earlier than last time leaves room.
+            # Fast convergence (RFC 9438, 4.7): a flow with an earlier loss than last time leaves room for others.
             lower = self.cwnd_bytes < self._peak_bytes
             self._peak_bytes = self.cwnd_bytes * ((1 + CUBIC_BETA) / 2 if lower else 1.0)
             self.cwnd_bytes = max(self.cwnd_bytes * (CUBIC_BETA if cubic else RENO_BETA), 2.0 * self._tcp.mss_bytes)

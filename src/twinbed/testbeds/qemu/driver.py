@@ -1,4 +1,4 @@
-"""Makes guests: taps on the switches, QEMU processes side by side; what QEMU was told is read back through its monitor."""
+"""Makes guests: taps on the switches and QEMU processes side by side. QEMU's settings are read back through its monitor."""
 
 from __future__ import annotations
 
@@ -19,36 +19,26 @@ from twinbed.links.lab_bed import Ground, LabDriver, Made
 from twinbed.links.layout import Nic
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.nic import NIC_MODELS, VIRTIO
-from twinbed.testbeds.qemu import abilities, monitor, pinning, trial
-from twinbed.testbeds.qemu.accelerator import prove
+from twinbed.testbeds.qemu import abilities, monitor
+from twinbed.testbeds.qemu.abilities import prove, vhost
 from twinbed.testbeds.qemu.command_line import PROGRAM
 from twinbed.testbeds.qemu.guest import Guest, boot, trouble, tsc_khz
-from twinbed.testbeds.qemu.read_back import read_back, set_queues
+from twinbed.testbeds.qemu.read_back import pin, read_back, set_queues
 from twinbed.testbeds.qemu.settings import DEFAULT_BOOT, QemuSettings
 from twinbed.testbeds.qemu.snapshot import Model, held
-from twinbed.testbeds.qemu.vhost import vhost
 
 _BOOT_LIMIT_S = 60.0
-"""The limit for as many guests as there are CPUs; it grows in proportion for more."""
+"""The limit for as many vCPUs as there are CPUs; it grows in proportion to the vCPUs."""
 _TUN = "/dev/net/tun"
 
 
 class Qemu(LabDriver[QemuSettings]):
     name = "qemu"
     params = QemuSettings
-    summary = "virtual machines under QEMU, joined by taps; KVM where it really boots a guest"
+    summary = "virtual machines under QEMU, joined by taps; with KVM if it really boots a guest"
     also = (
-        "kvm",
-        "vm",
-        "virtual_machine",
-        "guest",
-        "libvirt",
-        "virsh",
-        "vagrant",
-        "virtualbox",
-        "vmware",
-        "proxmox",
-        "hypervisor",
+        *("kvm", "vm", "virtual_machine", "guest", "libvirt", "virsh", "vagrant"),
+        *("virtualbox", "vmware", "proxmox", "hypervisor"),
     )
 
     def check(self, params: QemuSettings) -> Sequence[Check]:
@@ -65,15 +55,16 @@ class Qemu(LabDriver[QemuSettings]):
             checks.append(_kernel(params, sudo))
         if params.accelerator == "kvm" and (image := find()) is not None:
             proof = prove(image, probe_path())
-            checks.append(Check("KVM", proof.kvm, proof.found, "in the study file: accelerator: auto, which takes TCG here"))
+            remedy = "in the study file, set accelerator: auto (guests then run under TCG here, emulated)"
+            checks.append(Check("KVM", proof.kvm, proof.found, remedy))
         return checks
 
     def abilities(self, installed: Installed, *, boot: bool) -> Sequence[Check]:
-        """The accelerator, proved by a boot, and every NIC."""
+        """Prove the accelerator by a boot, and check every NIC."""
         proof = prove(installed.image, installed.probe)
-        mend = "a machine without a hypervisor, or one whose hypervisor nests; guests run under TCG here, emulated"
-        kvm = Check("accelerator: kvm", proof.kvm, proof.found, mend, required=False, group="parameter")
-        return [kvm, *trial.nics(self, installed, boot=boot)]
+        remedy = "use a physical machine, or turn on nested virtualisation in this one's hypervisor; guests run under TCG here"
+        kvm = Check("accelerator: kvm", proof.kvm, proof.found, remedy, required=False, group="parameter")
+        return [kvm, *abilities.tried_nics(self, installed, boot=boot)]
 
     def maker(self, params: QemuSettings, site: Site) -> GuestMaker:
         return GuestMaker(params, site)
@@ -89,7 +80,7 @@ class GuestMaker:
         self._why = proof.found if proof else "as asked"
         can, reason = vhost() if settings.nic == VIRTIO and settings.vhost != "off" else (False, "")
         if settings.vhost == "on" and not can:
-            raise HostError(f"vhost: on, but {reason}")
+            raise HostError(f"vhost: on, but {reason}", advice="modprobe vhost_net, or set vhost: auto in the study file")
         self._vhost = can
 
     def start(self, ground: Ground, name: str, nics: Sequence[Nic], cpus: tuple[int, ...] | None) -> Made:
@@ -115,7 +106,7 @@ class GuestMaker:
         )
         guest, how = self._resumed(start, ground.site.probe, nics) if self._resumes else (start(), "fresh")
         if cpus:
-            pinning.pin(machine, monitor.ask(guest.monitor, name).threads, cpus)
+            pin(machine, monitor.ask(guest.monitor, name).threads, cpus)
         set_queues(guest.host, settings, nics)
         return Made(
             guest.host,
@@ -139,7 +130,8 @@ class GuestMaker:
         return self.settings.boot == "snapshot" or (self.settings.boot == "auto" and DEFAULT_BOOT == "snapshot")
 
     def _resumed(self, start: partial[Guest], probe: Path, nics: Sequence[Nic]) -> tuple[Guest, str]:
-        """A guest that goes on from a snapshot, and how it came up. Where none can, it boots, unless a study asks for it."""
+        """Resume a guest from a snapshot and return it with how it came up. If this fails it boots, unless a study asks for
+        snapshots."""
         model = Model.of(self.settings, self.accelerator, self._image, nics, vhost=self._vhost, tsc_khz=tsc_khz())
         try:
             with held(model, probe, _BOOT_LIMIT_S) as snapshot:
@@ -147,7 +139,9 @@ class GuestMaker:
         except (HostError, OSError) as error:
             why = " ".join(str(error).split())
             if self.settings.boot == "snapshot":
-                raise HostError(f"boot: snapshot, but no guest resumes here: {why}", advice="boot: fresh, or auto") from None
+                raise HostError(
+                    f"boot: snapshot, but a guest cannot resume here: {why}", advice="set boot: fresh or boot: auto"
+                ) from None
             return start(), f"fresh: {why}"
 
     def cautions(self) -> Sequence[Caution]:
@@ -157,13 +151,13 @@ class GuestMaker:
 
 
 def _image_with(kernel: str | None, own: Image) -> Image:
-    """The study's own image, or one that differs from it in the kernel alone. Raises HostError where that has not been built,
-    which preflight has said before."""
+    """Return the study's image, or the one with another kernel. Raises HostError if it has not been built; preflight has
+    reported this already."""
     if kernel is None:
         return own
     image = find(with_kernel(kernel))
     if image is None:
-        raise HostError(f"no image with the kernel {kernel}; build it with `twinbed image build --kernel {kernel}`")
+        raise HostError(f"no image has the kernel {kernel}", advice=f"twinbed image build --kernel {kernel}")
     return image
 
 
@@ -181,11 +175,11 @@ def _kernel(params: QemuSettings, sudo: str) -> Check:
     what = f"guest kernel {params.kernel}"
     image = find(with_kernel(str(params.kernel)))
     if image is None:
-        return Check(what, False, "no image with it", f"{sudo}twinbed image build --kernel {params.kernel}")
+        return Check(what, False, "no image has this kernel", f"{sudo}twinbed image build --kernel {params.kernel}")
     driver = NIC_MODELS[params.nic].driver
     if module_name(driver) not in names(image.rootfs / "usr/lib/modules" / image.kernel_version):
         return Check(
-            what, False, f"it has no driver {driver} for {params.nic}", "another nic, or a kernel that is no cloud kernel"
+            what, False, f"it has no driver {driver} for {params.nic}", "set another nic, or a kernel that is no cloud kernel"
         )
     return Check(what, True, f"{image.digest}, kernel {image.kernel_version}")
 

@@ -1,8 +1,8 @@
 """Questions to QEMU's monitor (QMP): what runs, with which accelerator, machine and CPU, on which threads.
 
-QMP is a line of JSON a message: a greeting, then an answer a command, with events between.  Who breaks out of a guest is QEMU:
-the conversation has limits in bytes and in time, which hold while it talks.  Source: QEMU's manual, "QEMU Machine Protocol
-Specification".
+A QMP message is a line of JSON: a greeting, then an answer per command, with events between. Whoever breaks out of a guest
+speaks as QEMU, so the conversation has limits in bytes and in time, checked while it runs. Source: QEMU's manual, "QEMU
+Machine Protocol Specification".
 """
 
 from __future__ import annotations
@@ -19,43 +19,43 @@ from twinbed.hosts.error import HostError, LimitExceeded
 from twinbed.model.json import Document, Json, document, documents, integer, loads, text
 
 MOST_BYTES = 4 * 2**20
-"""What QEMU may say in one conversation; it says some kilobytes."""
+"""The most that QEMU may send in one conversation; it sends some kilobytes."""
 _READ_BYTES = 1 << 16
 _IN_A_FILE: Document = {"capability": "x-ignore-shared", "state": True}
-"""Memory in a file is neither written to the stream nor expected in it."""
+"""Memory in a file is neither written to the stream nor expected there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Monitored:
-    """What QEMU says of a guest."""
+    """A guest as QEMU reports it."""
 
     version: str
     resumed: bool
-    """Whether it went on from a saved guest."""
+    """The guest continued a saved guest."""
     kvm: bool
     memory_bytes: int
     threads: tuple[int, ...]
-    """Of the virtual CPUs, in their order, as the machine's kernel numbers them."""
+    """Thread ids of the virtual CPUs, in order, as the machine's kernel numbers them."""
     machine: str
-    """Its type in QEMU's object model, as that of ``cpu`` is."""
+    """Type in QEMU's object model, as for ``cpu``."""
     cpu: str
     cpu_flags: Mapping[str, object]
     devices: Mapping[tuple[str, str], object]
-    """Id and property -> its value."""
+    """Id and property to value."""
 
 
 def ask(
     path: Path, name: str, cpu_flags: Sequence[str] = (), devices: Sequence[tuple[str, str]] = (), *, limit_s: float = 10.0
 ) -> Monitored:
-    """Raises HostError when QEMU does not answer as QMP, LimitExceeded when it takes longer or says more than it may."""
+    """Ask QEMU about its guest. Raises HostError for an answer that is no QMP, LimitExceeded beyond the time or the bytes."""
     with _understood(path, name, limit_s) as qemu:
         return _monitored(qemu, cpu_flags, devices)
 
 
 def save(path: Path, name: str, state: Path, *, limit_s: float) -> str:
-    """Wait until the guest's agent waits for its host, write all of the guest but its memory to a file, and end QEMU.
+    """Wait for the guest's agent, write the guest except its memory to a file, end QEMU, and return QEMU's version.
 
-    Returns QEMU's version. Raises HostError, as ``ask``."""
+    Raises HostError, as ``ask``."""
     with _understood(path, name, limit_s) as qemu, state.open("xb") as file:
         version = _version(qemu)
         qemu.until("VSERPORT_CHANGE", lambda data: data["open"] is True)
@@ -70,10 +70,10 @@ def save(path: Path, name: str, state: Path, *, limit_s: float) -> str:
 
 
 def resume(path: Path, name: str, state: Path, version: str, *, limit_s: float = 10.0) -> None:
-    """Have QEMU go on with what ``save`` wrote. Raises HostError, as ``ask``, and where this is another QEMU than it was."""
+    """Continue the guest that ``save`` wrote. Raises HostError, as ``ask``, and if this is another version of QEMU."""
     with _understood(path, name, limit_s) as qemu, state.open("rb") as file:
         if (own := _version(qemu)) != version:
-            raise HostError(f"{name}: a guest that QEMU {version} saved is not resumed by QEMU {own}")
+            raise HostError(f"{name}: QEMU {own} cannot resume a guest that QEMU {version} saved")
         qemu.execute("migrate-set-capabilities", capabilities=[_IN_A_FILE])
         qemu.execute("getfd", fd=file.fileno(), fdname="state")
         qemu.execute("migrate-incoming", uri="fd:state")
@@ -87,11 +87,11 @@ def _understood(path: Path, name: str, limit_s: float) -> Iterator[_Conversation
     except TimeoutError:
         raise LimitExceeded(f"{name}: QEMU's monitor did not answer in {limit_s:g} s") from None
     except _TooMuch:
-        raise LimitExceeded(f"{name}: QEMU's monitor said more than {MOST_BYTES:,} bytes: do not trust that guest") from None
+        raise LimitExceeded(f"{name}: QEMU's monitor sent more than {MOST_BYTES:,} bytes: do not trust this guest") from None
     except OSError as error:
         raise HostError(f"{name}: QEMU's monitor: {error}") from None
     except (ValueError, TypeError, KeyError, IndexError) as error:
-        raise HostError(f"{name}: QEMU's monitor: its answer cannot be understood: {error!r:.200}") from None
+        raise HostError(f"{name}: QEMU's monitor sent an answer that is no QMP: {error!r:.200}") from None
 
 
 def _monitored(qemu: _Conversation, cpu_flags: Sequence[str], devices: Sequence[tuple[str, str]]) -> Monitored:
@@ -116,12 +116,12 @@ def _version(qemu: _Conversation) -> str:
 
 
 class _TooMuch(Exception):
-    """More was said than may be."""
+    """QEMU has sent more than it may."""
 
 
 @contextlib.contextmanager
 def _connected(path: Path, deadline: float) -> Iterator[_Conversation]:
-    """Raises TimeoutError, _TooMuch, OSError; ValueError, TypeError and KeyError for what is no QMP."""
+    """Connect and greet. Raises TimeoutError, _TooMuch, OSError; ValueError, TypeError and KeyError for text that is no QMP."""
     with socket.socket(socket.AF_UNIX) as stream:
         stream.settimeout(max(0.001, deadline - time.monotonic()))
         stream.connect(str(path))
@@ -136,7 +136,7 @@ class _Conversation:
     def __init__(self, stream: socket.socket, deadline: float) -> None:
         self._stream = stream
         self._deadline = deadline
-        self._said = bytearray()
+        self._received = bytearray()
         self._size = 0
         self._events: list[Document] = []
 
@@ -148,7 +148,7 @@ class _Conversation:
         return self.execute("qom-get", path=path, property=what)
 
     def execute(self, command: str, *, fd: int | None = None, **arguments: Json) -> Json:
-        """What a command returns. QEMU gets a descriptor with it where one is given. Raises OSError with QEMU's words where it
+        """Run a command, with a descriptor if given, and return its result. Raises OSError with QEMU's reason if it
         refuses."""
         self._wait()
         line = json.dumps({"execute": command, "arguments": arguments}).encode() + b"\n"
@@ -162,8 +162,7 @@ class _Conversation:
             self._keep(message)
 
     def until(self, event: str, wanted: Callable[[Document], bool]) -> Document:
-        """What QEMU says with an event. Of the events before it, which may have come while a command was executed, there are
-        no more then."""
+        """Wait for an event and return its data. Earlier events, which may have come during a command, are dropped."""
         while True:
             while self._events:
                 first = self._events.pop(0)
@@ -172,21 +171,21 @@ class _Conversation:
             self._keep(self._message())
 
     def _keep(self, message: Document) -> None:
-        """An event, which comes at any time."""
+        """Keep an event, which may come at any time."""
         text(message["event"])
         self._events.append(message)
 
     def _message(self) -> Document:
-        while (end := self._said.find(b"\n")) < 0:
+        while (end := self._received.find(b"\n")) < 0:
             self._wait()
             if not (data := self._stream.recv(_READ_BYTES)):
                 raise OSError("it closed the connection")
-            self._said += data
+            self._received += data
             self._size += len(data)
             if self._size > MOST_BYTES:
                 raise _TooMuch
-        line = bytes(self._said[:end])
-        del self._said[: end + 1]
+        line = bytes(self._received[:end])
+        del self._received[: end + 1]
         try:
             value: Json = loads(line)
         except RecursionError:

@@ -1,4 +1,4 @@
-"""What a study file may say of guests."""
+"""Settings of guests in a study file."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ FEATURES = {
     "event_idx": 29,
     "packed": 34,
 }
-"""What a virtio NIC may be given or denied, by QEMU's names; the bit of each in the features that device and driver agree on.
+"""Features of a virtio NIC that can be turned on and off, by QEMU's names, and the bit of each among the negotiated features.
 Source: Virtual I/O Device (VIRTIO) Version 1.2, 5.1.3 and 6."""
 
 
 DEFAULT_BOOT: Literal["snapshot", "fresh"] = "fresh"
-"""What ``boot: auto`` is. Both are the same for what is measured only as far as the study ``studies/boots.yaml`` has shown."""
+"""The meaning of ``boot: auto``. Both give the same measurements only as far as the study ``studies/boots.yaml`` has shown."""
 DEVICE_COALESCING = {"e1000": "mitigation"}
-"""Model -> the property of QEMU's device that is its interrupt coalescing."""
+"""Model to the property of QEMU's device that is its interrupt coalescing."""
 QEMU_BYTES = 192 * 2**20
-"""QEMU's own memory besides the guest's: 161 to 179 MB under TCG with a Linux guest at work, of which translated code is the
-most; under KVM there is none of that."""
+"""QEMU's own memory in addition to the guest's: 161 to 179 MB under TCG with a busy Linux guest, most of it translated code;
+KVM has no such code."""
 _QEMU_TASKS = 9
-"""Threads without vCPUs, 5 to 7; the agent's and the controller's."""
+"""QEMU's threads without vCPUs (5 to 7), the agent's and the controller's."""
 
 
 class QemuSettings(LabHostSettings):
@@ -57,16 +57,16 @@ class QemuSettings(LabHostSettings):
         ge=1,
         le=64,
         examples=[2],
-        description="queue pairs of a virtio-net-pci, each with interrupts of its own; no more than vcpus",
+        description="queue pairs of a virtio-net-pci, each with interrupts of its own; at most vcpus",
     )
     vhost: Literal["auto", "on", "off"] = Field(
-        "auto", description="a virtio-net-pci's packets moved by this machine's kernel; auto: where it has /dev/vhost-net"
+        "auto", description="this machine's kernel moves a virtio-net-pci's packets; auto: if it has /dev/vhost-net"
     )
     nic_features: str | None = Field(
         None,
         examples=["mrg_rxbuf=off"],
-        description="of a virtio-net-pci, such as mrg_rxbuf=off,csum=off; what is not named stays as QEMU has it; "
-        f"there are {', '.join(FEATURES)}",
+        description="features of a virtio-net-pci, such as mrg_rxbuf=off,csum=off; others keep QEMU's default; "
+        f"names are {', '.join(FEATURES)}",
     )
     machine: Literal["q35", "pc"] = Field("q35", description="QEMU's model of the computer")
     cpu: str | None = Field(
@@ -88,13 +88,13 @@ class QemuSettings(LabHostSettings):
         description="Debian package of the guests' kernel, such as linux-image-6.12-amd64; null: the image's own",
     )
     accelerator: Annotated[Literal["auto", "kvm", "tcg"], Also(("kvm", "accel"))] = Field(
-        "auto", description="auto: KVM where it really boots a guest, else TCG (software emulation), with a caution"
+        "auto", description="auto: KVM if it really boots a guest, else TCG (software emulation), with a caution"
     )
 
     boot: Literal["auto", "snapshot", "fresh"] = Field(
         "auto",
         exclude_if=lambda boot: boot == "auto",
-        description="snapshot: each guest goes on from one that booted once and was saved; fresh: each guest boots; "
+        description="snapshot: each guest continues one that booted once and was saved; fresh: each guest boots; "
         f"auto: {DEFAULT_BOOT}",
     )
 
@@ -104,13 +104,13 @@ class QemuSettings(LabHostSettings):
         asked = {"queues": self.queues > 1, "vhost": self.vhost == "on", "nic_features": self.nic_features is not None}
         given = [name for name, is_given in asked.items() if is_given]
         if given and self.nic != VIRTIO:
-            raise ValueError(f"{', '.join(given)}: only {VIRTIO} has these, not {self.nic}")
+            raise ValueError(f"{', '.join(given)}: only {VIRTIO} has these settings, not {self.nic}")
         if self.queues > self.vcpus:
-            raise ValueError(f"{self.queues} queues need {self.queues} vcpus, not {self.vcpus}: each is served by one of them")
+            raise ValueError(f"{self.queues} queues need {self.queues} vcpus, not {self.vcpus}: each needs one of its own")
         return self
 
     def features(self) -> dict[str, OnOff]:
-        """``nic_features`` by name. Raises ValueError."""
+        """Return ``nic_features`` by name. Raises ValueError."""
         asked: dict[str, OnOff] = {}
         for part in self.nic_features.split(",") if self.nic_features is not None else ():
             name, _, value = part.strip().partition("=")
@@ -123,23 +123,23 @@ class QemuSettings(LabHostSettings):
         return asked
 
     def moderation(self) -> OnOff | None:
-        """Linux's driver of an e1000 has no such setting for the card that QEMU emulates: the device has it."""
+        """Return the coalescing to set in the guest. Linux's driver of QEMU's e1000 cannot set it: the device can."""
         return None if self.nic in DEVICE_COALESCING else self.coalescing
 
     def cpu_flags(self) -> dict[str, bool]:
-        """What ``cpu`` adds to its model or takes from it."""
+        """Return the flags that ``cpu`` adds to its model (True) or removes (False)."""
         return {flag[1:]: flag[0] == "+" for flag in (self.cpu or "").split(",")[1:]}
 
     def megabytes(self) -> int:
-        """QEMU takes whole MiB."""
+        """Return the memory in whole MiB, as QEMU takes it."""
         return -(-self.memory // 2**20)
 
     def estimate_seconds(self) -> float:
-        """What a run takes beside its workload."""
+        """Return the seconds that a run adds to its workload."""
         return 6.0
 
     def host_need(self) -> HostNeed:
-        """All of the guest's memory: it takes what it touches, and gives nothing back."""
+        """Count all of the guest's memory: a guest gives no memory back."""
         memory = self.megabytes() * 2**20
         return HostNeed(
             memory + QEMU_BYTES,

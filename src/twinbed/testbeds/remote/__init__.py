@@ -1,6 +1,5 @@
-"""Driver ``remote``: hosts that are there already, physical ones first of all, reached over SSH and leased for a run."""
+"""Driver ``remote``: existing hosts, usually physical, reached over SSH and leased for a run."""
 
-from twinbed.testbeds.remote.driver import Remote, remote
-from twinbed.testbeds.remote.uplinked import uplinked
+from twinbed.testbeds.remote.driver import Remote, remote, uplinked
 
 __all__ = ["Remote", "remote", "uplinked"]

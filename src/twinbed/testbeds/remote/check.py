@@ -1,5 +1,4 @@
-"""What preflight tries of hosts over SSH: logging in, becoming root, tools, disk space, NICs.  Nothing is put on them or
-changed."""
+"""Preflight of hosts over SSH: login, root, tools, disk space, NICs. Nothing is put on the hosts or changed."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from twinbed.testbeds.remote.settings import RemoteHost, RemoteSettings
 _LIMIT_S = 30.0
 _NEEDED_TOOLS = tuple(need.shows for need in packages.PURPOSES["container"])
 _IMAGE_BYTES = 600_000_000
-"""For the packed and the unpacked image together, with space to spare."""
+"""For the packed and the unpacked image together, with some to spare."""
 _SURVEY = """
 folder=$1; shift
 echo "system $(uname -srm)"
@@ -30,7 +29,7 @@ echo "nics $(ip -j -d addr show 2>/dev/null)"
 """
 
 
-# With the path that programs of a run are looked for in.
+# With the search path of a run's programs.
 _MISSING = """
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 for program in "$@"; do command -v "$program" >/dev/null || echo "$program"; done
@@ -44,9 +43,9 @@ class _Host:
 
 
 def checks(params: RemoteSettings) -> Sequence[Check]:
-    """All hosts are tried side by side."""
+    """Check all hosts side by side."""
     client = ssh.there()
-    first = Check("ssh", client is not None, client or "no ssh", packages.mend(packages.of_programs("ssh")))
+    first = Check("ssh", client is not None, client or "not installed", packages.mend(packages.of_programs("ssh")))
     if client is None:
         return [first]
     hosts = [_Host(name, settings) for name, settings in params.hosts.items()]
@@ -55,8 +54,7 @@ def checks(params: RemoteSettings) -> Sequence[Check]:
 
 
 def programs(params: RemoteSettings, wanted: Mapping[str, Collection[str]]) -> Sequence[Check]:
-    """Whether hosts that use their own tools have what is to be started on them; those that are not reached are passed over,
-    as ``checks`` says so."""
+    """Check that hosts with their own tools have the programs of the run. ``checks`` reports hosts that cannot be reached."""
     if params.image == "archive":
         return []
     hosts = [_Host(name, settings) for name, settings in params.hosts.items() if wanted.get(name)]
@@ -70,8 +68,7 @@ def _programs(host: _Host, wanted: Sequence[str]) -> Check | None:
     except HostError:
         return None
     missing = output.splitlines()
-    status = f"without {', '.join(missing)}" if missing else ", ".join(wanted)
-    return Check(f"host {host.name}: programs", not missing, status, _install_there(missing))
+    return Check(f"host {host.name}: programs", not missing, _status(missing, wanted), _install(missing))
 
 
 def _try(host: _Host, params: RemoteSettings) -> list[Check]:
@@ -79,28 +76,28 @@ def _try(host: _Host, params: RemoteSettings) -> list[Check]:
     try:
         output = ssh.run(host.settings.reached(host.name), _SURVEY, [host.settings.folder, *tools], limit_s=_LIMIT_S)
     except HostError as error:
-        reason, _, mend = str(error).splitlines()[0].rpartition(": ")
-        return [Check(f"host {host.name}", False, reason or mend, mend if reason else "")]
+        reason, _, remedy = str(error).splitlines()[0].rpartition(": ")
+        return [Check(f"host {host.name}", False, reason or remedy, remedy if reason else "")]
     facts: dict[str, str] = {}
-    there = set()
+    found_tools = set()
     for line in output.splitlines():
         key, _, value = line.partition(" ")
         if key == "tool":
-            there.add(value)
+            found_tools.add(value)
         else:
             facts[key] = value
-    result = [_system(host, facts), _disk_space(host, facts, params)]
-    if params.image == "archive":
-        result.append(_image(host, facts, there))
-    else:
-        result.append(_tools(host, there))
-    return [*result, _nic(host, facts, params)]
+    tools_check = _image(host, facts, found_tools) if params.image == "archive" else _tools(host, found_tools)
+    return [_system(host, facts), _disk_space(host, facts, params), tools_check, _nic(host, facts, params)]
+
+
+def _status(missing: Sequence[str], needed: Sequence[str]) -> str:
+    return f"without {', '.join(missing)}" if missing else ", ".join(needed)
 
 
 def _system(host: _Host, facts: Mapping[str, str]) -> Check:
     system = facts.get("system", "")
     works = system.startswith("Linux ") and system.endswith(" x86_64")
-    return Check(f"host {host.name}", works, f"{system}, root over SSH", "Linux on x86_64 is needed")
+    return Check(f"host {host.name}", works, f"{system}, root over SSH", "use a host with Linux on x86_64")
 
 
 def _disk_space(host: _Host, facts: Mapping[str, str], params: RemoteSettings) -> Check:
@@ -108,43 +105,38 @@ def _disk_space(host: _Host, facts: Mapping[str, str], params: RemoteSettings) -
     needed = _IMAGE_BYTES if params.image == "archive" else 0
     folder = host.settings.folder
     status = f"{free / 1e9:.1f} GB free for {folder}" if "writable" in facts else f"{folder} cannot be written"
-    return Check(
-        f"host {host.name}: room",
-        free > needed and "writable" in facts,
-        status,
-        "make room, or give a folder elsewhere: folder: /PATH",
-    )
+    remedy = f"free {needed / 1e9:g} GB there, or set another folder: folder: /PATH"
+    return Check(f"host {host.name}: room", free > needed and "writable" in facts, status, remedy)
 
 
-def _image(host: _Host, facts: Mapping[str, str], there: set[str]) -> Check:
-    missing = ["overlay file system"] * ("overlay" not in facts) + ["tar"] * ("tar" not in there)
-    mend = "modprobe overlay, apt-get install tar, or use the host's own tools: image: none"
-    return Check(
-        f"host {host.name}: image", not missing, "overlay, tar" if not missing else f"without {', '.join(missing)}", mend
-    )
+def _image(host: _Host, facts: Mapping[str, str], found_tools: set[str]) -> Check:
+    missing = {"overlay file system": "overlay" not in facts, "tar": "tar" not in found_tools}
+    remedies = {"overlay file system": "modprobe overlay", "tar": "apt-get install tar"}
+    lacks = [part for part, is_missing in missing.items() if is_missing]
+    remedy = f"on the host: {'; '.join(remedies[part] for part in lacks)}; or use the host's own tools: image: none"
+    return Check(f"host {host.name}: image", not lacks, _status(lacks, ["overlay", "tar"]), remedy)
 
 
-def _tools(host: _Host, there: set[str]) -> Check:
-    missing = [tool for tool in _NEEDED_TOOLS if tool not in there]
-    status = f"without {', '.join(missing)}" if missing else ", ".join(_NEEDED_TOOLS)
-    return Check(f"host {host.name}: tools", not missing, status, _install_there(missing))
+def _tools(host: _Host, found_tools: set[str]) -> Check:
+    missing = [tool for tool in _NEEDED_TOOLS if tool not in found_tools]
+    return Check(f"host {host.name}: tools", not missing, _status(missing, _NEEDED_TOOLS), _install(missing))
 
 
-def _install_there(programs: Sequence[str]) -> str:
-    """In Debian's names: what a host runs is not known before it is used."""
-    return f"apt-get install {' '.join(sorted({packages.debian(each) for each in programs}))} there, or image: archive"
+def _install(programs: Sequence[str]) -> str:
+    """Return the remedy for missing programs, with Debian's names: the host's system is unknown until it is used."""
+    names = " ".join(sorted({packages.debian(program) for program in programs}))
+    return f"on the host: apt-get install {names}; or set image: archive"
 
 
 def _nic(host: _Host, facts: Mapping[str, str], params: RemoteSettings) -> Check:
-    """Whether a NIC that is named is there and does not carry the SSH connection. One that is not named is found when it is
-    used."""
+    """Check that a named NIC exists and does not carry the SSH connection. Without a name the run finds the NIC."""
     what = f"host {host.name}: NIC"
     try:
         devices: Sequence[device.Device] = device.parse(facts.get("nics", "").encode())
     except ValueError as error:
         return Check(what, False, str(error), "")
     if not devices:
-        return Check(what, True, "looked for with the image's tools when it is used", required=False)
+        return Check(what, True, "unknown until the run, which looks with the image's tools", required=False)
     words = facts.get("from", "").split()
     carries = nic.with_address(devices, words[2]) if len(words) == 4 else None
     shown = ", ".join(each.name for each in devices if each.name != "lo")
@@ -152,9 +144,10 @@ def _nic(host: _Host, facts: Mapping[str, str], params: RemoteSettings) -> Check
     if named is None:
         able = nic.candidates(devices, carries)
         works = len(able) == 1 and carries is not None
-        return Check(what, works, able[0].name if works else f"{len(able)} could be it, of {shown}", "name it: nic: NAME")
+        status = able[0].name if works else f"{len(able)} of {shown} could be the experiment's"
+        return Check(what, works, status, "set the host's nic: NAME")
     if named not in {each.name for each in devices}:
-        return Check(what, False, f"no {named}; there are {shown}", "name another: nic: NAME")
+        return Check(what, False, f"no {named}; the host has {shown}", "set the host's nic to one of these")
     if named == carries:
-        return Check(what, False, f"{named} carries the SSH connection", "name another: nic: NAME")
+        return Check(what, False, f"{named} carries the SSH connection", f"set the host's nic to another of {shown}")
     return Check(what, True, named)

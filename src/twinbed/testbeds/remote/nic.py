@@ -1,7 +1,7 @@
-"""The NIC of a leased host's experiment link: which one it is, what it was like, what it is set to, and what is read back.
+"""The NIC of a leased host's experiment link: chosen, saved, set and read back.
 
-Everything that is changed is entered into the lease's undo first: addresses and routes as `ip save` has them, MTU, link state,
-IPv6, offloads, TCP's settings, queueing disciplines.  The hardware address stays the host's own.
+Everything that changes is entered into the lease's undo first: addresses and routes as `ip save` writes them, MTU, link state,
+IPv6, offloads, TCP's settings, queueing disciplines. The NIC keeps its hardware address.
 """
 
 from __future__ import annotations
@@ -24,60 +24,59 @@ from twinbed.model.json import loads
 from twinbed.model.topology import Link
 
 _KINDS = frozenset({None, "veth"})
-"""Kinds of devices that a cable may be in: a driver's own has no kind. Bonds, VLANs and bridges can be named."""
+"""Kinds of devices that may hold a cable: a physical NIC has no kind. Bonds, VLANs and bridges must be named."""
 _NO_DISCIPLINE_OF_ITS_OWN = "0:"
-"""The handle of what the kernel gave a device by itself."""
+"""The handle of the queueing discipline that the kernel gives a device by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A host's end of the experiment link. ``speed`` is the NIC's own, bit/s; None where it does not say."""
+    """A host's end of the experiment link. ``speed``: the NIC's, bit/s; None if it reports none."""
 
     nic: str
     address: IPv4Interface
     speed: int | None
     was_up: bool
     shaped: Link
-    """The shaping of its egress; without a rate where the NIC itself has the link's."""
+    """The shaping of its egress, without a rate if the NIC has the link's rate."""
 
 
 def chosen(lease: Lease, named: str | None, devices: Sequence[Device]) -> str:
-    """The NIC of the experiment link. Raises HostError where it is not clear which it is, or where it is the management
-    link's."""
+    """Choose the NIC of the experiment link. Raises HostError if several could be it, or if it carries the SSH connection."""
     host = lease.host
     carries = _management(lease, devices)
     by_name = {each.name: each for each in devices}
     if named is not None:
         if named not in by_name:
-            raise HostError(f"{host.name}: there is no NIC {named}; there are {_listed(devices)}")
+            raise HostError(f"{host.name}: no NIC {named}: set nic to one of {_listed(devices)}")
         if named == carries:
             raise HostError(
-                f"{host.name}: {named} carries the SSH connection, and its settings are about to change: give another NIC for"
-                f" the experiment; there are {_listed(devices)}"
+                f"{host.name}: {named} carries the SSH connection, and a run changes its settings: set nic to another of"
+                f" {_listed(devices)}"
             )
         return named
     able = candidates(devices, carries)
     if len(able) != 1 or carries is None:
         raise HostError(
             f"{host.name}: {len(able)} NICs could be the experiment link's"
-            + ("" if carries else ", and sshd does not say which the SSH connection uses")
-            + f": name it (nic: NAME); there are {_listed(devices)}"
+            + ("" if carries else ", and sshd does not report which one the SSH connection uses")
+            + f": set nic to one of {_listed(devices)}"
         )
     return able[0].name
 
 
 def candidates(devices: Sequence[Device], carries: str | None) -> list[Device]:
-    """The devices that could be the experiment link's NIC where none is named; ``carries`` is the SSH connection's."""
+    """Return the devices that could be the experiment link's NIC. ``carries``: the device of the SSH connection."""
     return [each for each in devices if each.kind in _KINDS and each.carrier and each.name not in ("lo", carries)]
 
 
 def with_address(devices: Sequence[Device], address: str) -> str | None:
-    """The device that has the address (without prefix length); None where none has it."""
+    """Return the device with an address (without prefix length); None if none has it."""
     return next((each.name for each in devices if address in {own.partition("/")[0] for own in each.addresses}), None)
 
 
 def _management(lease: Lease, devices: Sequence[Device]) -> str | None:
-    """The device that carries the SSH connection, by its address or else by the way to the controller."""
+    """Return the device that carries the SSH connection, by its address or by the route to the controller."""
     if lease.management is None:
         return None
     controller, ours = lease.management
@@ -85,7 +84,7 @@ def _management(lease: Lease, devices: Sequence[Device]) -> str | None:
 
 
 def way(host: AgentHost, address: str) -> str | None:
-    """The device by which packets to ``address`` leave; None where there is none."""
+    """Return the device by which packets to ``address`` leave; None if there is none."""
     output = host.run(["ip", "-j", "route", "get", address], check=False).stdout
     with network.understood(host):
         routes = loads(output or b"[]")
@@ -102,7 +101,7 @@ def _listed(devices: Sequence[Device]) -> str:
 
 
 def prepare(lease: Lease, nic: str, address: IPv4Interface, link: Link, settings: HostSettings) -> Experiment:
-    """Reads what the NIC is like and enters all of it into the undo. Nothing is changed yet."""
+    """Read the NIC's state and enter all of it into the undo. Nothing changes yet."""
     host = lease.host
     device = next(each for each in network.devices_of(host) if each.name == nic)
     speed = _speed(host.run(["ethtool", nic]).text)
@@ -110,7 +109,8 @@ def prepare(lease: Lease, nic: str, address: IPv4Interface, link: Link, settings
     qdisc = _discipline(host, nic)
     if shaping.plan(nic, shaped) and qdisc != _NO_DISCIPLINE_OF_ITS_OWN:
         raise HostError(
-            f"{host.name}: {nic} has a queueing discipline of its own ({qdisc}), which would be lost: remove it first"
+            f"{host.name}: {nic} has a queueing discipline of its own ({qdisc}), which a run would replace",
+            advice=f"on the host: tc qdisc del dev {nic} root",
         )
     if not device.up:
         lease.undo(["ip", "link", "set", nic, "down"])
@@ -132,16 +132,16 @@ def prepare(lease: Lease, nic: str, address: IPv4Interface, link: Link, settings
     if settings.moderation() is not None and (back := coalescing.undo(host, nic)):
         lease.undo(back)
     if shaping.plan(nic, shaped):
-        # A default discipline cannot be deleted, only one that took its place.
+        # A default discipline cannot be deleted, only its replacement.
         lease.undo(["tc", "qdisc", "del", "dev", nic, "root"])
         lease.undo(["tc", "qdisc", "replace", "dev", nic, "root", "pfifo"])
     return Experiment(nic, address, speed, device.up, shaped)
 
 
 def configure(host: AgentHost, experiment: Experiment, link: Link, settings: HostSettings) -> None:
-    """Sets the NIC; ends when it has a carrier, or after the limit."""
+    """Set the NIC and wait for its carrier."""
     nic = experiment.nic
-    # IPv6 would have traffic of its own on the link.
+    # IPv6 would send its own packets on the link.
     if content(host, _ipv6(nic)) is not None:
         host.write(_ipv6(nic), b"1")
     plan = f"addr flush dev {nic}\nlink set {nic} mtu {link.mtu} up\naddr add {experiment.address} dev {nic}\n"
@@ -155,7 +155,7 @@ def configure(host: AgentHost, experiment: Experiment, link: Link, settings: Hos
 
 
 def applied(host: AgentHost, experiment: Experiment, link: Link, settings: HostSettings) -> list[Applied]:
-    """The settings that ``configure`` made, read back."""
+    """Read back the settings that ``configure`` made."""
     nic = experiment.nic
     speed = _speed(host.run(["ethtool", nic]).text)
     result = network.applied_address(host, nic, str(experiment.address), None, link.mtu)
@@ -168,7 +168,7 @@ def applied(host: AgentHost, experiment: Experiment, link: Link, settings: HostS
 
 
 def _speed(text: str) -> int | None:
-    """bit/s from what ethtool says of a NIC."""
+    """Read a NIC's speed, bit/s, from ethtool's output."""
     match = re.search(r"^\s*Speed: (\d+)Mb/s", text, re.MULTILINE)
     return int(match[1]) * 10**6 if match else None
 
@@ -188,7 +188,7 @@ def _discipline(host: AgentHost, nic: str) -> str:
 
 
 def _features(nic: NicState) -> list[str]:
-    """Arguments of `ethtool -K` for the features that can be set, as they were asked for."""
+    """Return the arguments of `ethtool -K` that set the features to the values requested so far."""
     wanted = nic.wanted_features or {}
     return [word for name, asked in wanted.items() for word in (name, "on" if asked else "off")]
 

@@ -1,4 +1,4 @@
-"""What a study file may set of hosts over SSH."""
+"""Settings of hosts over SSH in a study file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from twinbed.model.units import Duration
 
 
 class RemoteHost(BaseModel):
-    """One host. In a study file a text alone is its ``ssh``."""
+    """One host. A study file may give only its ``ssh`` as text."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -26,22 +26,22 @@ class RemoteHost(BaseModel):
         min_length=1,
         max_length=15,
         examples=["eth1"],
-        description="the NIC of the experiment link; null: the only one that it can be",
+        description="the NIC of the experiment link; null: the only possible one",
     )
-    port: int | None = Field(None, ge=1, le=65535, examples=[2222], description="sshd's; null: what ssh's configuration says")
+    port: int | None = Field(None, ge=1, le=65535, examples=[2222], description="port of sshd; null: as in ssh's configuration")
     config: Path | None = Field(
         None,
         examples=["lab.conf"],
-        description="an ssh configuration file in place of your own: who, where, with which key; it is read where the"
-        " command has `--ssh-config` with the same file",
+        description="an ssh configuration file (user, address, key) instead of your own; the command must have the same file"
+        " in `--ssh-config`",
     )
     address: IPv4Interface | None = Field(
         None,
         examples=["10.0.0.2/24"],
-        description="on the experiment link, such as 10.0.0.2/24; null: one of twinbed's own, 10.77.PAIR.1 or .2",
+        description="address on the experiment link, such as 10.0.0.2/24; null: twinbed's own, 10.77.PAIR.1 or .2",
     )
     folder: str = Field(
-        FOLDER, pattern="^/[^\\s]+$", description="where the probe, the image and artifacts go; only root may write there"
+        FOLDER, pattern="^/[^\\s]+$", description="folder for the probe, the image and artifacts; only root may write there"
     )
 
     @model_validator(mode="before")
@@ -56,28 +56,26 @@ class RemoteHost(BaseModel):
 
 
 class RemoteSettings(HostSettings):
-    """Which hosts, and how they are used."""
+    """The hosts, and how they are used."""
 
     hosts: dict[str, Annotated[RemoteHost, TextAlone("ssh")]] = Field(
         examples=[{"client": "root@c1", "server": "root@s1"}],
-        description="client and server, or client1, server1 and so on: each host's way in",
+        description="ssh destination of each host: client and server, or client1, server1 and so on",
     )
     image: Literal["archive", "none"] = Field(
-        "archive", description="archive: the hosts run twinbed's image; none: the tools that are installed on them"
+        "archive", description="archive: the hosts run twinbed's image; none: they run their own tools"
     )
     smt: OnOff | None = Field(
-        None, description="simultaneous multithreading (hyperthreading) of the hosts while they are leased; null: as it is"
+        None, description="simultaneous multithreading (hyperthreading) of the hosts during a run; null: unchanged"
     )
     lease: Duration = Field(
-        30.0, ge=2, le=3600, description="a host that has not heard of twinbed for so long puts everything back by itself"
+        30.0, ge=2, le=3600, description="a host without contact to twinbed for this long puts everything back by itself"
     )
 
     @model_validator(mode="after")
     def _own_cpus(self) -> RemoteSettings:
         if self.cpus == "shared":
-            raise ValueError(
-                "cpus: shared is of hosts on one machine, and hosts over SSH have CPUs of their own: use cpus: auto"
-            )
+            raise ValueError("cpus: shared is for hosts on one machine; hosts over SSH have their own CPUs: set cpus: auto")
         return self
 
     @model_validator(mode="after")
@@ -86,9 +84,9 @@ class RemoteSettings(HostSettings):
         for name, host in self.hosts.items():
             first = ways.setdefault((host.ssh, host.port, host.config), name)
             if first != name:
-                raise ValueError(f"hosts: {first} and {name} are the same host ({host.ssh}): each needs one of its own")
+                raise ValueError(f"hosts: {first} and {name} are the same host ({host.ssh}): give each a host of its own")
         return self
 
     def estimate_seconds(self) -> float:
-        """What a run takes beside its workload."""
+        """Return the seconds that a run adds to its workload."""
         return 1.5

@@ -217,7 +217,7 @@ def test_options_that_are_not_modelled_are_refused(tmp_path: Path) -> None:
             client.run(["ab", "-n", "1", f"http://{address}/payload"])
         with pytest.raises(HostError, match=r"no route to 192\.0\.2\.1"):
             client.run(["ab", "-n", "1", "http://192.0.2.1/payload"])
-        with pytest.raises(HostError, match="a background load is not modelled"):
+        with pytest.raises(HostError, match="background load is not modelled"):
             server.start(["iperf3", "-s", "-p", "2121"])
         with pytest.raises(HostError, match="a model host has no such program"):
             client.run(["wrk"])

@@ -11,8 +11,8 @@ import pytest
 from twinbed.image import Image
 from twinbed.links.layout import Nic, layout
 from twinbed.model.topology import Topology
-from twinbed.testbeds.qemu import accelerator, driver, qemu
-from twinbed.testbeds.qemu.accelerator import Proof, prove
+from twinbed.testbeds.qemu import abilities, driver, qemu
+from twinbed.testbeds.qemu.abilities import Proof, prove
 from twinbed.testbeds.qemu.command_line import Kept, Sockets, command_line
 from twinbed.testbeds.qemu.settings import QemuSettings
 
@@ -152,7 +152,9 @@ def test_a_proof_has_no_nic() -> None:
     assert line[line.index("-append") + 1].endswith(" twinbed.modules="), "and loads no driver of any"
 
 
-@pytest.mark.parametrize("proof", [Proof(True, "a guest booted with KVM in 0.8 s"), Proof(False, "KVM boots no guest here: x")])
+@pytest.mark.parametrize(
+    "proof", [Proof(True, "a guest booted with KVM in 0.8 s"), Proof(False, "KVM cannot boot a guest on this machine: x")]
+)
 def test_kvm_that_is_asked_for_is_proved_before_anything_is_run(proof: Proof, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "prove", lambda *_: proof)
     monkeypatch.setattr(driver, "find", lambda: IMAGE)
@@ -194,19 +196,19 @@ def test_a_proof_is_remembered_for_its_qemu_and_what_can_be_mended_is_not(
         return Proof(True, "booted")
 
     kvm, program = tmp_path / "kvm", tmp_path / "qemu"
-    monkeypatch.setattr(accelerator, "cache_root", lambda: tmp_path)
-    monkeypatch.setattr(accelerator, "_KVM", kvm)
-    monkeypatch.setattr(accelerator, "_try", attempt)
-    monkeypatch.setattr(accelerator.shutil, "which", lambda _: str(program) if program.exists() else None)
+    monkeypatch.setattr(abilities, "cache_root", lambda: tmp_path)
+    monkeypatch.setattr(abilities, "_KVM", kvm)
+    monkeypatch.setattr(abilities, "_try", attempt)
+    monkeypatch.setattr(abilities.shutil, "which", lambda _: str(program) if program.exists() else None)
     assert prove(IMAGE, tmp_path) == Proof(False, f"{kvm} does not exist")
     kvm.touch()
-    assert prove(IMAGE, tmp_path) == Proof(False, "no qemu-system-x86_64")
+    assert prove(IMAGE, tmp_path) == Proof(False, "qemu-system-x86_64 is not installed")
     program.write_text("7.2")
     assert [prove(IMAGE, tmp_path) for _ in range(3)] == [Proof(True, "booted")] * 3
     assert len(tried) == 1
     other = tmp_path / "other"
     other.write_text("8.0")
-    monkeypatch.setattr(accelerator.shutil, "which", lambda _: str(other))
+    monkeypatch.setattr(abilities.shutil, "which", lambda _: str(other))
     prove(IMAGE, tmp_path)
     assert len(tried) == 2
 

@@ -7,21 +7,20 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from twinbed.hosts import processors
-from twinbed.hosts.processors import cores_first
+from twinbed.hosts import passport
+from twinbed.hosts.passport import cores_first
 from twinbed.image import other_kernel
-from twinbed.testbeds.qemu import abilities, vhost
+from twinbed.testbeds.qemu import abilities
 from twinbed.testbeds.qemu.command_line import Sockets, command_line
 from twinbed.testbeds.qemu.guest import _panic
-from twinbed.testbeds.qemu.pinning import shares
-from twinbed.testbeds.qemu.read_back import negotiated
+from twinbed.testbeds.qemu.read_back import negotiated, shares
 from twinbed.testbeds.qemu.settings import QemuSettings
 
 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"nic": "e1000", "queues": 2, "vcpus": 2}, "queues: only virtio-net-pci has these, not e1000"),
+        ({"nic": "e1000", "queues": 2, "vcpus": 2}, "queues: only virtio-net-pci has these settings, not e1000"),
         ({"nic": "rtl8139", "vhost": "on"}, "vhost: only virtio-net-pci"),
         ({"nic": "vmxnet3", "nic_features": "csum=off"}, "nic_features: only virtio-net-pci"),
         ({"queues": 3, "vcpus": 2}, "3 queues need 3 vcpus, not 2"),
@@ -90,16 +89,16 @@ def test_hosts_share_a_core_last() -> None:
 
 
 def test_cpus_without_topology_are_taken_as_cores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(processors, "_SIBLINGS", f"{tmp_path}/{{}}")
-    monkeypatch.setattr(processors.os, "sched_getaffinity", lambda _: {3, 1})
-    assert processors.own_cpus() == (1, 3)
+    monkeypatch.setattr(passport, "_SIBLINGS", f"{tmp_path}/{{}}")
+    monkeypatch.setattr(passport.os, "sched_getaffinity", lambda _: {3, 1})
+    assert passport.own_cpus() == (1, 3)
 
 
 def test_features_by_their_bits() -> None:
     # Bits 0 (csum) and 15 (mrg_rxbuf), Virtual I/O Device (VIRTIO) 1.2, 5.1.3.
     found = negotiated("1" + "0" * 14 + "1" + "0" * 48)
     assert {name for name, value in found.items() if value == "on"} == {"csum", "mrg_rxbuf"}
-    with pytest.raises(ValueError, match="not a row of bits"):
+    with pytest.raises(ValueError, match="must be a row of bits"):
         negotiated("0x8001")
 
 
@@ -110,12 +109,12 @@ def test_a_nic_that_qemu_does_not_have_is_refused_by_name(monkeypatch: pytest.Mo
     )
     assert abilities.nic("e1000").works
     missing = abilities.nic("igb")
-    assert (missing.works, missing.found) == (False, "QEMU 7.2.22 has none")
-    assert missing.mend == "QEMU 8.0 or newer has it; here there are e1000, virtio-net-pci"
+    assert (missing.works, missing.found) == (False, "QEMU 7.2.22 lacks it")
+    assert missing.mend == "in the study file, set nic to one of e1000, virtio-net-pci; or install QEMU 8.0 or newer"
 
 
 def test_vhost_that_is_asked_for_is_tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(vhost, "DEVICE", tmp_path / "vhost-net")
+    monkeypatch.setattr(abilities, "VHOST", tmp_path / "vhost-net")
     found = {check.what: check for check in abilities.asked(QemuSettings(vhost="on"))}["vhost"]
     assert (found.works, found.found) == (False, f"{tmp_path}/vhost-net: No such file or directory")
     (tmp_path / "vhost-net").touch()

@@ -16,7 +16,7 @@ from twinbed.hosts.error import HostError
 from twinbed.image import Image
 from twinbed.links.layout import Nic, layout
 from twinbed.model.topology import Topology
-from twinbed.testbeds.qemu import driver, memory, snapshot
+from twinbed.testbeds.qemu import driver, snapshot
 from twinbed.testbeds.qemu.driver import GuestMaker
 from twinbed.testbeds.qemu.settings import QemuSettings
 from twinbed.testbeds.qemu.snapshot import Model, held
@@ -85,10 +85,10 @@ def test_the_key_is_all_that_a_guest_s_state_depends_on(monkeypatch: pytest.Monk
     assert len(keys) == 1 + len(others)
     program = tmp_path / "qemu"
     program.write_text("8.0")
-    monkeypatch.setattr(memory.shutil, "which", lambda _: str(program))
+    monkeypatch.setattr(snapshot.shutil, "which", lambda _: str(program))
     of_another_qemu = MODEL.key()
     (tmp_path / "boot_id").write_text("another")
-    monkeypatch.setattr(memory, "_BOOT", tmp_path / "boot_id")
+    monkeypatch.setattr(snapshot, "_BOOT", tmp_path / "boot_id")
     assert len({*keys, of_another_qemu, MODEL.key()}) == len(keys) + 2
 
 
@@ -169,7 +169,7 @@ def test_who_waits_too_long_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     holder = [sys.executable, "-c", HOLDS, str(top / f"{MODEL.key()}.lock")]
     with subprocess.Popen(holder, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stdout.readline() == b"held\n"
-        with pytest.raises(HostError, match=r"another command has kept it for 0\.1 s"), held(MODEL, Path("/probe"), 0.1):
+        with pytest.raises(HostError, match=r"another command has held its lock for 0\.1 s"), held(MODEL, Path("/probe"), 0.1):
             pytest.fail("it was resumed")
         process.kill()
     resumed()
@@ -243,7 +243,7 @@ def cannot(*_: object) -> None:
 
 def test_who_asks_for_a_snapshot_gets_one_or_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "held", cannot)
-    with pytest.raises(HostError, match="boot: snapshot, but no guest resumes here: no room for it"):
+    with pytest.raises(HostError, match="boot: snapshot, but a guest cannot resume here: no room for it"):
         maker("snapshot")._resumed(lambda **_: pytest.fail("booted"), Path("/probe"), NICS["client"])  # type: ignore[arg-type]
 
 

@@ -35,5 +35,5 @@ def test_a_way_that_does_not_finish_checksums_is_told_from_a_firewall(monkeypatc
     with pytest.raises(Unfinished, match=r"^client: its TCP segments arrive at server with unfinished checksums"):
         driver._path(*ends)
     monkeypatch.setattr(driver.checksums, "dropped", lambda host: 2)
-    with pytest.raises(HostError, match="it answers ARP but not TCP: does a firewall drop it"):
+    with pytest.raises(HostError, match="it answers ARP but not TCP; check firewalls"):
         driver._path(*ends)
