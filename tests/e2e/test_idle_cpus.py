@@ -25,7 +25,7 @@ from twinbed.hosts.lab import open_lab
 from twinbed.hosts.processors import own_cpus
 from twinbed.hosts.scratch import PREFIX
 from twinbed.lab.execution import Outcome, RunFailed, execute
-from twinbed.lab.idle_cpus import check
+from twinbed.lab.preflight import check
 from twinbed.model.topology import Topology
 from twinbed.model.wake_ups import IDLE_WAKE_UPS, ON_ONE_CPU_S, WAITED_SHARE, WAKE_UP_S
 from twinbed.registry import PLUGINS, catalogue

@@ -19,7 +19,7 @@ from twinbed.contracts.bed import Bed
 from twinbed.contracts.place import MACHINE, MACHINE2
 from twinbed.contracts.site import Site
 from twinbed.lab.execution import Outcome, RunFailed, execute
-from twinbed.lab.refusal import PreflightFailed
+from twinbed.lab.needs import PreflightFailed
 from twinbed.links import bridge, checksums, network, openvswitch, trunk
 from twinbed.links.abilities import abilities, every
 from twinbed.model.caution import Kind

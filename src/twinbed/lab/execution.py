@@ -3,11 +3,15 @@ load, instruments, workload, hosts examined, artifacts collected, everything dow
 
 Nothing is retried and nothing waits a fixed time.  What goes wrong is a ``RunFailed`` with the phase, and the evidence stays
 in the folder.
+
+The phases of a run: which one it is in, how long each took, and the end of a phase that takes too long.
 """
 
 from __future__ import annotations
 
 import contextlib
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,17 +21,15 @@ from twinbed import linkcheck
 from twinbed.contracts.background import BackgroundPlan
 from twinbed.contracts.bed import Applied, Bed, Facts
 from twinbed.contracts.command import Command
+from twinbed.contracts.host import Host
 from twinbed.contracts.place import MACHINE, Places, Target
 from twinbed.contracts.plugins import AnyDriver, Plugins
 from twinbed.contracts.site import Site
 from twinbed.design import drawn
 from twinbed.hosts.error import HostError
 from twinbed.hosts.stage import Stage, Started, all_at_once, placed, to_its_end
-from twinbed.lab.listening import listening
-from twinbed.lab.own_programs import of_run, real_root
-from twinbed.lab.timed_phases import TimedPhases
-from twinbed.lab.wake_ups import stops, waited
-from twinbed.lab.watch import Watch
+from twinbed.lab.own_programs import listening, of_run, real_root
+from twinbed.lab.watch import Watch, stops, waited
 from twinbed.links import checksums
 from twinbed.links.layout import layout
 from twinbed.model.caution import Caution, Kind
@@ -37,6 +39,44 @@ from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.run import Phase
 from twinbed.model.usage import ProgramUsage, Role
 from twinbed.study.run import Run
+
+GRACE_S = 30.0
+"""What a phase may take beyond the limits of the work in it."""
+
+
+class TimedPhases:
+    """Times phases, knows which one a run is in, and ends the run's hosts when a phase exceeds its limit.
+
+    Each wait in a phase has a limit of its own; this limit holds for waits that nobody thought of.
+    """
+
+    def __init__(self, seconds: dict[str, float], on_phase: Callable[[Phase], None]) -> None:
+        self._seconds, self._on_phase = seconds, on_phase
+        self.current = Phase.UP
+        self.hosts: Sequence[Host] = ()
+        self.overran: str | None = None
+
+    @contextlib.contextmanager
+    def timed(self, phase: Phase, limit_s: float = 0.0) -> Iterator[None]:
+        """``limit_s`` is what the work in the phase may take; the phase itself has some more for what is around it."""
+        self.current = phase
+        self._on_phase(phase)
+        alarm = threading.Timer(limit_s + GRACE_S, self._end, (phase, limit_s + GRACE_S))
+        alarm.daemon = True
+        if phase is not Phase.UP:
+            alarm.start()
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            alarm.cancel()
+            self._seconds[phase.value] = round(time.monotonic() - started, 6)
+
+    def _end(self, phase: Phase, limit_s: float) -> None:
+        self.overran = f"the phase was not done after {limit_s:g} s; its hosts were ended"
+        for host in self.hosts:
+            host.close()
+
 
 _EVIDENCE_LIMIT_S = 5.0
 _LOG_LIMIT_S = 30.0

@@ -1,4 +1,7 @@
-"""What a study needs of this machine, tried: for `check`, for `run` before it begins, for `plan` as far as it is quick."""
+"""What a study needs of this machine, tried: for `check`, for `run` before it begins, for `plan` as far as it is quick.
+
+A study that this machine cannot carry out: what is wrong with it here, and the mends.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.check import Check
 from twinbed.contracts.params import DriverParams
 from twinbed.contracts.plugins import AnyDriver, Plugins
 from twinbed.hosts.resources import available
 from twinbed.lab import own_programs, preflight, resources
+from twinbed.model.error import TwinbedError
 from twinbed.study.run import Run
 
 QUICK_S = 5.0
@@ -91,3 +96,13 @@ def is_here(run: Run, plugins: Plugins) -> bool:
     """Whether all its hosts are on this machine."""
     driver = plugins.drivers[run.testbed.kind]
     return driver.in_process or all(kind.host_need() is not None for kind in run.testbed.params.kinds().values())
+
+
+class PreflightFailed(TwinbedError):
+    """This machine cannot carry the study out."""
+
+    exit_code = codes.PREFLIGHT
+
+    def __init__(self, study: str, problems: Sequence[Check], advice: str) -> None:
+        lines = [f"  {check.what}: {check.found}" + (f"\n      {check.mend}" if check.mend else "") for check in problems]
+        super().__init__("\n".join([f"{study}: this machine cannot carry it out:", *lines]), advice=advice)

@@ -1,11 +1,13 @@
 """Whether hosts that use programs of their own, not the image's, have the programs that a study starts on them.
 
 These are the programs that the plugins plan, and the link check's own.
+
+Where the servers of a workload listen, as their plans say how to know that they are ready.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from twinbed import linkcheck
@@ -15,8 +17,17 @@ from twinbed.contracts.params import DriverParams
 from twinbed.contracts.place import MACHINE, Places, Target
 from twinbed.contracts.plugins import AnyDriver, Plugins
 from twinbed.hosts.agent import PROBE
-from twinbed.lab.listening import listening
 from twinbed.study.run import Run
+
+
+def listening(servers: Sequence[Command]) -> Mapping[str, Sequence[int]]:
+    """Host -> the ports that the workload's programs there listen on, in their order."""
+    ports: dict[str, list[int]] = {}
+    for command in servers:
+        if command.ready is not None and command.ready.listening is not None:
+            ports.setdefault(command.host, []).append(command.ready.listening)
+    return ports
+
 
 _WRAPPER = "stdbuf"
 _ANY = "10.77.0.2"

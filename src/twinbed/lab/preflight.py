@@ -1,6 +1,9 @@
 """What this machine can do, found by trying it; nothing is changed.  Every problem is found before anything is started.
 
 A trial lab is made and removed, so that what works here works in a study.
+
+What waking an idle CPU takes on this machine, for `check` and preflight: two threads wake each other on two CPUs, on one,
+and on two that are kept awake.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from twinbed.contracts.host_settings import HostSettings
 from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams
 from twinbed.contracts.plugins import AnyDriver
 from twinbed.design.time import UNSHAPED_RATE
-from twinbed.hosts import packages, process, scratch
+from twinbed.hosts import awake, packages, process, scratch
 from twinbed.hosts.cache import build_command, places
 from twinbed.hosts.cgroups import cgroup_root
 from twinbed.hosts.error import HostError
@@ -27,13 +30,50 @@ from twinbed.hosts.own_ids import more_ids
 from twinbed.hosts.packages import PURPOSES, Need
 from twinbed.hosts.processors import own_cpus
 from twinbed.image import find, probe_path
-from twinbed.lab import idle_cpus
 from twinbed.lab.execution import is_in_a_lab, not_in_a_lab
 from twinbed.links import bridge, openvswitch, shaping
 from twinbed.links.abilities import Ability, abilities, needed
 from twinbed.model.error import TwinbedError
 from twinbed.model.topology import Link, Topology
 from twinbed.study.run import Run
+
+WHAT = "idle CPUs"
+_MEASURED_S = 0.1
+_MEND = "idle: normal"
+
+
+def check(lab: Lab, cpus: Sequence[int]) -> Check:
+    """``cpus``: those that this process may use, in the order in which hosts are given them."""
+    if len(cpus) < 2:
+        return _told("there is one CPU for all: no program waits for another one to be woken")
+    first, second = cpus[:1], cpus[1:2]
+    try:
+        apart_s = awake.wake_up_s(lab.machine, first, second, _MEASURED_S)
+        together_s = awake.wake_up_s(lab.machine, first, first, _MEASURED_S)
+        found = f"waking an idle CPU takes {_us(apart_s)} on this machine ({_us(together_s)} where both programs share a CPU)"
+        if why := awake.why_not(lab.cgroups.by_controller):
+            return _told(f"{found}; idle: busy {why}", mend="run as root")
+        with awake.keep(lab, (*first, *second)) as kept:
+            busy_s, there = awake.wake_up_s(lab.machine, first, second, _MEASURED_S), kept.cpus()
+    except HostError as error:
+        return _told(str(error).replace("\n", " "), mend=_MEND)
+    if there != tuple(sorted((*first, *second))):
+        return _told(f"{found}; idle: busy kept only {list(there)} of CPUs {[*first, *second]} awake", mend=_MEND)
+    return _told(f"{found}; {_us(busy_s)} with idle: busy{load_note(len(cpus), os.getloadavg()[0])}")
+
+
+def load_note(cpus: int, load: float) -> str:
+    """Return what to say where the machine works: it then has no idle CPU to wake."""
+    return f"; other work runs here (load {load:.1f}): check again on a quiet machine" if load >= cpus / 2 else ""
+
+
+def _us(seconds: float) -> str:
+    return f"{seconds * 1e6:.3g} us"
+
+
+def _told(found: str, mend: str = "") -> Check:
+    return Check(WHAT, not mend, found, mend, required=False)
+
 
 _TRIAL_LIMIT_S = 30.0
 _LAB_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -239,7 +279,7 @@ def _lab(captures: bool, system_calls: bool) -> list[Check]:
             _capture(lab, captures),
             _system_calls(lab, system_calls),
             _events(lab),
-            idle_cpus.check(lab, own_cpus()),
+            check(lab, own_cpus()),
         ]
 
 

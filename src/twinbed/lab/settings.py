@@ -10,7 +10,7 @@ from twinbed.contracts.check import Check
 from twinbed.contracts.host_settings import OFFLOADS, HostSettings
 from twinbed.hosts.agent import AgentHost, cpus_allowed
 from twinbed.hosts.error import HostError
-from twinbed.links import coalescing, network, routes
+from twinbed.links import network
 
 _NIC = "trial0"
 _PEER = "trial1"
@@ -77,14 +77,14 @@ def _sysctls(machine: AgentHost, settings: HostSettings) -> list[Applied]:
 
 def _coalescing(machine: AgentHost) -> list[Applied]:
     settings = HostSettings(coalescing="off")
-    coalescing.set_coalescing(machine, _NIC, settings)
-    return coalescing.applied_coalescing(machine, _NIC, settings)
+    network.set_coalescing(machine, _NIC, settings)
+    return network.applied_coalescing(machine, _NIC, settings)
 
 
 def _routes(machine: AgentHost, settings: HostSettings) -> list[Applied]:
     machine.run(["ip", "-batch", "-"], stdin=f"link set {_NIC} up\nroute replace {_NETWORK} dev {_NIC}\n".encode())
-    routes.set_tcp(machine, [_NIC], settings)
-    return routes.applied_tcp(machine, [_NIC], settings)
+    network.set_route_metrics(machine, [_NIC], settings)
+    return network.applied_route_metrics(machine, [_NIC], settings)
 
 
 def _mtu(machine: AgentHost) -> list[Applied]:

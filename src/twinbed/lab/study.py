@@ -1,4 +1,7 @@
-"""The loop over a study's runs: what is done is skipped, what fails is recorded, and the study goes on."""
+"""The loop over a study's runs: what is done is skipped, what fails is recorded, and the study goes on.
+
+What a study tells those who watch it: a line in the log, a bar on a terminal.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import TypeAlias
 
 import twinbed
 from twinbed.contracts.bed import Facts
@@ -17,7 +21,6 @@ from twinbed.hosts.hand_over import take_over
 from twinbed.hosts.lab import reclaim
 from twinbed.hosts.processors import own_cpus
 from twinbed.image import Image
-from twinbed.lab.event import Listener, PhaseBegan, RunEnded, StudyBegan
 from twinbed.lab.execution import Outcome, RunFailed, execute
 from twinbed.linkcheck import depends_on
 from twinbed.links.layout import layout
@@ -30,6 +33,50 @@ from twinbed.results.folder import Folder, failed_writes_are_clear
 from twinbed.study.run import Run
 from twinbed.study.study import Study
 from twinbed.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class StudyBegan:
+    total: int
+    done: int
+    at_once: int = 1
+    """Machines that make runs side by side."""
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseBegan:
+    run: Run
+    phase: Phase
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    run: Run
+    status: Status
+    seconds: float
+    failed_phase: Phase | None
+    reason: str | None
+    machine: str = ""
+    """The member of a fleet that made it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineJoined:
+    name: str
+    machines: int
+    """That there are now."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineLeft:
+    name: str
+    reason: str
+    machines: int
+    """That are left."""
+
+
+Event: TypeAlias = StudyBegan | PhaseBegan | RunEnded | MachineJoined | MachineLeft
+Listener: TypeAlias = Callable[[Event], None]
 
 
 @dataclass(frozen=True, slots=True)

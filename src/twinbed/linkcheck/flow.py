@@ -10,7 +10,7 @@ from twinbed.contracts.command import Command, Ready
 from twinbed.contracts.host import Host, Program
 from twinbed.hosts.error import HostError, ProgramFailed
 from twinbed.hosts.stage import Stage
-from twinbed.linkcheck import judge_rate, probe_flow, timestamps
+from twinbed.linkcheck import judge_rate, probe_flow
 from twinbed.linkcheck.ends import Ends, qdiscs
 from twinbed.linkcheck.judge_rate import CapturePoint, QueueSample
 from twinbed.linkcheck.probe_flow import Flow
@@ -64,7 +64,7 @@ def flow_figures(ends: Ends, topology: Topology, bed: Bed, stage: Stage) -> list
         place, _ = ends.seen_at[receiver]
         host = bed.hosts[place]
         with understood(host):
-            packets = timestamps.read(host.read(f"{host.artifacts}/{_file(receiver)}"), link.mtu)
+            packets = probe_flow.read(host.read(f"{host.artifacts}/{_file(receiver)}"), link.mtu)
         captured = CapturePoint(at_the_shaper=place != receiver, samples=of_way)
         figures += judge_rate.judge_flow(f"{sender} to {receiver}", packets, link, captured)
     time.sleep(max(0.0, refilled_at_s - time.monotonic()))

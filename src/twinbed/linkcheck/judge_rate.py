@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from twinbed.linkcheck import probe_flow
-from twinbed.linkcheck.probe_flow import RATE_TOLERANCE, SUPER_PACKET_BYTES, burst_allowed
-from twinbed.linkcheck.timestamps import Packets
+from twinbed.linkcheck.probe_flow import RATE_TOLERANCE, SUPER_PACKET_BYTES, Packets, burst_allowed
 from twinbed.model.linkcheck import Figure, Verdict
 from twinbed.model.topology import Link
 

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
 from twinbed.contracts.bed import Applied
-from twinbed.links.device import Device
+from twinbed.links.device import Device, Port
 from twinbed.links.layout import Nic
-from twinbed.links.ports import Port
 
 QUIET = ("net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
 

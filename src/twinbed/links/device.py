@@ -1,4 +1,7 @@
-"""A network device as `ip -j -d link show` and `ip -j addr show` describe it, on whatever host that ran."""
+"""A network device as `ip -j -d link show` and `ip -j addr show` describe it, on whatever host that ran.
+
+What a switch does with the frames of a port, for every kind of switch.
+"""
 
 from __future__ import annotations
 
@@ -68,3 +71,15 @@ def _device(entry: _Shown) -> Device:
         addresses=tuple(f"{item['local']}/{item['prefixlen']}" for item in entry.get("addr_info", [])),
         details=info.get("info_data", {}),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A device as a port of a switch. At most one of the two VLANs is given; with neither, frames pass as they are."""
+
+    device: str
+    switch: str
+    access: int | None = None
+    """The VLAN of its frames, which have no tag on the link."""
+    tagged: int | None = None
+    """The one VLAN that it carries, with a tag on every frame (IEEE 802.1Q)."""

@@ -3,6 +3,11 @@
 A fabric makes the ends of hosts' links (a veth pair, a tap), puts them on their switches and shapes them; everything is read
 back. With a trunk, the servers' switch and that of each group of clients are each on a machine of its own; network namespaces
 of the lab stand in for these machines.
+
+A NIC of this machine that is lent to a lab, so that its hosts reach hosts outside of it.
+
+A macvlan device on the NIC, in the mode that takes all its frames, is made inside the lab.  The NIC itself stays where it is,
+and nothing of it is changed; the device goes when the lab does.
 """
 
 from __future__ import annotations
@@ -15,17 +20,41 @@ from pathlib import Path
 from twinbed.contracts.bed import Applied
 from twinbed.contracts.host_settings import HostSettings
 from twinbed.contracts.place import MACHINE, Target
+from twinbed.hosts import process
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, another_machine
-from twinbed.links import bridge, delay_line, network, openvswitch, shaping, switches, trunk
+from twinbed.hosts.process import ProcessFailed
+from twinbed.links import bridge, delay_line, device, network, openvswitch, shaping, switches, trunk
 from twinbed.links.delay_line import DelayLine
+from twinbed.links.device import Port
 from twinbed.links.layout import Layout, Nic
-from twinbed.links.ports import Port
 from twinbed.links.switches import Switches
-from twinbed.links.uplink import KIND, lend
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.topology import Link, Topology
+
+MACVLAN = "macvlan"
+
+
+def lend_nic(lab: Lab, nic: str, name: str) -> None:
+    """Make ``name`` in the lab on ``nic``. Raises HostError where there is none, it is down, has an address, or is lent."""
+    try:
+        port = device.parse(process.run((*device.SHOW, "dev", nic)).stdout)[0]
+    except (ProcessFailed, ValueError, IndexError) as error:
+        raise HostError(f"uplink: this machine has no NIC {nic}: {error}") from None
+    given = [address for address in port.addresses if not address.startswith("fe80:")]
+    if given:
+        raise HostError(
+            f"uplink: {nic} has the address {given[0]}, and would lose all its packets to the lab: give a NIC that is"
+            " for the experiment alone, without addresses"
+        )
+    if not port.up:
+        raise HostError(f"uplink: {nic} is down: bring it up first (ip link set {nic} up)")
+    command = ["ip", "link", "add", "link", nic, "name", name, "netns", str(lab.first_process())]
+    try:
+        process.run([*command, "type", MACVLAN, "mode", "passthru"])
+    except ProcessFailed as error:
+        raise HostError(f"uplink: {nic} cannot be lent to the lab, perhaps as another has it: {error}") from None
 
 
 @contextlib.contextmanager
@@ -102,8 +131,8 @@ class Fabric:
                 f"{nic.host}: with a trunk its switch is on {nic.machine}, which has no NICs: give the uplink to clients of"
                 f" {MACHINE}"
             )
-        lend(lab, uplink, nic.port)
-        self._attach(nic, f"link set {nic.port} mtu {self.topology.link.mtu} up\n", KIND)
+        lend_nic(lab, uplink, nic.port)
+        self._attach(nic, f"link set {nic.port} mtu {self.topology.link.mtu} up\n", MACVLAN)
 
     def _attach(self, nic: Nic, plan: str, kind: str) -> None:
         machine = self.machines[nic.machine]

@@ -1,4 +1,7 @@
-"""A testbed inside a lab: switches, and hosts of any kinds, each brought up by the maker of its kind, all side by side."""
+"""A testbed inside a lab: switches, and hosts of any kinds, each brought up by the maker of its kind, all side by side.
+
+Which CPUs of the machine each host of a lab is given.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +14,67 @@ from typing import Protocol, TypeVar
 
 from twinbed.contracts.bed import Applied, Bed, Facts, WakeUp
 from twinbed.contracts.driver import Driver
-from twinbed.contracts.host_settings import HostSettings, LabHostSettings
+from twinbed.contracts.host_settings import HostSettings, LabHostSettings, share_cpus
 from twinbed.contracts.params import ROLES, DriverParams
 from twinbed.contracts.place import MACHINE, Target
 from twinbed.contracts.site import Site
 from twinbed.hosts import awake
 from twinbed.hosts.agent import AgentHost
+from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, open_lab
 from twinbed.hosts.passport import describe
 from twinbed.hosts.processors import processors
-from twinbed.links import checksums, delay_line, network, routes, shaping
+from twinbed.links import checksums, delay_line, network, shaping
 from twinbed.links.fabric import Fabric, open_fabric
 from twinbed.links.layout import DEVICES, Nic, layout
-from twinbed.links.pinning import Pins, Wants, pins
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Caution, Kind
 from twinbed.model.kernel import KEPT_AWAKE
 from twinbed.model.topology import BYSTANDER, Link, Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """What a host wants of the machine's CPUs."""
+
+    settings: HostSettings
+    cpus_each: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pins:
+    """``cpus``: host -> the CPUs that it is pinned to, without hosts that are left to the scheduler. ``used``: those of every
+    host. ``wanted``: CPUs that pinned hosts would have, were there enough."""
+
+    cpus: Mapping[str, tuple[int, ...]]
+    used: Mapping[str, tuple[int, ...]]
+    wanted: int
+
+    def cautions(self, available: Sequence[int]) -> list[Caution]:
+        cautions = [Caution(Kind.UNPINNED)] if len(self.cpus) < len(self.used) else []
+        if self.wanted > len(available):
+            detail = f"{len(self.cpus)} hosts want {self.wanted} CPUs of their own, and there are {len(available)}"
+            cautions.append(Caution(Kind.SHARED_CPU, detail))
+        return cautions
+
+
+def pins(hosts: Mapping[str, Wants], topology: Topology, available: Sequence[int]) -> Pins:
+    """``hosts`` in their order, which is that in which CPUs are given. Raises HostError where one host of a pair is to share
+    its CPUs and the other is not."""
+    server_of = dict([*topology.names(), *topology.bystander_names()])
+    together: dict[str, list[str]] = {}
+    for host, wants in hosts.items():
+        if wants.settings.cpus == "none":
+            continue
+        client = next((client for client, server in server_of.items() if host in (client, server)), host)
+        pair = {hosts[name].settings.cpus for name in (client, server_of.get(client, client))}
+        if "shared" in pair and len(pair) > 1:
+            raise HostError(f"{client} and {server_of[client]}: cpus: shared is of both hosts of a pair, or of neither")
+        together.setdefault(client if wants.settings.cpus == "shared" else host, []).append(host)
+    wanted = [max(hosts[host].cpus_each for host in group) for group in together.values()]
+    shares = share_cpus(wanted, available)
+    cpus = {host: share for group, share in zip(together.values(), shares, strict=True) for host in group}
+    return Pins(cpus, {host: cpus.get(host, tuple(sorted(available))) for host in hosts}, sum(wanted))
+
 
 P = TypeVar("P", bound=DriverParams, contravariant=True)
 
@@ -123,12 +171,12 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             if forwards and name == plan.routers[0]:
                 _emulate(host, topology)
             if not forwards:
-                routes.set_tcp(host, devices, settings)
+                network.set_route_metrics(host, devices, settings)
             if made.own_network is None:
                 applied = network.applied(host, nics, link, settings)
             applied += network.applied_routes(host, plan.routes.get(name, ()), forwards=forwards)
             if not forwards:
-                applied += routes.applied_tcp(host, devices, settings)
+                applied += network.applied_route_metrics(host, devices, settings)
             if forwards and name == plan.routers[0]:
                 applied += _emulated(host, topology)
             facts = describe(host, made.device)

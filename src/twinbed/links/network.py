@@ -1,10 +1,22 @@
-"""What is set on a host itself: addresses, routes, TCP's settings, the NIC's offloads. Each is applied and then read back."""
+"""What is set on a host itself: addresses, routes, TCP's settings, the NIC's offloads. Each is applied and then read back.
+
+Whether a NIC waits before it interrupts, to report several packets at once: interrupt coalescing (ethtool(8), -c and -C).
+
+How long it waits is the driver's own: ``off`` makes it nothing, ``on`` holds against what is there. Linux polls under load
+all the same (NAPI): that is no setting of a NIC. Drivers have it by their hardware: e1000e and igb have ``rx-usecs``, Linux's
+e1000 has none for the card that QEMU emulates (whose device has it instead), veth has no interrupts.
+
+What Linux keeps for TCP in its routes: the initial window, and whether acknowledgements may wait (ip-route(8)).
+
+There is no sysctl for either. Every IPv4 route by which a host's experiment traffic leaves is given them, after all routes are
+there; what else a route has it keeps. IPv6 is off on experiment links.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TypeVar
@@ -14,10 +26,67 @@ from twinbed.contracts.host import Host
 from twinbed.contracts.host_settings import OFFLOADS, HostSettings
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError, HostLost, ProgramFailed
-from twinbed.links import bridge, coalescing, device, shaping
+from twinbed.hosts.passport import output_of
+from twinbed.links import bridge, device, shaping
 from twinbed.links.layout import Nic
 from twinbed.model.json import loads
 from twinbed.model.topology import Link
+
+_ON_OR_OFF = ("adaptive-rx", "adaptive-tx")
+"""Parameters of `ethtool -C` that are on or off; the rest are microseconds."""
+
+
+def set_coalescing(host: AgentHost, nic: str, settings: HostSettings) -> None:
+    """Raises HostError where the NIC's driver has no such setting, or where it is off and to be on."""
+    asked = settings.moderation()
+    if asked is None:
+        return
+    there = host.nic(nic)
+    found = _coalescing_state(there.coalescing)
+    if found is None:
+        raise HostError(
+            f"{host.name}: {nic} cannot have coalescing {asked}: its driver {there.driver or 'of no name'} has none to set"
+            " (ethtool -c); leave coalescing as it is, or choose another NIC: guests with e1000 or e1000e have it"
+        )
+    if asked == "on" and found == "off":
+        raise HostError(
+            f"{host.name}: {nic} has coalescing off, and how long it should wait is not known: set it on the host"
+            f" (ethtool -C {nic} rx-usecs MICROSECONDS), or leave coalescing as it is"
+        )
+    if asked == "off" and found == "on":
+        host.run(["ethtool", "-C", nic, *_ethtool_words(dict.fromkeys(_set_parameters(there.coalescing), 0))])
+
+
+def applied_coalescing(host: AgentHost, nic: str, settings: HostSettings) -> list[Applied]:
+    """What is in force; nothing where the NIC has none and none was asked for."""
+    asked, found = settings.moderation(), _coalescing_state(host.nic(nic).coalescing)
+    return [] if found is asked is None else [Applied(host.name, "coalescing", asked, found, f"ETHTOOL_GCOALESCE of {nic}")]
+
+
+def undo_coalescing(host: AgentHost, nic: str) -> list[str]:
+    """The command that brings back what is there now; empty where nothing waits."""
+    there = _set_parameters(host.nic(nic).coalescing)
+    return ["ethtool", "-C", nic, *_ethtool_words(there)] if there else []
+
+
+def _coalescing_state(parameters: Mapping[str, int] | None) -> str | None:
+    """on or off; None where there is nothing to set."""
+    return None if parameters is None else ("on" if _set_parameters(parameters) else "off")
+
+
+def _set_parameters(parameters: Mapping[str, int] | None) -> dict[str, int]:
+    """Without what is 0, which a driver may not let us set: whatever is not, it has set itself or had set."""
+    return {name: value for name, value in (parameters or {}).items() if value}
+
+
+def _ethtool_words(parameters: Mapping[str, int]) -> list[str]:
+    on_or_off = ("off", "on")
+    return [
+        word
+        for name, value in parameters.items()
+        for word in (name, on_or_off[bool(value)] if name in _ON_OR_OFF else str(value))
+    ]
+
 
 H = TypeVar("H")
 T = TypeVar("T")
@@ -58,7 +127,7 @@ def configure(host: AgentHost, nics: Sequence[Nic], link: Link, settings: HostSe
     set_sysctls(host, settings)
     for nic in nics:
         set_offloads(host, nic.device, settings)
-        coalescing.set_coalescing(host, nic.device, settings)
+        set_coalescing(host, nic.device, settings)
         if plan := shaping.plan(nic.device, link.at("hosts")):
             host.run(["tc", "-batch", "-"], stdin=plan.encode())
     for nic in nics:
@@ -71,7 +140,7 @@ def applied(host: AgentHost, nics: Sequence[Nic], link: Link, settings: HostSett
     for nic in nics:
         result += _named(nic, nics, applied_address(host, nic.device, nic.address, nic.mac, link.mtu))
         result += _named(nic, nics, applied_offloads(host, nic.device, settings))
-        result += _named(nic, nics, coalescing.applied_coalescing(host, nic.device, settings))
+        result += _named(nic, nics, applied_coalescing(host, nic.device, settings))
         if shaping.plan(nic.device, link.at("hosts")):
             result += [replace(item, subject=host.name) for item in applied_shaping(host, nic.device, link.at("hosts"))]
     return result
@@ -210,3 +279,56 @@ def on_all(hosts: Sequence[H], what: Callable[[H], T]) -> list[T]:
     """Call ``what(host)`` for hosts side by side, some at a time; results in the hosts' order, the first failure is raised."""
     with ThreadPoolExecutor(max_workers=max(1, min(len(hosts), _SIDE_BY_SIDE))) as pool:
         return list(pool.map(what, hosts))
+
+
+_ROUTE_FLAGS = ("linkdown", "dead", "offload", "trap")
+"""What `ip route show` says of a route that `ip route change` does not take."""
+_ROUTE_METRICS = ("initcwnd", "quickack")
+
+
+def set_route_metrics(host: AgentHost, devices: Sequence[str], settings: HostSettings) -> None:
+    """Raises HostError where a route does not take what is asked for."""
+    if not (asked := _metrics_asked(settings)):
+        return
+    for nic in devices:
+        routes = _routes_by(host, nic)
+        if not routes:
+            raise HostError(f"{host.name}: {nic} has no route that could have {' '.join(asked)}")
+        for route in routes:
+            try:
+                host.run(["ip", "route", "change", *_route_words(route, asked), "dev", nic, *asked])
+            except HostLost:
+                raise
+            except HostError as error:
+                raise HostError(f"{error}: its route was to have {' '.join(asked)}; iproute2 can set that") from None
+
+
+def applied_route_metrics(host: AgentHost, devices: Sequence[str], settings: HostSettings) -> list[Applied]:
+    """What ``set_route_metrics`` set, read back. Null where routes differ or where there is none."""
+    source = f"RTM_GETROUTE of {', '.join(devices)}"
+    routes = [route for device in devices for route in host.nic(device).routes]
+    windows = {route.initial_window for route in routes}
+    quick = {"on" if route.quickack else "off" for route in routes}
+    return [
+        Applied(host.name, "initial_window", settings.initial_window, windows.pop() if len(windows) == 1 else None, source),
+        Applied(host.name, "quickack", settings.quickack, quick.pop() if len(quick) == 1 else None, source),
+    ]
+
+
+def _metrics_asked(settings: HostSettings) -> list[str]:
+    words = [] if settings.initial_window is None else ["initcwnd", str(settings.initial_window)]
+    return words if settings.quickack is None else [*words, "quickack", str(int(settings.quickack == "on"))]
+
+
+def _routes_by(host: AgentHost, device: str) -> list[str]:
+    return [line for line in output_of(host, "ip", "route", "show", "dev", device).splitlines() if line.strip()]
+
+
+def _route_words(route: str, asked: Sequence[str]) -> list[str]:
+    """The words of a route, without what is asked of it now."""
+    words = [word for word in route.split() if word not in _ROUTE_FLAGS]
+    for name in _ROUTE_METRICS:
+        if name in words and name in asked:
+            at = words.index(name)
+            del words[at : at + 2]
+    return words

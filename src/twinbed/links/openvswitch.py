@@ -20,7 +20,7 @@ from twinbed.contracts.bed import Applied
 from twinbed.contracts.host_settings import HostSettings
 from twinbed.hosts.agent import AgentHost, Running
 from twinbed.hosts.error import HostError
-from twinbed.links.ports import Port
+from twinbed.links.device import Port
 from twinbed.model.json import Json, items, loads, text
 from twinbed.model.topology import Topology
 

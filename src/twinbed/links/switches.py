@@ -11,10 +11,9 @@ from twinbed.contracts.bed import Applied
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.links import bridge, network, openvswitch, trunk
-from twinbed.links.device import Device
+from twinbed.links.device import Device, Port
 from twinbed.links.layout import SWITCH
 from twinbed.links.openvswitch import OpenVSwitch
-from twinbed.links.ports import Port
 from twinbed.links.trunk import Tunnel
 from twinbed.model.json import loads
 from twinbed.model.topology import Topology

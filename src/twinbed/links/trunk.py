@@ -15,9 +15,8 @@ from dataclasses import dataclass
 
 from twinbed.contracts.bed import Applied
 from twinbed.contracts.place import MACHINE2
-from twinbed.links.device import Device
+from twinbed.links.device import Device, Port
 from twinbed.links.layout import SWITCH
-from twinbed.links.ports import Port
 from twinbed.model.topology import Topology
 
 KEY = 79

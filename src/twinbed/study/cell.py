@@ -13,10 +13,9 @@ from pydantic import BaseModel
 from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams, PluginParams, WorkloadParams
 from twinbed.model.run import Level
 from twinbed.model.topology import Topology
-from twinbed.study.document import Scalar
+from twinbed.study.document import Problem, Scalar
 from twinbed.study.factor import INSTRUMENTS, TESTBED, Factor, Setting, instruments_of
 from twinbed.study.params import FromLevel, Path, Section, shown
-from twinbed.study.problem import Problem
 from twinbed.study.run import Choice, Run
 
 MAX_CELLS = 100_000

@@ -1,20 +1,21 @@
 """From the text of a study file to a Study: as it stands, or with one of its profiles, and with overrides.
 
 Every profile is read, so that all problems of a file are reported at once.
+
+The studies that come with twinbed: the folder studies/ of the repository, which every installation has.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from twinbed.study.catalogue import Catalogue
-from twinbed.study.document import Entries, parse
-from twinbed.study.keys import KEYS
-from twinbed.study.override import override
-from twinbed.study.problem import Position, Problem, StudyError, listed
-from twinbed.study.profile import FIXED, Profile, chosen, read_profiles
+from twinbed.study.document import Entries, Position, Problem, StudyError, listed, parse
+from twinbed.study.profile import FIXED, Profile, chosen, override, read_profiles
 from twinbed.study.reader import StudyReader
-from twinbed.study.study import Study
+from twinbed.study.study import KEYS, Study
 
 
 def load(text: str, filename: str, catalogue: Catalogue, overrides: Sequence[str] = (), profile: str | None = None) -> Study:
@@ -59,3 +60,28 @@ def _read_with(
     for number, item in enumerate(overrides, start=1):
         changed = override(changed, item, number, ("study", *changeable), problems)
     return StudyReader(changed, root, catalogue, problems).study(filename, text, tuple(overrides), profile)
+
+
+SHIPPED = Path(__file__).parents[1] / "studies"
+_QUICK = re.compile(r"^profiles:\n(?:  .*\n)*?  quick:", re.MULTILINE)
+_QUESTION = re.compile(r"^# The question: ([^?]*\?)", re.MULTILINE)
+
+
+def shipped_names() -> Sequence[str]:
+    return sorted(path.stem for path in SHIPPED.glob("*.yaml"))
+
+
+def shipped_file(name: str) -> Path | None:
+    """The file of the study of this name; None where there is none."""
+    return SHIPPED / f"{name}.yaml" if name in shipped_names() else None
+
+
+def quick_profile(text: str) -> str | None:
+    """The profile for a small machine; None for a study that has none."""
+    return "quick" if _QUICK.search(text) else None
+
+
+def question_of(text: str) -> str:
+    """The question with which each of them begins, on one line; empty where the text begins otherwise."""
+    asked = _QUESTION.search(text)
+    return " ".join(asked[1].replace("\n#", " ").split()) if asked else ""

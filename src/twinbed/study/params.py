@@ -13,8 +13,7 @@ from pydantic_core import ErrorDetails
 from twinbed.model.declaration import Also
 from twinbed.model.near import Near, nearest
 from twinbed.model.units import QuantityError, format_size
-from twinbed.study.document import Entries, Node, Scalar, node_at, place_of, plain
-from twinbed.study.problem import Position, Problem, listed
+from twinbed.study.document import Entries, Node, Position, Problem, Scalar, listed, node_at, place_of, plain
 
 Path = tuple[str, ...]
 M_co = TypeVar("M_co", bound=BaseModel, covariant=True)

@@ -13,10 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr
 
 from twinbed.model.near import nearest
 from twinbed.model.run import Level, level_text
-from twinbed.study.document import Entries, Items, Node, Scalar, is_absent, node_at, plain
+from twinbed.study.document import Entries, Items, Node, Position, Problem, Scalar, is_absent, listed, node_at, plain
 from twinbed.study.factor import TESTBED, Factor, match_level
 from twinbed.study.params import Section, shown
-from twinbed.study.problem import Position, Problem, listed
 
 TABLES = "tables"
 UNITS: Mapping[str, tuple[str, float]] = {

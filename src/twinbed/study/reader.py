@@ -15,29 +15,27 @@ from twinbed.model.result import Pairing
 from twinbed.model.run import Level
 from twinbed.study.catalogue import Catalogue
 from twinbed.study.cell import Cell, M, Only, Sections, cells
-from twinbed.study.document import Entries, Items, Node, Scalar, is_absent
+from twinbed.study.document import Entries, Items, Node, Position, Problem, Scalar, is_absent, listed
 from twinbed.study.factor import (
+    DRAW,
     HYPERCUBE,
     INSTRUMENTS,
     NO_INSTRUMENTS,
     TESTBED,
+    UNCERTAIN,
     Factor,
+    Uncertain,
     instruments_of,
     match_level,
     read_factors,
     settings,
 )
-from twinbed.study.keep import KEEP, read_keep
-from twinbed.study.keys import KEYS
 from twinbed.study.params import Section, shown
 from twinbed.study.pivot import TABLES, Pivot, PivotReader
-from twinbed.study.problem import Position, Problem, listed
 from twinbed.study.profile import Profile
 from twinbed.study.sample import subset
-from twinbed.study.sections import ONLY, ONLY_EXAMPLE, SectionReader
-from twinbed.study.study import Head, Order, Study, pairing, seed_of
-from twinbed.study.uncertain import DRAW, UNCERTAIN, Uncertain
-from twinbed.study.until import read_until
+from twinbed.study.sections import KEEP, ONLY, ONLY_EXAMPLE, SectionReader, read_keep, read_until
+from twinbed.study.study import KEYS, Head, Order, Study, pairing, seed_of
 
 MAX_RUNS = 1_000_000
 REMOTE = "remote"

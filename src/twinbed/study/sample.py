@@ -18,9 +18,8 @@ from statistics import NormalDist
 from twinbed.model.near import nearest
 from twinbed.model.run import Level
 from twinbed.model.units import QuantityError, format_duration, format_size, magnitudes
-from twinbed.study.document import Entries, Items, Node, Scalar
+from twinbed.study.document import Entries, Items, Node, Problem, Scalar, listed
 from twinbed.study.params import shown
-from twinbed.study.problem import Problem, listed
 
 SAMPLES = "samples"
 MOST = 10_000

@@ -13,16 +13,26 @@ from pydantic import BaseModel
 from twinbed.model.caution import OF_RUNS
 from twinbed.model.keep import DEFAULT, Word
 from twinbed.study.catalogue import Catalogue
-from twinbed.study.declared import Declared, Kind, declared
+from twinbed.study.declared import (
+    BACKGROUND,
+    DRIVER,
+    INSTRUMENT,
+    KEY,
+    WORKLOAD,
+    Declared,
+    Kind,
+    Subject,
+    declared,
+    factor_paths,
+    subjects,
+)
 from twinbed.study.document import parse, plain
 from twinbed.study.factor import HYPERCUBE, INSTRUMENTS, NO_INSTRUMENTS, TESTBED
-from twinbed.study.keep import KEEP
-from twinbed.study.keys import KEYS
 from twinbed.study.profile import FIXED, NAME
 from twinbed.study.reader import STUDY_NAME
 from twinbed.study.sample import KINDS, MOST, SAMPLES
-from twinbed.study.sections import ONLY, TESTBED_NAME
-from twinbed.study.subjects import BACKGROUND, DRIVER, INSTRUMENT, KEY, WORKLOAD, Subject, factor_paths, subjects
+from twinbed.study.sections import KEEP, ONLY, TESTBED_NAME
+from twinbed.study.study import KEYS
 
 Schema = Mapping[str, object]
 DRAFT = "http://json-schema.org/draft-07/schema#"

@@ -1,21 +1,106 @@
-"""The sections of a study file that choose plugins, each held against its params model."""
+"""The sections of a study file that choose plugins, each held against its params model.
+
+``keep`` of a study file where it is a mapping: a word for the artifacts of each plugin.
+
+``replicates`` of a study file where it is a mapping: a study that goes on until its verdicts are reached.
+
+The section ``machine``: what all testbeds on this machine do with its CPUs, said once.
+
+It is written into each testbed whose hosts are on this machine, so that runs, factors and results know it as the testbed's own.
+Hosts elsewhere are left as they are.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 
-from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams, WorkloadParams
+from twinbed.contracts.host_settings import Cpus, Idle, LabHostSettings
+from twinbed.contracts.params import ROLES, BackgroundParams, DriverParams, InstrumentParams, WorkloadParams
+from twinbed.model.interim import UntilDecided
+from twinbed.model.keep import DEFAULT, Keep, Word
 from twinbed.model.near import Near, nearest
 from twinbed.model.topology import Topology
 from twinbed.study.catalogue import Catalogue
-from twinbed.study.document import Entries, Items, Node, Scalar, is_absent
-from twinbed.study.machine import read_machine
+from twinbed.study.document import Entries, Items, Node, Position, Problem, Scalar, is_absent, listed
 from twinbed.study.params import Section, shown
-from twinbed.study.problem import Position, Problem, listed
+from twinbed.study.study import Order
+
+MACHINE = "machine"
+_OF_TESTBEDS = LabHostSettings.model_fields
+
+
+class Machine(BaseModel):
+    """Settings of testbeds that are about the machine below their hosts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    idle: Idle = Field("normal", description=_OF_TESTBEDS["idle"].description)
+    cpus: Cpus = Field("auto", description=_OF_TESTBEDS["cpus"].description)
+
+
+Testbeds = dict[str, Section[DriverParams]]
+
+
+def read_machine(
+    root: Entries, testbeds: Testbeds, drivers: Mapping[str, type[DriverParams]], problems: list[Problem]
+) -> Testbeds:
+    """Return the testbeds with what ``machine`` says of all. What is wrong is appended to ``problems``."""
+    node = root.entries.get(MACHINE)
+    if node is None or is_absent(node):
+        return testbeds
+    if not isinstance(node, Entries):
+        problems.append(
+            Problem.at(node.place, MACHINE, "is not a mapping", f"a mapping with the keys {listed(Machine.model_fields)}")
+        )
+        return testbeds
+    section = Section(MACHINE, Machine, node)
+    problems.extend(section.unknown_keys())
+    if section.check({}, problems) is None:
+        return testbeds
+    known = Entries(
+        {name: value for name, value in node.entries.items() if name in Machine.model_fields}, node.keys, node.place
+    )
+    put = {name: _put(each, known, drivers, problems) for name, each in testbeds.items()}
+    if testbeds and known.entries and not any(put.values()):
+        message = "is of hosts on this machine, and no testbed has any"
+        problems.append(Problem.at(node.place, MACHINE, message, "a testbed with the driver container or qemu"))
+    return {name: put[name] or each for name, each in testbeds.items()}
+
+
+def _put(
+    testbed: Section[DriverParams], known: Entries, drivers: Mapping[str, type[DriverParams]], problems: list[Problem]
+) -> Section[DriverParams] | None:
+    """The testbed with these settings; None for one whose hosts are elsewhere."""
+    if issubclass(testbed.model, LabHostSettings):
+        return replace(testbed, node=_with(testbed.node, known, testbed.path, problems))
+    inside: dict[str, Node] = {}
+    for role in ROLES:
+        host = testbed.node.entries.get(role) if role in testbed.model.model_fields else None
+        if isinstance(host, Entries) and _is_here(host, drivers):
+            inside[role] = _with(host, known, f"{testbed.path}.{role}", problems)
+    if not inside:
+        return None
+    return replace(testbed, node=replace(testbed.node, entries={**testbed.node.entries, **inside}))
+
+
+def _is_here(host: Entries, drivers: Mapping[str, type[DriverParams]]) -> bool:
+    driver = host.entries.get("driver")
+    model = drivers.get(str(driver.value)) if isinstance(driver, Scalar) else None
+    return model is not None and issubclass(model, LabHostSettings)
+
+
+def _with(node: Entries, known: Entries, path: str, problems: list[Problem]) -> Entries:
+    for name in known.entries.keys() & node.entries.keys():
+        place: Position = node.keys[name]
+        problems.append(Problem.at(place, f"{path}.{name}", f"is given twice: {MACHINE} has it too", "one of the two"))
+    places = {name: known.keys[name] for name in known.entries}
+    return Entries({**known.entries, **node.entries}, {**places, **node.keys}, node.place)
+
 
 M = TypeVar("M", bound=BaseModel)
 TESTBED_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}", re.ASCII)
@@ -174,3 +259,56 @@ class SectionReader:
         section = Section(path, known[name], node, name, kind_key)
         self.problems.extend(section.unknown_keys())
         return section
+
+
+KEEP = "keep"
+
+
+def read_keep(root: Entries, names: Sequence[str], problems: list[Problem]) -> Keep | None:
+    """What the study ``root`` keeps of the artifacts of the plugins ``names``; None where ``keep`` is no mapping. What is wrong
+    is appended to ``problems``."""
+    node = root.entries.get(KEEP)
+    if not isinstance(node, Entries):
+        return None
+    of: dict[str, Word] = {}
+    known = [*names, DEFAULT]
+    for name, value in node.entries.items():
+        key = f"{KEEP}.{name}"
+        if name not in known:
+            message = "is no instrument, workload or background load of this study"
+            problems.append(Problem.at(node.keys[name], key, message, listed(known), nearest(name, known)))
+        else:
+            of[name] = _word(value, key, problems)
+    default = of.pop(DEFAULT, Word.EVERYTHING)
+    return Keep(default, {name: word for name, word in of.items() if word is not default})
+
+
+def _word(node: Node, key: str, problems: list[Problem]) -> Word:
+    given = node.value if isinstance(node, Scalar) else None
+    if isinstance(given, str) and given in list(Word):
+        return Word(given)
+    message = f"{shown(given)} is not known" if isinstance(node, Scalar) else "is no single value"
+    problems.append(Problem.at(node.place, key, message, listed(Word), nearest(str(given), map(str, Word))))
+    return Word.EVERYTHING
+
+
+def read_until(root: Entries, order: Order | None, problems: list[Problem]) -> UntilDecided | None:
+    """How far the study ``root`` goes; None where ``replicates`` is no mapping or is wrong, which is appended to ``problems``.
+
+    ``order`` is None where it is wrong itself.
+    """
+    node = root.entries.get("replicates")
+    if not isinstance(node, Entries):
+        return None
+    section = Section("replicates", UntilDecided, node)
+    problems.extend(section.unknown_keys())
+    until = section.check({}, problems)
+    if not isinstance(until, UntilDecided):
+        return None
+    if until.most <= until.least:
+        place, message = node.entries["most"].place, f"{until.most} is not more than least"
+        problems.append(Problem.at(place, "replicates.most", message, f"more than {until.least}"))
+    if order not in (None, Order.RANDOMIZED_BLOCKS):
+        message = f"{order} has no blocks to stop after, which replicates with least and most need"
+        problems.append(Problem.at(root.entries["order"].place, "order", message, Order.RANDOMIZED_BLOCKS.value))
+    return until

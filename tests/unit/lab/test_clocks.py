@@ -8,7 +8,7 @@ import time
 import pytest
 
 from twinbed.hosts.error import HostError
-from twinbed.lab.clocks import Reading, rate, read, same_rate
+from twinbed.lab.watch import Reading, rate, read, same_rate
 
 
 def reading(monotonic_s: float, before_s: float, after_s: float) -> Reading:

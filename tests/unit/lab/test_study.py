@@ -16,8 +16,7 @@ from twinbed.contracts.site import Installed
 from twinbed.hosts.error import HostError, HostLost
 from twinbed.hosts.in_process import InProcessProgram
 from twinbed.image import Image
-from twinbed.lab.event import Event, PhaseBegan, RunEnded, StudyBegan
-from twinbed.lab.study import Ending, carry_out, chosen
+from twinbed.lab.study import Ending, Event, PhaseBegan, RunEnded, StudyBegan, carry_out, chosen
 from twinbed.model.run import Phase, Status
 from twinbed.registry import PLUGINS, catalogue
 from twinbed.results.folder import Folder

@@ -10,8 +10,8 @@ import pytest
 from twinbed.contracts.bed import WakeUp
 from twinbed.contracts.place import MACHINE
 from twinbed.hosts.error import HostError
-from twinbed.lab.idle_cpus import load_note
-from twinbed.lab.wake_ups import stops, waited
+from twinbed.lab.preflight import load_note
+from twinbed.lab.watch import stops, waited
 from twinbed.model.caution import Kind
 from twinbed.model.clients import ClientTimes
 from twinbed.model.usage import ProgramUsage, Role, Usage

@@ -13,7 +13,7 @@ from twinbed.contracts.host_settings import HostSettings
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.nic import NicState
-from twinbed.links import coalescing
+from twinbed.links import network
 
 NOTHING = {"adaptive-rx": 0, "adaptive-tx": 0, "rx-usecs": 0, "tx-usecs": 0}
 E1000E = {**NOTHING, "rx-usecs": 3}
@@ -38,13 +38,13 @@ class PlayedHost:
 
 def changes(shown: dict[str, int] | None, value: str) -> list[str]:
     host = PlayedHost(shown)
-    coalescing.set_coalescing(cast(AgentHost, host), "eth0", HostSettings.model_validate({"coalescing": value}))
+    network.set_coalescing(cast(AgentHost, host), "eth0", HostSettings.model_validate({"coalescing": value}))
     return host.changes
 
 
 def found(shown: dict[str, int] | None, asked: str | None = None) -> list[tuple[Any, Any]]:
     settings = HostSettings.model_validate({"coalescing": asked})
-    items = coalescing.applied_coalescing(cast(AgentHost, PlayedHost(shown)), "eth0", settings)
+    items = network.applied_coalescing(cast(AgentHost, PlayedHost(shown)), "eth0", settings)
     return [(item.asked, item.found) for item in items]
 
 
@@ -75,6 +75,6 @@ def test_read_back() -> None:
 
 def test_what_was_there_is_brought_back() -> None:
     host = cast(AgentHost, PlayedHost(ADAPTIVE))
-    assert " ".join(coalescing.undo(host, "eth0")) == "ethtool -C eth0 adaptive-rx on rx-usecs 3 tx-usecs 16"
+    assert " ".join(network.undo_coalescing(host, "eth0")) == "ethtool -C eth0 adaptive-rx on rx-usecs 3 tx-usecs 16"
     for nothing in (NOTHING, None):
-        assert coalescing.undo(cast(AgentHost, PlayedHost(nothing)), "eth0") == []
+        assert network.undo_coalescing(cast(AgentHost, PlayedHost(nothing)), "eth0") == []

@@ -10,9 +10,8 @@ import pytest
 from twinbed.contracts.host_settings import LabHostSettings
 from twinbed.hosts.error import HostError
 from twinbed.links import bridge, network
-from twinbed.links.device import Device
+from twinbed.links.device import Device, Port
 from twinbed.links.layout import DEVICES, layout
-from twinbed.links.ports import Port
 from twinbed.model.topology import Link, Topology
 
 IFNAMSIZ = 16

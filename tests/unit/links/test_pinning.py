@@ -6,7 +6,7 @@ import pytest
 
 from twinbed.contracts.host_settings import Cpus, LabHostSettings
 from twinbed.hosts.error import HostError
-from twinbed.links.pinning import Pins, Wants, pins
+from twinbed.links.lab_bed import Pins, Wants, pins
 from twinbed.model.caution import Kind
 from twinbed.model.topology import Topology
 

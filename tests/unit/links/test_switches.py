@@ -19,10 +19,9 @@ from twinbed.lab import preflight
 from twinbed.links import abilities as able
 from twinbed.links import bridge, openvswitch, trunk
 from twinbed.links.abilities import Ability, abilities, every, needed
-from twinbed.links.device import Device
+from twinbed.links.device import Device, Port
 from twinbed.links.layout import layout
 from twinbed.links.openvswitch import Carried, Listings, OpenVSwitch, Unfit
-from twinbed.links.ports import Port
 from twinbed.model.topology import Link, Topology
 from twinbed.registry import PLUGINS
 

@@ -25,8 +25,8 @@ from twinbed.observations.units import by_time
 from twinbed.registry import catalogue
 from twinbed.results.extract import extract
 from twinbed.results.store import Store
+from twinbed.study.document import StudyError
 from twinbed.study.loading import load
-from twinbed.study.problem import StudyError
 from twinbed.workloads.planted import planted
 
 RATE = "requests_per_second"

@@ -6,8 +6,8 @@ import pytest
 
 from twinbed import design, registry
 from twinbed.model.keep import Keep, Word
+from twinbed.study.document import StudyError
 from twinbed.study.loading import load
-from twinbed.study.problem import StudyError
 from twinbed.study.study import Study
 
 STUDY = """study: less

@@ -12,8 +12,8 @@ import pytest
 
 from twinbed.cli import main
 from twinbed.study.catalogue import Catalogue
+from twinbed.study.document import StudyError
 from twinbed.study.loading import load
-from twinbed.study.problem import StudyError
 from twinbed.study.study import seed_of
 
 STUDY = """

@@ -10,9 +10,8 @@ from twinbed import registry
 from twinbed.cli.studyfile import read_study
 from twinbed.model.error import TwinbedError
 from twinbed.study.catalogue import Catalogue
-from twinbed.study.document import parse
+from twinbed.study.document import Problem, StudyError, parse
 from twinbed.study.loading import load
-from twinbed.study.problem import Problem, StudyError
 from twinbed.study.study import Order, Study
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "studies"

@@ -9,8 +9,8 @@ from scipy import stats
 from twinbed import design, registry
 from twinbed.model.run import Level
 from twinbed.model.units import parse_size
+from twinbed.study.document import StudyError
 from twinbed.study.loading import load
-from twinbed.study.problem import StudyError
 from twinbed.study.sample import independent
 from twinbed.study.study import Study
 

@@ -23,8 +23,8 @@ from twinbed.model.tables import Outline
 from twinbed.registry import catalogue
 from twinbed.render.terminal import Terminal
 from twinbed.results.folder import Folder
+from twinbed.study.document import StudyError
 from twinbed.study.loading import load
-from twinbed.study.problem import StudyError
 
 STUDY = """study: s
 testbeds: {a: {driver: fake}, b: {driver: fake}}
