@@ -1,13 +1,8 @@
-"""The sections of a study file that choose plugins, each held against its params model.
+"""The sections of a study file that choose plugins or have settings, each checked by its params model.
 
-``keep`` of a study file where it is a mapping: a word for the artifacts of each plugin.
-
-``replicates`` of a study file where it is a mapping: a study that goes on until its verdicts are reached.
-
-The section ``machine``: what all testbeds on this machine do with its CPUs, said once.
-
-It is written into each testbed whose hosts are on this machine, so that runs, factors and results know it as the testbed's own.
-Hosts elsewhere are left as they are.
+``machine`` gives settings of CPUs once for all testbeds on this machine. The reader puts them into each of these testbeds.
+Runs, factors and results then have them as settings of the testbed. Hosts elsewhere stay as they are.  ``keep`` may be a
+mapping of plugins to words, ``replicates`` a mapping that lets the study run until its verdicts are reached.
 """
 
 from __future__ import annotations
@@ -35,7 +30,7 @@ _OF_TESTBEDS = LabHostSettings.model_fields
 
 
 class Machine(BaseModel):
-    """Settings of testbeds that are about the machine below their hosts."""
+    """Settings of testbeds that concern the machine under their hosts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -49,7 +44,7 @@ Testbeds = dict[str, Section[DriverParams]]
 def read_machine(
     root: Entries, testbeds: Testbeds, drivers: Mapping[str, type[DriverParams]], problems: list[Problem]
 ) -> Testbeds:
-    """Return the testbeds with what ``machine`` says of all. What is wrong is appended to ``problems``."""
+    """Return the testbeds with the settings of ``machine``. Errors are appended to ``problems``."""
     node = root.entries.get(MACHINE)
     if node is None or is_absent(node):
         return testbeds
@@ -67,7 +62,7 @@ def read_machine(
     )
     put = {name: _put(each, known, drivers, problems) for name, each in testbeds.items()}
     if testbeds and known.entries and not any(put.values()):
-        message = "is of hosts on this machine, and no testbed has any"
+        message = "applies to hosts on this machine, and no testbed has any"
         problems.append(Problem.at(node.place, MACHINE, message, "a testbed with the driver container or qemu"))
     return {name: put[name] or each for name, each in testbeds.items()}
 
@@ -75,7 +70,7 @@ def read_machine(
 def _put(
     testbed: Section[DriverParams], known: Entries, drivers: Mapping[str, type[DriverParams]], problems: list[Problem]
 ) -> Section[DriverParams] | None:
-    """The testbed with these settings; None for one whose hosts are elsewhere."""
+    """Return the testbed with these settings; None where its hosts are elsewhere."""
     if issubclass(testbed.model, LabHostSettings):
         return replace(testbed, node=_with(testbed.node, known, testbed.path, problems))
     inside: dict[str, Node] = {}
@@ -97,7 +92,7 @@ def _is_here(host: Entries, drivers: Mapping[str, type[DriverParams]]) -> bool:
 def _with(node: Entries, known: Entries, path: str, problems: list[Problem]) -> Entries:
     for name in known.entries.keys() & node.entries.keys():
         place: Position = node.keys[name]
-        problems.append(Problem.at(place, f"{path}.{name}", f"is given twice: {MACHINE} has it too", "one of the two"))
+        problems.append(Problem.at(place, f"{path}.{name}", f"is given twice: {MACHINE} has it too", "only one of the two"))
     places = {name: known.keys[name] for name in known.entries}
     return Entries({**known.entries, **node.entries}, {**places, **node.keys}, node.place)
 
@@ -105,27 +100,27 @@ def _with(node: Entries, known: Entries, path: str, problems: list[Problem]) -> 
 M = TypeVar("M", bound=BaseModel)
 TESTBED_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}", re.ASCII)
 ONLY = "only"
-"""The key of a testbed that is not measured everywhere."""
+"""The key of a testbed that is measured at some levels only."""
 ONLY_EXAMPLE = "such as {payload: {random: 20}} or {payload: [500B, 1MiB]}"
 _TESTBED_NAME_ALLOWED = "letters, digits, '_' and '-', beginning with a letter or digit, at most 32"
 
 
 def _maps_kinds(node: Entries, known: Mapping[str, type[M]]) -> bool:
-    """Whether it is meant as a mapping of kinds to their settings, not as the settings of one that ``kind`` names."""
+    """Return whether a node is a mapping of kinds to settings, not the settings of one plugin that ``kind`` names."""
     if "kind" in node.entries:
         return False
     return any(name in known or isinstance(value, Entries) for name, value in node.entries.items())
 
 
 class SectionReader:
-    """Reads sections of the study ``root``; what is wrong is appended to ``problems``, and a wrong section left out."""
+    """A reader of the study's sections. Errors are appended to ``problems``, and a section with an error is left out."""
 
     def __init__(self, root: Entries, catalogue: Catalogue, problems: list[Problem]) -> None:
         self.root = root
         self.catalogue = catalogue
         self.problems = problems
         self.only: dict[str, Node] = {}
-        """Testbed -> what it says of where it is measured."""
+        """Testbed -> its key ``only``."""
 
     def problem(self, place: Position, key: str, message: str, allowed: str = "", near: Near = ()) -> None:
         self.problems.append(Problem.at(place, key, message, allowed, near))
@@ -133,7 +128,7 @@ class SectionReader:
     def testbeds(self) -> dict[str, Section[DriverParams]]:
         node = self.root.entries.get("testbeds")
         if node is None:
-            self.problem(self.root.place, "testbeds", "is required: the testbeds, each a name with a driver")
+            self.problem(self.root.place, "testbeds", "is required: the testbeds to compare, each a name with a driver")
             return {}
         if not isinstance(node, Entries) or not node.entries:
             self.problem(node.place, "testbeds", "names no testbed", "a mapping such as {container: {driver: container}}")
@@ -148,7 +143,7 @@ class SectionReader:
         return read_machine(self.root, sections, self.catalogue.drivers, self.problems)
 
     def _without_only(self, name: str, node: Node) -> Node:
-        """The settings of a testbed's driver."""
+        """Return the settings of a testbed's driver."""
         if not isinstance(node, Entries) or ONLY not in node.entries:
             return node
         self.only[name] = node.entries[ONLY]
@@ -164,7 +159,7 @@ class SectionReader:
         return self._choice("workload", node, "kind", self.catalogue.workloads)
 
     def backgrounds(self) -> dict[str, Section[BackgroundParams]]:
-        """By their paths: of one that names its kind ``background``, of a mapping of kinds ``background.KIND``."""
+        """Return background loads by path: ``background`` for one that names its kind, ``background.KIND`` in a mapping."""
         node = self.root.entries.get("background")
         if node is None or is_absent(node):
             return {}
@@ -240,7 +235,7 @@ class SectionReader:
         return section
 
     def _choice(self, path: str, node: Node, kind_key: str, known: Mapping[str, type[M]]) -> Section[M] | None:
-        """A section that names a plugin and gives its settings."""
+        """Return a section that names a plugin and gives its settings."""
         if not isinstance(node, Entries):
             self.problem(node.place, path, "is not a mapping", f"a mapping such as {{{kind_key}: {next(iter(known), 'NAME')}}}")
             return None
@@ -265,8 +260,8 @@ KEEP = "keep"
 
 
 def read_keep(root: Entries, names: Sequence[str], problems: list[Problem]) -> Keep | None:
-    """What the study ``root`` keeps of the artifacts of the plugins ``names``; None where ``keep`` is no mapping. What is wrong
-    is appended to ``problems``."""
+    """Return how much of the plugins' artifacts the study keeps; None where ``keep`` is not a mapping. Errors are appended to
+    ``problems``."""
     node = root.entries.get(KEEP)
     if not isinstance(node, Entries):
         return None
@@ -275,7 +270,7 @@ def read_keep(root: Entries, names: Sequence[str], problems: list[Problem]) -> K
     for name, value in node.entries.items():
         key = f"{KEEP}.{name}"
         if name not in known:
-            message = "is no instrument, workload or background load of this study"
+            message = "is not an instrument, workload or background load of this study"
             problems.append(Problem.at(node.keys[name], key, message, listed(known), nearest(name, known)))
         else:
             of[name] = _word(value, key, problems)
@@ -287,15 +282,15 @@ def _word(node: Node, key: str, problems: list[Problem]) -> Word:
     given = node.value if isinstance(node, Scalar) else None
     if isinstance(given, str) and given in list(Word):
         return Word(given)
-    message = f"{shown(given)} is not known" if isinstance(node, Scalar) else "is no single value"
+    message = f"{shown(given)} is not known" if isinstance(node, Scalar) else "is not a single value"
     problems.append(Problem.at(node.place, key, message, listed(Word), nearest(str(given), map(str, Word))))
     return Word.EVERYTHING
 
 
 def read_until(root: Entries, order: Order | None, problems: list[Problem]) -> UntilDecided | None:
-    """How far the study ``root`` goes; None where ``replicates`` is no mapping or is wrong, which is appended to ``problems``.
+    """Return until when the study runs; None where ``replicates`` is not a mapping or has errors, appended to ``problems``.
 
-    ``order`` is None where it is wrong itself.
+    ``order`` is None where it has an error.
     """
     node = root.entries.get("replicates")
     if not isinstance(node, Entries):
@@ -309,6 +304,6 @@ def read_until(root: Entries, order: Order | None, problems: list[Problem]) -> U
         place, message = node.entries["most"].place, f"{until.most} is not more than least"
         problems.append(Problem.at(place, "replicates.most", message, f"more than {until.least}"))
     if order not in (None, Order.RANDOMIZED_BLOCKS):
-        message = f"{order} has no blocks to stop after, which replicates with least and most need"
+        message = f"{order} has no blocks, and replicates with least and most stop after a block"
         problems.append(Problem.at(root.entries["order"].place, "order", message, Order.RANDOMIZED_BLOCKS.value))
     return until

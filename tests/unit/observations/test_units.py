@@ -198,7 +198,7 @@ def test_the_design_decides_how_means_are_compared(keys: str, comparison: str) -
 
 
 def test_an_order_without_blocks_has_no_pairs() -> None:
-    with pytest.raises(StudyError, match="random has no blocks to pair runs by"):
+    with pytest.raises(StudyError, match="needs blocks to pair runs by"):
         load(f"{STUDY}order: random\ncomparison: paired\n", "s.yaml", catalogue())
 
 

@@ -114,11 +114,11 @@ def test_the_key_names_cautions() -> None:
     with pytest.raises(StudyError) as caught:
         load(STUDY + "exclude: [stalll, drift, stall, stall]\n", "s.yaml", catalogue())
     assert [str(each) for each in caught.value.problems] == [
-        "s.yaml:4:11: exclude[0]: 'stalll' is not a caution that leaves a run out; allowed: "
+        "s.yaml:4:11: exclude[0]: 'stalll' is not a caution that can exclude a run; allowed: "
         + ", ".join(OF_RUNS)
         + "; did you mean 'stall'?",
-        "s.yaml:4:19: exclude[1]: 'drift' is not a caution that leaves a run out; allowed: " + ", ".join(OF_RUNS),
-        "s.yaml:4:33: exclude[3]: stall is there twice",
+        "s.yaml:4:19: exclude[1]: 'drift' is not a caution that can exclude a run; allowed: " + ", ".join(OF_RUNS),
+        "s.yaml:4:33: exclude[3]: stall is given twice",
     ]
 
 
