@@ -186,7 +186,7 @@ def test_what_was_applied_and_disagrees_fails_the_run(carry: Carry, folder: Fold
     assert ending.failed == 4
     run = next(iter(records(folder).values()))
     assert run["failed_phase"] == "configure"
-    assert run["reason"].startswith("client: ratio should be 1.0 but `the driver itself` says 0.5")
+    assert run["reason"].startswith("client: ratio should be 1.0 but `the driver itself` shows 0.5")
     applied = json.loads((folder.runs / run["id"] / "applied.json").read_text())
     assert {item["found"] for item in applied} == {0.5}
 
