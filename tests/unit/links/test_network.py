@@ -201,7 +201,7 @@ class Babbler:
 
 
 def test_a_tool_that_cannot_be_understood_fails_the_run_with_its_text() -> None:
-    with pytest.raises(HostError, match=r"client: .*something else than devices.*RTNETLINK answers"):
+    with pytest.raises(HostError, match=r"client: .*did not print devices.*RTNETLINK answers"):
         network.devices_of(Babbler())  # type: ignore[arg-type]
     for call in (
         lambda: network.applied_shaping(Babbler(), "eth0", Link()),  # type: ignore[arg-type]

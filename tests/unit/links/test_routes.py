@@ -101,9 +101,9 @@ def test_read_back() -> None:
 
 
 def test_what_cannot_be_set_is_named() -> None:
-    with pytest.raises(HostError, match="client: eth0 has no route that could have quickack 1"):
+    with pytest.raises(HostError, match="client: eth0 has no route to set quickack 1 on"):
         network.set_route_metrics(host("")[1], ["eth0"], HostSettings(quickack="on"))
     with pytest.raises(
-        HostError, match=r"(?s)Operation not permitted.*its route was to have initcwnd 3; iproute2 can set that"
+        HostError, match=r"(?s)Operation not permitted.*its route should have initcwnd 3; iproute2 can set that"
     ):
         network.set_route_metrics(host(PLAIN, refuses=True)[1], ["eth0"], HostSettings(initial_window=3))
